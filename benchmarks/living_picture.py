@@ -27,7 +27,7 @@ from benchmarks.app_server import REPOSITORY, AppServer
 from benchmarks.chromium import Tab, chromium, new_visitor
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.sentence_flow_picture import sentence_flow_picture
-from transformer.explanation.sentence_flow import sentence_flow
+from transformer.predictions.sentence_flow import sentence_flow
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
 from ui.show.living_picture import flow_figure

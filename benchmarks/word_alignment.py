@@ -3,7 +3,7 @@
     python -m benchmarks.word_alignment --train PAIRS.tsv --checkpoint checkpoints/en-fr
 
 PAIRS.tsv has an English and a French sentence a line, with a tab between them. Printed: the alignment error rate over
-the pairs that were aligned by hand (``transformer/roles/sentences/pairs-en-fr.txt``), lower is better.
+the pairs that were aligned by hand (``transformer/heads/sentences/pairs-en-fr.txt``), lower is better.
 """
 
 import argparse
@@ -11,10 +11,10 @@ import re
 from pathlib import Path
 
 from transformer.files.checkpoints import load
-from transformer.roles.aligned_words import error_rate
-from transformer.roles.annotations import aligned_pairs
-from transformer.roles.ibm_models import IBMModel
-from transformer.roles.role_files import load_corpus_roles
+from transformer.heads.aligned_words import error_rate
+from transformer.heads.annotations import aligned_pairs
+from transformer.heads.role_files import load_corpus_roles
+from transformer.scores.ibm_models import IBMModel
 
 WORD = re.compile(r"\w+(?:-\w+)*['’]?|[^\w\s]")
 

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from glassformer import APP
-from transformer.roles.heads_command import progress_bar
+from transformer.commands.heads_command import progress_bar
 
 
 def add_commands(commands: argparse._SubParsersAction) -> None:
@@ -98,7 +98,7 @@ def atlas(
     files in the folder ``out``; their paths, ``atlas.html`` first. ``progress`` and errors as in ``explain``."""
     import_from_app()
     import transformer
-    from transformer.roles.role_tables import first_sentences
+    from transformer.heads.role_tables import first_sentences
     from transformer.text.sentence_files import SHIPPED
     from views.heads.atlas import write_atlas
 

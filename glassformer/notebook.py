@@ -57,7 +57,7 @@ def atlas(checkpoint: Checkpoint, sentences: Sequence[str] | None = None, *, lan
     from glassformer.commands import import_from_app
 
     import_from_app()
-    from transformer.explanation.head_habits import head_habits
+    from transformer.heads.head_habits import head_habits
     from transformer.text.sentence_files import SHIPPED, read_sentences
     from ui.words.texts import speaking
     from views.heads.atlas import atlas_page
@@ -70,14 +70,14 @@ def atlas(checkpoint: Checkpoint, sentences: Sequence[str] | None = None, *, lan
 
 def batch(checkpoint: Checkpoint, prompts: str | Path | Iterable[Sequence[str]], *, largest: int = 10) -> pd.DataFrame:
     """What every head does to the answer over many prompts or pairs: mean, standard deviation and count of attribution
-    and patching in logits, and roles (``transformer.explanation.prompt_batch``).
+    and patching in logits, and roles (``transformer.heads.prompt_batch``).
 
     ``prompts``: a file, or rows of (clean, corrupted, answer, other), of which the last may be left out. Lines that the
     model cannot read are left out, with a warning each. Raises ``InputError`` where nothing is left.
     """
     import pandas as pd
 
-    from transformer.explanation.prompt_batch import Line, cases_of, prompt_batch, read_lines
+    from transformer.heads.prompt_batch import Line, cases_of, prompt_batch, read_lines
 
     rows = prompts if isinstance(prompts, (str, Path)) else [Line(at, *row) for at, row in enumerate(prompts, start=1)]
     cases, problems = cases_of(checkpoint, read_lines(rows) if isinstance(rows, (str, Path)) else rows)
@@ -93,7 +93,7 @@ def flow(trace: Trace, *, layers: Iterable[tuple[str, int]] | None = None, **beg
     ``begin``: where it opens, ``stack``, ``layer`` and ``token``. Raises ``ValueError`` for a trace that does not know
     its model, and for a layer that there is not.
     """
-    from transformer.explanation.sentence_flow import layers_within, sentence_flow
+    from transformer.predictions.sentence_flow import layers_within, sentence_flow
 
     inside = layers_within(trace, MAX_INSIDE) if layers is None else tuple(layers)
     tokenizer, pictures = trace.checkpoint.tokenizer, None

@@ -1,9 +1,9 @@
 """Add & Norm: what do the residual connection and LayerNorm do?"""
 
 from charts.toolkit.numbers import number
-from transformer.analysis.layer_norm_steps import norm_kind, norm_parameters, norm_statistics
 from transformer.decoder import DecoderLayer
 from transformer.encoder import EncoderLayer
+from transformer.layers.layer_norm_steps import norm_kind, norm_parameters, norm_statistics
 from transformer.residual import residual_connection
 from ui.shell.page import Page, page
 from ui.shell.presentation.presenter import labels

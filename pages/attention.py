@@ -2,9 +2,9 @@
 
 import streamlit as st
 
-from transformer.analysis.attention.attention_path import attention_path
-from transformer.analysis.attention.value_weighting import norm_weighted
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
+from transformer.attention_maps.attention_path import attention_path
+from transformer.attention_maps.value_weighting import norm_weighted
 from ui.shell.guidance.way import way_to
 from ui.shell.page import page
 from ui.shell.selectors import chosen_section

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from transformer import decode
-from transformer.analysis.answers.leave_one_out import leave_one_out
-from transformer.analysis.answers.masked_tokens import fillings
-from transformer.analysis.answers.word_alignment import word_alignment
+from transformer.attribution.leave_one_out import leave_one_out
 from transformer.models import Classifier
+from transformer.predictions.masked_tokens import fillings
+from transformer.predictions.word_alignment import word_alignment
 from transformer.runs.beam_search import beam_search
 from transformer.runs.decoding_strategies import reshape_logits
 from ui.compute.loading import config_of

@@ -3,9 +3,9 @@
 import streamlit as st
 
 from charts.toolkit.numbers import whole
-from transformer.analysis.lens import decided_step, logit_lens
-from transformer.analysis.lens import word_course as course_of
-from transformer.explanation.jacobian_lens import jacobian_lens
+from transformer.predictions.jacobian_lens import jacobian_lens
+from transformer.predictions.lens import decided_step, logit_lens
+from transformer.predictions.lens import word_course as course_of
 from ui.shell.page import page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import common
@@ -79,14 +79,14 @@ with page("lens", needs=("token",), marks=place_of) as p:
         code = f"lens = logit_lens(trace, sublayers={len(lens.steps) != p.trace.n_layers(lens.stack) + 1})\n"
     else:
         code = (
-            "from transformer.explanation.jacobian_lens import jacobian_lens, load_jacobian_lens\n"
+            "from transformer.predictions.jacobian_lens import jacobian_lens, load_jacobian_lens\n"
             "from transformer.text.sentence_files import read_sentences\n\n"
             "fit = load_jacobian_lens(checkpoint) or jacobian_lens(checkpoint, read_sentences())\n"
             "print(fit.agreement)\nlens = logit_lens(trace, transport=fit.transport)\n"
         )
     show_snippet(
         "lens",
-        f"{p.preamble}\nfrom transformer.analysis.lens import logit_lens\n"
+        f"{p.preamble}\nfrom transformer.predictions.lens import logit_lens\n"
         f"from views.lens.lens_figures import lens_grid\n\n{code}"
         "for step, words, probabilities in zip(lens.steps, lens.words, lens.probability):\n"
         f"    print(step, words[{position}], probabilities[{position}])\n"

@@ -4,8 +4,8 @@ import streamlit as st
 
 from charts.canvas.attention_maps import predicted_rows
 from charts.canvas.mask_editor import mask_editor
-from transformer.analysis.attention.score_rule import score_rule
 from transformer.attention import attention_weights
+from transformer.attention_maps.score_rule import score_rule
 from transformer.masks import combined_mask
 from transformer.runs import mask_edits
 from ui.lab import edited_model
@@ -62,7 +62,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     )
     show_snippet(
         "masks",
-        f"{p.preamble}\nfrom transformer.analysis.answers.change_of_answer import answer_under, effect_of\n\n"
+        f"{p.preamble}\nfrom transformer.interventions.change_of_answer import answer_under, effect_of\n\n"
         f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
         "effect = effect_of(trace, edits)\n"
         f"print(effect.change, effect.mean_kl)  # {effect.change:.6g} {effect.mean_kl:.6g}\n"

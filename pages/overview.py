@@ -7,9 +7,9 @@ import streamlit as st
 from charts.toolkit.numbers import in_tex, whole
 from charts.toolkit.style import three_digits, three_digits_alike
 from charts.toolkit.words import in_words
-from transformer.analysis.answers.answer_probabilities import Answer, answer_of, class_probabilities
-from transformer.analysis.costs import measured_costs
 from transformer.errors import InputError
+from transformer.layers.costs import measured_costs
+from transformer.predictions.answer_probabilities import Answer, answer_of, class_probabilities
 from transformer.runs.trace_files import trace_to_bytes
 from transformer.text.message import Message
 from ui.compute.store import store
@@ -180,7 +180,7 @@ def show_more(p: Page, answer: Answer) -> None:
     show_snippet(
         "overview",
         p.preamble
-        + "\nfrom transformer.analysis.answers.answer_probabilities import answer_of\n\n"
+        + "\nfrom transformer.predictions.answer_probabilities import answer_of\n\n"
         + "answer = answer_of(trace)\n"
         + "print(answer.probability)\nprint(answer.text)\n"
         + "for part in answer.parts:\n    print(part.display, part.probability)\n"

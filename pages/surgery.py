@@ -2,8 +2,8 @@
 
 import streamlit as st
 
-from transformer.analysis.answers.change_of_answer import answer_under, effect_of
-from transformer.analysis.head_importance import importance_by_chunks, remove_one_head_per_row
+from transformer.interventions.change_of_answer import answer_under, effect_of
+from transformer.interventions.head_importance import importance_by_chunks, remove_one_head_per_row
 from transformer.runs.edits import ablate_head, mean_ablate_head
 from ui.lab import edited_model
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
@@ -57,8 +57,8 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     )
     show_snippet(
         "surgery",
-        f"{p.preamble}\nfrom transformer.analysis.answers.change_of_answer import answer_under, effect_of\n"
-        f"from transformer.analysis.head_importance import head_importance\n\n"
+        f"{p.preamble}\nfrom transformer.interventions.change_of_answer import answer_under, effect_of\n"
+        f"from transformer.interventions.head_importance import head_importance\n\n"
         f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
         "effect = effect_of(trace, edits)\n"
         f"print(effect.change, effect.mean_kl)  # {effect.change:.6g} {effect.mean_kl:.6g}\n"

@@ -103,7 +103,7 @@ def roles_through_training() -> pd.DataFrame:
 
 def small_lens(**changed):
     """Three steps, four places: the first decided in the embedding, the next after layer 0, after layer 1 and never."""
-    from transformer.analysis.lens import Lens
+    from transformer.predictions.lens import Lens
 
     ids = np.array(
         [[[5, 6], [6, 5], [7, 5], [6, 7]], [[5, 7], [5, 6], [7, 6], [7, 5]], [[5, 6], [5, 7], [5, 7], [7, 6]]]
@@ -130,7 +130,7 @@ def small_lens(**changed):
 
 def small_measures(*, shares: bool = True):
     """Three tokens, one of which cannot be left out; a row of shares and two signed rows of different scales."""
-    from transformer.explanation.attention_trust import Aligned, Measure
+    from transformer.attribution.attention_trust import Aligned, Measure
 
     tokens = sequence(("<s>", "·<b>x</b>", "·$y$", "·%{z}"))
     rows = (
@@ -150,7 +150,7 @@ def small_path():
 
 def small_tree(*, n_steps: int = 2):
     """A search of width 2: <b> wins after being second, $y$ was first and is given up, the rest is pruned at once."""
-    from transformer.analysis.answers.hypothesis_tree import BeamNode, BeamTree
+    from transformer.predictions.hypothesis_tree import BeamNode, BeamTree
     from transformer.runs.decoding import Hypothesis
     from transformer.runs.decoding_strategies import Beam
 
@@ -176,7 +176,7 @@ def small_tree(*, n_steps: int = 2):
 
 def small_flow():
     """Decoder token 1 behind one layer: from itself, from token 0 by a head, and from two tokens of the source."""
-    from transformer.explanation.information_flow import Edge, Flow, Node
+    from transformer.attribution.information_flow import Edge, Flow, Node
 
     top = Node("decoder", 1, 1)
     edges = (
@@ -198,7 +198,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
 def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Every public figure, drawn once, by name."""
     from charts.figures import edit_effects, firing_strips, gradients
-    from transformer.analysis.lens import WordCourse
+    from transformer.predictions.lens import WordCourse
     from transformer.text.best_path import kept
     from transformer.text.longest_match import MatchStep
     from views.add_norm import norm_figures, residual_figures

@@ -16,13 +16,13 @@ from dataclasses import asdict
 from functools import partial
 from pathlib import Path
 
-from transformer.analysis.opening_commands import add_openings
+from transformer.commands.batch_command import add_batch
+from transformer.commands.heads_command import add_heads
+from transformer.commands.lens_command import add_lens
+from transformer.commands.opening_commands import add_openings
 from transformer.errors import CheckpointError, InputError
-from transformer.explanation.batch_command import add_batch
-from transformer.explanation.lens_command import add_lens
 from transformer.files.fetch_and_verify import REMEDIES, add_commands
 from transformer.pictures.digits import add_digits
-from transformer.roles.heads_command import add_heads
 from transformer.word_vectors.word2vec_command import add_word2vec
 
 _BAD_INPUT = 2
@@ -144,9 +144,9 @@ def _evaluate(options: argparse.Namespace) -> int:
 
 
 def _inspect(options: argparse.Namespace) -> int:
-    from transformer.analysis.parameters import parameter_statistics
     from transformer.files.checkpoints import load
-    from transformer.roles.role_tables import roles_of_sentence, sentence_json, sentence_report
+    from transformer.heads.role_tables import roles_of_sentence, sentence_json, sentence_report
+    from transformer.layers.parameters import parameter_statistics
 
     folder = options.checkpoint or options.folder
     if folder is None:
@@ -211,9 +211,9 @@ def _count(text: str, *, least: int = 1) -> int:
 
 def _renew(options: argparse.Namespace) -> int:
     """Each command that works out something from the weights alone; what this checkpoint has no file of is left out."""
-    from transformer.explanation.jacobian_lens import FILE
     from transformer.files.opening_file import OPENING
     from transformer.files.snapshots import snapshot_steps
+    from transformer.predictions.jacobian_lens import FILE
 
     path, save = Path(options.checkpoint), ["--checkpoint", options.checkpoint, "--save"]
     commands = [["heads", *save]]

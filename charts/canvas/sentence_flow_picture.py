@@ -17,7 +17,7 @@ from charts.toolkit.words import _
 from transformer.text.message import N_
 
 if TYPE_CHECKING:
-    from transformer.explanation.sentence_flow import AttentionFlow, InsideLayer, SentenceFlow, StackFlow
+    from transformer.predictions.sentence_flow import AttentionFlow, InsideLayer, SentenceFlow, StackFlow
 
 TITLE = N_("The way of a sentence through the model")
 MAX_EXACT = 120_000

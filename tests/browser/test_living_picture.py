@@ -20,8 +20,8 @@ from charts.canvas.sentence_flow_picture import sentence_flow_picture
 from tests.browser.conftest import settle
 from tests.browser.seats import Seats
 from tests.nights import by_day
-from transformer.analysis.residual_stream import sublayers
-from transformer.explanation.sentence_flow import sentence_flow, threads
+from transformer.layers.residual_stream import sublayers
+from transformer.predictions.sentence_flow import sentence_flow, threads
 from transformer.runs.traces import Trace
 
 pytestmark = pytest.mark.browser

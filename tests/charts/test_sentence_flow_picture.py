@@ -12,7 +12,7 @@ from charts.canvas import sentence_flow_picture as module
 from charts.canvas.frame_height import frame_height
 from charts.canvas.sentence_flow_picture import sentence_flow_picture
 from charts.toolkit.payload_bytes import unpack
-from transformer.explanation.sentence_flow import SentenceFlow, sentence_flow
+from transformer.predictions.sentence_flow import SentenceFlow, sentence_flow
 
 SENTENCE = "The old man told us a story."
 

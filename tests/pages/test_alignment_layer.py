@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import transformer
 from tests.conftest import ROOT
-from transformer.analysis.answers.word_alignment import align
+from transformer.predictions.word_alignment import align
 from views.decoding.alignment import best_alignment
 
 

@@ -16,9 +16,9 @@ import transformer
 from charts.canvas.attention_maps import READ_TITLE, SHIFTED_TITLE
 from charts.toolkit.payload_bytes import unpack
 from tests.pages.conftest import codes, with_e
-from transformer.analysis.attention.query_arithmetic import query_arithmetic
-from transformer.analysis.attention.rollout import attention_rollout
-from transformer.analysis.attention.value_weighting import norm_weighted
+from transformer.attention_maps.query_arithmetic import query_arithmetic
+from transformer.attention_maps.rollout import attention_rollout
+from transformer.attention_maps.value_weighting import norm_weighted
 from ui.words.texts import page_text
 from views.attention import attention_controls
 from views.attention.attention_steps import mask_counts
@@ -367,7 +367,7 @@ def test_masked_cells_are_counted_by_their_reason(tiny_checkpoint: Callable) -> 
 
 
 def test_the_equations_hold_only_numbers(tiny_checkpoint: Callable) -> None:
-    from transformer.analysis.attention.attention_cell import cell_arithmetic
+    from transformer.attention_maps.attention_cell import cell_arithmetic
 
     trace = transformer.trace(tiny_checkpoint("bert"), r"\alpha } $ \end{aligned}")
     cell = cell_arithmetic(trace, "encoder", 0, "self", head=0, query=1, key=2)
@@ -414,8 +414,8 @@ def test_the_path_comes_first_and_nothing_is_attributed_before_it_is_asked_for(o
 
 
 def test_the_check_holds_the_numbers_of_the_library(open_page: Callable, tiny_checkpoint: Callable) -> None:
-    from transformer.analysis.attention.input_attribution import gradient_times_input, integrated_gradients
-    from transformer.analysis.attention.quantity import quantity_of
+    from transformer.attribution.input_attribution import gradient_times_input, integrated_gradients
+    from transformer.predictions.quantity import quantity_of
 
     app = open_page(checkpoint="tiny-gpt", token="3", **TRUST)
     app.segmented_control(key="trust_of").set_value("logit").run()
@@ -472,7 +472,7 @@ def test_the_snippet_of_the_measures_runs(
 
 
 def test_removing_an_edge_is_measured_next_to_its_arithmetic(open_page: Callable, tiny_checkpoint: Callable) -> None:
-    from transformer.analysis.answers.change_of_answer import effect_of
+    from transformer.interventions.change_of_answer import effect_of
 
     app = open_page(stack="decoder", kind="cross", layer="1", head="1", token="1")
     key = app.selectbox(key="attention_key")

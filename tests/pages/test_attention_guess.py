@@ -8,7 +8,7 @@ import pytest
 import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
-from transformer.analysis.attention.attention_guess import score_guess
+from transformer.attention_maps.attention_guess import score_guess
 from ui.words.texts import page_text
 from views.attention.row_guess import SWITCH
 

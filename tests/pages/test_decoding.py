@@ -15,11 +15,11 @@ from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import signed, three_digits
 from tests.pages.conftest import codes, is_fine
 from tests.pages.conftest import said as said_on_page
-from transformer.analysis.answers.decoding_steps import guess_options, step_attention
-from transformer.analysis.answers.hypothesis_tree import beam_tree
-from transformer.analysis.answers.leave_one_out import leave_one_out
-from transformer.analysis.answers.masked_tokens import blanks, fillings
-from transformer.analysis.answers.word_alignment import align
+from transformer.attribution.leave_one_out import leave_one_out
+from transformer.predictions.decoding_steps import guess_options, step_attention
+from transformer.predictions.hypothesis_tree import beam_tree
+from transformer.predictions.masked_tokens import blanks, fillings
+from transformer.predictions.word_alignment import align
 from ui.compute.store import store
 from ui.words.texts import page_text
 

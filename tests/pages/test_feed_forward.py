@@ -14,7 +14,7 @@ import pytest
 import transformer
 from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said
-from transformer.analysis.feed_forward_units import strongest_units, unit_words
+from transformer.layers.feed_forward_units import strongest_units, unit_words
 from ui.words.texts import page_text
 from views.feed_forward.units_and_words import line_of
 

@@ -10,8 +10,8 @@ import pytest
 import streamlit as st
 
 from tests.pages.conftest import is_fine, said
-from transformer.explanation.firing_examples import head_firings, unit_firings
-from transformer.explanation.query_key_space import query_key_space
+from transformer.heads.firing_examples import head_firings, unit_firings
+from transformer.heads.query_key_space import query_key_space
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from ui.lab import firing_list as listed

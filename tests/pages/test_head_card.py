@@ -12,10 +12,10 @@ import transformer
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed
 from tests.pages.conftest import codes, is_fine, said
-from transformer.analysis.head_circuits import written_words
-from transformer.explanation.head_habits import head_habits
-from transformer.explanation.removed_head import removed_head
-from transformer.roles.role_files import load_corpus_roles
+from transformer.heads.head_circuits import written_words
+from transformer.heads.head_habits import head_habits
+from transformer.heads.removed_head import removed_head
+from transformer.heads.role_files import load_corpus_roles
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from ui.words.texts import common, page_text

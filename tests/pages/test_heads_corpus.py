@@ -16,9 +16,9 @@ from charts.toolkit.style import three_digits
 from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import NASTY
-from transformer.roles.corpus_roles import CorpusRole, CorpusRoles, corpus_roles
-from transformer.roles.induction import InductionTest
-from transformer.roles.role_files import FILE, save_corpus_roles
+from transformer.heads.corpus_roles import CorpusRole, CorpusRoles, corpus_roles
+from transformer.heads.induction import InductionTest
+from transformer.heads.role_files import FILE, save_corpus_roles
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from ui.lab.head_table import CORPUS_ORDERS, sorted_heads

@@ -13,10 +13,10 @@ from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.analysis.lens import logit_lens
-from transformer.analysis.residual_stream import SubLayer, in_a_sentence
-from transformer.explanation.attribution_walk import Part
-from transformer.explanation.jacobian_lens import Agreement, JacobianLens, jacobian_lens
+from transformer.layers.residual_stream import SubLayer, in_a_sentence
+from transformer.layers.stream_parts import Part
+from transformer.predictions.jacobian_lens import Agreement, JacobianLens, jacobian_lens
+from transformer.predictions.lens import logit_lens
 from transformer.text.sentence_files import read_sentences
 from ui.shell.strip import FIRST_CHOSEN
 from ui.words.texts import page_text

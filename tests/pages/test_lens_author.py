@@ -11,11 +11,11 @@ import pytest
 import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import codes, is_fine, said
-from transformer.analysis.residual_stream import in_a_sentence
-from transformer.explanation.activation_patching import contrast
-from transformer.explanation.attribution import attribute
-from transformer.explanation.attribution_by_key import strongest_sources
-from transformer.explanation.direct_effects import is_removable, removals
+from transformer.attribution.attribution import attribute
+from transformer.attribution.attribution_by_key import strongest_sources
+from transformer.interventions.activation_patching import contrast
+from transformer.interventions.direct_effects import is_removable, removals
+from transformer.layers.residual_stream import in_a_sentence
 from ui.words.texts import page_text
 
 TEXT = page_text("lens")

@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.pages.conftest import codes, is_fine, said
 from tests.ui.test_jobs import until
-from transformer.analysis.gradient_step import training_step
+from transformer.layers.gradient_step import training_step
 from transformer.toy import toy_training
 from ui.compute.jobs import TRAINING as TRAINING_JOB
 from ui.compute.jobs import Job

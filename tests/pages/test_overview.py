@@ -8,7 +8,7 @@ import transformer
 from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said, with_e
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.analysis.answers.answer_probabilities import answer_of
+from transformer.predictions.answer_probabilities import answer_of
 from ui.shell import embedded
 from ui.words.texts import page_text
 

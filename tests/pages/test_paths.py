@@ -13,12 +13,12 @@ import transformer
 from charts.toolkit.style import signed
 from tests.pages.conftest import codes, is_fine, said
 from tests.triggers import trigger
-from transformer.analysis.answers.answer_rows import asked
-from transformer.explanation.activation_patching import asked_instead, contrast, head_places, recovered, token_places
-from transformer.explanation.attribution_patching import estimated_shares
-from transformer.explanation.information_flow import information_flow, start_of
-from transformer.explanation.path_patching import path_patching, senders_of
-from transformer.explanation.prompt_batch import WHOLE, cases_of, lines_of, prompt_batch, token_of
+from transformer.attribution.information_flow import information_flow, start_of
+from transformer.heads.prompt_batch import WHOLE, cases_of, lines_of, prompt_batch, token_of
+from transformer.interventions.activation_patching import asked_instead, contrast, head_places, recovered, token_places
+from transformer.interventions.attribution_patching import estimated_shares
+from transformer.interventions.path_patching import path_patching, senders_of
+from transformer.predictions.answer_rows import asked
 from transformer.runs.head_places import Head
 from ui.words.texts import page_text
 

@@ -13,9 +13,9 @@ import transformer
 from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.analysis.answers.answer_probabilities import answer_of
-from transformer.analysis.position_edits import reordered_positions, without_positions
-from transformer.analysis.position_scores import measured_position_scores
+from transformer.layers.position_edits import reordered_positions, without_positions
+from transformer.layers.position_scores import measured_position_scores
+from transformer.predictions.answer_probabilities import answer_of
 from transformer.runs.inputs import prompt_ids
 from ui.show.chips import ChipChoice
 from ui.words.texts import page_text

@@ -16,9 +16,9 @@ import pytest
 import torch
 
 import transformer
-from transformer.explanation.prompt_batch import PAIRS, WHOLE, cases_of, prompt_batch, read_lines
 from transformer.files.verify import TOLERANCE, verify
-from transformer.roles.induction import induction_test
+from transformer.heads.induction import induction_test
+from transformer.heads.prompt_batch import PAIRS, WHOLE, cases_of, prompt_batch, read_lines
 from transformer.runs.inputs import prompt_ids
 
 pytestmark = pytest.mark.real

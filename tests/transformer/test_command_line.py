@@ -14,8 +14,8 @@ import pytest
 
 import transformer
 from transformer.__main__ import main
-from transformer.explanation.jacobian_lens import load_jacobian_lens
-from transformer.roles.role_files import load_corpus_roles
+from transformer.heads.role_files import load_corpus_roles
+from transformer.predictions.jacobian_lens import load_jacobian_lens
 
 ROOT = Path(__file__).resolve().parents[2]
 PAIRS = "The cat sleeps.\tLe chat dort.\nThe cat sleeps.\tLe chat est endormi.\nI see it.\tJe le vois.\n"

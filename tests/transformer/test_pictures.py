@@ -11,7 +11,7 @@ from torch.nn import functional as F
 
 import transformer
 from tests.transformer.test_torch_layers import translated
-from transformer.analysis.answers.leave_one_out import leave_one_out
+from transformer.attribution.leave_one_out import leave_one_out
 from transformer.config import PictureConfig
 from transformer.pictures.digits import digit_rows
 from transformer.pictures.patch_numbers import ids_of, levels_of, patches_of, pixels_of

@@ -41,7 +41,7 @@ FILES_OF_ERRORS = (
     "transformer/files/snapshots.py",
     "transformer/text/tokenizer.py",
     "transformer/text/tokenizer_files.py",
-    "transformer/roles/role_files.py",
+    "transformer/heads/role_files.py",
     "transformer/config.py",
     "transformer/runs/edit_specs.py",
     "ui/shell/guidance/lessons.py",
@@ -51,7 +51,7 @@ ELSEWHERE = {  # ValueErrors that no page shows as a sentence
     "transformer/text/tokenizer.py": {"train"},
     "transformer/files/checkpoints.py": {"save_weights"},
     "transformer/files/snapshots.py": {"write_snapshot"},
-    "transformer/roles/role_files.py": {"_roles_from", "_check_known"},
+    "transformer/heads/role_files.py": {"_roles_from", "_check_known"},
     "transformer/runs/edit_specs.py": {"check", "_mask_edit", "_number", "_pairs"},
 }
 

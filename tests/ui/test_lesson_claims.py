@@ -9,22 +9,22 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
-from transformer.analysis.answers.change_of_answer import answer_under
-from transformer.analysis.answers.hypothesis_tree import beam_tree
-from transformer.analysis.attention.attention_path import attention_path, output_matrices
-from transformer.analysis.attention.quantity import quantity_of
-from transformer.analysis.head_importance import head_effect
-from transformer.analysis.lens import logit_lens
-from transformer.analysis.neighbours import nearest_rows
-from transformer.analysis.position_edits import reordered_positions, without_positions
-from transformer.explanation.attention_trust import beside_attention, input_attributions
-from transformer.explanation.head_habits import head_habits
-from transformer.explanation.sentence_flow import sentence_flow
+from transformer.attention_maps.attention_path import attention_path, output_matrices
+from transformer.attribution.attention_trust import beside_attention, input_attributions
 from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
-from transformer.roles.role_files import load_corpus_roles
-from transformer.roles.sentence_roles import head_roles
+from transformer.heads.head_habits import head_habits
+from transformer.heads.role_files import load_corpus_roles
+from transformer.heads.sentence_roles import head_roles
+from transformer.interventions.change_of_answer import answer_under
+from transformer.interventions.head_importance import head_effect
+from transformer.layers.neighbours import nearest_rows
+from transformer.layers.position_edits import reordered_positions, without_positions
+from transformer.predictions.hypothesis_tree import beam_tree
+from transformer.predictions.lens import logit_lens
+from transformer.predictions.quantity import quantity_of
+from transformer.predictions.sentence_flow import sentence_flow
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from ui.shell.guidance.lessons import Step, find_lesson

@@ -7,13 +7,13 @@ import pytest
 
 import transformer
 from tests.ui.test_lesson_claims import CAT, checkpoint, right, step, trace  # noqa: F401  (two are fixtures)
-from transformer.analysis.head_importance import head_effect
-from transformer.explanation.activation_patching import contrast, head_places, recovered, token_places
-from transformer.explanation.attribution import Attribution, attribute
-from transformer.explanation.attribution_by_key import strongest_sources
-from transformer.explanation.attribution_walk import Part
-from transformer.explanation.direct_effects import is_removable, removals
-from transformer.explanation.information_flow import Node, information_flow, start_of
+from transformer.attribution.attribution import Attribution, attribute
+from transformer.attribution.attribution_by_key import strongest_sources
+from transformer.attribution.information_flow import Node, information_flow, start_of
+from transformer.interventions.activation_patching import contrast, head_places, recovered, token_places
+from transformer.interventions.direct_effects import is_removable, removals
+from transformer.interventions.head_importance import head_effect
+from transformer.layers.stream_parts import Part
 from views.lens.measured import MOST
 
 WROTE = "07-who-wrote-this-word"

@@ -12,14 +12,14 @@ import pytest
 import transformer
 from benchmarks.example_pairs import chosen
 from tests.conftest import ROOT
-from transformer.analysis.answers.answer_probabilities import entropy
-from transformer.analysis.answers.answer_rows import asked
-from transformer.analysis.answers.change_of_answer import same_tokens
-from transformer.analysis.costs import parameter_costs
-from transformer.analysis.feed_forward_units import silent_share
 from transformer.config import PictureConfig
 from transformer.files.snapshots import snapshot
-from transformer.roles.role_files import load_corpus_roles
+from transformer.heads.role_files import load_corpus_roles
+from transformer.interventions.change_of_answer import same_tokens
+from transformer.layers.costs import parameter_costs
+from transformer.layers.feed_forward_units import silent_share
+from transformer.predictions.answer_probabilities import entropy
+from transformer.predictions.answer_rows import asked
 from ui.shell.guidance.lessons import find_lesson
 from ui.shell.selectors import text_for, traits_of
 from ui.words.texts import model_sentences, page_text, pictures

@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from transformer.analysis.answers.change_of_answer import effect_of
+from transformer.interventions.change_of_answer import effect_of
 from transformer.runs.run import Run
 from ui.compute import store as module
 from ui.compute.store import MEGABYTES, Store, limits, size_of

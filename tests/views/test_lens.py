@@ -7,7 +7,7 @@ import pytest
 
 from charts.toolkit import style
 from tests.figures import small_lens
-from transformer.analysis.lens import WordCourse
+from transformer.predictions.lens import WordCourse
 from views.lens.lens_figures import lens_agreement, lens_grid, word_course
 
 

@@ -6,10 +6,10 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from transformer.analysis.answers.padding import without_padding_mask
-from transformer.analysis.position_edits import without_positions
 from transformer.families.build import build_model
 from transformer.files.checkpoints import Checkpoint
+from transformer.interventions.padding import without_padding_mask
+from transformer.layers.position_edits import without_positions
 from transformer.models import Model
 from transformer.probes import Edit, recorded_so_far
 

@@ -294,3 +294,14 @@ def _differences(expected: dict[str, tuple], stored: dict[str, tuple]) -> list[M
         if name in stored and stored[name] != expected[name]
     ]
     return problems[:3] + ([Message("and {count} more", count=len(problems) - 3)] if len(problems) > 3 else [])
+
+
+def file_of_other_weights(checkpoint: Checkpoint, file: str, found: str) -> CheckpointError:
+    """The error for a ``file`` that names the weights with the fingerprint ``found`` and not these."""
+    return CheckpointError(
+        "{path} of {name} was made from other weights ({found}, but these are {these}), so it is not used.",
+        path=file,
+        name=checkpoint.name,
+        found=found,
+        these=checkpoint.fingerprint,
+    )

@@ -25,7 +25,7 @@ class Hypothesis:
 
 
 class SearchRecorder(Protocol):
-    """Looks on while a beam searches (``transformer.analysis.answers.hypothesis_tree``)."""
+    """Looks on while a beam searches (``transformer.predictions.hypothesis_tree``)."""
 
     def step(self, log_p: Tensor, before: Tensor, rows: Tensor, ids: Tensor) -> None:
         """One step: ``log_p`` [text, vocabulary] and the texts' totals ``before`` it [text]; ``ids`` [kept] go on from

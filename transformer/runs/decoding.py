@@ -85,7 +85,7 @@ def decode(
     this call only. ``record_steps`` keeps every activation of every step. ``cached=False`` recomputes everything at
     each step; with edits that is always done, because an edit may concern positions that a cache would not compute
     again. Forward hooks that somebody has registered see (and may change) every step. ``recorder`` watches a beam
-    search (``transformer.analysis.answers.hypothesis_tree``). ``read``: what ``source_tensor`` and ``prompt_of`` give
+    search (``transformer.predictions.hypothesis_tree``). ``read``: what ``source_tensor`` and ``prompt_of`` give
     for this sentence, where the caller has it already.
 
     Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for a model that does not write.

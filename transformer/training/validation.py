@@ -8,8 +8,8 @@ from statistics import fmean
 import torch
 
 from transformer.files.checkpoints import Checkpoint
+from transformer.heads.corpus_roles import corpus_roles
 from transformer.models import Model
-from transformer.roles.corpus_roles import corpus_roles
 from transformer.runs.batches import length_batches, pad
 from transformer.runs.decoding_state import greedy_batch
 from transformer.scores.bleu_and_chrf import corpus_scores

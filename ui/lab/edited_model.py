@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from transformer.analysis.answers.answer_probabilities import Answer, answer_of
-from transformer.analysis.answers.change_of_answer import Effect, answer_under, effect_of
+from transformer.interventions.change_of_answer import Effect, answer_under, effect_of
+from transformer.predictions.answer_probabilities import Answer, answer_of
 from transformer.runs.edit_specs import edits_from
 from ui.compute.loading import load_trace
 from ui.compute.store import store

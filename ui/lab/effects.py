@@ -9,9 +9,9 @@ from streamlit.delta_generator import DeltaGenerator
 
 import charts.figures.edit_effects
 from charts.toolkit.style import signed, three_digits
-from transformer.analysis.answers.answer_probabilities import Answer
-from transformer.analysis.answers.change_of_answer import Effect, candidates
-from transformer.analysis.answers.word_diff import Piece, word_diff
+from transformer.interventions.change_of_answer import Effect, candidates
+from transformer.predictions.answer_probabilities import Answer
+from transformer.predictions.word_diff import Piece, word_diff
 from transformer.text.message import N_
 from ui.lab import edited_model
 from ui.shell.guidance.way import read_aloud

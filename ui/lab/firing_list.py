@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.figures.firing_strips import firing_strips
-from transformer.explanation.firing_examples import Firing
+from transformer.heads.firing_examples import Firing
 from transformer.text.tokens import Token, TokenSequence
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import common

@@ -9,15 +9,15 @@ import pandas as pd
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed, three_digits
 from transformer.attention import MultiHeadAttention
-from transformer.roles import places
-from transformer.roles.corpus_roles import LEAST_CONSISTENT, CorpusRole
-from transformer.roles.head_jobs import ROLES
-from transformer.roles.induction import LEAST_INDUCTION, LONGEST, N_SEQUENCES, repeated_lengths
-from transformer.roles.offsets import LEAST_ON_OFFSET, LEAST_WINDOW_LIFT, WINDOW
-from transformer.roles.places import LEAST_LIFT, LEAST_ROWS, LEAST_SHARE
-from transformer.roles.sentence_roles import LEAST_AWAKE, HeadRole
-from transformer.roles.shapes import LEAST_BROAD, LEAST_MONOTONE
-from transformer.roles.syntactic import LEAST_ABOVE_OFFSET
+from transformer.heads import places
+from transformer.heads.corpus_roles import LEAST_CONSISTENT, CorpusRole
+from transformer.heads.head_jobs import ROLES
+from transformer.heads.induction import LEAST_INDUCTION, LONGEST, N_SEQUENCES, repeated_lengths
+from transformer.heads.offsets import LEAST_ON_OFFSET, LEAST_WINDOW_LIFT, WINDOW
+from transformer.heads.places import LEAST_LIFT, LEAST_ROWS, LEAST_SHARE
+from transformer.heads.sentence_roles import LEAST_AWAKE, HeadRole
+from transformer.heads.shapes import LEAST_BROAD, LEAST_MONOTONE
+from transformer.heads.syntactic import LEAST_ABOVE_OFFSET
 from ui.words.texts import PageText
 
 ORDERS = ("layer", "role", "entropy", "sinks")

@@ -7,9 +7,9 @@ from functools import partial
 import streamlit as st
 
 from transformer import Checkpoint, InputError
-from transformer.analysis.answers.answer_probabilities import answer_of
 from transformer.config import PictureConfig
-from transformer.explanation.activation_patching import typed_ids
+from transformer.interventions.activation_patching import typed_ids
+from transformer.predictions.answer_probabilities import answer_of
 from ui.compute.store import store
 from ui.shell import focus as shared_focus
 from ui.shell.focus import start_of

@@ -10,7 +10,7 @@ from charts.figures.gradients import gradient_by_block, gradient_rows
 from charts.toolkit.numbers import number, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.analysis.gradient_step import TrainingStep, training_step
+from transformer.layers.gradient_step import TrainingStep, training_step
 from ui.compute.jobs import jobs
 from ui.shell.page import Page
 from ui.shell.page_state import IN_ADDRESS, belongs_to
@@ -181,7 +181,7 @@ def _snippet(p: Page, arguments: dict[str, object]) -> str:
     written = ", ".join(f"{name}={value!r}" for name, value in arguments.items())
     return (
         p.preamble
-        + "from transformer.analysis.gradient_step import training_step\n\n"
+        + "from transformer.layers.gradient_step import training_step\n\n"
         + f"step = training_step(trace, {written})\n"
         + "print(step.loss_before, step.loss_after)\n"
         + "for block in step.blocks:\n"

@@ -9,7 +9,7 @@ import streamlit as st
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.sentence_flow_picture import sentence_flow_picture
 from transformer.config import PictureConfig
-from transformer.explanation.sentence_flow import SentenceFlow, sentence_flow
+from transformer.predictions.sentence_flow import SentenceFlow, sentence_flow
 from transformer.runs.edit_specs import EditSpec, edits_from
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace_of

@@ -8,7 +8,7 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
-from transformer.analysis.residual_stream import CONVOLUTION, additions, contributions, stream_lengths
+from transformer.layers.residual_stream import CONVOLUTION, additions, contributions, stream_lengths
 from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_table

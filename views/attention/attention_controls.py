@@ -19,7 +19,7 @@ from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.analysis.attention.rollout import attention_rollout
+from transformer.attention_maps.rollout import attention_rollout
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from transformer.variants.layer_orders import SandwichLayer

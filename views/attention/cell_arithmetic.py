@@ -7,9 +7,9 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import number
-from transformer.analysis.attention.attention_cell import CellArithmetic, cell_arithmetic, why_masked
-from transformer.analysis.attention.query_arithmetic import query_input
-from transformer.analysis.positional import rotary_of
+from transformer.attention_maps.attention_cell import CellArithmetic, cell_arithmetic, why_masked
+from transformer.attention_maps.query_arithmetic import query_input
+from transformer.layers.positional import rotary_of
 from transformer.runs.attention_view import AttentionView
 from ui.shell.navigation import go_to
 from ui.shell.page import Page

@@ -7,9 +7,9 @@ import streamlit as st
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _, in_words
-from transformer.analysis.residual_stream import in_a_sentence
-from transformer.explanation.attribution_walk import Part
-from transformer.explanation.score_sources import ScoreSources, score_sources
+from transformer.attention_maps.score_sources import ScoreSources, score_sources
+from transformer.layers.residual_stream import in_a_sentence
+from transformer.layers.stream_parts import Part
 from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
 from ui.shell.page import Page
@@ -126,7 +126,7 @@ def _snippet(p: Page, *, key: int, against: int | None) -> str:
     focus = p.focus
     place = f'"{focus.stack}", {focus.layer}, "{focus.kind}", head={focus.head}, query={focus.token}, key={key}'
     return (
-        f"{p.preamble}\nfrom transformer.explanation.score_sources import score_sources\n\n"
+        f"{p.preamble}\nfrom transformer.attention_maps.score_sources import score_sources\n\n"
         f"found = score_sources(trace, {place}{'' if against is None else f', against={against}'})\n"
         "print(found.total, found.score, found.deviation)\n"
         "for of_query, of_key, value in found.strongest(10):\n"

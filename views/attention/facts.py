@@ -8,8 +8,8 @@ from streamlit.delta_generator import DeltaGenerator
 
 import transformer
 from charts.toolkit.style import signed, three_digits, three_digits_alike
-from transformer.analysis.attention.rollout import attention_rollout
-from transformer.analysis.head_importance import HeadEffect, head_effect
+from transformer.attention_maps.rollout import attention_rollout
+from transformer.interventions.head_importance import HeadEffect, head_effect
 from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
 from ui.shell.page import Page

@@ -11,8 +11,8 @@ from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.analysis.head_circuits import Circuit, output_value_circuit, query_key_circuit
-from transformer.analysis.head_composition import WAYS, Composition, composition
+from transformer.heads.head_circuits import Circuit, output_value_circuit, query_key_circuit
+from transformer.heads.head_composition import WAYS, Composition, composition
 from transformer.runs.head_places import Head
 from transformer.text.message import N_
 from ui.compute.jobs import jobs
@@ -50,7 +50,7 @@ def general(p: Page) -> None:
     _composition(p)
     show_snippet(
         "general",
-        f"import transformer\nfrom transformer.analysis.head_circuits import output_value_circuit\n\n{p.load_line}"
+        f"import transformer\nfrom transformer.heads.head_circuits import output_value_circuit\n\n{p.load_line}"
         f'circuit = output_value_circuit(checkpoint.model, "{focus.stack}", "{focus.kind}", '
         f"layer={focus.layer}, head={focus.head})\n"
         "print(circuit.copying_score)\n"

@@ -6,10 +6,10 @@ import streamlit as st
 
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
-from transformer.analysis.attention.score_rule import score_rule
-from transformer.explanation.firing_examples import Firing, head_firings
-from transformer.explanation.query_key_space import query_key_space
+from transformer.attention_maps.score_rule import score_rule
 from transformer.files.checkpoints import Checkpoint
+from transformer.heads.firing_examples import Firing, head_firings
+from transformer.heads.query_key_space import query_key_space
 from transformer.runs.head_places import Head
 from transformer.runs.readings import with_task
 from ui.compute.jobs import jobs
@@ -67,7 +67,7 @@ def _list(p: Page, head: Head, read: SentenceList, *, special: bool) -> None:
     show_snippet(
         "firing",
         "import transformer\nfrom transformer.runs.head_places import Head\n"
-        "from transformer.explanation.firing_examples import head_firings\n"
+        "from transformer.heads.firing_examples import head_firings\n"
         f"from transformer.text.sentence_files import read_sentences\n\n{p.load_line}sentences = {read.python}\n"
         f"found = head_firings(checkpoint, sentences, special={special})\n"
         f'for firing in found[Head("{head.stack}", "{head.kind}", {head.layer}, {head.head})]:\n'
@@ -123,7 +123,7 @@ def _space(p: Page, head: Head, read: SentenceList, colour: str) -> None:
     show_snippet(
         "queries and keys",
         "import transformer\nfrom transformer.runs.head_places import Head\n"
-        "from transformer.explanation.query_key_space import query_key_space\n"
+        "from transformer.heads.query_key_space import query_key_space\n"
         f"from transformer.text.sentence_files import read_sentences\n\n{p.load_line}"
         f'head = Head("{head.stack}", "{head.kind}", {head.layer}, {head.head})\n'
         f"space = query_key_space(checkpoint, {read.python}, head)\n"

@@ -12,7 +12,7 @@ from charts.canvas.value_map import value_map
 from charts.figures.edit_effects import candidates_before_and_after
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.analysis.attention.attention_guess import GuessScore, score_guess
+from transformer.attention_maps.attention_guess import GuessScore, score_guess
 from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
 from ui.shell.guidance.way import opened, way_to

@@ -7,13 +7,9 @@ import streamlit as st
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _
-from transformer.analysis.answers.answer_rows import asked
-from transformer.analysis.attention.input_attribution import gradient_times_input, integrated_gradients
-from transformer.analysis.attention.quantity import QUANTITIES, Quantity, quantity_of
-from transformer.analysis.attention.rollout import attention_rollout
-from transformer.analysis.attention.token_removal import remove_each
-from transformer.explanation.attention_lrp import attention_lrp
-from transformer.explanation.attention_trust import (
+from transformer.attention_maps.rollout import attention_rollout
+from transformer.attribution.attention_lrp import attention_lrp
+from transformer.attribution.attention_trust import (
     Aligned,
     InputAttributions,
     beside_attention,
@@ -21,6 +17,10 @@ from transformer.explanation.attention_trust import (
     input_attributions,
     n_passes,
 )
+from transformer.attribution.input_attribution import gradient_times_input, integrated_gradients
+from transformer.attribution.token_removal import remove_each
+from transformer.predictions.answer_rows import asked
+from transformer.predictions.quantity import QUANTITIES, Quantity, quantity_of
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.edit_specs import EditSpec
 from ui.compute.jobs import jobs
@@ -249,8 +249,8 @@ def _snippet(p: Page, found: InputAttributions, *, row: int) -> None:
         "trust",
         f"{p.preamble}\n"
         "from views.attention.trust_figure import aligned_measures\n"
-        "from transformer.explanation.attention_trust import beside_attention, input_attributions\n"
-        "from transformer.analysis.attention.quantity import quantity_of\n\n"
+        "from transformer.attribution.attention_trust import beside_attention, input_attributions\n"
+        "from transformer.predictions.quantity import quantity_of\n\n"
         f'quantity = quantity_of(trace, row={row}, of="{whole.quantity.of}")\n'
         f'found = input_attributions(checkpoint, quantity, baseline="{whole.baseline}", n_steps={whole.n_steps})\n'
         f'view = trace.attention("{focus.stack}", layer={focus.layer}, kind="{focus.kind}")\n'

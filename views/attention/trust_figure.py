@@ -15,7 +15,7 @@ from charts.toolkit.words import _
 from transformer.text.message import N_
 
 if TYPE_CHECKING:
-    from transformer.explanation.attention_trust import Aligned, Measure
+    from transformer.attribution.attention_trust import Aligned, Measure
 
 NAMES = {
     "head": N_("this head"),

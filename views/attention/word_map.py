@@ -9,7 +9,7 @@ from charts.canvas.attention_maps import KEY_TITLE, row_title, title_of
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.words import _
-from transformer.analysis.attention.whole_words import in_words, spans
+from transformer.attention_maps.whole_words import in_words, spans
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell import focus as shared_focus
@@ -46,7 +46,7 @@ def words(p: Page, view: AttentionView) -> None:
     st.caption(p.text["words_help" if pieces else "words_none"])
     show_snippet(
         "attention in words",
-        f"{p.preamble}\nfrom transformer.analysis.attention.whole_words import in_words\n\n"
+        f"{p.preamble}\nfrom transformer.attention_maps.whole_words import in_words\n\n"
         f"view = trace.attention({view.stack!r}, layer={view.layer}, kind={view.kind!r})\n"
         f"print(in_words(view).weights[{p.focus.head}].round(3))\n",
     )

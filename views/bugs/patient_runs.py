@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass, replace
 
-from transformer.analysis.answers.answer_probabilities import Answer
-from transformer.analysis.answers.change_of_answer import answer_under, same_tokens
 from transformer.faults.catalogue import HEALTHY, TRAINING, Diagnosis
 from transformer.faults.fault_checks import CHECKS, PADS, Finding
 from transformer.faults.forward_faults import with_fault
 from transformer.faults.patients import Patient, patient_in_training, patient_of
 from transformer.faults.training_faults import HEALTHY as HEALTHY_TRAINING
 from transformer.faults.training_faults import TrainedToy, trained_toy
+from transformer.interventions.change_of_answer import answer_under, same_tokens
+from transformer.predictions.answer_probabilities import Answer
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.traces import Trace
 from ui.compute.loading import load_trace

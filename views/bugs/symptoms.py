@@ -8,11 +8,11 @@ import streamlit as st
 from charts.canvas.attention_maps import attention_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.analysis.answers.answer_probabilities import Answer
-from transformer.analysis.answers.word_diff import word_diff
 from transformer.faults.catalogue import HEALTHY, Diagnosis
 from transformer.faults.patients import self_attention_in_training
 from transformer.faults.signs import signs_of
+from transformer.predictions.answer_probabilities import Answer
+from transformer.predictions.word_diff import word_diff
 from transformer.runs.attention_view import AttentionView
 from ui.lab.effects import marked
 from ui.shell.page import Page

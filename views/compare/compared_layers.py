@@ -8,8 +8,8 @@ import streamlit as st
 import transformer
 from charts.toolkit.numbers import whole
 from charts.toolkit.words import in_words
-from transformer.analysis.layer_anatomy import Part, anatomy
 from transformer.families.family_config import FamilyConfig
+from transformer.layers.layer_anatomy import Part, anatomy
 from transformer.models import Model
 from transformer.text.message import N_
 from transformer.toy.tiny_models import paper_model, tiny_llama
@@ -52,7 +52,7 @@ def layers(p: Page) -> None:
     show_table(table, name="layers", caption=caption, height=420, column_config=columns)
     show_snippet(
         "layers",
-        "from transformer.analysis.layer_anatomy import anatomy\n"
+        "from transformer.layers.layer_anatomy import anatomy\n"
         "from transformer.toy.tiny_models import paper_model, tiny_llama\n\n"
         'for model, stack in ((paper_model(), "encoder"), (tiny_llama(), "decoder")):\n'
         "    for part in anatomy(model, stack, 0):\n"

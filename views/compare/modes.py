@@ -11,9 +11,9 @@ import transformer
 from charts.canvas.attention_maps import attention_map
 from charts.canvas.choices import Cell
 from charts.toolkit.style import three_digits
-from transformer.analysis.answers.comparison import alike_heads
 from transformer.config import KINDS
 from transformer.files.model_card import began_as, card_of
+from transformer.predictions.comparison import alike_heads
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from ui.compute.loading import (

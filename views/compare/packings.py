@@ -9,12 +9,12 @@ import streamlit as st
 
 from charts.toolkit.style import three_digits
 from transformer import Checkpoint
-from transformer.analysis.answers.answer_probabilities import divergence
-from transformer.analysis.answers.answer_rows import asked
-from transformer.analysis.answers.change_of_answer import same_tokens
 from transformer.config import ModelConfig
 from transformer.families.family_config import FamilyConfig
-from transformer.roles.sentence_roles import sentence_roles
+from transformer.heads.sentence_roles import sentence_roles
+from transformer.interventions.change_of_answer import same_tokens
+from transformer.predictions.answer_probabilities import divergence
+from transformer.predictions.answer_rows import asked
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell.page import Page

@@ -11,8 +11,8 @@ from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
-from transformer.analysis.answers.answer_probabilities import answer_of
-from transformer.analysis.answers.comparison import (
+from transformer.predictions.answer_probabilities import answer_of
+from transformer.predictions.comparison import (
     MapDifference,
     StreamSimilarity,
     beginning,
@@ -21,7 +21,7 @@ from transformer.analysis.answers.comparison import (
     head_differences,
     stream_similarity,
 )
-from transformer.analysis.answers.word_diff import Piece, word_diff
+from transformer.predictions.word_diff import Piece, word_diff
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace

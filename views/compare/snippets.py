@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from transformer.analysis.answers.comparison import (
+from transformer.predictions.comparison import (
     align,
     alike_heads,
     compared_attention,
@@ -19,7 +19,7 @@ def code_of_sentences(p: Page, second: str) -> None:
     focus = p.focus
     show_snippet(
         "compare",
-        f"{p.preamble}\nfrom transformer.analysis.answers.comparison import (\n"
+        f"{p.preamble}\nfrom transformer.predictions.comparison import (\n"
         "    compared_attention, difference_map, head_differences\n)\n\n"
         f"other = transformer.trace(checkpoint, {second!r})\n"
         f'place = ("{focus.stack}", {focus.layer}, "{focus.kind}")\n'

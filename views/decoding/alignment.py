@@ -7,10 +7,10 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.style import three_digits
-from transformer.analysis.answers.word_alignment import WordAlignment, align
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint
-from transformer.roles.role_files import load_corpus_roles
+from transformer.heads.role_files import load_corpus_roles
+from transformer.predictions.word_alignment import WordAlignment, align
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell.page import Page
@@ -53,7 +53,7 @@ def alignment(p: Page) -> None:
     place = int(np.argmax([word.end - word.start for word in found.target]))
     show_snippet(
         "alignment",
-        f"{p.preamble}from transformer.analysis.answers.word_alignment import align\n\n"
+        f"{p.preamble}from transformer.predictions.word_alignment import align\n\n"
         f"found = align(trace, layer={layer}, head={head}, when={when!r})\n"
         f"best = found.best(specials={specials})\n"
         "print([(target.text, found.source[j].text) for target, j in zip(found.target, best)])\n"

@@ -6,8 +6,8 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import whole
-from transformer.analysis.answers.hypothesis_tree import FINISHED, PRUNED, BeamTree
-from transformer.analysis.answers.hypothesis_tree import beam_tree as record_search
+from transformer.predictions.hypothesis_tree import FINISHED, PRUNED, BeamTree
+from transformer.predictions.hypothesis_tree import beam_tree as record_search
 from transformer.runs.decoding_strategies import Beam, length_penalty
 from transformer.text.message import N_
 from ui.compute.jobs import jobs
@@ -111,7 +111,7 @@ def _snippet(p: Page, beam: Beam, tree: BeamTree) -> None:
     show_snippet(
         "beam tree",
         "import transformer\nfrom views.decoding.beam_tree_figure import search_tree\n"
-        "from transformer.analysis.answers.hypothesis_tree import beam_tree\n\n"
+        "from transformer.predictions.hypothesis_tree import beam_tree\n\n"
         f"{p.load_line}"
         f"tree = beam_tree(checkpoint, {generation.arguments_of(p, beam)})\n"
         "print([node.display for node in tree.winner], tree.winner[-1].score)"

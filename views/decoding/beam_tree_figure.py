@@ -13,7 +13,7 @@ from charts.toolkit.sheet import Sheet, bar, scatter
 from charts.toolkit.words import _
 
 if TYPE_CHECKING:
-    from transformer.analysis.answers.hypothesis_tree import BeamNode, BeamTree
+    from transformer.predictions.hypothesis_tree import BeamNode, BeamTree
 
 LONGEST = 9  # characters of a word in its box; the hover has all of them
 COLUMN = 82  # pixels that a step needs for its words

@@ -7,9 +7,9 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
-from transformer.analysis.answers.decoding_steps import StepAttention
-from transformer.analysis.answers.leave_one_out import leave_one_out
-from transformer.analysis.answers.masked_tokens import blanks, filled, fillings
+from transformer.attribution.leave_one_out import leave_one_out
+from transformer.predictions.decoding_steps import StepAttention
+from transformer.predictions.masked_tokens import blanks, filled, fillings
 from transformer.runs.attention_view import AttentionView
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.jobs import jobs
@@ -190,7 +190,7 @@ def classify(p: Page) -> None:
     )
     show_snippet(
         "classes",
-        "import transformer\nfrom transformer.analysis.answers.leave_one_out import leave_one_out\n\n"
+        "import transformer\nfrom transformer.attribution.leave_one_out import leave_one_out\n\n"
         f"{p.load_line}"
         f"found = leave_one_out(checkpoint, {p.focus.sentence!r})\n"
         f"print(found.probabilities[{index}])  # {found.probabilities[index]:.7g}\n"

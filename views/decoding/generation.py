@@ -8,7 +8,7 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer import Decoding, Greedy, Sample, decode
-from transformer.analysis.answers.decoding_steps import (
+from transformer.predictions.decoding_steps import (
     StepAttention,
     confidence,
     rank,

@@ -4,7 +4,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer import Decoding
-from transformer.analysis.answers.decoding_steps import n_forced
+from transformer.predictions.decoding_steps import n_forced
 from transformer.runs.inputs import prompt_of
 from ui.shell.page import Page, guard
 from ui.words.texts import as_plain

@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from charts.toolkit.style import three_digits
 from transformer import Beam, Decoding, Greedy, Sample
-from transformer.analysis.answers.decoding_steps import token_log_probabilities
+from transformer.predictions.decoding_steps import token_log_probabilities
 from transformer.runs.decoding_strategies import Strategy, length_penalty
 from transformer.text.message import N_
 from ui.shell.page import Page, guard

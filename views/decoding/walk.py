@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.written_steps import StepBars, written_steps
 from transformer import Decoding
-from transformer.analysis.answers.decoding_steps import likeliest, step_attention
+from transformer.predictions.decoding_steps import likeliest, step_attention
 from transformer.text.tokens import Token
 from ui.shell.page import Page
 from ui.show.drawings import show_steps

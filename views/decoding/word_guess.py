@@ -4,7 +4,7 @@ import streamlit as st
 
 from charts.toolkit.style import three_digits
 from transformer import Decoding
-from transformer.analysis.answers.decoding_steps import guess_options, n_forced
+from transformer.predictions.decoding_steps import guess_options, n_forced
 from transformer.runs.inputs import prompt_of
 from ui.shell.guidance.way import opened, way_to
 from ui.shell.page import Page

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from transformer.analysis.neighbours import Neighbour
+from transformer.layers.neighbours import Neighbour
 
 N_NEIGHBOURS = 12
 

@@ -4,7 +4,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
-from transformer.analysis.feed_forward_units import strongest_units, unit_words, why_no_words
+from transformer.layers.feed_forward_units import strongest_units, unit_words, why_no_words
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet
 from ui.words.texts import as_plain
@@ -64,7 +64,7 @@ def strongest(p: Page) -> None:
     )
     show_snippet(
         "strongest",
-        f"{p.preamble}from transformer.analysis.feed_forward_units import strongest_units, unit_words\n\n"
+        f"{p.preamble}from transformer.layers.feed_forward_units import strongest_units, unit_words\n\n"
         f"units = strongest_units(trace, {', '.join(map(repr, place))}, count={SHOWN})\n{more}",
     )
 

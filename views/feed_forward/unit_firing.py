@@ -4,9 +4,9 @@ from functools import partial
 
 import streamlit as st
 
-from transformer.analysis.feed_forward_units import strongest_units
-from transformer.explanation.firing_examples import Firing, unit_firings
 from transformer.files.checkpoints import Checkpoint
+from transformer.heads.firing_examples import Firing, unit_firings
+from transformer.layers.feed_forward_units import strongest_units
 from transformer.runs.readings import with_task
 from ui.compute.jobs import jobs
 from ui.lab.firing_list import show_firings
@@ -49,7 +49,7 @@ def firing(p: Page) -> None:
     st.caption(p.text["fires_source"])
     show_snippet(
         "firing",
-        "import transformer\nfrom transformer.explanation.firing_examples import unit_firings\n"
+        "import transformer\nfrom transformer.heads.firing_examples import unit_firings\n"
         f"from transformer.text.sentence_files import read_sentences\n\n{p.load_line}sentences = {read.python}\n"
         f'found = unit_firings(checkpoint, sentences, "{stack}", {layer}, [{unit}], special={special})\n'
         f"for firing in found[{unit}]:\n"

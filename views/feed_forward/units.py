@@ -9,7 +9,7 @@ import streamlit as st
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
-from transformer.analysis.feed_forward_units import (
+from transformer.layers.feed_forward_units import (
     UnitWords,
     most_active_units,
     norms_on_the_way,
@@ -19,7 +19,7 @@ from transformer.analysis.feed_forward_units import (
     unit_words,
     why_no_words,
 )
-from transformer.analysis.layer_norm_steps import norm_kind
+from transformer.layers.layer_norm_steps import norm_kind
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell import page_state

@@ -11,10 +11,10 @@ from charts.documents.markup import Markup, Paragraph, fold, table
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from transformer.disk.whole_files import write_text
-from transformer.explanation.atlas_files import Habits, write_data
-from transformer.explanation.firing_examples import Progress
-from transformer.explanation.head_habits import HeadHabits, head_habits
 from transformer.files.checkpoints import Checkpoint
+from transformer.heads.atlas_files import Habits, write_data
+from transformer.heads.firing_examples import Progress
+from transformer.heads.head_habits import HeadHabits, head_habits
 from transformer.text.sentence_files import sentence_digest
 from ui.lab.firing_list import in_context
 from ui.words.catalogues import browser_words

@@ -1,4 +1,4 @@
-"""What the tests of the literature (``transformer.roles``) say of a head, in words and as tables."""
+"""What the tests of the literature (``transformer.heads``) say of a head, in words and as tables."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -7,9 +7,9 @@ import pandas as pd
 
 from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
-from transformer.roles.corpus_roles import CorpusRole
-from transformer.roles.head_jobs import GENERAL, MEASURES, NO_JOB
-from transformer.roles.measures import HeadMeasures
+from transformer.heads.corpus_roles import CorpusRole
+from transformer.heads.head_jobs import GENERAL, MEASURES, NO_JOB
+from transformer.heads.measures import HeadMeasures
 from ui.lab.head_table import test_name
 from ui.words.texts import PageText, as_plain
 from views.heads.corpus import Corpus

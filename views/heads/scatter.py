@@ -7,10 +7,10 @@ import numpy as np
 import streamlit as st
 
 from charts.toolkit.numbers import percent
-from transformer.roles.corpus_roles import CorpusRole
-from transformer.roles.head_jobs import PLACES
-from transformer.roles.likeness import most_alike, most_alike_maps
-from transformer.roles.sentence_roles import HeadRole
+from transformer.heads.corpus_roles import CorpusRole
+from transformer.heads.head_jobs import PLACES
+from transformer.heads.likeness import most_alike, most_alike_maps
+from transformer.heads.sentence_roles import HeadRole
 from transformer.runs.attention_view import AttentionView
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page

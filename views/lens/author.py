@@ -14,12 +14,12 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _, in_words
-from transformer.analysis.lens import Lens, shown_word
-from transformer.analysis.residual_stream import in_a_sentence
-from transformer.explanation.attribution import Attribution, attribute
-from transformer.explanation.attribution_by_key import strongest_sources
-from transformer.explanation.attribution_walk import Part
+from transformer.attribution.attribution import Attribution, attribute
+from transformer.attribution.attribution_by_key import strongest_sources
 from transformer.layer_norm import RMSNorm
+from transformer.layers.residual_stream import in_a_sentence
+from transformer.layers.stream_parts import Part
+from transformer.predictions.lens import Lens, shown_word
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell.navigation import go_to
@@ -231,8 +231,8 @@ def _snippet(p: Page, found: Attribution) -> str:
     if question.against is not None:
         place.append(f"against={question.against}")
     return (
-        f"{p.preamble}\nfrom transformer.explanation.attribution import attribute\n"
-        "from transformer.explanation.attribution_by_key import strongest_sources\n\n"
+        f"{p.preamble}\nfrom transformer.attribution.attribution import attribute\n"
+        "from transformer.attribution.attribution_by_key import strongest_sources\n\n"
         f"found = attribute(trace, {', '.join(place)})\n"
         "print(found.total, found.logit, found.deviation)\n"
         "for part in found.strongest(10):\n    print(part.label, found.of(part))\n"

@@ -4,10 +4,10 @@ from functools import lru_cache
 
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.words import _, in_words
-from transformer.analysis.lens import Lens
-from transformer.analysis.residual_stream import in_a_sentence
 from transformer.errors import CheckpointError, InputError
-from transformer.explanation.jacobian_lens import JacobianLens, jacobian_lens, load_jacobian_lens
+from transformer.layers.residual_stream import in_a_sentence
+from transformer.predictions.jacobian_lens import JacobianLens, jacobian_lens, load_jacobian_lens
+from transformer.predictions.lens import Lens
 from transformer.text.sentence_files import read_sentences, sentence_digest
 from ui.compute.jobs import jobs
 from ui.shell.page import Page

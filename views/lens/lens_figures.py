@@ -16,7 +16,7 @@ from charts.toolkit.words import _, in_words
 from transformer.text.message import N_
 
 if TYPE_CHECKING:
-    from transformer.analysis.lens import Lens, WordCourse
+    from transformer.predictions.lens import Lens, WordCourse
 
 COLOURS = ("probability", "rank", "divergence")
 LONGEST = 10  # characters of a word in a cell; the hover has all of them

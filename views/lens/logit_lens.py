@@ -6,9 +6,9 @@ import streamlit as st
 
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
-from transformer.analysis.lens import Lens, logit_lens
-from transformer.analysis.residual_stream import in_a_sentence
-from transformer.explanation.jacobian_lens import JacobianLens
+from transformer.layers.residual_stream import in_a_sentence
+from transformer.predictions.jacobian_lens import JacobianLens
+from transformer.predictions.lens import Lens, logit_lens
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead

@@ -7,11 +7,11 @@ import streamlit as st
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed
 from charts.toolkit.words import in_words
-from transformer.analysis.residual_stream import in_a_sentence
+from transformer.attribution.attribution import Attribution
 from transformer.errors import InputError
-from transformer.explanation.activation_patching import contrast
-from transformer.explanation.attribution import Attribution
-from transformer.explanation.direct_effects import Removals, is_removable, removals
+from transformer.interventions.activation_patching import contrast
+from transformer.interventions.direct_effects import Removals, is_removable, removals
+from transformer.layers.residual_stream import in_a_sentence
 from ui.compute.jobs import jobs
 from ui.lab.second_sentence import second_sentence
 from ui.shell.page import Page

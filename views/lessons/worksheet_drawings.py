@@ -18,11 +18,11 @@ from charts.documents.markup import Cards, table
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
 from transformer import Trace
-from transformer.analysis.answers.answer_probabilities import answer_of
-from transformer.analysis.attention.attention_path import attention_path, output_sum
-from transformer.analysis.lens import logit_lens
+from transformer.attention_maps.attention_path import attention_path, output_sum
 from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.patients import patient_of
+from transformer.predictions.answer_probabilities import answer_of
+from transformer.predictions.lens import logit_lens
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import Lesson, Step

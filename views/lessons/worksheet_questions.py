@@ -7,7 +7,7 @@ from math import log2
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer import Trace
-from transformer.analysis.answers.answer_probabilities import answer_of
+from transformer.predictions.answer_probabilities import answer_of
 from transformer.text.tokens import TokenSequence
 from ui.shell.focus import Focus
 from ui.shell.selectors import traits_of

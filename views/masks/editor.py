@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 import streamlit as st
 
 from charts.canvas.choices import MaskStroke
-from transformer.analysis.answers.leave_one_out import words_of
 from transformer.runs.attention_view import AttentionView
+from transformer.text.word_spans import words_of
 from ui.shell import address, page_state
 from ui.shell.page import Page
 

@@ -12,7 +12,7 @@ import transformer
 from charts.documents.markup import document
 from transformer.config import PictureConfig
 from transformer.errors import InputError
-from transformer.explanation.sentence_flow import layers_within, sentence_flow
+from transformer.predictions.sentence_flow import layers_within, sentence_flow
 from ui.shell.focus import Focus
 from ui.show.living_picture import flow_figure
 from ui.words.catalogues import browser_words

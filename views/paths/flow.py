@@ -4,9 +4,9 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.toolkit.style import three_digits
-from transformer.analysis.answers.answer_rows import asked
+from transformer.attribution.information_flow import Flow, edges_into, information_flow, start_of
 from transformer.errors import MessageError
-from transformer.explanation.information_flow import Flow, edges_into, information_flow, start_of
+from transformer.predictions.answer_rows import asked
 from ui.compute.store import store
 from ui.shell.events import heard
 from ui.shell.navigation import go_to
@@ -50,7 +50,7 @@ def flow(p: Page, room: DeltaGenerator) -> None:
     show_snippet(
         "flow",
         f"{p.preamble}\nfrom views.paths.flow_figure import flow_graph\n"
-        "from transformer.explanation.information_flow import information_flow, start_of\n\n"
+        "from transformer.attribution.information_flow import information_flow, start_of\n\n"
         f"flow = information_flow(trace, start_of(trace, {row}), threshold={threshold})\n"
         "for edge in sorted(flow.edges, key=lambda edge: -edge.share)[:10]:\n"
         "    print(edge)\n"

@@ -14,7 +14,7 @@ from charts.toolkit.words import _
 from transformer.text.message import N_
 
 if TYPE_CHECKING:
-    from transformer.explanation.information_flow import Edge, Flow, Node
+    from transformer.attribution.information_flow import Edge, Flow, Node
     from transformer.text.tokens import TokenSequence
 
 STACKS, KINDS = ("encoder", "decoder"), ("self", "cross")  # as the marks name them, by index

@@ -10,8 +10,8 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
-from transformer.explanation.activation_patching import Contrast
-from transformer.explanation.path_patching import INPUTS, path_patching, senders_of
+from transformer.interventions.activation_patching import Contrast
+from transformer.interventions.path_patching import INPUTS, path_patching, senders_of
 from transformer.runs.head_places import Head
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
@@ -51,8 +51,8 @@ def head_to_head(p: Page, room: DeltaGenerator) -> None:
     show_snippet(
         "head to head",
         f"{p.preamble}\nfrom transformer.runs.head_places import Head\n"
-        "from transformer.explanation import activation_patching as patching\n"
-        "from transformer.explanation.path_patching import path_patching, senders_of\n\n"
+        "from transformer.interventions import activation_patching as patching\n"
+        "from transformer.interventions.path_patching import path_patching, senders_of\n\n"
         f"contrast = patching.contrast(trace, {sentence!r})\n"
         f'receiver = Head("{receiver.stack}", "{receiver.kind}", {receiver.layer}, {receiver.head})\n'
         f"turn = {turn_in_python(both, turn)}\n"

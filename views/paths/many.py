@@ -17,7 +17,8 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed, three_digits
 from transformer.errors import InputError
-from transformer.explanation.prompt_batch import (
+from transformer.heads.corpus_roles import summarise
+from transformer.heads.prompt_batch import (
     LARGEST,
     PAIRS,
     WHOLE,
@@ -30,7 +31,6 @@ from transformer.explanation.prompt_batch import (
     lines_of,
     prompt_batch,
 )
-from transformer.roles.corpus_roles import summarise
 from transformer.runs.head_places import all_heads
 from ui.compute.jobs import jobs
 from ui.compute.store import Name, store
@@ -90,7 +90,7 @@ def many(p: Page, room: DeltaGenerator) -> None:
     show_snippet(
         "many prompts",
         "import transformer\n"
-        "from transformer.explanation.prompt_batch import cases_of, lines_of, prompt_batch, read_lines\n\n"
+        "from transformer.heads.prompt_batch import cases_of, lines_of, prompt_batch, read_lines\n\n"
         f"{p.load_line}\n"
         f"cases, problems = cases_of(checkpoint, {_lines_in_python(content, name)})\n"
         f"found = prompt_batch(checkpoint, cases, largest={largest})\n"

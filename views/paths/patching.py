@@ -11,7 +11,8 @@ from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
 from transformer.errors import InputError
-from transformer.explanation.activation_patching import (
+from transformer.heads.prompt_batch import token_of
+from transformer.interventions.activation_patching import (
     HEADS,
     Contrast,
     Place,
@@ -24,8 +25,7 @@ from transformer.explanation.activation_patching import (
     recovered,
     token_places,
 )
-from transformer.explanation.attribution_patching import estimated_shares
-from transformer.explanation.prompt_batch import token_of
+from transformer.interventions.attribution_patching import estimated_shares
 from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab import sweeps
@@ -74,8 +74,8 @@ def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
     which = "head_places(contrast" if view == "heads" else "token_places(contrast, turn"
     show_snippet(
         "patching",
-        f"{p.preamble}\nfrom transformer.explanation import activation_patching as patching\n"
-        "from transformer.explanation.attribution_patching import estimated_shares\n\n"
+        f"{p.preamble}\nfrom transformer.interventions import activation_patching as patching\n"
+        "from transformer.interventions.attribution_patching import estimated_shares\n\n"
         f"contrast = patching.contrast(trace, {sentence!r})\n"
         f"turn = {turn_in_python(both, turn)}\n"
         "for stack in trace.stacks:\n"

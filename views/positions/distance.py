@@ -4,8 +4,8 @@ import numpy as np
 import streamlit as st
 
 from charts.toolkit.style import signed
-from transformer.analysis import position_scores, positional
 from transformer.families.family_config import FamilyConfig
+from transformer.layers import position_scores, positional
 from transformer.text.tokens import TokenSequence
 from ui.compute.store import store
 from ui.shell.page import Page

@@ -7,8 +7,8 @@ import streamlit as st
 
 from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
-from transformer.analysis import positional
-from transformer.analysis.attention.score_rule import score_rule
+from transformer.attention_maps.score_rule import score_rule
+from transformer.layers import positional
 from transformer.variants.family_embedding import HalvedSinusoids
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.shell.page import Page

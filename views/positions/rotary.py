@@ -4,8 +4,8 @@ import streamlit as st
 
 from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
-from transformer.analysis import positional
 from transformer.attention import MultiHeadAttention
+from transformer.layers import positional
 from transformer.variants.partial_rotary import Rotary
 from transformer.variants.rotary_scaling import (
     FactorScaling,

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer import Checkpoint
-from transformer.analysis import positional
+from transformer.layers import positional
 from ui.shell.page import Page
 
 

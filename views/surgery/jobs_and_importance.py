@@ -6,11 +6,11 @@ import numpy as np
 import streamlit as st
 
 from charts.toolkit.style import three_digits
-from transformer.analysis.attention.rank_agreement import spearman
-from transformer.analysis.head_importance import Importance
+from transformer.attribution.rank_agreement import spearman
 from transformer.errors import CheckpointError
-from transformer.roles.corpus_roles import CorpusRoles
-from transformer.roles.role_files import load_corpus_roles
+from transformer.heads.corpus_roles import CorpusRoles
+from transformer.heads.role_files import load_corpus_roles
+from transformer.interventions.head_importance import Importance
 from ui.shell.page import Page
 
 

@@ -10,8 +10,8 @@ import streamlit as st
 from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from transformer import InputError
-from transformer.analysis.head_importance import Importance, importance_by_chunks
-from transformer.explanation.attribution_patching import estimated_importance, strongest
+from transformer.interventions.attribution_patching import estimated_importance, strongest
+from transformer.interventions.head_importance import Importance, importance_by_chunks
 from transformer.runs.edit_specs import EditSpec
 from transformer.runs.head_places import all_heads
 from transformer.runs.run import Run

@@ -11,8 +11,8 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from transformer import Checkpoint
-from transformer.analysis import tokenizations
 from transformer.runs.inputs import prompt_ids
+from transformer.text import tokenizations
 from transformer.text.message import N_
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import Token, TokenSequence

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import number, whole
-from transformer.analysis import tokenizations
+from transformer.text import tokenizations
 from transformer.text.best_path import kept, path_steps
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.longest_match import match_steps, pieces_of

@@ -11,7 +11,7 @@ import torch
 
 from tests.foreign_checkpoints import foreign_checkpoint
 from transformer import Checkpoint, CheckpointError, Greedy, decode, load, trace
-from transformer.analysis.answers.leave_one_out import leave_one_out
+from transformer.attribution.leave_one_out import leave_one_out
 from transformer.runs.readings import readings
 
 transformers = pytest.importorskip("transformers")

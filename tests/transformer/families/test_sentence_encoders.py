@@ -12,10 +12,10 @@ import torch
 import transformer
 from tests.transformer.families.hugging_face import build
 from tests.transformer.text.foreign_folders import theirs, word_piece, write
-from transformer.analysis.answers.answer_rows import asked
-from transformer.analysis.sentence_vectors import parts_of_cosine, pooled_tokens
 from transformer.errors import CheckpointError
 from transformer.files.verify import verify
+from transformer.layers.sentence_vectors import parts_of_cosine, pooled_tokens
+from transformer.predictions.answer_rows import asked
 
 TEXTS = ("The cat sat on the mat.", "A dog lies in the sun, and sleeps.")
 SETTINGS = {"tokenizer_class": "BertTokenizer", "model_type": "bert"}

@@ -12,10 +12,10 @@ import torch
 import transformer
 from tests.foreign_checkpoints import STRETCHED, foreign_checkpoint
 from transformer import Checkpoint
-from transformer.analysis.attention.query_arithmetic import query_arithmetic
-from transformer.analysis.layer_anatomy import anatomy
-from transformer.analysis.position_edits import without_positions
-from transformer.analysis.positional import rotary_of, stretched_pairs
+from transformer.attention_maps.query_arithmetic import query_arithmetic
+from transformer.layers.layer_anatomy import anatomy
+from transformer.layers.position_edits import without_positions
+from transformer.layers.positional import rotary_of, stretched_pairs
 from transformer.probes import record
 from transformer.runs.decoding_strategies import Beam, Greedy
 from transformer.runs.inputs import prompt_of

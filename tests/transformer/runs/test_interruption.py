@@ -9,10 +9,10 @@ import pytest
 import torch
 
 import transformer
-from transformer.analysis.answers.leave_one_out import leave_one_out
-from transformer.analysis.attention.quantity import quantity_of
-from transformer.analysis.head_importance import importance_by_chunks
-from transformer.explanation.attention_trust import input_attributions
+from transformer.attribution.attention_trust import input_attributions
+from transformer.attribution.leave_one_out import leave_one_out
+from transformer.interventions.head_importance import importance_by_chunks
+from transformer.predictions.quantity import quantity_of
 from transformer.probes import interruptible
 from transformer.runs.head_places import all_heads
 

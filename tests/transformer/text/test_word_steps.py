@@ -15,11 +15,11 @@ from tests.transformer.text.foreign_folders import (
     word_piece,
     write,
 )
-from transformer.analysis.tokenizations import NO_ID, characters, word_of, words
 from transformer.text.best_path import kept, path_steps
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.foreign.tokenizer import ForeignTokenizer
 from transformer.text.longest_match import MatchStep, match_steps, pieces_of
+from transformer.text.tokenizations import NO_ID, characters, word_of, words
 
 TEXT = "The unbelievable cat, sat on 64 mats; école!"
 

@@ -12,10 +12,10 @@ from charts.documents.markup import Cards, Markup, Paragraph
 from charts.toolkit.style import three_digits, three_digits_alike
 from charts.toolkit.words import _
 from transformer import Decoding, decode
-from transformer.analysis.answers.answer_probabilities import answer_of, class_probabilities
-from transformer.analysis.answers.decoding_steps import likeliest, n_forced, step_attention
-from transformer.analysis.answers.masked_tokens import blanks, fillings
-from transformer.explanation.sentence_flow import layers_within, sentence_flow
+from transformer.predictions.answer_probabilities import answer_of, class_probabilities
+from transformer.predictions.decoding_steps import likeliest, n_forced, step_attention
+from transformer.predictions.masked_tokens import blanks, fillings
+from transformer.predictions.sentence_flow import layers_within, sentence_flow
 from transformer.runs.inputs import prompt_of
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus

@@ -6,9 +6,9 @@ from charts.canvas.attention_maps import attention_grid
 from charts.documents.guide import Drawing, Section, Views
 from charts.documents.markup import Paragraph
 from charts.toolkit.numbers import percent, whole
-from transformer.analysis.feed_forward_units import most_active_units, silent_share
-from transformer.analysis.layer_norm_steps import norm_names, norm_steps
-from transformer.analysis.residual_stream import sublayers
+from transformer.layers.feed_forward_units import most_active_units, silent_share
+from transformer.layers.layer_norm_steps import norm_names, norm_steps
+from transformer.layers.residual_stream import sublayers
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
 from ui.words.texts import as_plain, page_text

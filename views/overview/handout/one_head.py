@@ -11,10 +11,10 @@ from charts.documents.markup import Paragraph
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.analysis.attention.attention_cell import CellArithmetic, cell_arithmetic, why_masked
-from transformer.analysis.attention.attention_path import AttentionPath, attention_path, output_sum
-from transformer.analysis.attention.score_rule import ScoreRule
-from transformer.analysis.positional import rotary_of
+from transformer.attention_maps.attention_cell import CellArithmetic, cell_arithmetic, why_masked
+from transformer.attention_maps.attention_path import AttentionPath, attention_path, output_sum
+from transformer.attention_maps.score_rule import ScoreRule
+from transformer.layers.positional import rotary_of
 from transformer.runs.traces import Trace
 from transformer.text.message import N_
 from ui.shell.focus import Focus

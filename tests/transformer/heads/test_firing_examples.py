@@ -1,0 +1,150 @@
+"""Where heads and units fire, against one trace for each sentence; and queries and keys as points of one space."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+import transformer
+from tests.foreign_checkpoints import FOREIGN
+from transformer.attention_maps.score_rule import added_to_scores, score_rule
+from transformer.heads.firing_examples import head_firings, unit_firings
+from transformer.heads.query_key_space import query_key_space
+from transformer.runs.head_places import Head, attention_layers
+
+KINDS = ("translator", "gpt", "bert", "sentiment")
+SENTENCES = ("The cat sat on the mat.", "", "A dog sees the cat.", "The bird sings.")
+
+
+def strongest(trace: transformer.Trace, head: Head, *, special: bool) -> tuple[float, int, int] | None:
+    """The largest weight of a head among the cells that count, cell by cell. A decoder-only trace goes on where the
+    sentence ends; those rows are left out."""
+    view = trace.attention(head.stack, head.layer, head.kind)
+    config = trace.checkpoint.config
+    n_rows = len(view.query)
+    if config.kind == "decoder-only":
+        n_rows = len(transformer.runs.inputs.prompt_ids(trace.checkpoint, trace.sentence))
+    best = None
+    for query in range(n_rows):
+        if view.allowed[query].sum() < 2:
+            continue
+        for key in range(len(view.key)):
+            if not view.allowed[query, key]:
+                continue
+            if not special and (view.query[query].special or view.key[key].special):
+                continue
+            weight = float(view.weights[head.head, query, key])
+            if best is None or weight > best[0]:
+                best = (weight, query, key)
+    return best
+
+
+@pytest.mark.parametrize("special", [False, True])
+@pytest.mark.parametrize("name", KINDS)
+def test_largest_weights_of_every_head_are_those_of_the_traces(
+    tiny_checkpoint: Callable, name: str, special: bool
+) -> None:
+    checkpoint = tiny_checkpoint(name)
+    found = head_firings(checkpoint, SENTENCES, special=special, batch_size=2)
+    traces = {index: transformer.trace(checkpoint, text) for index, text in enumerate(SENTENCES) if text}
+    assert len(found) == sum(checkpoint.config.heads_in(stack) for stack, *_ in attention_layers(checkpoint.config))
+    for head, firings in found.items():
+        assert [firing.value for firing in firings] == sorted((f.value for f in firings), reverse=True)
+        assert {firing.sentence for firing in firings} == {
+            index for index, trace in traces.items() if strongest(trace, head, special=special)
+        }
+        for firing in firings:
+            trace = traces[firing.sentence]
+            view = trace.attention(head.stack, head.layer, head.kind)
+            assert firing.value == pytest.approx(strongest(trace, head, special=special)[0], abs=1e-5)
+            cell = view.weights[head.head, firing.query, firing.key]
+            assert firing.value == pytest.approx(cell, abs=1e-5), "the cell that is named has this weight"
+            row = view.weights[head.head, firing.query, : len(firing.read)]
+            np.testing.assert_allclose(firing.strip, row, atol=1e-5)
+            assert firing.asked.ids == view.query.ids[: len(firing.asked)]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_largest_values_of_units_are_those_of_the_traces(tiny_checkpoint: Callable, name: str) -> None:
+    checkpoint = tiny_checkpoint(name)
+    stack = "encoder" if checkpoint.config.has_encoder else "decoder"
+    found = unit_firings(checkpoint, SENTENCES, stack, 1, [3, 0], most=2)
+    assert list(found) == [3, 0]
+    for unit, firings in found.items():
+        values = {}
+        for index, text in enumerate(SENTENCES):
+            if text:
+                trace = transformer.trace(checkpoint, text)
+                tokens = next(f.read for f in unit_firings(checkpoint, [text], stack, 1, [unit])[unit])
+                hidden = trace.values(f"{stack}.layers.1.feed_forward.hidden")[:, unit]
+                values[index] = max(abs(float(hidden[t.index])) for t in tokens if not t.special)
+        wanted = sorted(values, key=lambda index: -values[index])[:2]
+        assert [firing.sentence for firing in firings] == wanted
+        for firing in firings:
+            assert abs(firing.value) == pytest.approx(values[firing.sentence], abs=1e-5)
+            assert firing.strip[firing.key] == pytest.approx(firing.value)
+            assert not firing.read[firing.key].special
+    with pytest.raises(ValueError, match="there is no unit 4000; this layer has units 0 to"):
+        unit_firings(checkpoint, SENTENCES, stack, 1, [4000])
+
+
+def test_nothing_to_read_and_progress(tiny_checkpoint: Callable) -> None:
+    checkpoint = tiny_checkpoint("gpt")
+    with pytest.raises(transformer.InputError, match="can read no sentence of the 2 given"):
+        head_firings(checkpoint, ["", " "])
+    seen = []
+    head_firings(checkpoint, SENTENCES, batch_size=2, progress=lambda *numbers: seen.append(numbers))
+    assert seen == [(1, 4), (3, 4), (4, 4)]
+
+
+def heads_of(checkpoint: transformer.Checkpoint) -> list[Head]:
+    return [Head(stack, kind, layer, 1) for stack, kind, layer in attention_layers(checkpoint.config) if layer == 1]
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_points_reproduce_the_scores_of_the_trace(tiny_checkpoint: Callable, name: str) -> None:
+    reproduces_scores(tiny_checkpoint(name))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", list(FOREIGN))
+def test_points_of_other_families(families_folder, name: str) -> None:
+    reproduces_scores(transformer.load(families_folder / name))
+
+
+def reproduces_scores(checkpoint: transformer.Checkpoint) -> None:
+    """q′ · k′ is the scaled product up to one number for every query, so that softmax makes the same of both."""
+    for head in heads_of(checkpoint):
+        space = query_key_space(checkpoint, SENTENCES, head)
+        rule = score_rule(checkpoint, head.stack, head.layer, head.kind)
+        for index in set(space.queries.sentences):
+            view = (trace := transformer.trace(checkpoint, SENTENCES[index])).attention(
+                head.stack, head.layer, head.kind
+            )
+            queries, keys = (
+                points.vectors[np.array(points.sentences) == index] for points in (space.queries, space.keys)
+            )
+            products = queries @ keys.T
+            n_queries, n_keys = products.shape
+            name = f"{head.stack}.layers.{head.layer}.{head.kind}_attention"
+            wanted = trace.values(f"{name}.query")[head.head] @ trace.values(f"{name}.key")[head.head].T * rule.scale
+            if rule.cap is None:
+                added = added_to_scores(trace, rule)
+                scores = view.scores[head.head] - (0 if added is None else added[head.head])
+                np.testing.assert_allclose(wanted, scores, atol=1e-4)
+            difference = products - wanted[:n_queries, :n_keys]
+            np.testing.assert_allclose(difference, np.repeat(difference[:, :1], n_keys, axis=1), atol=1e-4)
+        assert np.allclose(space.queries.vectors.mean(axis=0), space.keys.vectors.mean(axis=0)), "one middle"
+        assert space.picture.coordinates.shape == (len(space.queries.tokens) + len(space.keys.tokens), 2)
+        assert -1 <= space.agreement <= 1
+
+
+def test_at_most_so_many_tokens(tiny_checkpoint: Callable) -> None:
+    checkpoint = tiny_checkpoint("bert")
+    head = heads_of(checkpoint)[0]
+    whole = query_key_space(checkpoint, SENTENCES, head)
+    first = query_key_space(checkpoint, SENTENCES, head, most=1)
+    assert set(whole.keys.sentences) == {0, 2, 3}
+    assert set(first.keys.sentences) == {0}

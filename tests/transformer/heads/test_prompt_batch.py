@@ -1,0 +1,274 @@
+"""Batches of prompts against single calls, and files that are no such batch."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+import re
+import statistics
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import transformer
+from tests.foreign_checkpoints import FOREIGN
+from tests.transformer.interventions.test_activation_patching import CLEAN, KINDS, corrupted
+from transformer.__main__ import main
+from transformer.attribution.attribution import attribute
+from transformer.errors import InputError
+from transformer.heads.corpus_roles import summarise
+from transformer.heads.prompt_batch import (
+    MOST_BYTES,
+    WHOLE,
+    Line,
+    PartOverLines,
+    PromptBatch,
+    Spread,
+    cases_of,
+    lines_of,
+    prompt_batch,
+    read_lines,
+    token_of,
+)
+from transformer.heads.sentence_roles import head_roles
+from transformer.interventions.activation_patching import (
+    Contrast,
+    Place,
+    Turn,
+    asked_instead,
+    contrast,
+    head_places,
+    recovered,
+    token_places,
+)
+from transformer.interventions.attribution_patching import estimated_shares
+from transformer.runs.head_places import Head
+
+
+def pairs_of(checkpoint: transformer.Checkpoint, kind: str) -> list[tuple[str, str]]:
+    other = corrupted(checkpoint)
+    pairs = [(CLEAN, other), (other, CLEAN)]
+    return [(a.replace("sat", "___"), b.replace("sat", "___")) for a, b in pairs] if kind == "bert" else pairs
+
+
+def measured(checkpoint: transformer.Checkpoint, pairs: list[tuple[str, str]], **more: object) -> PromptBatch:
+    cases, problems = cases_of(checkpoint, [Line(at, *pair) for at, pair in enumerate(pairs, 1)])
+    assert not problems
+    return prompt_batch(checkpoint, cases, **more)
+
+
+def single(checkpoint: transformer.Checkpoint, sentence: str) -> transformer.Trace:
+    return transformer.trace(checkpoint, sentence, strategy=transformer.Greedy(1))
+
+
+def same(spread: Spread, values: list[float]) -> None:
+    assert spread.count == len(values)
+    assert spread.mean == pytest.approx(statistics.mean(values), abs=1e-4)
+    assert spread.std == pytest.approx(statistics.stdev(values), abs=1e-4)
+
+
+def places_of(part: PartOverLines, both: Contrast, turn: Turn) -> list[Place]:
+    """By the lists that the page of one pair puts back."""
+    if part.kind == "feed_forward":
+        rows, name = token_places(both, turn, part.stack), part.kind
+    else:
+        rows, name = head_places(both, part.stack), f"{part.kind}_heads"
+    whole = next(row for row in rows if (row[0].part, row[0].layer) == (name, part.layer))
+    return whole if part.head == WHOLE else [whole[part.head]]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_means_and_spreads_are_those_of_single_calls(kind: str, tiny_checkpoint: Callable) -> None:
+    checkpoint = tiny_checkpoint(kind)
+    pairs = pairs_of(checkpoint, kind)
+    steps: list[tuple[int, int]] = []
+    found = measured(checkpoint, pairs, largest=3, progress=lambda *step: steps.append(step))
+    assert steps == [(done, 4) for done in (1, 2, 3, 4)]
+    traces = [single(checkpoint, clean) for clean, _ in pairs]
+    both = [contrast(trace, other) for trace, (_, other) in zip(traces, pairs, strict=True)]
+    turns = [each.turns[0] for each in both]
+    assert [(one.clean, one.corrupted) for one in found.said] == [(turn.clean, turn.corrupt) for turn in turns]
+    row = None if checkpoint.config.n_classes else turns[0].row
+    told = [
+        attribute(trace, row, token=turn.answer, against=turn.other) for trace, turn in zip(traces, turns, strict=True)
+    ]
+    for part in found.parts:
+        name = part.kind if part.kind == "feed_forward" else f"{part.kind}_attention"
+        if part.stack != told[0].question.stack:
+            assert part.attribution.count == 0  # its work reaches the word through the other stack only
+        else:
+            tables = [each.table(name)[part.layer] for each in told]
+            same(part.attribution, [float(table.sum() if part.head == WHOLE else table[part.head]) for table in tables])
+        gained, truly = [], []
+        for each, turn in zip(both, turns, strict=True):
+            places = [places_of(part, each, turn)]
+            gap = turn.clean - turn.corrupt
+            gained.append(float(estimated_shares(each, turn, places).sum()) * gap)
+            if part.patched.count:
+                truly.append(float(recovered(each, turn, places)[0, 0]) * gap)
+        same(part.estimated, gained)
+        if truly:
+            same(part.patched, truly)
+    heads = [part for part in found.parts if part.head != WHOLE]
+    strongest = sorted(heads, key=lambda part: -abs(part.estimated.mean))[:3]
+    assert {part for part in heads if part.patched.count} == set(strongest)
+    roles = zip(
+        *([role for view in trace.attention_views() for role in head_roles(view)] for trace in traces), strict=True
+    )
+    for part, each in zip(heads, roles, strict=True):
+        assert (part.role, Head(part.stack, part.kind, part.layer, part.head)) == (summarise(each).role, each[0].place)
+
+
+def test_the_reader_chooses_what_is_measured(tiny_checkpoint: Callable) -> None:
+    checkpoint = tiny_checkpoint("gpt")
+    clean, other = pairs_of(checkpoint, "gpt")[0]
+    both = contrast(single(checkpoint, clean), other)
+    words = [word for word in ("mat", "dog", "the", "on", "is") if len(checkpoint.tokenizer.encode(word)) == 1]
+    a, b = words[:2]
+    cases, problems = cases_of(checkpoint, [Line(1, clean, other, a, b), Line(2, clean, "", a, b), Line(3, clean)])
+    found = prompt_batch(checkpoint, cases)
+    ids = [token_of(checkpoint, clean, word) for word in (a, b)]
+    turn = asked_instead(both, both.turns[0], answer=ids[0], other=ids[1])
+    logits = single(checkpoint, clean).values("decoder.logits")[turn.row]
+    assert not problems and turn.clean == pytest.approx(float(logits[ids[0]] - logits[ids[1]]), abs=1e-5)
+    assert [one.clean for one in found.said] == pytest.approx([turn.clean, turn.clean, logits.max()], abs=1e-4)
+    assert found.gap.mean == turn.clean - turn.corrupt and found.gap.count == 1
+    part = next(part for part in found.parts if part.patched.count)
+    assert found.share(part) == pytest.approx(part.patched.mean / found.gap.mean)
+    assert [one.other for one in found.said][2] == "" and math.isnan(found.said[1].corrupted)
+    assert asked_instead(both, both.turns[0]) is both.turns[0]
+    turned = asked_instead(both, both.turns[0], answer=both.turns[0].other)
+    assert (turned.answer, turned.other) == (both.turns[0].other, both.turns[0].answer)
+
+
+def test_a_blank_and_a_class_are_chosen_by_their_words(tiny_checkpoint: Callable) -> None:
+    bert, sentiment = tiny_checkpoint("bert"), tiny_checkpoint("sentiment")
+    word = next(word for word in ("cat", "the", "is") if len(bert.tokenizer.encode(word)) == 1)
+    assert token_of(bert, "A ___ sat.", word) == bert.tokenizer.encode(word)[0]
+    names = sentiment.config.class_names
+    assert token_of(sentiment, CLEAN, names[1]) == 1
+    _, problems = cases_of(sentiment, [Line(7, CLEAN, "", "awful")])
+    assert "Line 7" in str(problems[0]) and "awful" in str(problems[0]) and names[0] in str(problems[0])
+    _, problems = cases_of(bert, [Line(1, CLEAN), Line(2, "___ and ___")])
+    assert ["here are 0" in str(problems[0]), "here are 2" in str(problems[1])] == [True, True]
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+def test_other_families_are_measured(family: Callable, name: str) -> None:
+    checkpoint = family(name)
+    if checkpoint.config.encodes_sentences:
+        with pytest.raises(InputError, match="no word"):
+            cases_of(checkpoint, [Line(1, CLEAN)])
+        return
+    masked = not (checkpoint.config.has_decoder or checkpoint.config.n_classes)
+    blank = "[MASK] " if masked else ""
+    found = measured(checkpoint, [(blank + CLEAN, blank + corrupted(checkpoint))], largest=1)
+    assert all(part.estimated.count == 1 for part in found.parts)
+    assert sum(part.patched.count for part in found.parts) == 1
+
+
+def test_lines_are_read_in_every_form() -> None:
+    assert lines_of("One.\n\n  Two, too. \n") == (Line(1, "One."), Line(3, "Two, too."))
+    assert lines_of('\ufeffAnswer;CLEAN\nMary;"a; b"\n\n;c\n') == (Line(2, "a; b", "", "Mary"), Line(4, "c"))
+    assert lines_of('clean,other\na\u2028b,John\r\n"c\nd",') == (Line(2, "a\u2028b", other="John"), Line(4, "c\nd"))
+    assert lines_of(b"clean\tother\na, b\tJohn\r\n") == (Line(2, "a, b", "", "", "John"),)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"", "no line to read"),
+        (b"clean,corrupted\n\n", "no line to read"),
+        ("clean,corrupted\na,b\ncafé,c\n".encode("latin-1"), "Line 3 is not UTF-8 text: it has the byte 0xe9"),
+        (b"clean,wrong\na,b\n", "Line 1 names the columns clean, wrong"),
+        (b"corrupted,answer\na,b\n", "Line 1 names the columns corrupted, answer"),
+        (b"clean,clean\na,b\n", "each once"),
+        (b"clean,answer\nWhen Mary, too, gave,John\n", "Line 2 has 4 values, the first line 2"),
+        (b'clean\n"' + b"x" * 200_000 + b'"\n', "Line 2 is no line of a table"),
+        (b"x" * (MOST_BYTES + 1), "more than 1,000,000 bytes"),
+    ],
+)
+def test_what_is_no_batch_is_refused_in_a_sentence(content: bytes, said: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError) as refused:
+        lines_of(content)
+    assert said in str(refused.value)
+    file = tmp_path / "pairs.csv"
+    file.write_bytes(content)
+    with pytest.raises(InputError):
+        read_lines(file)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_lines(tmp_path / "missing.csv")
+    with pytest.raises(InputError, match="names the columns"):
+        lines_of("a,b\n1,2\n", "other.csv")
+
+
+def test_a_line_that_cannot_be_read_is_named_and_the_others_are_measured(tiny_checkpoint: Callable) -> None:
+    checkpoint = tiny_checkpoint("gpt")
+    clean, other = pairs_of(checkpoint, "gpt")[0]
+    lines = [
+        Line(1, clean, other),
+        Line(2, clean, "The cat."),
+        Line(3, clean, clean),
+        Line(4, clean, other, "incomprehensibilities"),
+        Line(5, "word " * 2_000),
+        Line(6, "", other),
+        Line(7, clean, other, "the", "the"),
+    ]
+    cases, problems = cases_of(checkpoint, lines)
+    assert [case.line.number for case in cases] == [1]
+    says = ("tokens, the clean", "the same", "incomprehensibilities.*tokens", "at most", "is empty", "same token")
+    for number, (problem, expected) in enumerate(zip(problems, says, strict=True), start=2):
+        assert f"Line {number}" in str(problem) and next(filter(None, lines[number - 1][1:]))[:40] in str(problem)
+        assert re.search(expected, str(problem)), problem
+    with pytest.raises(InputError, match="no line left"):
+        prompt_batch(checkpoint, ())
+
+
+def test_a_line_that_takes_too_much_memory_is_named(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("transformer.runs.recording_size.ALWAYS", 0)
+    monkeypatch.setattr("transformer.heads.prompt_batch.MOST_MEMORY", 60_000)
+    cases, problems = cases_of(tiny_checkpoint("gpt"), [Line(1, "The cat."), Line(2, "The cat sat. " * 8)])
+    assert [case.line.number for case in cases] == [1]
+    assert "Line 2" in str(problems[0]) and "memory" in str(problems[0])
+
+
+def test_spread() -> None:
+    assert Spread.of([math.nan]).count == 0
+    assert Spread.of([1.0, math.nan, 3.0]) == (2.0, pytest.approx(math.sqrt(2)), 2)
+    assert math.isnan(Spread.of([1.0]).std)
+
+
+def test_the_command_says_and_writes_the_same(
+    checkpoints_folder: Path, tiny_checkpoint: Callable, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    checkpoint = tiny_checkpoint("gpt")
+    pairs = pairs_of(checkpoint, "gpt")
+    file, out = tmp_path / "pairs.csv", tmp_path / "heads.csv"
+    file.write_text("clean,corrupted\n" + "".join(f"{a},{b}\n" for a, b in pairs))
+    command = ["batch", "--checkpoint", str(checkpoints_folder / "tiny-gpt"), str(file)]
+    assert main([*command, "--json", "--out", str(out)]) == 0
+    said = json.loads(capsys.readouterr().out)
+    expected = measured(checkpoint, pairs).records()
+    rows = list(csv.DictReader(io.StringIO(out.read_text())))
+    assert len(rows) == len(expected) == len(said["parts"])
+    for row, wanted, one in zip(rows, expected, said["parts"], strict=True):
+        assert row["patched_mean"] == ("" if math.isnan(wanted["patched_mean"]) else str(wanted["patched_mean"]))
+        assert one["attribution_mean"] == pytest.approx(wanted["attribution_mean"], abs=1e-6)
+    file.write_text(file.read_text() + f"{pairs[0][0]},The cat.\n")
+    assert main(command) == 2
+    printed = capsys.readouterr()
+    assert "Line 4" in printed.err and "The cat." not in printed.out and "decoder self 1" in printed.out
+
+
+def test_a_notebook_gets_the_same_as_a_table(tiny_checkpoint: Callable) -> None:
+    from glassformer.notebook import batch
+
+    checkpoint = tiny_checkpoint("gpt")
+    pairs = pairs_of(checkpoint, "gpt")
+    with pytest.warns(UserWarning, match="Line 3"):
+        table = batch(checkpoint, [*pairs, ("The cat.", CLEAN)])
+    expected = [one["estimated_mean"] for one in measured(checkpoint, pairs).records()]
+    assert table["estimated_mean"].tolist() == pytest.approx(expected, abs=1e-6)

@@ -1,0 +1,112 @@
+"""What units write is an exact part of the logits, and silent units are those that the activation stops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import transformer
+from transformer.layers.feed_forward_units import (
+    direct_path,
+    most_active_units,
+    norms_on_the_way,
+    output_vectors,
+    silent_share,
+    strongest_units,
+    unit_words,
+    vocabulary_matrix,
+)
+
+SENTENCE = "We went to the sea, and the sea was cold."
+
+
+def traced(tiny_checkpoint, kind):
+    checkpoint = tiny_checkpoint(kind)
+    return checkpoint, transformer.trace(checkpoint, SENTENCE)
+
+
+def test_relu_units_are_silent_when_they_are_zero(tiny_checkpoint):
+    _, trace = traced(tiny_checkpoint, "translator")
+    share = silent_share(trace, "decoder")
+    for layer in range(2):
+        hidden = trace.values(f"decoder.layers.{layer}.feed_forward.hidden")
+        assert np.allclose(share[layer], (hidden == 0).mean(axis=1))
+    assert 0 < share.min() and share.max() < 1
+
+
+def test_silent_gelu_units_let_little_through(tiny_checkpoint):
+    _, trace = traced(tiny_checkpoint, "gpt")
+    name = "decoder.layers.0.feed_forward"
+    silent = trace.values(f"{name}.pre_activation") <= 0
+    assert trace.values(f"{name}.hidden")[silent].min() >= -0.1701
+    assert np.allclose(silent_share(trace, "decoder")[0], silent.mean(axis=1))
+
+
+@pytest.mark.parametrize("kind, stack", [("translator", "decoder"), ("gpt", "decoder"), ("bert", "encoder")])
+def test_parts_on_the_direct_path_add_up_to_the_logits(tiny_checkpoint, kind, stack):
+    """Stream before the last feed-forward + every unit + b₂, each sent alone, + E β = the recorded logits."""
+    checkpoint, trace = traced(tiny_checkpoint, kind)
+    layer, position = 1, 4
+    prefix = f"{stack}.layers.{layer}"
+    before = trace.values(f"{prefix}.residual.after_{'cross' if kind == 'translator' else 'self'}_attention")[position]
+    hidden = trace.values(f"{prefix}.feed_forward.hidden")[position]
+    units = hidden[:, None] * output_vectors(checkpoint, stack, layer, range(len(hidden)))
+    projection = checkpoint.model.get_submodule(f"{prefix}.feed_forward.output_projection")
+    parts = np.concatenate([before[None], units, projection.bias.detach().numpy()[None]])
+    matrix, writes = vocabulary_matrix(checkpoint, stack)
+    assert writes
+    last = norms_on_the_way(trace, stack, layer)[-1]
+    beta = checkpoint.model.get_submodule(last).bias.detach().numpy()
+    total = (direct_path(trace, stack, layer, position, parts) @ matrix.T).sum(axis=0) + matrix @ beta
+    assert np.allclose(total, trace.values(f"{stack}.logits")[position], atol=1e-4)
+
+
+def test_post_norm_parts_pass_all_later_norms(tiny_checkpoint):
+    _, trace = traced(tiny_checkpoint, "bert")
+    assert norms_on_the_way(trace, "encoder", 0) == (
+        "encoder.layers.0.feed_forward_norm",
+        "encoder.layers.1.self_attention_norm",
+        "encoder.layers.1.feed_forward_norm",
+    )
+
+
+def test_words_of_a_unit_are_its_part_of_the_logits(tiny_checkpoint):
+    checkpoint, trace = traced(tiny_checkpoint, "gpt")
+    position = 5
+    unit = strongest_units(trace, "decoder", 1, position, count=1)[0]
+    (words,) = unit_words(trace, "decoder", 1, position, units=[unit], words=4)
+    assert words.logits and len(words.up) == len(words.down) == 4
+    assert words.up[0].effect >= words.up[1].effect > words.down[1].effect >= words.down[0].effect
+    # Measured: take the unit away, with μ and σ of the final norm as they were, and look at the logit of that word.
+    model, final = checkpoint.model, checkpoint.model.decoder.final_norm
+    x = torch.tensor(trace.values("decoder.layers.1.residual.out")[position])
+    removed = x - float(words.hidden) * model.decoder.layers[1].feed_forward.output_projection.weight[:, unit]
+    denominator = float(trace.values("decoder.final_norm.std")[position])
+    logits = []
+    for stream in (x, removed):
+        normalized = (stream - stream.mean()) / denominator * final.weight + final.bias
+        logits.append(model.decoder.vocabulary_projection(normalized).detach().numpy())
+    for word in (*words.up, *words.down):
+        assert logits[0][word.id] - logits[1][word.id] == pytest.approx(word.effect, abs=1e-4)
+
+
+@pytest.mark.parametrize("kind", ("translator", "sentiment"))
+def test_an_encoder_without_words_is_compared_with_the_embedding(tiny_checkpoint, kind):
+    checkpoint, trace = traced(tiny_checkpoint, kind)
+    (words,) = unit_words(trace, "encoder", 0, 2, units=[3], words=3)
+    assert not words.logits
+    table = checkpoint.model.encoder.embedding.table.weight.detach().numpy()
+    added = words.hidden * output_vectors(checkpoint, "encoder", 0, [3])[0]
+    best = words.up[0]
+    assert best.effect == pytest.approx(added @ table[best.id] / np.linalg.norm(table[best.id]), abs=1e-5)
+
+
+def test_units_are_chosen_by_their_absolute_value(tiny_checkpoint):
+    _, trace = traced(tiny_checkpoint, "bert")
+    hidden = np.abs(trace.values("encoder.layers.0.feed_forward.hidden"))
+    strongest = strongest_units(trace, "encoder", 0, 3, count=5)
+    assert sorted(hidden[3, list(strongest)], reverse=True) == sorted(hidden[3], reverse=True)[:5]
+    active = most_active_units(trace, "encoder", 0, count=6)
+    assert hidden.max(axis=0)[active].min() >= np.delete(hidden.max(axis=0), active).max()
+    assert list(active) == sorted(active)

@@ -1,0 +1,140 @@
+"""The numbers of the living picture are those of the trace, for every kind of model and other people's families."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import transformer
+from tests.foreign_checkpoints import FOREIGN
+from transformer.predictions.answer_probabilities import answer_of, class_probabilities
+from transformer.predictions.sentence_flow import CANDIDATES, THREADS, UNITS, SentenceFlow, sentence_flow, threads
+from transformer.runs.traces import Trace
+
+SENTENCE = "The old man told us a story."
+
+
+@pytest.fixture(scope="module", params=["translator", "gpt", "bert", "sentiment"])
+def trace(request: pytest.FixtureRequest, tiny_checkpoint: Callable) -> Trace:
+    return transformer.trace(tiny_checkpoint(request.param), SENTENCE)
+
+
+def check_streams(flow: SentenceFlow, trace: Trace) -> None:
+    for stack in flow.stacks:
+        names = [stack.steps[0].before, *(step.after for step in stack.steps)]
+        for level, name in enumerate(names):
+            assert np.allclose(stack.stream[level], threads(trace.values(name)))
+        for index, step in enumerate(stack.steps):
+            before, update = trace.values(step.before), trace.values(step.update)
+            assert np.allclose(stack.update[index], threads(update))
+            lengths = np.linalg.norm(update, axis=1) / np.linalg.norm(before, axis=1)
+            assert np.allclose(stack.growth[index], lengths)
+            if stack.adds:
+                assert np.allclose(stack.stream[index] + stack.update[index], stack.stream[index + 1], atol=1e-4)
+        assert stack.d_model == trace.values(names[0]).shape[1] and len(stack.tokens) == stack.stream.shape[1]
+
+
+def check_units(flow: SentenceFlow, trace: Trace) -> None:
+    for stack in flow.stacks:
+        for layer in range(stack.n_layers):
+            prefix = f"{stack.name}.layers.{layer}.feed_forward"
+            hidden, before = trace.values(f"{prefix}.hidden"), trace.values(f"{prefix}.pre_activation")
+            for position in range(len(stack.tokens)):
+                units = stack.units[layer, position]
+                assert len(set(units.tolist())) == len(units) == min(UNITS, hidden.shape[1])
+                assert np.array_equal(stack.after_activation[layer, position], hidden[position, units])
+                assert np.array_equal(stack.before_activation[layer, position], before[position, units])
+                least = np.abs(hidden[position, units]).min()
+                assert (np.abs(np.delete(hidden[position], units)) <= least).all()
+
+
+def test_streams_updates_and_units_are_those_of_the_trace(trace: Trace) -> None:
+    flow = sentence_flow(trace)
+    check_streams(flow, trace)
+    check_units(flow, trace)
+    for attention in flow.attentions:
+        for layer, weights in enumerate(attention.weights):
+            view = trace.attention(attention.stack, layer, attention.kind)
+            assert np.array_equal(weights, view.weights)
+            assert np.array_equal(attention.allowed[layer], view.allowed)
+    assert {(one.stack, one.kind) for one in flow.attentions} == set(trace.attention_kinds())
+
+
+def test_what_was_written_is_the_answer(trace: Trace) -> None:
+    flow, answer = sentence_flow(trace), answer_of(trace)
+    if trace.checkpoint.config.n_classes:
+        (row,) = flow.written
+        parts = class_probabilities(trace)
+        assert row.names == tuple(part.display for part in parts)
+        assert np.allclose(row.probabilities, [part.probability for part in parts])
+        return
+    if not answer.parts:
+        assert not flow.asked
+    else:
+        shown = [(row.names[row.chosen], row.probabilities[row.chosen]) for row in flow.written]
+        assert [name for name, _ in shown] == [part.display for part in answer.parts]
+        assert np.allclose([chance for _, chance in shown], [part.probability for part in answer.parts])
+    for row in flow.written:
+        assert len(row.names) == len(row.probabilities) == CANDIDATES
+        likely = np.delete(row.probabilities, row.chosen)
+        assert (np.diff(likely) <= 0).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", FOREIGN)
+def test_other_families(families_folder: Path, name: str) -> None:
+    trace = transformer.trace(transformer.load(families_folder / name), SENTENCE)
+    flow = sentence_flow(trace, inside=[(stack, 0) for stack in trace.stacks])
+    check_streams(flow, trace)
+    check_units(flow, trace)
+    if trace.checkpoint.config.norm == "post":
+        assert not flow.stacks[0].adds
+
+
+def test_the_inside_of_a_layer_is_what_was_recorded(trace: Trace) -> None:
+    wanted = [(stack, trace.n_layers(stack) - 1) for stack in trace.stacks]
+    assert sentence_flow(trace).inside == ()
+    for layer in sentence_flow(trace, inside=wanted).inside:
+        prefix = f"{layer.stack}.layers.{layer.layer}"
+        assert (layer.stack, layer.layer) in wanted
+        for name, values in layer.arrays.items():
+            recorded = trace.values(f"{prefix}.{name}")
+            vector = trace[f"{prefix}.{name}"].axes == ("position", "model")
+            assert np.allclose(values, threads(recorded)) if vector else np.array_equal(values, recorded), name
+        for attention, scale in layer.scale.items():
+            if not layer.plain[attention]:  # relative positions are added
+                continue
+            query, key, scores = (layer.arrays[f"{attention}.{part}"] for part in ("query", "key", "scores"))
+            assert np.allclose(query @ key.transpose(0, 2, 1) * scale, scores, atol=1e-5)
+
+
+def test_a_layer_that_there_is_not(trace: Trace) -> None:
+    with pytest.raises(ValueError, match="there is no layer 9"):
+        sentence_flow(trace, inside=[(trace.stacks[0], 9)])
+
+
+def test_threads_are_means_of_neighbours() -> None:
+    assert threads(np.arange(64.0).reshape(2, 32)).shape == (2, THREADS)
+    assert threads(np.array([[1.0, 2.0, 3.0]]), 16).tolist() == [[1.0, 2.0, 3.0]], "no more threads than channels"
+    uneven = threads(np.arange(10.0), 4)
+    assert uneven.tolist() == [0.5, 3.0, 5.5, 8.0], "groups of 2, 3, 2 and 3"
+
+
+def test_an_edit_that_cuts_everything_and_numbers_that_are_none(tiny_checkpoint: Callable) -> None:
+    checkpoint = tiny_checkpoint("translator")
+    edits = [
+        transformer.ablate_head(stack, layer=layer, kind=kind, head=head)
+        for stack, kind in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross"))
+        for layer in range(2)
+        for head in range(checkpoint.config.n_heads)
+    ]
+    flow = sentence_flow(transformer.trace(checkpoint, SENTENCE, edits=edits))
+    assert flow.edited and flow.stacks[0].stream.size
+
+
+def test_one_token(tiny_checkpoint: Callable) -> None:
+    flow = sentence_flow(transformer.trace(tiny_checkpoint("gpt"), "a"))
+    assert flow.writes and flow.stacks[0].stream.shape[1] >= 1

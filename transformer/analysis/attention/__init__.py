@@ -1,1 +1,0 @@
-"""What one attention map means: its arithmetic, where it leads, and how far to trust it."""

@@ -1,0 +1,112 @@
+"""One head from queries, keys and values to what it adds to the stream, with the steps that no probe records."""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from transformer.attention_maps.score_rule import ScoreRule, added_to_scores, score_rule
+from transformer.files.checkpoints import Checkpoint
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.traces import Trace
+
+
+@dataclass(frozen=True)
+class AttentionPath:
+    """The arrays of one head. ``view`` is the whole layer.
+
+    ``rule``: what this model makes of q · k.
+    ``query``: [query, channel]; ``key``, ``value``: [key, channel]; ``products`` = Q Kᵀ: [query, key];
+    ``bias``: [query, key] or ``None``; ``context`` = weights @ V: [query, channel].
+    """
+
+    view: AttentionView
+    head: int
+    rule: ScoreRule
+    query: np.ndarray
+    key: np.ndarray
+    value: np.ndarray
+    products: np.ndarray
+    bias: np.ndarray | None
+    context: np.ndarray
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Q Kᵀ / √d_k (+ bias), or what the ``rule`` says, as recorded, before the mask: [query, key]."""
+        return self.view.scores[self.head]
+
+    @property
+    def weights(self) -> np.ndarray:
+        return self.view.weights[self.head]
+
+    @property
+    def d_head(self) -> int:
+        return self.query.shape[1]
+
+    def weights_without_scaling(self, row: int) -> np.ndarray:
+        """softmax(q Kᵀ) of one row, i.e. without ÷ √d_k: [key]. The larger the numbers, the more one key takes all."""
+        unscaled = replace(self.rule, scale=1.0)
+        scores = unscaled.score(self.products[row].astype(np.float64), 0.0 if self.bias is None else self.bias[row])
+        allowed = self.view.allowed[row]
+        if not allowed.any():
+            return np.zeros(len(scores))
+        powers = np.exp(np.where(allowed, scores - scores[allowed].max(), -np.inf))
+        return powers / powers.sum()
+
+
+def attention_path(trace: Trace, stack: str, layer: int, kind: str, *, head: int) -> AttentionPath:
+    """The path of one head. Raises ``ValueError`` for a layer or head that does not exist."""
+    view = trace.attention(stack, layer, kind)
+    if not 0 <= head < view.n_heads:
+        raise ValueError(f"{view.name}: there is no head {head}; choose 0 to {view.n_heads - 1}")
+    query, key, value, context = (
+        trace.values(f"{view.name}.{name}")[head] for name in ("query", "key", "value", "context")
+    )
+    rule = score_rule(trace.checkpoint, stack, layer, kind)
+    bias = added_to_scores(trace, rule)
+    return AttentionPath(
+        view=view,
+        head=head,
+        rule=rule,
+        query=query,
+        key=key,
+        value=value,
+        products=query @ key.T,
+        bias=None if bias is None else bias[head],
+        context=context,
+    )
+
+
+@dataclass(frozen=True)
+class OutputSum:
+    """One row of the output as a sum: Σ_head ``contributions`` [head, model] + ``bias`` [model] = ``output``.
+
+    ``bias`` is ``None`` where the projection has none.
+    """
+
+    contributions: np.ndarray
+    bias: np.ndarray | None
+    output: np.ndarray
+
+    @property
+    def error(self) -> float:
+        """Largest difference between the sum and the recorded output: rounding of float32."""
+        bias = 0.0 if self.bias is None else self.bias
+        return float(np.abs(self.contributions.sum(axis=0) + bias - self.output).max())
+
+
+def output_sum(trace: Trace, stack: str, layer: int, kind: str, *, row: int) -> OutputSum:
+    """Concat(head_1, …, head_h) W_O + b_O is Σ_h head_h W_O,h + b_O: what every head writes for one query token."""
+    name = f"{stack}.layers.{layer}.{kind}_attention"
+    matrices, bias = output_matrices(trace.checkpoint, stack, layer, kind)
+    context = trace.values(f"{name}.context")[:, row]  # [head, channel]
+    contributions = np.einsum("hc,hcm->hm", context, matrices)
+    return OutputSum(contributions, bias, trace.values(f"{name}.output")[row])
+
+
+def output_matrices(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -> tuple[np.ndarray, np.ndarray | None]:
+    """W_O cut into its heads, [head, channel, model], and b_O, [model], if any (Vaswani et al. 2017, §3.2.2)."""
+    module = checkpoint.model.get_submodule(f"{stack}.layers.{layer}.{kind}_attention")
+    projection = module.output_projection
+    matrix = projection.weight.detach().cpu().numpy().T  # [heads · channel, model]
+    bias = None if projection.bias is None else projection.bias.detach().cpu().numpy()
+    return matrix.reshape(module.n_heads, module.d_head, -1), bias

@@ -1,0 +1,1 @@
+"""Commands of ``python -m transformer`` that report what a model does."""

@@ -1,1 +1,0 @@
-"""Which parts of a model wrote its answer, and by what path."""

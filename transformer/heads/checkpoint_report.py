@@ -1,0 +1,131 @@
+"""A whole checkpoint over many sentences: roles, habits and importance of its heads, what its parts write, where heads
+fire.
+
+The numbers of ``python -m transformer explain``. Roles, habits and firings read all sentences. Importance (Michel et
+al. 2019) and attribution need one trace for each sentence, so they take the first ``MAX_TRACED`` that can be read.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.attribution.attribution import Attribution, attribute
+from transformer.errors import InputError
+from transformer.files.checkpoints import Checkpoint
+from transformer.heads.corpus_roles import CorpusRoles, corpus_roles
+from transformer.heads.firing_examples import Firing, head_firings
+from transformer.heads.head_habits import HeadHabits, head_habits
+from transformer.heads.measures import n_annotated
+from transformer.interventions.head_importance import head_importance
+from transformer.layers.stream_parts import Part
+from transformer.predictions.answer_rows import asked
+from transformer.runs.head_places import Head
+from transformer.runs.traces import Trace
+from transformer.runs.tracing import trace
+
+MAX_TRACED = 12
+MAX_WORDS = 12  # of each answer: an attribution takes one pass over the layers for each
+EXAMPLES = 5
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Importance:
+    """One head, removed, over the traced sentences: means of ``HeadImportance.change`` and ``.kl``."""
+
+    change: float
+    kl: float
+
+
+@dataclass(frozen=True)
+class Share:
+    """One part over ``n_words`` of all answers: the mean of what it added to logit(word) − logit(runner-up), and the
+    mean of its size, whether for or against."""
+
+    mean: float
+    size: float
+
+
+@dataclass(frozen=True, eq=False)
+class CheckpointReport:
+    """``traced``: the indices of the sentences of ``importance`` and ``parts``, ``n_words`` answers in all. ``gated``:
+    the last step is not linear, so that attributions fall short of the logits (``Attribution.gated``)."""
+
+    checkpoint: Checkpoint
+    sentences: tuple[str, ...]
+    roles: CorpusRoles
+    habits: Mapping[Head, HeadHabits]
+    firings: Mapping[Head, tuple[Firing, ...]]
+    traced: tuple[int, ...]
+    importance: Mapping[Head, Importance]
+    parts: Mapping[Part, Share]
+    n_words: int
+    gated: bool
+
+
+def checkpoint_report(
+    checkpoint: Checkpoint, sentences: Sequence[str], *, progress: Progress | None = None
+) -> CheckpointReport:
+    """All of it. ``progress(done, total)`` counts the sentences that were read, some of them four times. Raises
+    ``InputError`` where no sentence can be read."""
+    n, n_roles = len(sentences), len(sentences) + n_annotated(checkpoint)
+    total = n_roles + 2 * n + min(n, MAX_TRACED)
+
+    def tell(before: int) -> Progress:
+        return lambda done, _total: progress(before + done, total) if progress is not None else None
+
+    roles = corpus_roles(checkpoint, sentences, progress=tell(0))
+    habits = head_habits(checkpoint, sentences, progress=tell(n_roles))
+    firings = head_firings(checkpoint, sentences, most=EXAMPLES, progress=tell(n_roles + n))
+    traced: list[int] = []
+    removed: list[Mapping[Head, Importance]] = []
+    words: list[Attribution] = []
+    for index, text in enumerate(sentences):
+        if len(traced) == MAX_TRACED:
+            break
+        try:
+            one = trace(checkpoint, text)
+        except InputError:  # empty, or too long
+            continue
+        traced.append(index)
+        measured = head_importance(one).measured
+        removed.append({row.place: Importance(row.change, row.kl) for row in measured})
+        words += answered_words(one)
+        tell(n_roles + 2 * n)(len(traced), total)
+    return CheckpointReport(
+        checkpoint,
+        tuple(sentences),
+        roles,
+        habits,
+        firings,
+        tuple(traced),
+        {head: _mean_importance([one[head] for one in removed]) for head in removed[0]},
+        _shares(words),
+        len(words),
+        any(word.gated for word in words),
+    )
+
+
+def answered_words(one: Trace) -> Iterator[Attribution]:
+    """Every word of the answer against the one that the model found next likeliest."""
+    question = asked(one)
+    logits = np.atleast_2d(one.values(question.logits))
+    for row, token in list(zip(question.rows, question.ids, strict=True))[:MAX_WORDS]:
+        others = np.argsort(-logits[row], kind="stable")[:2]
+        against = int(others[1] if others[0] == token else others[0])
+        yield attribute(one, None if question.logits == "classifier.logits" else row, token=token, against=against)
+
+
+def _mean_importance(found: Sequence[Importance]) -> Importance:
+    return Importance(*(float(np.mean([getattr(one, name) for one in found])) for name in ("change", "kl")))
+
+
+def _shares(words: Sequence[Attribution]) -> dict[Part, Share]:
+    """A part that a word lacks (an attention of none) adds 0 to it."""
+    if not words:
+        return {}
+    parts = dict.fromkeys(part for word in words for part in word.parts)
+    found = [dict(zip(word.parts, word.values, strict=True)) for word in words]
+    values = {part: np.array([one.get(part, 0.0) for one in found]) for part in parts}
+    return {part: Share(float(own.mean()), float(np.abs(own).mean())) for part, own in values.items()}

@@ -1,0 +1,438 @@
+"""Many prompts, or many pairs of a clean and a corrupted one: what each head does to the answer on the mean, and how
+much that differs from one to the next.
+
+One sentence tells what a head did there; that it is its habit, only many tell (Wang et al. 2023, "Interpretability in
+the Wild", §3, over hundreds of pairs). Everything is counted in logits of one difference,
+
+    d = logit(answer) − logit(other)
+
+so that numbers of different sentences can be averaged; without an ``other`` d is logit(answer). The file is CSV with
+the columns ``COLUMNS``, of which all but the first may be left out, or one prompt a line.
+"""
+
+import csv
+import io
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from transformer.attribution.attribution import attribute
+from transformer.disk.plain_files import read_plain
+from transformer.errors import InputError, MessageError
+from transformer.files.checkpoints import Checkpoint
+from transformer.heads.corpus_roles import summarise
+from transformer.heads.sentence_roles import HeadRole, head_roles
+from transformer.interventions.activation_patching import (
+    Contrast,
+    Place,
+    Turn,
+    asked_instead,
+    check_pair,
+    contrast,
+    patched_differences,
+    typed_ids,
+)
+from transformer.interventions.attribution_patching import estimated_changes
+from transformer.layers.stream_parts import Part
+from transformer.predictions.answer_rows import asked
+from transformer.runs.decoding_strategies import Greedy
+from transformer.runs.head_places import Head, all_heads, attention_layers
+from transformer.runs.inputs import target_ids
+from transformer.runs.recording_size import check_recording
+from transformer.runs.tracing import trace
+from transformer.text.message import Message
+from transformer.text.sentence_files import SHIPPED, as_text
+from transformer.text.tokenizer import BLANK
+
+COLUMNS = ("clean", "corrupted", "answer", "other")
+PAIRS = SHIPPED.with_name("pairs.csv")  # ten with two names each, which come along (Wang et al. 2023)
+MOST_BYTES = 1_000_000
+MOST_MEMORY = 500_000_000  # bytes over the model; every line is recorded alone
+LARGEST = 10  # heads that are truly patched
+WHOLE = -1  # for the number of a head: the whole sub-layer
+_SEPARATORS = ",;\t"
+
+
+class Line(NamedTuple):
+    """One row of a file: its ``number`` in it, from 1, and the texts of ``COLUMNS``, "" for what is left out."""
+
+    number: int
+    clean: str
+    corrupted: str = ""
+    answer: str = ""
+    other: str = ""
+
+
+class Case(NamedTuple):
+    """A line that a model can read. ``answer``, ``other``: ids (or classes); ``None``: what the model says."""
+
+    line: Line
+    answer: int | None
+    other: int | None
+
+
+class Spread(NamedTuple):
+    """Of the ``count`` lines in which a number is defined; ``std`` divides by count − 1, NaN for fewer than two."""
+
+    mean: float = math.nan
+    std: float = math.nan
+    count: int = 0
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> "Spread":
+        known = np.array([value for value in values if not math.isnan(value)], dtype=np.float64)
+        if not len(known):
+            return cls()
+        return cls(float(known.mean()), float(known.std(ddof=1)) if len(known) > 1 else math.nan, len(known))
+
+
+_UNKNOWN = Spread()
+
+
+@dataclass(frozen=True)
+class PartOverLines:
+    """One head, or a whole sub-layer (``head`` = ``WHOLE``; ``kind`` "self", "cross" or "feed_forward").
+
+    ``attribution``: what it adds to d itself in the clean run (``attribute``); of a whole sub-layer without its biases.
+    ``estimated``: what putting it back into the corrupted run adds to d, by one backward pass
+    (``attribution_patching``); ``patched``: the same, truly measured, of the heads with the largest estimates.
+    ``role``: of a head, as ``corpus_roles`` names it, with the ``share`` of the sentences in which it has it, and the
+    ``score`` of that role.
+    """
+
+    stack: str
+    kind: str
+    layer: int
+    head: int
+    attribution: Spread = _UNKNOWN
+    estimated: Spread = _UNKNOWN
+    patched: Spread = _UNKNOWN
+    role: str = ""
+    share: float = math.nan
+    score: Spread = _UNKNOWN
+
+    @property
+    def size(self) -> float:
+        """By which parts are ranked: the mean, without its sign, of the best measure that there is."""
+        return next((abs(one.mean) for one in (self.patched, self.estimated, self.attribution) if one.count), 0.0)
+
+
+class Said(NamedTuple):
+    """What was measured in one line: the ``answer`` and the ``other`` as they are shown ("" for none), and d in the
+    ``clean`` and in the ``corrupted`` run."""
+
+    line: Line
+    answer: str
+    other: str
+    clean: float
+    corrupted: float = math.nan
+
+
+@dataclass(frozen=True)
+class PromptBatch:
+    """``gap``: d(clean) − d(corrupted) over the pairs; a mean divided by its mean is a share of what there is to
+    recover."""
+
+    parts: tuple[PartOverLines, ...]
+    said: tuple[Said, ...]
+    gap: Spread
+
+    def share(self, part: PartOverLines) -> float:
+        """Of the mean gap, what the patched part recovers on the mean."""
+        return part.patched.mean / self.gap.mean if self.gap.mean else math.nan
+
+    def records(self) -> list[dict[str, object]]:
+        """A flat row for every part, as a table has it."""
+        return [
+            {
+                **{name: getattr(part, name) for name in ("stack", "kind", "layer")},
+                "head": None if part.head == WHOLE else part.head,
+                **_columns("patched", part.patched),
+                "patched_share": self.share(part),
+                **_columns("estimated", part.estimated),
+                **_columns("attribution", part.attribution),
+                "role": part.role,
+                "role_share": part.share,
+                **_columns("role_score", part.score),
+            }
+            for part in self.parts
+        ]
+
+    def lines(self) -> list[dict[str, object]]:
+        """A flat row for every line that was read."""
+        said = (
+            {"answer": one.answer, "other": one.other, "d": one.clean, "d_corrupted": one.corrupted}
+            for one in self.said
+        )
+        return [one.line._asdict() | more for one, more in zip(self.said, said, strict=True)]
+
+
+def read_lines(path: str | Path) -> tuple[Line, ...]:
+    """The lines of a file. Raises ``InputError`` for one that is missing or too long, and as ``lines_of`` does."""
+    path = Path(path)
+    try:
+        return lines_of(read_plain(path, MOST_BYTES), path.name)
+    except (MessageError, OSError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("{path} cannot be read: {problem}", path=path, problem=error) from error
+
+
+def lines_of(content: bytes | str, name: str = "") -> tuple[Line, ...]:
+    """The lines of a text. It is CSV where its first line names one of ``COLUMNS`` (or the file's ``name`` ends so),
+    with commas, semicolons or tabs; else every line is a prompt. Raises ``InputError``."""
+    try:
+        text = as_text(content) if isinstance(content, bytes) else content
+    except UnicodeDecodeError as error:
+        line = content[: error.start].count(b"\n") + 1
+        raise InputError(
+            "Line {number} is not UTF-8 text: it has the byte {value}. Save the file as UTF-8.",
+            number=line,
+            value=f"0x{content[error.start]:02x}",
+        ) from error
+    text = text.removeprefix("\ufeff")
+    if len(text.encode("utf-8", "replace")) > MOST_BYTES:
+        raise InputError("The text has more than {most} bytes, and no more are read.", most=f"{MOST_BYTES:,}")
+    first, _, _ = text.lstrip().partition("\n")
+    separator = max(_SEPARATORS, key=first.count)
+    header = [name.strip().strip('"').lower() for name in first.split(separator)]
+    found: tuple[Line, ...] = ()
+    if first and (set(header) & set(COLUMNS) or name.lower().endswith(".csv")):
+        found = _rows(text, header, separator)
+    elif first:
+        found = tuple(Line(at, line.strip()) for at, line in enumerate(text.splitlines(), 1) if line.strip())
+    if not found:
+        raise InputError(
+            "There is no line to read. Write one prompt a line, or CSV with the columns {columns}.",
+            columns=", ".join(COLUMNS),
+        )
+    return found
+
+
+def _rows(text: str, header: Sequence[str], separator: str) -> tuple[Line, ...]:
+    unknown = [name for name in header if name not in COLUMNS or header.count(name) > 1]
+    if unknown or COLUMNS[0] not in header:
+        raise InputError(
+            "Line {number} names the columns {found}; a table has clean and may have corrupted, answer and other, each "
+            "once.",
+            number=text[: len(text) - len(text.lstrip())].count("\n") + 1,
+            found=", ".join(name[:40] or "∅" for name in header),
+        )
+    reader, found = csv.reader(io.StringIO(text, newline=""), delimiter=separator), []
+    try:
+        for row in reader:
+            cells = [cell.strip() for cell in row]
+            if not any(cells) or [cell.lower() for cell in cells] == list(header):
+                continue
+            if len(cells) > len(header):
+                raise InputError(
+                    "Line {number} has {count} values, the first line {expected}: put a text that holds {separator} "
+                    "between quotation marks. It reads: {value}",
+                    number=reader.line_num,
+                    count=len(cells),
+                    expected=len(header),
+                    separator=repr(separator),
+                    value=_short(separator.join(row)),
+                )
+            found.append(Line(reader.line_num, **dict(zip(header, cells, strict=False))))
+    except csv.Error as error:
+        raise InputError(
+            "Line {number} is no line of a table: {problem}", number=reader.line_num, problem=error
+        ) from error
+    return tuple(found)
+
+
+def cases_of(checkpoint: Checkpoint, lines: Sequence[Line]) -> tuple[tuple[Case, ...], tuple[InputError, ...]]:
+    """The lines that the model can read, with the ids of their tokens, and a sentence about each of the others.
+
+    Raises ``InputError`` for a model that answers nothing.
+    """
+    if checkpoint.config.encodes_sentences:
+        raise InputError("{name} answers with no word, so there is none to measure.", name=checkpoint.name)
+    checkpoint, found, problems = replace(checkpoint, prompt=None), [], []
+    for line in lines:
+        try:
+            found.append(_case(checkpoint, line))
+        except InputError as error:
+            what = {
+                "number": line.number,
+                "problem": error,
+                "value": _short("; ".join(filter(None, line[1:])), most=160),
+            }
+            problems.append(InputError("Line {number}: {problem} It reads: {value}", **what))
+    return tuple(found), tuple(problems)
+
+
+def _case(checkpoint: Checkpoint, line: Line) -> Case:
+    clean = typed_ids(checkpoint, line.clean)
+    stack = "source" if checkpoint.config.has_encoder else "target"
+    check_recording(checkpoint.model, **{stack: len(clean)}, most=MOST_MEMORY)
+    fills_blanks = not (checkpoint.config.has_decoder or checkpoint.config.n_classes)
+    if fills_blanks and (blanks := clean.count(checkpoint.special.mask)) != 1:
+        raise InputError("A prompt for this model has one blank, [MASK]; here are {count}.", count=blanks)
+    if line.corrupted:
+        check_pair(clean, typed_ids(checkpoint, line.corrupted))
+    answer, other = (token_of(checkpoint, line.clean, text) if text else None for text in (line.answer, line.other))
+    if answer is not None and answer == other:
+        raise InputError("The answer and the other word are the same token, {value}.", value=_short(line.answer))
+    return Case(line, answer, other)
+
+
+def token_of(checkpoint: Checkpoint, sentence: str, word: str) -> int:
+    """The one token by which an answer to ``sentence`` says ``word``, or the class of that name. Raises ``InputError``
+    for a word of several tokens, and a class that there is not."""
+    config, tokenizer = checkpoint.config, checkpoint.tokenizer
+    if config.n_classes:
+        if word not in config.class_names:
+            known = ", ".join(config.class_names)
+            raise InputError("There is no class {value}; there are {known}.", value=_short(word), known=known)
+        return config.class_names.index(word)
+    if config.has_decoder:
+        ids = target_ids(checkpoint, word, sentence)
+    else:
+        ids = tokenizer.encode_continuation(BLANK.split(sentence)[0].rstrip(), word)
+    if len(ids) != 1:
+        raise InputError(
+            "{value} is {count} tokens of this model ({pieces}); what is measured is one token.",
+            value=_short(word),
+            count=len(ids),
+            pieces=" ".join(tokenizer.display(id) for id in ids[:6]),
+        )
+    return ids[0]
+
+
+def prompt_batch(
+    checkpoint: Checkpoint,
+    cases: Sequence[Case],
+    *,
+    largest: int = LARGEST,
+    progress: Callable[[int, int], None] | None = None,
+) -> PromptBatch:
+    """Every head and sub-layer over ``cases``, one line at a time, so that memory is what one line takes.
+
+    ``largest``: how many heads are truly patched, those with the largest mean estimates. ``progress(done, total)`` is
+    called after every line, twice for a pair. A prompt is read as it is typed, without the template of a chat; what a
+    decoder would write behind it is not part of the run. Raises ``InputError`` where there is no case.
+    """
+    if not cases:
+        raise InputError("There is no line left that this model can read.")
+    checkpoint = replace(checkpoint, prompt=None)
+    pairs: list[tuple[Contrast, Turn]] = []
+    said: list[Said] = []
+    roles: list[tuple[HeadRole, ...]] = []
+    heads, wholes = all_heads(checkpoint.config), _whole_layers(checkpoint)
+    attributions: dict[Head, list[float]] = {place: [] for place in (*heads, *wholes)}
+    estimates: dict[Head, list[float]] = {place: [] for place in attributions}
+    total = len(cases) + sum(bool(case.line.corrupted) for case in cases)
+
+    def report(done: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
+    for done, case in enumerate(cases, start=1):
+        one = _measured(checkpoint, case)
+        said.append(one.said)
+        roles.append(one.roles)
+        for place, values in attributions.items():
+            values.append(one.attribution.get(place, math.nan))
+        if one.pair is not None:
+            pairs.append(one.pair)
+            places = {place: _places(place, one.pair[0], checkpoint) for place in estimates}
+            flat = estimated_changes(*one.pair, [place for row in places.values() for place in row])
+            for place, row in zip(estimates, np.split(flat, np.cumsum([*map(len, places.values())])), strict=False):
+                estimates[place].append(float(row.sum()))
+        report(done)
+    patched: dict[Head, list[float]] = {}
+    if pairs:
+        strength = {head: abs(Spread.of(estimates[head]).mean) for head in heads}
+        best = sorted(heads, key=lambda head: -strength[head])[: max(0, largest)]
+        patched = {head: [] for head in best}
+        for done, (both, turn) in enumerate(pairs, start=len(cases) + 1):
+            experiments = [_places(head, both, checkpoint) for head in best]
+            differences = patched_differences(both, turn, [*experiments, ()])
+            for head, value in zip(best, differences[:-1] - differences[-1], strict=True):
+                patched[head].append(float(value))
+            report(done)
+    parts = [
+        PartOverLines(
+            *place,
+            attribution=Spread.of(attributions[place]),
+            estimated=Spread.of(estimates[place]),
+            patched=Spread.of(patched.get(place, ())),
+        )
+        for place in attributions
+    ]
+    for index, of_head in enumerate(zip(*roles, strict=True)):
+        found = summarise(of_head)
+        score = Spread.of(role.scores.get(found.role, math.nan) for role in of_head)
+        parts[index] = replace(parts[index], role=found.role, share=found.shares.get(found.role, math.nan), score=score)
+    gap = Spread.of(one.clean - one.corrupted for one in said)
+    return PromptBatch(tuple(parts), tuple(said), gap)
+
+
+class _Measured(NamedTuple):
+    said: Said
+    attribution: Mapping[Head, float]
+    roles: tuple[HeadRole, ...]
+    pair: tuple[Contrast, Turn] | None
+
+
+def _measured(checkpoint: Checkpoint, case: Case) -> _Measured:
+    """One line: of a decoder what comes first, of the others the blank or the class."""
+    config, line = checkpoint.config, case.line
+    found = trace(checkpoint, line.clean, strategy=Greedy(1) if config.has_decoder else None)
+    question, pair = asked(found), None
+    row, answer, other = question.rows[0], case.answer, case.other
+    if line.corrupted:
+        both = contrast(found, line.corrupted)
+        turn = asked_instead(both, both.turns[0], answer=answer, other=other)
+        pair, answer, other = (both, turn), turn.answer, turn.other
+    answer = question.ids[0] if answer is None else answer
+    parts = attribute(found, None if config.n_classes else row, token=answer, against=other)
+    stack = parts.question.stack
+    added: dict[Head, float] = {}
+    for part, value in zip(parts.parts, parts.values.tolist(), strict=True):
+        if part.head >= 0:
+            head = Head(stack, part.kind.removesuffix("_attention"), part.layer, part.head)
+            added[head] = value
+            whole = head._replace(head=WHOLE)
+            added[whole] = added.get(whole, 0.0) + value
+        elif part == Part("feed_forward", part.layer):
+            added[Head(stack, part.kind, part.layer, WHOLE)] = value
+    show = config.class_names.__getitem__ if config.n_classes else checkpoint.tokenizer.display
+    d = (pair[1].clean, pair[1].corrupt) if pair else (parts.logit,)
+    said = Said(line, show(answer), "" if other is None else show(other), *d)
+    roles = tuple(role for view in found.attention_views() for role in head_roles(view))
+    return _Measured(said, added, roles, pair)
+
+
+def _whole_layers(checkpoint: Checkpoint) -> tuple[Head, ...]:
+    """Every sub-layer as a whole, in the order of the heads, feed-forward layers last."""
+    found = [Head(*layer, WHOLE) for layer in attention_layers(checkpoint.config)]
+    layers = dict.fromkeys((place.stack, place.layer) for place in found)
+    return (*found, *(Head(stack, "feed_forward", layer, WHOLE) for stack, layer in layers))
+
+
+def _places(place: Head, both: Contrast, checkpoint: Checkpoint) -> list[Place]:
+    """What is put back for a head, or for a whole sub-layer."""
+    if place.kind == "feed_forward":
+        count, part = len(both.clean[place.stack]), place.kind
+    else:
+        count, part = checkpoint.config.heads_in(place.stack), f"{place.kind}_heads"
+    return [
+        Place(place.stack, part, place.layer, index)
+        for index in (range(count) if place.head == WHOLE else (place.head,))
+    ]
+
+
+def _columns(name: str, spread: Spread) -> dict[str, object]:
+    return {f"{name}_{part}": value for part, value in spread._asdict().items()}
+
+
+def _short(text: str, *, most: int = 60) -> Message:
+    """A value as a sentence shows it."""
+    return Message("“{text}”", text=text if len(text) <= most else text[: most - 1] + "…")

@@ -1,0 +1,88 @@
+"""What a model loses without one head, over several sentences: alone, and together with the heads that do the same.
+
+A head that can be missed alone may be one of several that do one job; and what it added to an answer may be made up for
+by later parts ("self-repair": McGrath et al. 2023; Rushing & Nanda 2024).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.errors import InputError
+from transformer.files.checkpoints import Checkpoint
+from transformer.heads.checkpoint_report import MAX_TRACED, answered_words
+from transformer.heads.firing_examples import Progress
+from transformer.interventions.change_of_answer import effect_of
+from transformer.interventions.direct_effects import removals
+from transformer.layers.stream_parts import Part
+from transformer.probes import Edit
+from transformer.runs.edits import ablate_head
+from transformer.runs.head_places import Head
+from transformer.runs.readings import nothing_read, with_task
+from transformer.runs.tracing import trace
+
+
+@dataclass(frozen=True)
+class RemovedHead:
+    """Means over the ``n_words`` words of the answers to ``n_sentences`` sentences. ``alone``, ``together``: the change
+    of ln p of the word without the head, and without it and its ``group`` (NaN where it has none).
+
+    ``added``, ``lost`` [word]: what the head added to logit(word) − logit(runner-up), and what that difference loses
+    without the head at that word; empty where no way leads straight from the head to the words.
+    """
+
+    n_sentences: int
+    n_words: int
+    group: tuple[Head, ...]
+    alone: float
+    together: float
+    added: np.ndarray
+    lost: np.ndarray
+
+
+def removed_head(
+    checkpoint: Checkpoint,
+    sentences: Sequence[str],
+    head: Head,
+    group: Sequence[Head] = (),
+    *,
+    most: int = MAX_TRACED,
+    progress: Progress | None = None,
+) -> RemovedHead:
+    """Over the first ``most`` of ``sentences`` that can be read. ``group``: the other heads that do the same.
+
+    Raises ``InputError`` where no sentence can be read. ``progress(done, total)`` counts sentences.
+    """
+    part, apart = Part(f"{head.kind}_attention", head.layer, head.head), [_without(head)]
+    changes: list[np.ndarray] = []  # [alone or together, word] of each sentence
+    added, lost = [], []
+    for text in sentences:
+        if len(changes) == most:
+            break
+        try:
+            one = trace(checkpoint, with_task(checkpoint, text))
+        except InputError:  # empty, or too long
+            continue
+        ways = (apart, [*apart, *map(_without, group)]) if group else (apart,)
+        effects = [effect_of(one, edits) for edits in ways]
+        changes.append(np.stack([effect.after - effect.before for effect in effects]))
+        for word in answered_words(one):
+            if part in word.parts and word.question.stack == head.stack:
+                without = removals(one, word, [part])
+                added.append(float(without.added[0]))
+                lost.append(float(without.zero[0]))
+        if progress is not None:
+            progress(len(changes), min(most, len(sentences)))
+    if not changes:
+        raise nothing_read(checkpoint, len(sentences))
+    whole = np.concatenate(changes, axis=1)
+    means = whole.mean(axis=1) if whole.size else np.full(len(whole), np.nan)
+    together = float(means[1]) if group else float("nan")
+    return RemovedHead(
+        len(changes), whole.shape[1], tuple(group), float(means[0]), together, np.array(added), np.array(lost)
+    )
+
+
+def _without(head: Head) -> Edit:
+    return ablate_head(head.stack, layer=head.layer, kind=head.kind, head=head.head)

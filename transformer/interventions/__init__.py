@@ -1,0 +1,1 @@
+"""What changes when a part of a run is removed or replaced: ablation, patching, edits."""

@@ -1,0 +1,288 @@
+"""Activation patching: which activation, put back from the clean run, brings the clean answer back?
+
+Two sentences differ in one word and have the same number of tokens. The model reads the corrupted one, and one
+activation of the clean run is put in the place of its own ("causal tracing", Meng et al. 2022, §2.1; "How to use and
+interpret activation patching", Heimersheim & Nanda 2024). What counts is the difference of two logits, of the clean
+answer and of the corrupted one:
+
+    recovered share = (d(patched) − d(corrupt)) / (d(clean) − d(corrupt)),   d = logit(answer) − logit(other)
+
+0: as corrupt as before; 1: as if nothing had been corrupted. Many places are tried in one pass: the corrupted sentence
+is repeated along the batch, and in every row another place is patched. The clean run is recorded in a batch of the same
+shape, so that nothing but the patch can change a digit.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.errors import InputError
+from transformer.files.checkpoints import Checkpoint
+from transformer.predictions.answer_rows import asked
+from transformer.predictions.quantity import answer_logits
+from transformer.probes import Edit, record
+from transformer.runs.inputs import prompt_ids, source_tensor
+from transformer.runs.recording_size import rows_that_fit
+from transformer.runs.traces import Trace
+from transformer.text.tokens import TokenSequence
+
+TOKENS_PER_PASS = 1024  # rows × tokens: more needs memory and gains no time
+PARTS = ("residual", "self_attention", "cross_attention", "feed_forward")
+HEADS = {"self_heads": "self_attention", "cross_heads": "cross_attention"}
+_PROBES = {
+    "residual": "residual.in",
+    **{part: f"{part}.output" for part in PARTS[1:]},
+    **{part: f"{attention}.context" for part, attention in HEADS.items()},
+}
+
+
+class Turn(NamedTuple):
+    """One word of the answer: ``row`` of the logits, the ids (or classes) of the clean ``answer`` and of the ``other``,
+    and logit(answer) − logit(other) in the ``clean`` and in the ``corrupt`` run."""
+
+    row: int
+    answer: int
+    other: int
+    clean: float
+    corrupt: float
+
+    def share(self, differences: np.ndarray) -> np.ndarray:
+        """The recovered share of patched differences; NaN where the two runs do not differ."""
+        gap = self.clean - self.corrupt
+        return (np.asarray(differences) - self.corrupt) / gap if gap else np.full(np.shape(differences), np.nan)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """Two sentences of equal length, read with the same answer. ``clean``, ``corrupt``: the tokens by the stack that
+    reads them; ``turns``: one for each word of the answer."""
+
+    checkpoint: Checkpoint
+    clean: Mapping[str, TokenSequence]
+    corrupt: Mapping[str, TokenSequence]
+    turns: tuple[Turn, ...]
+
+    @property
+    def differing(self) -> dict[str, list[int]]:
+        """The positions whose tokens are not the same, by stack."""
+        pairs = {stack: zip(self.clean[stack].ids, self.corrupt[stack].ids, strict=True) for stack in self.clean}
+        return {stack: [index for index, (a, b) in enumerate(both) if a != b] for stack, both in pairs.items()}
+
+    @property
+    def first_turn(self) -> Turn:
+        """The first word that the corrupted run would say otherwise; else the one that moved most."""
+        changed = [turn for turn in self.turns if turn.corrupt < 0 <= turn.clean]
+        return changed[0] if changed else max(self.turns, key=lambda turn: turn.clean - turn.corrupt)
+
+    def tokens(self, stack: str, turn: Turn) -> TokenSequence:
+        """The clean tokens that can matter for a turn: of the decoder only those up to its row."""
+        tokens = self.clean[stack]
+        return TokenSequence(tokens.tokens[: turn.row + 1], tokens.name) if stack == "decoder" else tokens
+
+
+class Place(NamedTuple):
+    """What is patched: a part of ``PARTS`` at the token ``index``, or of ``HEADS`` at the head ``index``, everywhere.
+
+    "residual" is what a layer reads.
+    """
+
+    stack: str
+    part: str
+    layer: int
+    index: int
+
+
+def contrast(clean: Trace, sentence: str) -> Contrast:
+    """The trace's sentence beside a corrupted one, which must have as many tokens; the answer of ``clean`` is given to
+    both. Raises ``InputError`` where the two cannot be put side by side."""
+    checkpoint, config = clean.checkpoint, clean.checkpoint.config
+    own = {"encoder": clean.source, "decoder": clean.target}
+    read = {stack: tokens for stack, tokens in own.items() if tokens is not None}
+    ids = {stack: list(tokens.ids) for stack, tokens in read.items()}
+    first, pads = "encoder" if config.has_encoder else "decoder", clean.run.source_pads
+    other, typed = typed_ids(checkpoint, sentence, pads), typed_ids(checkpoint, clean.sentence, pads)
+    check_pair(typed, other)
+    corrupt = {**ids, first: other + ids[first][len(typed) :]}
+    tokens = {stack: checkpoint.tokenizer.sequence(corrupt[stack], read[stack].name) for stack in read}
+    return Contrast(checkpoint, read, tokens, _turns(clean, corrupt))
+
+
+def check_pair(clean: Sequence[int], corrupted: Sequence[int]) -> None:
+    """Raises ``InputError`` for the tokens of two sentences that cannot be put side by side."""
+    if len(corrupted) != len(clean):
+        raise InputError(
+            "The corrupted sentence has {other} tokens, the clean one {own}. Every activation needs its counterpart: "
+            "replace a word by one with as many tokens.",
+            other=len(corrupted),
+            own=len(clean),
+        )
+    if corrupted == clean:
+        raise InputError("The corrupted sentence is the same as the clean one. Replace a word by another.")
+
+
+def typed_ids(checkpoint: Checkpoint, sentence: str, pads: int = 0) -> list[int]:
+    """What the model reads of a sentence, before any answer. Raises ``InputError`` for what it cannot take."""
+    if checkpoint.config.has_encoder:
+        return source_tensor(checkpoint, sentence, pads=pads)[0].tolist()
+    return prompt_ids(checkpoint, sentence)
+
+
+def _turns(clean: Trace, corrupt: dict[str, list[int]]) -> tuple[Turn, ...]:
+    """For every row that was asked: what the clean run says, and what the corrupted one would rather say."""
+    question, model = asked(clean), clean.checkpoint.model
+    inputs = [torch.tensor([ids], device=model.device) for ids in corrupt.values()]
+    with torch.inference_mode():
+        after = np.atleast_2d(model(*inputs)[0].cpu().numpy())[list(question.rows)].astype(np.float64)
+    before = np.atleast_2d(clean.values(question.logits))[list(question.rows)].astype(np.float64)
+    turns = []
+    for row, answer, was, now in zip(question.rows, question.ids, before, after, strict=True):
+        other = int(now.argmax())
+        if other == answer:  # the answer stands: what gained most
+            gain = now - was
+            gain[answer] = -np.inf
+            other = int(gain.argmax())
+        turns.append(Turn(row, answer, other, float(was[answer] - was[other]), float(now[answer] - now[other])))
+    return tuple(turns)
+
+
+def asked_instead(contrast: Contrast, turn: Turn, *, answer: int | None = None, other: int | None = None) -> Turn:
+    """The same place of the answer, asked of the tokens (or classes) that a reader chose; ``None``: those that the runs
+    chose themselves, but never one token twice."""
+    if answer is None:
+        answer = turn.answer if turn.answer != other else turn.other
+    if other is None:
+        other = turn.other if turn.other != answer else turn.answer
+    if (answer, other) == (turn.answer, turn.other):
+        return turn
+    with torch.inference_mode():
+        both = [logits_at(contrast, turn, read, 1)[0].double() for read in (contrast.clean, contrast.corrupt)]
+    return Turn(turn.row, answer, other, *(float(logits[answer] - logits[other]) for logits in both))
+
+
+def token_places(contrast: Contrast, turn: Turn, stack: str) -> list[list[Place]]:
+    """Every part of every layer at every token: [part and layer][token]."""
+    model = contrast.checkpoint.model
+    cross = stack == "decoder" and "encoder" in contrast.clean
+    parts = [part for part in PARTS if part != "cross_attention" or cross]
+    n_layers, n_tokens = len(getattr(model, stack).layers), len(contrast.tokens(stack, turn))
+    return [
+        [Place(stack, part, layer, token) for token in range(n_tokens)] for part in parts for layer in range(n_layers)
+    ]
+
+
+def head_places(contrast: Contrast, stack: str) -> list[list[Place]]:
+    """Every head of every layer, at all positions: [kind and layer][head]."""
+    checkpoint = contrast.checkpoint
+    cross = stack == "decoder" and "encoder" in contrast.clean
+    n_layers, n_heads = len(getattr(checkpoint.model, stack).layers), checkpoint.config.heads_in(stack)
+    return [
+        [Place(stack, part, layer, head) for head in range(n_heads)]
+        for part in HEADS
+        if part == "self_heads" or cross
+        for layer in range(n_layers)
+    ]
+
+
+def recovered(
+    contrast: Contrast,
+    turn: Turn,
+    places: Sequence[Sequence[Place]],
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> np.ndarray:
+    """The recovered share of every place: [row, column], as ``places``. ``progress(done, total)`` after every pass."""
+    flat = [(place,) for row in places for place in row]
+    differences = patched_differences(contrast, turn, [*flat, ()], progress=progress)
+    nothing = differences[-1]  # measured in the same batches, so that what changes nothing is 0, not nearly 0
+    return turn._replace(corrupt=float(nothing)).share(differences[:-1]).reshape(len(places), -1)
+
+
+def patched_differences(
+    contrast: Contrast,
+    turn: Turn,
+    experiments: Sequence[Sequence[Place]],
+    *,
+    rows: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> np.ndarray:
+    """logit(answer) − logit(other) of the corrupted run with the places of each experiment patched: [experiment].
+
+    ``rows``: experiments in one pass (by default as many as make ``TOKENS_PER_PASS`` tokens).
+    """
+    rows = rows or max(1, min(len(experiments), rows_in_a_pass(contrast, turn)))
+    names = {probe_of(place) for places in experiments for place in places}
+    found: list[Tensor] = []
+    with torch.inference_mode():
+        with record(names=names) as recording:
+            logits_at(contrast, turn, contrast.clean, rows)
+        clean = recording.tensors
+        memory = None
+        if "encoder" in contrast.clean and "decoder" in contrast.clean and not any(n[0] == "e" for n in names):
+            memory = contrast.checkpoint.model.encode(_ids(contrast, turn, contrast.corrupt, rows)["encoder"])
+        for start in range(0, len(experiments), rows):
+            chunk = experiments[start : start + rows]
+            with record(patches(chunk, clean), names=()):
+                logits = logits_at(contrast, turn, contrast.corrupt, rows, memory)
+            found.append((logits[:, turn.answer] - logits[:, turn.other])[: len(chunk)])
+            if progress is not None:
+                progress(min(start + rows, len(experiments)), len(experiments))
+    return torch.cat(found).double().cpu().numpy()
+
+
+def patches(experiments: Sequence[Sequence[Place]], clean: Mapping[str, Tensor]) -> list[Edit]:
+    """Edits after which row b of the batch has the places of ``experiments[b]`` from ``clean``, recorded with as many
+    rows."""
+    masks: dict[str, Tensor] = {}
+    for row, places in enumerate(experiments):
+        for place in places:
+            name = probe_of(place)
+            shape = clean[name].shape[:2]  # [batch, position, model] or [batch, head, query, channel]
+            mask = masks.setdefault(name, torch.zeros(shape, dtype=torch.bool, device=clean[name].device))
+            mask[row, place.index] = True
+
+    def put_back(own: Tensor, mask: Tensor, wanted: Tensor) -> Tensor:
+        return torch.where(mask.reshape(*mask.shape, *[1] * (own.ndim - 2)), wanted, own)
+
+    return [
+        Edit(name, lambda own, mask=mask, wanted=clean[name]: put_back(own, mask, wanted), "patched from the clean run")
+        for name, mask in masks.items()
+    ]
+
+
+def probe_of(place: Place) -> str:
+    return f"{place.stack}.layers.{place.layer}.{_PROBES[place.part]}"
+
+
+def _ids(contrast: Contrast, turn: Turn, read: Mapping[str, TokenSequence], rows: int) -> dict[str, Tensor]:
+    device = contrast.checkpoint.model.device
+    lengths = {stack: len(contrast.tokens(stack, turn)) for stack in read}
+    return {
+        stack: torch.tensor([tokens.ids[: lengths[stack]]], device=device).expand(rows, -1)
+        for stack, tokens in read.items()
+    }
+
+
+def logits_at(
+    contrast: Contrast, turn: Turn, read: Mapping[str, TokenSequence], rows: int, memory: Tensor | None = None
+) -> Tensor:
+    """What a turn is read from, of one of the two sentences, as many times as there are ``rows``: [row, vocabulary]."""
+    return answer_logits(contrast.checkpoint, _ids(contrast, turn, read, rows), row=turn.row, memory=memory)
+
+
+def n_passes(contrast: Contrast, turn: Turn, count: int) -> int:
+    """How many batches ``recovered`` sends through the model for ``count`` places, for a progress bar."""
+    return 1 + math.ceil((1 + count) / rows_in_a_pass(contrast, turn))
+
+
+def rows_in_a_pass(contrast: Contrast, turn: Turn) -> int:
+    """How many experiments go through the model together: as many as make ``TOKENS_PER_PASS`` tokens, and fewer where
+    their recordings, of which there are two at once, would not fit into memory."""
+    lengths = {stack: len(contrast.tokens(stack, turn)) for stack in contrast.clean}
+    rows = TOKENS_PER_PASS // sum(lengths.values())
+    source, target = lengths.get("encoder", 0), lengths.get("decoder", 0)
+    return rows_that_fit(contrast.checkpoint.model, 2 * rows, source=source, target=target) // 2 or 1

@@ -1,0 +1,92 @@
+"""Attribution patching: what patching every place would change, all places at once, from one backward pass.
+
+Activation patching runs the model once for every place. To first order one gradient says the same ("Attribution
+patching", Nanda 2023; Syed et al. 2024, "Attribution Patching Outperforms Automated Circuit Discovery", §2):
+
+    F(a patched with a′) ≈ F(a) + (a′ − a) · ∂F/∂a
+
+with the activations ``a`` of the run that is changed, and the gradient there. The number is as good as F is straight
+between ``a`` and ``a′``: poor where a softmax saturates or a norm rescales, so its largest values are worth a
+measurement (``recovered``, ``importance_by_chunks``). A divergence has its minimum at ``a``, so no gradient says
+anything of it.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.interventions.activation_patching import Contrast, Place, Turn, logits_at, probe_of
+from transformer.interventions.head_importance import HeadImportance, Importance, answer_log_p
+from transformer.models import Model
+from transformer.predictions.answer_rows import asked
+from transformer.probes import Edit, record
+from transformer.runs.autograd import gradients, gradients_begin_at
+from transformer.runs.head_places import Head, all_heads
+from transformer.runs.traces import Trace
+
+
+def estimated_shares(contrast: Contrast, turn: Turn, places: Sequence[Sequence[Place]]) -> np.ndarray:
+    """What ``recovered`` measures, estimated: [row, column], as ``places``; NaN where the two runs do not differ."""
+    changes = estimated_changes(contrast, turn, [place for row in places for place in row])
+    return turn.share(changes + turn.corrupt).reshape(len(places), -1)
+
+
+def estimated_changes(contrast: Contrast, turn: Turn, places: Sequence[Place]) -> np.ndarray:
+    """What putting each place back adds to logit(answer) − logit(other), estimated: [place].
+
+    ``a``: the corrupted run, ``a′``: the clean one, F = logit(answer) − logit(other).
+    """
+    names = {probe_of(place) for place in places}
+    with torch.inference_mode(), record(names=names) as clean:
+        logits_at(contrast, turn, contrast.clean, 1)
+    with gradients(), record(_leaves(contrast.checkpoint.model), names) as corrupt:
+        logits = logits_at(contrast, turn, contrast.corrupt, 1)[0]
+        slopes = _slopes(logits[turn.answer] - logits[turn.other], corrupt.tensors)
+    with torch.no_grad():
+        sums = {
+            name: ((clean.tensors[name] - own) * slopes[name])[0].flatten(1).double().sum(dim=1)
+            for name, own in corrupt.tensors.items()
+        }  # [position] or [head]
+    return np.array([float(sums[probe_of(place)][place.index]) for place in places])
+
+
+def estimated_importance(trace: Trace) -> Importance:
+    """What ``head_importance`` measures, estimated: ``a′`` is 0, F = Σ ln p of the answer's tokens. ``kl``: NaN."""
+    question, model = asked(trace), trace.checkpoint.model
+    heads = all_heads(model.config)
+    names = {head: f"{head.stack}.layers.{head.layer}.{head.kind}_attention.context" for head in heads}
+    read = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
+    with gradients(), record(_leaves(model), set(names.values())) as recording:
+        logits = torch.atleast_2d(model(*(torch.tensor([ids], device=model.device) for ids in read))[0])
+        log_p = answer_log_p(trace, logits[list(question.rows)])
+        number = log_p.gather(-1, torch.tensor(question.ids, device=model.device)[:, None]).sum()
+        slopes = _slopes(number, recording.tensors)
+    with torch.no_grad():
+        sums = {
+            name: -(own * slopes[name])[0].flatten(1).double().sum(dim=1) for name, own in recording.tensors.items()
+        }
+    return Importance(
+        heads, tuple(HeadImportance(head, float(sums[names[head]][head.head]), float("nan")) for head in heads)
+    )
+
+
+def strongest(importance: Importance, count: int) -> tuple[Head, ...]:
+    """The heads with the largest changes, in the order of all heads."""
+    best = sorted(importance.measured, key=lambda one: -abs(one.change))[:count]
+    return tuple(sorted((one.place for one in best), key=importance.heads.index))
+
+
+def _leaves(model: Model) -> list[Edit]:
+    """Let gradients begin at the embeddings: parameters are never differentiated."""
+    return [gradients_begin_at(name) for name in model.probes if name.endswith("embedding.token")]
+
+
+def _slopes(number: Tensor, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """∂F/∂a at every probe; 0 where the number does not depend on it."""
+    found: Iterable[Tensor | None] = torch.autograd.grad(number, list(tensors.values()), allow_unused=True)
+    return {
+        name: torch.zeros_like(tensor) if slope is None else slope
+        for (name, tensor), slope in zip(tensors.items(), found, strict=True)
+    }

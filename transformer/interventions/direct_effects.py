@@ -1,0 +1,172 @@
+"""What a part added to a logit, beside what removing it does: where the two differ, later parts have answered.
+
+The attribution holds everything else fixed. Removed in earnest, a part is missing in the input of all later parts as
+well, and those often make up for it ("self-repair": McGrath et al. 2023, "The Hydra Effect"; Rushing & Nanda 2024).
+Both runs are sums over the same parts, so the difference can be shared out to the last digit:
+effect of removing = what the part added − Σ over all other parts of how much more they add now.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from transformer.attribution.attribution import Attribution, attribution_of
+from transformer.attribution.rank_agreement import spearman
+from transformer.interventions.activation_patching import Contrast
+from transformer.layers.stream_parts import Part
+from transformer.probes import Edit, record
+from transformer.runs.recording_size import rows_that_fit
+from transformer.runs.traces import Trace
+
+TOKENS_PER_PASS = 256  # rows × tokens: everything that a pass computes is recorded
+WAYS = ("zero", "mean", "patch")
+
+
+@dataclass(frozen=True)
+class Removals:
+    """``parts``: removed one at a time, at the rows of the question; ``attribution``: of the whole run.
+
+    ``zero``, ``mean`` [removed part]: logit − logit without it, so that what helped is positive, as in the attribution;
+    without means 0 in its place, or what it writes on average over the positions of this sentence (in a decoder, over
+    those up to this one; NaN where there is only one). ``changes`` [removed part, part]: how much more every part adds
+    when the removed one is 0. ``patched`` [removed part], where there is a second sentence: with what the part writes
+    in its run, at the same positions ("resample ablation", Chan et al. 2022, "Causal Scrubbing").
+    """
+
+    attribution: Attribution
+    parts: tuple[Part, ...]
+    zero: np.ndarray
+    mean: np.ndarray
+    changes: np.ndarray
+    patched: np.ndarray | None = None
+
+    @property
+    def added(self) -> np.ndarray:
+        """[removed part]: what each of them added in the whole run."""
+        return np.array([self.attribution.of(part) for part in self.parts])
+
+    @property
+    def agreement(self) -> float:
+        """Spearman's ρ between what the parts added and what removing them does; NaN for fewer than three."""
+        return spearman(self.added, self.zero)
+
+    def answers(self, place: int) -> tuple[tuple[Part, float], ...]:
+        """How the parts behind the removed one changed, the strongest first.
+
+        The parts before it and the biases change as well, but only because a norm divides by another σ.
+        """
+        everything, removed = self.attribution.parts, self.parts[place]
+        later = [part for part in everything[everything.index(removed) + 1 :] if is_removable(part)]
+        beside = (removed.kind, removed.layer)  # other heads of the same attention do not read it
+        found = [
+            (part, float(self.changes[place, everything.index(part)]))
+            for part in later
+            if (part.kind, part.layer) != beside
+        ]
+        return tuple(sorted(found, key=lambda change: -abs(change[1])))
+
+
+def is_removable(part: Part) -> bool:
+    """Biases, β and positions are the same whatever the sentence: nothing that could be missing."""
+    return part.head >= 0 or part.kind in ("token", "feed_forward", "convolution")
+
+
+def removals(
+    trace: Trace,
+    attribution: Attribution,
+    parts: Sequence[Part] | None = None,
+    *,
+    contrast: Contrast | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Removals:
+    """Remove each of ``parts`` (by default all that can be), and take the logit of the same question apart again.
+
+    Many removals in one pass: each row of the batch lacks another part. ``contrast``: the sentence of the trace beside
+    a second one, for ``patched``. ``progress(done, total)`` is called after every pass. Raises ``ValueError`` for a
+    part that cannot be removed.
+    """
+    model, question = trace.checkpoint.model, attribution.question
+    parts = tuple(part for part in attribution.parts if is_removable(part)) if parts is None else tuple(parts)
+    if wrong := [part for part in parts if not is_removable(part) or part not in attribution.parts]:
+        raise ValueError(f"{wrong[0]} cannot be removed; choose a head, a feed-forward layer or the token's embedding")
+    sequences = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
+    ways = WAYS if contrast is not None else WAYS[:2]
+    tasks = [(part, way) for way in ways for part in parts]
+    second = _written_in_the_second(trace, question.stack, parts, contrast)
+    lengths = {name: len(tokens) for name in ("source", "target") if (tokens := getattr(trace, name)) is not None}
+    n_rows = rows_that_fit(model, TOKENS_PER_PASS // sum(lengths.values()), **lengths)
+    logits, changes = [], []
+    for start in range(0, len(tasks), n_rows):
+        chunk = tasks[start : start + n_rows]
+        inputs = [torch.tensor([ids], device=model.device).expand(len(chunk), -1) for ids in sequences]
+        edits = _one_removal_a_row(trace, question.stack, question.rows, chunk, second)
+        with torch.inference_mode(), record((*trace.run.edits, *edits)) as recording:
+            model(*inputs)
+        for row in range(len(chunk)):
+            found = attribution_of(
+                model, lambda name, row=row: _row(recording.tensors[name], row), question, edited=bool(trace.run.edits)
+            )
+            logits.append(found.logit)
+            changes.append(found.values - attribution.values)
+        if progress is not None:
+            progress(min(start + n_rows, len(tasks)), len(tasks))
+    zero, mean, *patched = attribution.logit - np.array(logits).reshape(len(ways), len(parts))
+    if question.stack == "decoder" and question.rows == (0,):
+        mean = np.full_like(mean, np.nan)  # the mean over one position is what stands there
+    return Removals(attribution, parts, zero, mean, np.array(changes[: len(parts)]), *patched)
+
+
+def _row(tensor: Tensor, row: int) -> np.ndarray:
+    """One text of a batch; what is the same for all texts (an encoding of positions) has one row only."""
+    return tensor[row if len(tensor) > 1 else 0].numpy(force=True)
+
+
+def _written_in_the_second(
+    trace: Trace, stack: str, parts: Sequence[Part], contrast: Contrast | None
+) -> dict[str, Tensor]:
+    """What each of ``parts`` writes in the run of the second sentence, by probe: [1, (head,) position, channel]."""
+    if contrast is None:
+        return {}
+    model = trace.checkpoint.model
+    inputs = [torch.tensor([tokens.ids], device=model.device) for tokens in contrast.corrupt.values()]
+    with torch.inference_mode(), record(trace.run.edits) as recording:
+        model(*inputs)
+    return {name: recording.tensors[name] for name in {_probe(stack, part) for part in parts}}
+
+
+def _one_removal_a_row(
+    trace: Trace, stack: str, rows: Sequence[int], tasks: Sequence[tuple[Part, str]], second: Mapping[str, Tensor]
+) -> list[Edit]:
+    """Edits after which text b of the batch runs without what ``tasks[b]`` names, at the positions ``rows``."""
+    by_probe: dict[str, list[tuple[int, int, str]]] = {}
+    for text, (part, way) in enumerate(tasks):
+        by_probe.setdefault(_probe(stack, part), []).append((text, part.head, way))
+    upto = slice(0, rows[0] + 1) if stack == "decoder" else [t.index for t in trace.tokens(stack) if not t.is_padding]
+
+    def edit(name: str, places: list[tuple[int, int, str]]) -> Edit:
+        def remove(tensor: Tensor) -> Tensor:  # [batch, head, position, channel] or [batch, position, model]
+            new = tensor.clone()
+            for text, head, way in places:
+                own = new[text] if head < 0 else new[text, head]  # [position, channel or model]
+                if way == "patch":
+                    other = second[name][0] if head < 0 else second[name][0, head]
+                    own[list(rows)] = other[list(rows)]
+                else:
+                    own[list(rows)] = own[upto].mean(dim=0) if way == "mean" else 0.0
+            return new
+
+        return Edit(name, remove, "another part removed in each row")
+
+    return [edit(name, places) for name, places in by_probe.items()]
+
+
+def _probe(stack: str, part: Part) -> str:
+    if part.kind == "token":
+        return f"{stack}.embedding.token"
+    layer = f"{stack}.layers.{part.layer}"
+    if part.head >= 0:
+        return f"{layer}.{part.kind}.context"
+    return f"{layer}.{part.kind}.output" if part.kind == "feed_forward" else f"{layer}.{part.kind}"

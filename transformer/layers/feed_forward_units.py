@@ -1,0 +1,175 @@
+"""The hidden units of the feed-forward layer: which are active, and which words each of them writes.
+
+A unit is one column of W₁ and one row of W₂: "when the vector looks like this, add that" (Geva et al. 2021,
+"Transformer Feed-Forward Layers Are Key-Value Memories"). What it adds can be read as words by multiplying it
+with the vocabulary matrix (Geva et al. 2022, "Transformer Feed-Forward Layers Build Predictions by Promoting
+Concepts in the Vocabulary Space").
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.layers.layer_norm_steps import denominators, norm_parameters
+from transformer.runs.traces import Trace
+from transformer.text.message import Message
+from transformer.variants.output_heads import TokenHead
+
+
+def silent_share(trace: Trace, stack: str) -> np.ndarray:
+    """Share of units whose pre-activation is at or below 0: [layer, position].
+
+    After ReLU these units are exactly 0; after GELU they are small (−0.17 … 0).
+    """
+    names = [f"{stack}.layers.{layer}.feed_forward.pre_activation" for layer in range(trace.n_layers(stack))]
+    return np.stack([(trace.values(name) <= 0).mean(axis=-1) for name in names])
+
+
+def most_active_units(trace: Trace, stack: str, layer: int, *, count: int) -> np.ndarray:
+    """The ``count`` units with the largest |hidden value| anywhere in the sentence, in the order of their number."""
+    hidden = np.abs(trace.values(f"{stack}.layers.{layer}.feed_forward.hidden"))
+    return np.sort(np.argsort(-hidden.max(axis=0), kind="stable")[:count])
+
+
+def strongest_units(trace: Trace, stack: str, layer: int, position: int, *, count: int) -> tuple[int, ...]:
+    """The units with the largest |hidden value| of one token, strongest first."""
+    hidden = np.abs(trace.values(f"{stack}.layers.{layer}.feed_forward.hidden")[position])
+    return tuple(int(unit) for unit in np.argsort(-hidden, kind="stable")[:count])
+
+
+@dataclass(frozen=True)
+class Effect:
+    """One word and what a unit adds to it: to its logit, or (``UnitWords.logits`` is ``False``) to its similarity."""
+
+    id: int
+    piece: str
+    effect: float
+
+
+@dataclass(frozen=True)
+class UnitWords:
+    """What one unit writes for one token.
+
+    ``hidden``: its value there; ``length``: ‖hidden · w‖ of the vector that it adds to the stream. ``up`` and ``down``:
+    the words that it favours and disfavours most, strongest first. ``logits``: whether effects are parts of the logits.
+    """
+
+    unit: int
+    pre_activation: float
+    hidden: float
+    length: float
+    up: tuple[Effect, ...]
+    down: tuple[Effect, ...]
+    logits: bool
+
+
+def why_no_words(checkpoint: Checkpoint, stack: str) -> Message | None:
+    """Why what a unit adds to the stream cannot be read as words in this stack; ``None`` where it can."""
+    module = getattr(checkpoint.model, stack)
+    if isinstance(getattr(module, "vocabulary_projection", None), TokenHead):
+        return Message(
+            "Between the stream and the words stands a head of its own here, norm(f(x W + b)), which is not linear: "
+            "what one unit adds to a logit depends on all others, so no share of it is the unit's."
+        )
+    if not hasattr(module, "vocabulary_projection") and getattr(module.embedding, "projection", None) is not None:
+        return Message("The rows of the embedding matrix are narrower than the stream here: no unit meets a row.")
+    return None
+
+
+def unit_words(
+    trace: Trace,
+    stack: str,
+    layer: int,
+    position: int,
+    *,
+    units: Sequence[int],
+    words: int = 5,
+) -> tuple[UnitWords, ...]:
+    """The words that each of ``units`` makes likelier and less likely for one token, by the direct path.
+
+    h · w, with w the unit's column of W₂, goes through the LayerNorms between it and the vocabulary with their recorded
+    σ (``direct_path``) and meets every row of the vocabulary matrix. What later layers make of it is left out. In a
+    stack without words of its own (a translator's encoder, a classifier) the vector is compared with the embedding
+    rows: (h · w) · E[id] / ‖E[id]‖. A model that scales or bends its logits: effects are scaled, but not bent.
+    Only where ``why_no_words`` says nothing.
+    """
+    checkpoint, prefix = trace.checkpoint, f"{stack}.layers.{layer}.feed_forward"
+    units = list(units)
+    pre = trace.values(f"{prefix}.pre_activation")[position, units]
+    hidden = trace.values(f"{prefix}.hidden")[position, units]
+    added = hidden[:, None] * output_vectors(checkpoint, stack, layer, units)  # [unit, model]
+    lengths = [float(length) for length in np.linalg.norm(added, axis=-1)]
+    matrix, writes = vocabulary_matrix(checkpoint, stack)
+    if writes:
+        added = direct_path(trace, stack, layer, position, added)
+    effects = added @ matrix.T
+    return tuple(
+        UnitWords(
+            unit=unit,
+            pre_activation=float(pre[row]),
+            hidden=float(hidden[row]),
+            length=lengths[row],
+            up=_ends(checkpoint, effects[row], words, largest=True),
+            down=_ends(checkpoint, effects[row], words, largest=False),
+            logits=writes,
+        )
+        for row, unit in enumerate(units)
+    )
+
+
+def output_vectors(checkpoint: Checkpoint, stack: str, layer: int, units: Sequence[int]) -> np.ndarray:
+    """What each unit adds to the stream when its value is 1, i.e. its row of W₂: [unit, model]."""
+    module = checkpoint.model.get_submodule(f"{stack}.layers.{layer}.feed_forward.output_projection")
+    return module.weight.detach().cpu().numpy().T[list(units)]
+
+
+def vocabulary_matrix(checkpoint: Checkpoint, stack: str) -> tuple[np.ndarray, bool]:
+    """(matrix [vocabulary, model], whether this stack projects onto it). If not: the embedding's rows at length 1.
+
+    The matrix contains the number that some families multiply the stream by first (T5).
+    """
+    module = getattr(checkpoint.model, stack)
+    writes = hasattr(module, "vocabulary_projection")
+    weight = (module.vocabulary_projection if writes else module.embedding.table).weight.detach().cpu().numpy()
+    if writes:
+        weight = weight * getattr(module.vocabulary_projection, "scale", 1.0)
+    else:
+        weight = weight / np.maximum(np.linalg.norm(weight, axis=-1, keepdims=True), 1e-12)
+    return weight, writes
+
+
+def direct_path(trace: Trace, stack: str, layer: int, position: int, vectors: np.ndarray) -> np.ndarray:
+    """What the direct path to the vocabulary makes of vectors [n, model] that a layer's feed-forward adds.
+
+    Each LayerNorm on that way, with the μ and σ of this run held fixed, is linear: v → γ · (v − mean(v)) / √(σ² + ε);
+    an RMSNorm subtracts nothing: v → γ · v / √(mean(x²) + ε).
+    pre-norm: the norm behind this layer's feed-forward, if any (Gemma 2), and the final norm.
+    post-norm: this layer's feed-forward norm and all norms of the later layers.
+    All parts of the stream together give exactly the logits (up to the β, which belong to no part).
+    """
+    for name in norms_on_the_way(trace, stack, layer):
+        gain, bias, _ = norm_parameters(trace.checkpoint, name)
+        centre = 0.0 if bias is None else vectors.mean(axis=-1, keepdims=True)
+        vectors = gain * (vectors - centre) / denominators(trace, name)[position]
+    return vectors
+
+
+def norms_on_the_way(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
+    """The LayerNorms between a layer's feed-forward output and the vocabulary, in order."""
+    final, behind = f"{stack}.final_norm", f"{stack}.layers.{layer}.feed_forward_output_norm"
+    if f"{final}.input" in trace:  # pre-norm: the norms of later layers stand beside the stream, not in it
+        return (behind, final) if f"{behind}.input" in trace else (final,)
+    first = f"{stack}.layers.{layer}.feed_forward_norm"
+    norms = [name.removesuffix(".input") for name in trace.names() if name.endswith("_norm.input")]
+    norms = [name for name in norms if name.startswith(f"{stack}.")]
+    return tuple(norms[norms.index(first) :])
+
+
+def _ends(checkpoint: Checkpoint, effects: np.ndarray, count: int, *, largest: bool) -> tuple[Effect, ...]:
+    """The ``count`` words with the largest or smallest effect; those that are never written left out."""
+    never = checkpoint.framing.never
+    order = np.argsort(-effects if largest else effects, kind="stable")
+    ids = [int(id) for id in order[: count + len(never)] if id not in never][:count]
+    return tuple(Effect(id, checkpoint.tokenizer.display(id), float(effects[id])) for id in ids)

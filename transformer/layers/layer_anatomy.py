@@ -1,0 +1,173 @@
+"""What one layer of a model is built of: where norms stand and which, positions, attention, feed-forward, with shapes.
+
+Everything is read from the modules that compute, nothing from a table of families.
+"""
+
+from dataclasses import dataclass
+from types import NoneType
+
+from torch import nn
+
+from transformer.layer_norm import RMSNorm
+from transformer.layers.positional import rotary_of
+from transformer.models import Model
+from transformer.positions import LearnedEncoding, RotaryEncoding
+from transformer.text.message import N_, Message
+from transformer.variants.disentangled_attention import ConvolvedLayer, DisentangledAttention
+from transformer.variants.gated_feed_forward import GatedFeedForward
+from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
+from transformer.variants.partial_rotary import PartialRotaryEncoding
+from transformer.variants.rotary_scaling import FactorScaling, LinearScaling, Llama3Scaling, LongRope, Yarn
+
+NORMS = {
+    "LayerNorm": r"N(x) = \gamma\,\frac{x - \mu}{\sqrt{\sigma^2 + \varepsilon}} + \beta",
+    "RMSNorm": r"N(x) = \gamma\,\frac{x}{\sqrt{\operatorname{mean}(x^2) + \varepsilon}}",
+}
+_SCALINGS = {
+    NoneType: Message("nothing"),
+    FactorScaling: Message("one factor a pair"),
+    LinearScaling: Message("one factor"),
+    Llama3Scaling: "Llama 3",
+    Yarn: "YaRN",
+    LongRope: "LongRoPE",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One part of a layer: its name, its formula as LaTeX, and what can be counted: (what, value)."""
+
+    name: str
+    formula: str
+    facts: tuple[tuple[str, str | int], ...]
+
+
+def anatomy(model: Model, stack: str, layer: int) -> tuple[Part, ...]:
+    """The parts of layer ``layer`` of ``stack``, in the order in which a reader asks for them."""
+    whole = getattr(model, stack)
+    block = whole.layers[layer]
+    return (
+        _order(whole, block),
+        _norm(block.self_attention_norm),
+        _positions(whole, block),
+        _attention(block.self_attention),
+        _feed_forward(block.feed_forward),
+        _size(block),
+    )
+
+
+def _order(stack: nn.Module, block: nn.Module) -> Part:
+    writes = ("A", "C", "F") if getattr(block, "cross_attention", None) is not None else ("A", "F")
+    if isinstance(block, ParallelLayer):
+        place, formula = Message("before both, side by side"), r"x \leftarrow x + A(N_1(x)) + F(N_2(x))"
+    else:
+        template = r"x \leftarrow N(x + %s(x))"
+        place = Message("behind each sub-layer (post-norm)")
+        if isinstance(block, SandwichLayer):
+            template, place = r"x \leftarrow x + N'(%s(N(x)))", Message("before and behind each sub-layer")
+        elif block.pre_norm:
+            template, place = r"x \leftarrow x + %s(N(x))", Message("before each sub-layer (pre-norm)")
+        formula = r",\; ".join(template % write for write in writes)
+    if isinstance(block, ConvolvedLayer):
+        formula += r",\; x \leftarrow N(x + f(\operatorname{conv}(x_{\text{in}})))"
+    final = type(stack.final_norm).__name__ if stack.final_norm is not None else Message("none")
+    return Part(N_("order"), formula, ((N_("where norms stand"), place), (N_("norm behind the last layer"), final)))
+
+
+def _norm(norm: nn.Module) -> Part:
+    kind = type(norm).__name__
+    numbers = "γ" if isinstance(norm, RMSNorm) else "γ, β"
+    facts = (
+        (N_("kind of norm"), kind),
+        (N_("its numbers"), f"{numbers}: {norm.weight.shape[0]}"),
+        ("ε", f"{norm.epsilon:g}"),
+    )
+    return Part(N_("norms"), NORMS[kind], facts)
+
+
+def _positions(stack: nn.Module, block: nn.Module) -> Part:
+    attention = block.self_attention
+    name, where, formula = Message("none"), Message("nowhere"), "–"
+    if (encoding := stack.embedding.position_encoding) is not None:
+        name = Message("learned") if isinstance(encoding, LearnedEncoding) else Message("sines and cosines")
+        where, formula = Message("added to the embedding"), r"x = E[\text{id}] + P[\text{pos}]"
+    if isinstance(attention.rotary, RotaryEncoding | PartialRotaryEncoding):
+        name, where = Message("rotary"), Message("in every layer: queries and keys are turned")
+        formula = r"s_{ij} \propto (R_i\, q_i) \cdot (R_j\, k_j)"
+    elif stack.position_bias is not None:
+        name, where = Message("relative"), Message("in every layer: added to the scores")
+        formula = r"s_{ij} \mathrel{+}= b_{j - i}"
+    elif isinstance(attention, DisentangledAttention):
+        name, where = Message("disentangled"), Message("in every layer: added to the scores")
+        formula = r"s_{ij} \propto q_i \cdot k_j + q_i \cdot r_{\delta(i,j)} + k_j \cdot r'_{\delta(j,i)}"
+    facts = (
+        (N_("kind of positions"), name),
+        (N_("where they come in"), where),
+        (N_("waves stretched by"), _SCALINGS[type(rotary_of(attention).scaling)]),
+    )
+    return Part(N_("positions"), formula, facts)
+
+
+def _attention(attention: nn.Module) -> Part:
+    n_heads, width = attention.n_heads, attention.d_head
+    keys = getattr(attention, "n_key_heads", n_heads)
+    product, radicand = r"Q K^\top", attention.scale**-2
+    if abs(radicand - round(radicand)) > 1e-4 * radicand:
+        product = rf"{attention.scale:.3g}\, {product}"
+    elif attention.scale != 1:
+        product = rf"\frac{{{product}}}{{\sqrt{{{round(radicand)}}}}}"
+    if (cap := getattr(attention, "score_cap", None)) is not None:
+        product = rf"{cap:g} \tanh\big({product} / {cap:g}\big)"
+    window = getattr(attention, "window", None)
+    facts = (
+        (N_("heads of queries"), f"{n_heads} × {width}"),
+        (N_("heads of keys and values"), f"{keys} × {width}"),
+        ("W_Q", _shape(attention.query_projection)),
+        ("W_K, W_V", _shape(attention.key_projection)),
+        ("W_O", _shape(attention.output_projection)),
+        (N_("biases of Q, K, V"), _yes(attention.query_projection.bias is not None)),
+        (N_("bias of W_O"), _yes(attention.output_projection.bias is not None)),
+        (N_("norms of queries and keys"), _yes(getattr(attention, "query_norm", None) is not None)),
+        (N_("looks back at most"), Message("everything") if window is None else str(window)),
+    )
+    bias = " + b_O" if attention.output_projection.bias is not None else ""
+    return Part(N_("attention"), rf"A = \operatorname{{softmax}}\Big({product}\Big) V\, W_O{bias}", facts)
+
+
+def _feed_forward(layer: nn.Module) -> Part:
+    gated, bias = isinstance(layer, GatedFeedForward), layer.input_projection.bias is not None
+    gate, first, second = (" + b_g", " + b_1", " + b_2") if bias else ("", "", "")
+    hidden = rf"\big(f(x W_g{gate}) \odot (x W_1{first})\big)" if gated else f"f(x W_1{first})"
+    formula = rf"F(x) = {hidden}\, W_2{second}"
+    matrices = {"W_g": layer.gate_projection} if gated else {}
+    matrices |= {"W_1": layer.input_projection, "W_2": layer.output_projection}
+    facts = (
+        (N_("activation f"), layer.activation.__name__),
+        (N_("matrices"), ", ".join(f"{name} {_shape(matrix)}" for name, matrix in matrices.items())),
+        (N_("its biases"), _yes(bias)),
+    )
+    return Part(N_("feed-forward"), formula, facts)
+
+
+def _size(block: nn.Module) -> Part:
+    def count(part: str) -> int:
+        return sum(p.numel() for name, p in block.named_parameters() if name.split(".")[0].endswith(part))
+
+    attention, feed_forward = count("attention"), count("feed_forward")
+    total = sum(parameter.numel() for parameter in block.parameters())
+    numbers = (attention, feed_forward, total - attention - feed_forward, total)
+    facts = (
+        (N_("numbers in attention"), attention),
+        (N_("numbers in feed-forward"), feed_forward),
+        (N_("numbers in the layer"), total),
+    )
+    formula = "{} + {} + {} = {}".format(*(f"{number:,}".replace(",", r"\,") for number in numbers))
+    return Part(N_("size"), formula, facts)
+
+
+def _shape(linear: nn.Linear) -> str:
+    return f"{linear.in_features} × {linear.out_features}"
+
+
+def _yes(there: bool) -> Message:
+    return Message("yes") if there else Message("no")

@@ -1,0 +1,1 @@
+"""What the model predicts: probabilities, decoding steps, lenses, word alignment, and two runs compared."""

@@ -1,0 +1,83 @@
+"""Which source word a translated word looked at: cross-attention with the pieces of words put together."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.traces import Trace
+from transformer.text.tokens import TokenSequence
+from transformer.text.word_spans import Word, words_of
+
+
+@dataclass(frozen=True)
+class WordAlignment:
+    """``weights`` [target word, source word], each row sums to 1; ``special`` [source word]: ``True`` for ``</s>``,
+    which is not a word."""
+
+    weights: np.ndarray
+    target: tuple[Word, ...]
+    source: tuple[Word, ...]
+    special: np.ndarray
+
+    def best(self, *, specials: bool = True) -> np.ndarray:
+        """[target word]: index of the source word with the largest weight; the first of equal ones.
+
+        ``specials=False`` chooses among real words only, where there are any.
+        """
+        weights = self.weights
+        if not specials and not self.special.all():
+            weights = np.where(self.special, -1.0, weights)
+        return weights.argmax(axis=1)
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """[target word], in bits: 0 = all its weight on one source word."""
+        positive = np.where(self.weights > 0, self.weights, 1.0)
+        return -(self.weights * np.log2(positive)).sum(axis=1) + 0.0
+
+
+def word_alignment(
+    view: AttentionView, *, written: TokenSequence | None = None, head: int | None = None
+) -> WordAlignment:
+    """Cross-attention between words. With the pieces Q_i of target word i and K_j of source word j,
+
+        A[i, j] = 1/|Q_i| · Σ_{q ∈ Q_i} Σ_{k ∈ K_j} α[q, k],
+
+    the mean over the pieces that look and the sum over the pieces looked at, so that rows still sum to 1. α: one head,
+    or the mean of all heads (``None``). Shapes: α [target token, source token] → A [target word, source word].
+
+    ``written`` (``Trace.prediction``) names each row by the token that it wrote. Without it a row is named by the token
+    that it had just read, one place earlier in the text: that aligns better for many models (Chen et al. 2020,
+    "Accurate Word Alignment Induction from Neural Machine Translation"). Source tokens that nothing may look at, i.e.
+    padding, are left out. Raises ``ValueError`` for an attention that is not cross-attention, and for a head that does
+    not exist.
+    """
+    if view.kind != "cross":
+        raise ValueError(f"{view.name} is {view.kind}-attention; words are aligned by cross-attention only")
+    if head is not None and not 0 <= head < view.n_heads:
+        raise ValueError(f"head is {head}, but {view.name} has heads 0 to {view.n_heads - 1}")
+    if written is not None and len(written) != len(view.query):
+        raise ValueError(f"written has {len(written)} tokens, but {view.name} has {len(view.query)} rows")
+    attention = view.weights.mean(axis=0) if head is None else view.weights[head]
+    seen = view.allowed.any(axis=0)
+    source = tuple(word for word in _all_words(view.key) if seen[word.start : word.end].any())
+    target = _all_words(view.query if written is None else written)
+    summed = np.stack([attention[:, word.start : word.end].sum(axis=1) for word in source], axis=1)
+    weights = np.stack([summed[word.start : word.end].mean(axis=0) for word in target])
+    special = np.array([view.key[word.start].special for word in source], dtype=bool)
+    return WordAlignment(weights, target, source, special)
+
+
+def align(trace: Trace, *, layer: int, head: int | None = None, when: str = "written") -> WordAlignment:
+    """``word_alignment`` of a trace; ``when`` is "written" (the row that wrote a word) or "read" (the one after it)."""
+    if when not in ("written", "read"):
+        raise ValueError(f"when is {when!r}; choose written or read")
+    view = trace.attention("decoder", layer=layer, kind="cross")
+    return word_alignment(view, written=trace.prediction if when == "written" else None, head=head)
+
+
+def _all_words(tokens: TokenSequence) -> tuple[Word, ...]:
+    """The words of a sentence, and each special token as a word of its own, in their order."""
+    words = [Word(token.display, token.index, token.index + 1) for token in tokens if token.special]
+    return tuple(sorted((*words, *words_of(tokens)), key=lambda word: word.start))
