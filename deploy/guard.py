@@ -73,9 +73,11 @@ def _refused(scope: Scope) -> PlainTextResponse | None:
     """What is answered in the place of the app, if anything."""
     if scope["type"] not in ("http", "websocket"):
         return None
-    if not names_our_host(Headers(scope=scope).get("host")):
-        return PlainTextResponse("This server has another name, see GLASSFORMER_HOSTS in docs/settings.md.", 421)
     base = get_option("server.baseUrlPath").strip("/")
+    # A probe of Kubernetes names the pod by its address, which nobody knows beforehand. The answer tells nothing.
+    is_probe = scope["type"] == "http" and scope["path"] == f"/{base}/_stcore/health".replace("//", "/")
+    if not is_probe and not names_our_host(Headers(scope=scope).get("host")):
+        return PlainTextResponse("This server has another name, see GLASSFORMER_HOSTS in docs/settings.md.", 421)
     if scope["path"].endswith(_ASKED_FIRST) and scope["path"].rpartition("/_stcore/")[0].strip("/") != base:
         return PlainTextResponse("This server's pages have no servers of their own.", 300)
     if public() and _FILES in scope["path"]:

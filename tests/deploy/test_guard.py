@@ -81,6 +81,21 @@ def test_who_names_another_host_is_refused(client: TestClient, monkeypatch: pyte
         pass
 
 
+def test_a_probe_that_names_the_pod_by_its_address_is_answered(
+    client: TestClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_HOSTS", "glassformer.example.org")
+    config.set_option("server.allowedHosts", hosts("0.0.0.0"))
+    kubelet = {"Host": "10.1.2.3:8501"}
+    assert client.get("/_stcore/health", headers=kubelet).status_code == 200
+    for path in ("/", "/_stcore/metrics", "/_stcore/health/", "/heads/_stcore/health", "/x/../_stcore/metrics"):
+        assert client.get(path, headers=kubelet).status_code == 421, path
+    with pytest.raises(WebSocketDisconnect), client.websocket_connect("/_stcore/health", headers=kubelet):
+        pass
+    config.set_option("server.baseUrlPath", "glass")
+    assert client.get("/glass/_stcore/health", headers=kubelet).status_code == 404, "the app's own answer: here none"
+
+
 def test_the_names_of_a_server(monkeypatch: pytest.MonkeyPatch) -> None:
     assert hosts("127.0.0.1") == ["localhost", "127.0.0.1", "::1"]
     assert hosts("0.0.0.0") == [], "of a class: by whatever address it is reached"

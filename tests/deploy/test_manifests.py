@@ -75,6 +75,14 @@ def test_all_files_agree_on_user_and_port() -> None:
     assert COMPOSE["services"]["proxy"]["ports"] == [f"127.0.0.1:{listens}:{listens}"]
 
 
+def test_a_server_that_others_reach_has_a_name() -> None:
+    """As SECURITY.md asks: whoever names another host is refused, but for the probes of Kubernetes."""
+    container, rule = KUBERNETES[0]["spec"]["template"]["spec"]["containers"][0], KUBERNETES[2]["spec"]["rules"][0]
+    assert {"name": "GLASSFORMER_HOSTS", "value": rule["host"]} in container["env"]
+    for name in ("app-1", "app-2"):
+        assert COMPOSE["services"][name]["environment"] == {"GLASSFORMER_HOSTS": "${GLASSFORMER_HOSTS:-localhost}"}
+
+
 def test_a_new_version_takes_over_before_an_old_one_goes() -> None:
     assert KUBERNETES[0]["spec"]["strategy"]["rollingUpdate"]["maxUnavailable"] == 0
 
