@@ -12,7 +12,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[2]
 LOCKS = ("requirements", "requirements-dev")
-RAISED = "after a change of ranges the lock is compiled again: README.md, Test"
+RAISED = "after a change of ranges the lock is compiled again: CONTRIBUTING.md, Testing"
 
 
 def read(name: str) -> list[Requirement]:
