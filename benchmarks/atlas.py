@@ -17,8 +17,8 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.memory import status_megabytes
 from benchmarks.workload import sentence_of
+from harness.process_memory import status_megabytes
 from transformer.families.build import build_model
 from transformer.families.llama import llama_config
 from transformer.families.values import Values

@@ -12,50 +12,26 @@ from collections.abc import Iterable, Iterator
 
 from playwright.sync_api import Page
 
-from benchmarks.app_server import AppServer
-from benchmarks.chromium import Tab, chromium, new_visitor
+from harness.app_server import AppServer
+from harness.chromium import Tab, chromium, new_visitor
+from harness.main_figure import PATIENCE, TWENTY, visible_share
 from ui.shell.navigation import GROUPS
 
 WIDE, NARROW = {"width": 1280, "height": 720}, {"width": 1024, "height": 768}
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.name not in ("lessons", "checkpoint")]
-TWENTY = "The old man who lives near the river told us a long story about his brother yesterday."
 COLUMNS = (
     *("en, 1280 × 720", "dark", "en, 1024 × 768", "fr, 1280 × 720", "fr, 1024 × 768"),
     *("20 tokens", "20 tokens, fr, dark", "presenter", "presenter, fr"),
 )
-# Of the first figure in the page, shadow roots included: the share of its height that is in the window.
-SHARE = """() => {
-  const large = (node) => {
-    const box = node.getBoundingClientRect();
-    return node.checkVisibility() && box.width > 250 && box.height > 110;
-  };
-  const figures = [];
-  const walk = (node) => {
-    if (node.matches?.("canvas, .js-plotly-plot, svg.marks, .diagram, .chips") && large(node)) figures.push(node);
-    else for (const child of [...(node.shadowRoot?.children ?? []), ...(node.children ?? [])]) walk(child);
-  };
-  walk(document.querySelector("[data-testid=stMain]"));
-  if (!figures.length) return null;
-  const box = figures[0].getBoundingClientRect();
-  const inside = Math.min(innerHeight, box.bottom) - Math.max(0, box.top);
-  return Math.max(0, inside) / box.height;
-}"""
 _AT_REST, _MAX_LOOKS = 500, 40  # milliseconds between two looks, and how many looks
-_PATIENCE = 120_000  # milliseconds; a machine with other work may be slow
-
-
-def share(page: Page) -> float:
-    """How much of its main figure a page shows: 1 is all of it."""
-    page.wait_for_function(f"({SHARE})() !== null", timeout=_PATIENCE)
-    return page.evaluate(SHARE)
 
 
 def at_rest(page: Page) -> float:
-    """``share`` when it has stayed the same for a while: a drawing may come later than the page around it."""
-    seen = [share(page)]
+    """``visible_share`` when it has stayed the same for a while: a drawing may come later than the page around it."""
+    seen = [visible_share(page)]
     while len(seen) < _MAX_LOOKS and (len(seen) < 4 or len(set(seen[-4:])) > 1):
         page.wait_for_timeout(_AT_REST)
-        seen.append(share(page))
+        seen.append(visible_share(page))
     return seen[-1]
 
 
@@ -66,8 +42,8 @@ def shares(tab: Tab, base: str, name: str, checkpoint: str) -> Iterator[float]:
     def opened(query: str, *, dark: bool = False) -> float:
         page.set_viewport_size(WIDE)
         page.emulate_media(color_scheme="dark" if dark else "light")
-        page.goto(f"{base}/{path}?checkpoint={checkpoint}&{query}", timeout=_PATIENCE)
-        page.locator("h1").first.wait_for(timeout=_PATIENCE)
+        page.goto(f"{base}/{path}?checkpoint={checkpoint}&{query}", timeout=PATIENCE)
+        page.locator("h1").first.wait_for(timeout=PATIENCE)
         tab.settle()
         return at_rest(page)
 

@@ -23,10 +23,10 @@ from PIL import Image
 from playwright.sync_api import Browser, Page
 
 import transformer
-from benchmarks.app_server import REPOSITORY, AppServer
-from benchmarks.chromium import Tab, chromium, new_visitor
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.sentence_flow_picture import sentence_flow_picture
+from harness.app_server import REPOSITORY, AppServer
+from harness.chromium import Tab, chromium, new_visitor
 from transformer.predictions.sentence_flow import sentence_flow
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus

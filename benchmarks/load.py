@@ -20,10 +20,10 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
 
-from benchmarks.app_server import AppServer, add_server_options
-from benchmarks.browser_session import BrowserSession
-from benchmarks.runs import Run, attempt
 from benchmarks.students import MAX_STUDENTS, Student, differences
+from harness.app_server import AppServer, add_server_options
+from harness.browser_session import BrowserSession
+from harness.runs import Run, attempt
 
 STUDENTS = 30
 SECONDS, MEGABYTES, SHARE = 1.0, 0.5, 0.10  # the goals

@@ -99,7 +99,11 @@ def imports_by_string(tree: ast.AST) -> set[str]:
 
 def graph() -> dict[str, set[str]]:
     """Which module imports which other one of this project; a package counts as its ``__init__``."""
-    modules = {module_name(path): path for package in (*FORBIDDEN, "deploy", "benchmarks") for path in sources(package)}
+    modules = {
+        module_name(path): path
+        for package in (*FORBIDDEN, "deploy", "benchmarks", "harness")
+        for path in sources(package)
+    }
     return {name: imports_of(path) & (modules.keys() - {name}) for name, path in modules.items()}
 
 
@@ -278,6 +282,19 @@ def test_an_import_upwards_is_seen() -> None:
     inner = {"transformer.text.tokens": {"transformer.text.foreign.tokenizer"}}
     assert upward_imports("transformer", ["", "text", "text/foreign"], inner).keys() == {("text", "text/foreign")}
     assert not upward_imports("transformer", ["", "text"], inner)
+
+
+def test_tests_import_no_benchmark() -> None:
+    """Only its own tests do; what a test shares with a benchmark lies in ``harness/``, which imports neither."""
+    others = [path for path in sources("tests") if path.parent != ROOT / "tests" / "benchmarks"]
+    assert not [path for path in others if imports_package(path, "benchmarks")]
+    shared = sources("harness")
+    assert shared and not [path for path in shared if imports_package(path, "benchmarks|tests")]
+
+
+def imports_package(path: Path, package: str) -> bool:
+    """Whether an import of ``package`` is written anywhere, also in a program that a test runs as text."""
+    return bool(re.search(rf"^\s*(?:from|import) (?:{package})\b", path.read_text(encoding="utf-8"), re.MULTILINE))
 
 
 # ---- folders --------------------------------------------------------------------------------------------------------

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.app_server import AppServer
-from benchmarks.browser_session import BrowserSession
+from harness.app_server import AppServer
+from harness.browser_session import BrowserSession
 from ui.words.texts import page_text
 
 pytestmark = pytest.mark.nightly

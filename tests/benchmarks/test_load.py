@@ -11,9 +11,9 @@ import pytest
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from benchmarks import load
-from benchmarks.app_server import AppServer
-from benchmarks.runs import Run, attempt
 from benchmarks.students import Student, differences, sentence, shown_edits, strange_sentences
+from harness.app_server import AppServer
+from harness.runs import Run, attempt
 
 
 @pytest.fixture(scope="module")

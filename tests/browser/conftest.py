@@ -24,7 +24,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-import benchmarks.chromium
+import harness.chromium
 from tests.browser import canvas_harness
 from tests.browser.scenes import Canvas, opened
 from tests.browser.seats import Seat, Seats
@@ -94,7 +94,7 @@ def show(seats: Seats, saved_scene: Callable[[str], str]) -> Iterator[Callable[.
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    with benchmarks.chromium.chromium() as browser:
+    with harness.chromium.chromium() as browser:
         yield browser
 
 

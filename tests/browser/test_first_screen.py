@@ -13,7 +13,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer
-from benchmarks.first_screen import TWENTY, share, table
+from harness.main_figure import TWENTY, visible_share
 from tests.browser.axe import lasting
 from tests.browser.conftest import open_page, settle
 from tests.browser.seats import Seat
@@ -49,21 +49,16 @@ def needed(name: str) -> set[str]:
 
 
 def shows(page: Page, least: float) -> float:
-    """``share`` once it is large enough and stays so, or has not become so: a drawing may come later than the page
-    around it, and what stands above it, too."""
+    """``visible_share`` once it is large enough and stays so, or has not become so: a drawing may come later than the
+    page around it, and what stands above it, too."""
     looks = [0.0]
 
     def stays() -> bool:
-        looks.append(share(page))
+        looks.append(visible_share(page))
         return min(looks[-2:]) >= least
 
     eventually(page, stays, True, seconds=3)
     return min(looks[-2:])
-
-
-def test_the_table_of_the_benchmark() -> None:
-    *head, row = table([("attention", iter([1.0, 0.956]))])
-    assert row == "| attention | 100 % | 96 % |" and len(head) == 2
 
 
 def test_every_page_draws_on_the_first_screen_and_shuts_nobody_out(shipped: str, visit: Callable[..., Page]) -> None:

@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from benchmarks.app_server import AppServer
+from harness.app_server import AppServer
 from tests.browser.conftest import settle
 from tests.browser.counting_proxy import CountingProxy
 from tests.browser.hand import KEY, Hand

@@ -16,7 +16,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 from playwright.sync_api import TimeoutError as TooLate
 
-from benchmarks.app_server import AppServer, free_port
+from harness.app_server import AppServer, free_port
 from tests.browser.hand import KEY, Hand
 
 CONFIGURATION = Path(__file__).resolve().parents[2] / "deploy" / "nginx.conf"

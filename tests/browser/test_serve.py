@@ -16,7 +16,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from benchmarks.app_server import AppServer
+from harness.app_server import AppServer
 from tests.browser.conftest import open_page, settle
 from tests.browser.counting_proxy import CountingProxy
 from tests.browser.seats import Seats

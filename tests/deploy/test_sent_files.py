@@ -13,8 +13,8 @@ import pytest
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
-from benchmarks.app_server import ENTRIES, AppServer
-from benchmarks.browser_session import XSRF_COOKIE, BrowserSession, _xsrf_token
+from harness.app_server import ENTRIES, AppServer
+from harness.browser_session import XSRF_COOKIE, BrowserSession, _xsrf_token
 from ui.server import sent_files
 
 pytestmark = pytest.mark.slow

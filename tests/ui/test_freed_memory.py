@@ -17,7 +17,7 @@ def test_what_is_freed_goes_back_to_the_system() -> None:
     """Large blocks between small ones that stay: by themselves, glibc's heaps kept all of the 200 MB."""
     script = """
 import numpy as np
-from benchmarks.memory import status_megabytes
+from harness.process_memory import status_megabytes
 from ui.server.freed_memory import give_back_what_is_freed
 give_back_what_is_freed()
 first, kept = np.ones(3_000_000 // 8), []

@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 import transformer
-from benchmarks.example_pairs import chosen
 from tests.conftest import ROOT
 from transformer.config import PictureConfig
 from transformer.files.snapshots import snapshot
@@ -22,7 +21,7 @@ from transformer.predictions.answer_probabilities import entropy
 from transformer.predictions.answer_rows import asked
 from ui.shell.guidance.lessons import find_lesson
 from ui.shell.selectors import text_for, traits_of
-from ui.words.texts import model_sentences, page_text, pictures
+from ui.words.texts import page_text, pictures
 from views.heads.measure_words import measure_text
 
 SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if not (path / "vectors.safetensors").exists())
@@ -80,13 +79,6 @@ def test_what_to_look_for_fits_the_model() -> None:
     assert "window" in attention.look_for_of({"decoder-only", "rotary", "pre", "window"})[1]
     assert "no formula" in positions.look_for_of({"encoder-only", "learned"})[1]
     assert "rewrites the sum" in page_text("add_norm").look_for_of({"post"})[1]
-
-
-@pytest.mark.slow
-def test_the_shipped_translator_solves_the_pairs_to_compare() -> None:
-    found = chosen(transformer.load(ROOT / "checkpoints" / "en-fr"))
-    shown = model_sentences()["pair"]
-    assert shown == {kind: {"first": one.first, "second": one.second} for kind, one in found.items()}
 
 
 @pytest.mark.slow

@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from benchmarks.memory import status_megabytes
+from harness.process_memory import status_megabytes
 from transformer.system.python_process import start_python
 
 REPOSITORY = Path(__file__).resolve().parent.parent

@@ -24,8 +24,8 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
 from websockets.asyncio.client import ClientConnection, connect
 
-from benchmarks import widget_states
-from benchmarks.runs import Run
+from harness import widget_states
+from harness.runs import Run
 
 PATIENCE = 300.0  # seconds, after which it gives up a run that has not ended
 XSRF_COOKIE = "_streamlit_xsrf"

@@ -1,0 +1,23 @@
+"""The benchmarks that look at the app: the first screen, and which pairs of sentences are shown."""
+
+from __future__ import annotations
+
+import pytest
+
+import transformer
+from benchmarks.example_pairs import chosen
+from benchmarks.first_screen import table
+from tests.conftest import ROOT
+from ui.words.texts import model_sentences
+
+
+def test_the_table_of_the_first_screen() -> None:
+    *head, row = table([("attention", iter([1.0, 0.956]))])
+    assert row == "| attention | 100 % | 96 % |" and len(head) == 2
+
+
+@pytest.mark.slow
+def test_the_shipped_translator_solves_the_pairs_to_compare() -> None:
+    found = chosen(transformer.load(ROOT / "checkpoints" / "en-fr"))
+    shown = model_sentences()["pair"]
+    assert shown == {kind: {"first": one.first, "second": one.second} for kind, one in found.items()}
