@@ -14,6 +14,7 @@ from charts.toolkit.style import three_digits
 _HERE = Path(__file__).parent
 # As in charts/canvas/page.html: no host is asked for anything, whatever somebody typed.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+_NODE_BREAK = ":color[]{}"  # of ui.words.texts.as_plain
 _HIDDEN = 0xF0000  # a private area of Unicode, for characters that must not be read as Markdown
 
 
@@ -55,9 +56,11 @@ def document(
 def marked(text: str) -> str:
     """Markdown of one line as HTML: escaped first, so that nothing in it can be markup but what is put in here.
 
-    A character after a backslash stands for itself (``ui.words.texts.as_plain``).
+    What ``ui.words.texts.as_plain`` has escaped stands for itself: a character after a backslash, white space as a
+    character reference, and nothing where it keeps Streamlit from making a link.
     """
     hidden = re.sub(r"\\([!-/:-@\[-`{-~])", lambda found: chr(_HIDDEN + ord(found[1])), text)
+    hidden = re.sub(r"&#(9|10|13|32);", lambda found: chr(int(found[1])), hidden.replace(_NODE_BREAK, ""))
     pieces = re.split(r"`([^`]+)`", escape(hidden))
     for place, piece in enumerate(pieces):
         if place % 2:

@@ -45,7 +45,7 @@ _PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 def said(app: AppTest) -> str:
     """All paragraphs and captions of a page, without the backslashes that keep markup from working."""
-    return "\n".join(element.value for element in (*app.markdown, *app.caption)).replace("\\", "")
+    return "\n".join(element.value for element in (*app.markdown, *app.caption)).replace("\\", "").replace(":color[]{}", "")
 
 
 def is_fine(app: AppTest) -> None:

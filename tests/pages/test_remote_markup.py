@@ -19,12 +19,15 @@ from ui.words.texts import without_pictures
 Open = Callable[..., AppTest]
 PAGES = [entry.name for group in GROUPS.values() for entry in group]
 EVIL = "![{}](http://evil.test/p.png)"
+KINDS = ("sentiment", "gpt", "translator")
+ADDRESSES = "https://evil.test www.evil.test a@evil.test"
 # What shows its texts as they are: code, boxes to type in, tables; the components and charts use textContent.
 AS_IT_IS = {
     *("code", "text_input", "text_area", "selectbox", "arrow_data_frame", "plotly_chart", "bidi_component"),
     *("arrow_vega_lite_chart", "html", "download_button", "imgs", "file_uploader", "iframe"),
 }
 _CODE = re.compile(r"`[^`\n]*`")
+_ADDRESS = re.compile(r"https?://evil|www\.evil|\w@evil|www\.\w+\.test")
 _PICTURE = re.compile(r"(?<!\\)!\\?\[[^\]]*\]\\?\(")
 
 
@@ -58,7 +61,7 @@ def pictures(app: AppTest) -> list[tuple[str, str]]:
 @pytest.fixture
 def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A folder with a classifier and a writer whose classes, words and cards are pictures of another server."""
-    for kind in ("sentiment", "gpt", "translator"):
+    for kind in KINDS:
         folder = tmp_path / kind
         shutil.copytree(checkpoints_folder / f"tiny-{kind}", folder)
         (folder / "README.md").write_text(f"# A card\n\n{EVIL.format('card')} and !!{EVIL.format('two')} \\{EVIL}\n")
@@ -71,8 +74,36 @@ def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     return tmp_path
 
 
+def links(app: AppTest) -> list[tuple[str, str]]:
+    """Texts with an address of which a browser would make a link: ``as_plain`` has not taken it apart."""
+    found = [(kind, _CODE.sub("", text)) for kind, text in shown_markdown(app)]
+    return [(kind, text) for kind, text in found if _ADDRESS.search(text.replace("\\", ""))]
+
+
+@pytest.fixture
+def linked(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with checkpoints whose classes and words are addresses, under names that are addresses."""
+    for kind in KINDS:
+        shutil.copytree(checkpoints_folder / f"tiny-{kind}", tmp_path / f"www.{kind}.test")
+    config = json.loads((path := tmp_path / "www.sentiment.test" / "config.json").read_text())
+    path.write_text(json.dumps({**config, "class_names": [f"yes {ADDRESSES}", f"no {ADDRESSES}"]}))
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    own = Tokenizer.display
+    monkeypatch.setattr(Tokenizer, "display", lambda self, id: f"{own(self, id)}{ADDRESSES}")
+    return tmp_path
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("checkpoint", "page"), in_turn(("sentiment", "gpt", "translator"), PAGES))
+@pytest.mark.parametrize(("checkpoint", "page"), in_turn(KINDS, PAGES))
+def test_no_page_makes_a_link_of_an_address_in_a_text(linked: Path, open_app: Open, page: str, checkpoint: str) -> None:
+    app = open_app(page, checkpoint=f"www.{checkpoint}.test", sentence=f"The cat {ADDRESSES}", note=f"See {ADDRESSES}")
+    assert not app.exception
+    assert any("See " in text for _, text in shown_markdown(app))
+    assert links(app) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("checkpoint", "page"), in_turn(KINDS, PAGES))
 def test_no_page_shows_a_picture_of_another_server(hostile: Path, open_app: Open, page: str, checkpoint: str) -> None:
     app = open_app(page, checkpoint=checkpoint, sentence="The cat sat on the mat.")
     assert not app.exception

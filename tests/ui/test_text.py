@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from html import unescape
 from pathlib import Path
 
 import pytest
 
+from charts.documents.markup import marked
 from ui.words import texts
 from ui.words.texts import PageText, as_plain, common, examples, model_sentences, page_text
 
@@ -60,11 +62,34 @@ def test_values_are_filled_into_common_texts() -> None:
 
 
 @pytest.mark.parametrize(
-    "nasty", ["**b**", "<b>", ":red[x]", ":material/home:", "$x^2$", "# x", "[a](b)", "a_b_", "`c`"]
+    "nasty",
+    [
+        "**b**",
+        "<b>",
+        ":red[x]",
+        ":material/home:",
+        "https://x.y",
+        "w@x.y",
+        "www.x",
+        "<- x",
+        "$x^2$",
+        "# x",
+        "[a](b)",
+        "a_b_",
+        "`c`",
+    ],
 )
 def test_typed_text_keeps_its_characters_and_loses_its_power(nasty: str) -> None:
-    plain = as_plain(nasty)
+    plain = as_plain(nasty).replace(":color[]{}", "")  # which shows as nothing: tests/browser/test_plain_text.py
     assert plain.replace("\\", "") == nasty
     assert not any(
         character in "*_`[]()<>#$:{}~^" and plain[index - 1] != "\\" for index, character in enumerate(plain)
     )
+
+
+@pytest.mark.parametrize(
+    "typed",
+    ["https://x.y", "www.x.y", "a@x.y", ":material/home:", "a -> b", " a ", "a\n\nb", "&#10; :color[]{}", "**b**"],
+)
+def test_a_document_shows_typed_text_as_its_characters(typed: str) -> None:
+    assert unescape(marked(as_plain(typed))) == typed

@@ -69,7 +69,7 @@ def show_what_a_link_says(checkpoint: Checkpoint) -> None:
     with."""
     if note := address.value(NOTE).strip():
         shown = note if len(note) <= LONGEST_NOTE else f"{note[:LONGEST_NOTE]} … {common('share.note_cut')}"
-        st.info(as_plain(shown), icon=":material/sticky_note_2:")
+        st.info("  \n".join(map(as_plain, shown.splitlines())), icon=":material/sticky_note_2:")
     wanted = address.value(FINGERPRINT)
     if wanted and wanted != checkpoint.fingerprint:
         name, found = as_plain(checkpoint.name), checkpoint.fingerprint

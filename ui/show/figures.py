@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 ARITHMETIC = "%.6g"  # six significant digits, as ``ui.show.score_formula`` writes them
 _MAX_STYLED = 20_000  # cells; a larger table keeps the signs of the browser
-_MARKS = re.compile(r"[*_`$\\]")  # of Markdown
+_MARKS = re.compile(r":color\[\]\{\}|[*_`$\\]")  # of Markdown, and what ``as_plain`` adds
 
 
 def show_figure(

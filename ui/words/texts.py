@@ -24,6 +24,11 @@ _language_of_run: Callable[[], str] = lambda: ENGLISH  # noqa: E731  (replaced b
 # Everything that CommonMark, Streamlit's directives (:red[…], :material/…:, $TeX$) or HTML could read as markup.
 _PICTURES = re.compile(r"!+\[")  # all of them: of "!![" one would be left
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
+# What Streamlit 1.67 replaces in text that has been parsed, so that a backslash does not stop it: addresses and e-mail
+# addresses become links, ":material/home:" an icon, "->" an arrow. It never finds what lies in two nodes of the tree.
+_REPLACED = re.compile(r"(?<=:)(?=\S|$)|(?=@)|(?<=w)(?=\.)|^(?=\.\w)|(?<=[-<>=~])(?=[-<>=~])", re.IGNORECASE)
+_NODE_BREAK = ":color[]{}"  # an empty <span>: nothing is drawn, and nothing is copied with the text
+_SPACE_AT_THE_ENDS = re.compile(r"^[ \t\r\n]+|[ \t\r\n]+$|[\r\n]+")  # Markdown would drop it or read it as syntax
 
 
 class PageText(Mapping[str, str]):
@@ -208,5 +213,10 @@ def in_code(text: str) -> str:
 
 
 def as_plain(text: str) -> str:
-    """Text that shows as exactly these characters in ``st.markdown`` and its relatives: users type anything."""
-    return _MARKUP.sub(r"\\\1", text)
+    """Escape ``text`` so that ``st.markdown`` and its relatives show exactly these characters.
+
+    Every text from outside goes through here: sentences, tokens, names, notes, errors.
+    ``charts.documents.markup.marked`` reads the result, too.
+    """
+    escaped = _NODE_BREAK.join(_MARKUP.sub(r"\\\1", part) for part in _REPLACED.split(text))
+    return _SPACE_AT_THE_ENDS.sub(lambda found: "".join(f"&#{ord(character)};" for character in found[0]), escaped)

@@ -119,7 +119,7 @@ def author(p: Page, lens: Lens, position: int | None, words: Words) -> None:
                 of=words.shown,
             ),
             name="who-wrote-it",
-            alt=p.text["author_alt"].format(word=as_plain(words.shown)),
+            alt=p.text["author_alt"].format(word=words.shown),
         )
     with right:
         columns, figure = heads_map(found, title=p.text["author_heads"].format(word=words.shown))

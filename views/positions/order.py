@@ -225,7 +225,7 @@ def _show_looks(p: Page, before: Trace, after: Trace, token: int, order: Sequenc
         ),
         name="looks-before-and-after",
         caption=text["looks_caption"],
-        alt=text["looks_alt"].format(token=as_plain(name)),
+        alt=text["looks_alt"].format(token=name),
     )
 
 

@@ -1,0 +1,34 @@
+"""Every element that the app puts foreign text into, once for each text of the file ``?file=`` (JSON, a list)."""
+
+import json
+from pathlib import Path
+
+import streamlit as st
+
+from ui.words.texts import as_plain
+
+for number, text in enumerate(json.loads(Path(st.query_params["file"]).read_text(encoding="utf-8"))):
+    plain, key = as_plain(text), f"part {number}"
+    with st.container(key=f"shown {number}"):
+        st.markdown(plain)
+        st.markdown(f"**{plain}**")
+        st.subheader(plain, anchor=False)
+        st.markdown(f"- {plain}")
+        st.markdown(f":green[{plain}]")
+        st.caption(plain)
+        st.info(plain)
+        st.metric(plain, plain)
+        st.button(plain, key=f"{key} button")
+        st.toggle(plain, key=f"{key} toggle")
+        st.radio(plain, [plain], key=f"{key} radio")
+        st.segmented_control(plain, [0], format_func=lambda _, plain=plain: plain, key=f"{key} segments")
+        st.pills(plain, [0], format_func=lambda _, plain=plain: plain, key=f"{key} pills")
+        st.selectbox(plain, [], key=f"{key} box")
+        st.popover(plain, key=f"{key} popover")
+        st.expander(plain, key=f"{key} expander")
+        st.table([[plain]], border=False)
+        st.tabs([plain], key=f"{key} tabs")
+    if number == 0:
+        with st.container(key="hover"):
+            st.button("hover", help=plain)
+        st.toast(plain, duration="infinite")
