@@ -44,8 +44,9 @@ _PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 def said(app: AppTest) -> str:
-    """All paragraphs and captions of a page, without the backslashes that keep markup from working."""
-    return "\n".join(element.value for element in (*app.markdown, *app.caption)).replace("\\", "").replace(":color[]{}", "")
+    """All paragraphs and captions of a page, without what keeps markup from working."""
+    found = "\n".join(element.value for element in (*app.markdown, *app.caption))
+    return found.replace("\\", "").replace(":color[]{}", "")
 
 
 def is_fine(app: AppTest) -> None:
