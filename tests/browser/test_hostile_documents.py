@@ -5,6 +5,7 @@ Of pictures see ``test_canvas_exports.py``."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -19,7 +20,7 @@ from ui.shell.focus import Focus
 from ui.show.exports import self_contained_html
 from ui.words.texts import page_text
 from views.decoding.candidate_figures import candidate_bars
-from views.lessons.worksheet import as_html
+from views.lessons.worksheet import worksheet
 from views.lessons.worksheet_drawings import figure_of
 from views.lessons.worksheet_questions import view_sheet
 
@@ -63,9 +64,9 @@ def _worksheets(checkpoint: transformer.Checkpoint, file: Path) -> None:
     focus = Focus(checkpoint.name, SENTENCE, target=TARGET if target else "", stack=trace.stacks[0])
     text = page_text("lessons")
     sheet = view_sheet(page_text("overview"), focus, trace, text=text, link="javascript:window.hacked=1")
-    figure = figure_of("attention", focus, trace, text=text)
+    sheet = replace(sheet, figure=[figure_of("attention", focus, trace, text=text)])
     for key in (False, True):
-        html = as_html(sheet, key=key, text=text, figure=figure)
+        html = worksheet(sheet, key=key, text=text)
         file.with_name(f"{file.name}-worksheet-{key}.html").write_text(html, encoding="utf-8")
 
 

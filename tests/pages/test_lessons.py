@@ -227,13 +227,13 @@ def test_a_wrong_link_gets_a_sentence(open_app, link: str) -> None:
 
 def test_a_worksheet_of_a_nasty_sentence_is_only_text(checkpoints_folder) -> None:
     from views.lessons.lesson_cards import sheet_of
-    from views.lessons.worksheet import as_html
+    from views.lessons.worksheet import worksheet
 
     for page in ("tokens", "attention", "decoding"):
         sheet, _, notes = sheet_of(page, {"checkpoint": "tiny-translator", "sentence": NASTY}, text=TEXT)
         assert not notes
         for key in (False, True):
-            html = as_html(sheet, key=key, text=TEXT)
+            html = worksheet(sheet, key=key, text=TEXT)
             assert "<script" not in html and "<b>b</b>" not in html
             assert "&lt;script&gt;" in html
             assert re.search(r"<title>[^<]*</title>", html)

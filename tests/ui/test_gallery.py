@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import re
+from html import escape
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ SENTENCE = "The <b>old</b> man told us a story."
 
 
 def payload(page: str) -> tuple[dict, dict[str, np.ndarray]]:
-    return unpack(base64.b64decode(re.search(r'id="payload">([^<]*)</script>', page)[1]))
+    return unpack(base64.b64decode(re.search(r'class="drawing"><script type="text/plain">([^<]*)</script>', page)[1]))
 
 
 def test_a_page_for_each_sentence_and_an_index(checkpoints_folder: Path, tmp_path: Path) -> None:
@@ -29,7 +30,9 @@ def test_a_page_for_each_sentence_and_an_index(checkpoints_folder: Path, tmp_pat
     assert [page.name for page in pages] == ["01-tiny-translator.html", "02-tiny-gpt.html", "03-tiny-sentiment.html"]
     for name, page in zip(names, pages, strict=True):
         trace = transformer.trace(transformer.load(checkpoints_folder / name), SENTENCE)
-        metadata, arrays = payload(page.read_text(encoding="utf-8"))
+        html = page.read_text(encoding="utf-8")
+        metadata, arrays = payload(html)
+        assert f"<title>{escape(SENTENCE)}</title>" in html and trace.checkpoint.fingerprint in html
         assert metadata["title"] == SENTENCE and metadata["text"] == trace.text and metadata["inside"]
         for stack, kind in trace.attention_kinds():
             recorded = [trace.attention(stack, layer, kind).weights for layer in range(trace.n_layers(stack))]

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 import transformer
-from charts.documents.markup import document
+from charts.documents.document_parts import Live
 from charts.toolkit.payload_bytes import unpack
 from tests.foreign_checkpoints import FOREIGN
 from tests.nights import FAMILIES_BY_DAY, SHIPPED_BY_DAY, by_day
@@ -40,7 +40,7 @@ def shipped(name: str) -> transformer.Trace:
 
 
 def figures(html: str) -> list[tuple[dict, dict[str, np.ndarray]]]:
-    found = re.findall(r'<figure><script type="text/plain">([^<]*)</script>', html)
+    found = re.findall(r'<figure class="drawing"><script type="text/plain">([^<]*)</script>', html)
     return [unpack(base64.b64decode(payload)) for payload in found]
 
 
@@ -141,8 +141,8 @@ def test_the_steps_of_the_text_have_the_probabilities_of_the_model(name: str) ->
 )
 def test_what_was_typed_stays_text(tiny_checkpoint: Callable, kind: str, sentence: str) -> None:
     html = handout(transformer.trace(tiny_checkpoint(kind), sentence), Focus(sentence=sentence))
-    # Its scripts are those of its figures, what they share, and the one that draws.
-    assert html.count("<script") == html.count("</script>") == html.count("<figure>") + 3
+    # Its scripts are those of its figures, what they share, the one that draws them, and the diagram's.
+    assert html.count("<script") == html.count("</script>") == html.count("<figure") + 4
     assert "<!--" not in html
     tags = set(re.findall(r"<(\w+)", re.sub(r"(?s)<(script|style).*?</\1>", "", html)))
     frame = {
@@ -153,6 +153,7 @@ def test_what_was_typed_stays_text(tiny_checkpoint: Callable, kind: str, sentenc
         "body",
         "header",
         "nav",
+        "footer",
         "main",
         "section",
         "figure",
@@ -199,10 +200,9 @@ def test_a_text_too_long_for_a_phone_is_refused(tiny_checkpoint: Callable, monke
         handout(trace, Focus())
 
 
-@pytest.mark.parametrize(("name", "code"), [("script", "'</SCRIPT>'"), ("style", "a</style>")])
-def test_a_document_refuses_code_that_would_end_it(name: str, code: str) -> None:
-    with pytest.raises(ValueError, match=f"the {name} of a document holds </{name}"):
-        document("t", "", **{name: code})
+def test_a_document_refuses_code_that_would_end_it() -> None:
+    with pytest.raises(ValueError, match="the script of a document holds </script"):
+        Live("t", "'</SCRIPT>'")
 
 
 def test_why_a_cell_is_masked(tiny_checkpoint: Callable) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from charts.documents.markup import marked
+from charts.documents.document_parts import marked
 from ui.words import texts
 from ui.words.texts import PageText, as_plain, common, examples, model_sentences, page_text
 

@@ -6,8 +6,7 @@ from pathlib import Path
 import numpy as np
 
 from charts.canvas.value_map import value_map
-from charts.documents.guide import Drawing, Section, guide
-from charts.documents.markup import Markup, Paragraph, fold, table
+from charts.documents.document_parts import Drawing, Fold, Paragraph, Section, Table
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from transformer.disk.whole_files import write_text
@@ -17,8 +16,8 @@ from transformer.heads.firing_examples import Progress
 from transformer.heads.head_habits import HeadHabits, head_habits
 from transformer.text.sentence_files import sentence_digest
 from ui.lab.firing_list import in_context
-from ui.words.catalogues import browser_words
-from ui.words.texts import PageText, as_plain, language, page_text
+from ui.show.documents import document_of
+from ui.words.texts import PageText, as_plain, page_text
 from views.heads.head_card import claims, share_text
 from views.heads.report import habits_table, layer_name, place_name
 
@@ -67,15 +66,8 @@ def atlas_page(checkpoint: Checkpoint, found: Habits, sentences: Sequence[str], 
         )
         for place, own in by_layer.items()
     ]
-    return guide(
-        title,
-        [every, *layers],
-        lead=[Paragraph(lead), Paragraph(words["caution"], kind="hint")],
-        language=language(),
-        words=browser_words(),
-        said={"title": title, "checkpoint": checkpoint.name, "fingerprint": checkpoint.fingerprint,
-              "software": "Glassformer"},
-    )  # fmt: skip
+    lead = [Paragraph(lead), Paragraph(words["caution"], kind="hint")]
+    return document_of(checkpoint, title, [every, *layers], lead=lead)
 
 
 def _map(own: Sequence[HeadHabits], page: PageText) -> Drawing:
@@ -112,10 +104,10 @@ def _map(own: Sequence[HeadHabits], page: PageText) -> Drawing:
     )
 
 
-def _card(habits: HeadHabits, page: PageText) -> Markup:
+def _card(habits: HeadHabits, page: PageText) -> Fold:
     """What the page says of one head, folded, with the examples of every interval."""
     kind, share = page["card_kinds"][habits.main.kind], percent(habits.main.share)
-    parts: list[Paragraph | Markup] = [Paragraph(sentence) for sentence in claims(page, habits)]
+    parts: list[Paragraph | Table] = [Paragraph(sentence) for sentence in claims(page, habits)]
     for measure, intervals in habits.intervals.items():
         headings = (page["card_column_strength"], page["card_column_share"], page[f"card_value_{measure}"])
         rows = [
@@ -129,7 +121,7 @@ def _card(habits: HeadHabits, page: PageText) -> Markup:
             for one in interval.examples
         ]
         parts.append(Paragraph(page[f"card_caption_{measure}"].format(mean=three_digits(habits.means[measure]))))
-        parts.append(table((*headings, page["atlas"]["examples"]), rows))
-    return fold(
+        parts.append(Table((*headings, page["atlas"]["examples"]), rows))
+    return Fold(
         page["atlas"]["card"].format(head=place_name(habits.head, page["report"]), kind=kind, share=share), parts
     )

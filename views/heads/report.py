@@ -7,8 +7,7 @@ import numpy as np
 
 import transformer
 from charts.canvas.value_map import value_map
-from charts.documents.guide import Drawing, Part, Section, guide
-from charts.documents.markup import Markup, Paragraph, folded, table
+from charts.documents.document_parts import Drawing, Fold, Listing, Paragraph, Part, Section, Table
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
@@ -17,8 +16,8 @@ from transformer.heads.head_habits import HeadHabits
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import SHIPPED, read_sentences
 from ui.lab.firing_list import in_context
-from ui.words.catalogues import browser_words
-from ui.words.texts import as_plain, language, page_text
+from ui.show.documents import document_of
+from ui.words.texts import as_plain, page_text
 from views.heads.corpus_role_table import corpus_role_text
 
 _STRONGEST = 15  # rows of a table
@@ -51,31 +50,25 @@ def report(found: CheckpointReport, *, sentence_file: str) -> str:
     skipped = [text["skipped"].format(count=found.roles.n_skipped)] if found.roles.n_skipped else []
     sections = (("roles", _roles), ("habits", _habits), ("importance", _importance), ("parts", _parts))
     sections += (("firings", _firings),)
-    return guide(
+    return document_of(
+        checkpoint,
         title,
-        [
-            Section(name, text[name], text[f"{name}_question"], tuple(make(found, text)))
-            for name, make in sections
-        ],
+        [Section(name, text[name], text[f"{name}_question"], make(found, text)) for name, make in sections],
         lead=[Paragraph(lead), *map(Paragraph, skipped), Paragraph(text["caution"], kind="hint")],
-        language=language(),
-        words=browser_words(),
-        said={"title": title, "checkpoint": checkpoint.name, "fingerprint": checkpoint.fingerprint,
-              "software": "Glassformer"},
-    )  # fmt: skip
+    )
 
 
 def _roles(found: CheckpointReport, text: Text) -> list[Part]:
     page = page_text("heads")
     rows = [(place_name(Head(*_of(head)), text), corpus_role_text(head, page)) for head in found.roles.heads]
-    return [Paragraph(text["roles_says"]), table((text["head"], text["role"]), rows)]
+    return [Paragraph(text["roles_says"]), Table((text["head"], text["role"]), rows)]
 
 
 def _habits(found: CheckpointReport, text: Text) -> list[Part]:
     return [Paragraph(text["habits_says"]), habits_table(found.habits, text)]
 
 
-def habits_table(found: Mapping[Head, HeadHabits], text: Text) -> Markup:
+def habits_table(found: Mapping[Head, HeadHabits], text: Text) -> Table:
     """What every head does, and what speaks against it."""
     kinds = page_text("heads")["card_kinds"]
     rows = []
@@ -90,7 +83,7 @@ def habits_table(found: Mapping[Head, HeadHabits], text: Text) -> Markup:
              halves if habits.is_stable else f"{halves} {text['unstable']}")
         )  # fmt: skip
     headings = tuple(text[name] for name in ("head", "habit", "share", "chance", "against", "halves"))
-    return table(headings, rows)
+    return Table(headings, rows)
 
 
 def _importance(found: CheckpointReport, text: Text) -> list[Part]:
@@ -99,7 +92,7 @@ def _importance(found: CheckpointReport, text: Text) -> list[Part]:
     return [
         Paragraph(text["importance_says"].format(count=len(found.traced), heads=len(found.importance))),
         _map(values, title=text["importance_title"], value_name=text["kl"], text=text),
-        table(
+        Table(
             (text["head"], text["kl"], text["change"]),
             [(place_name(head, text), one.kl, one.change) for head, one in rows],
         ),
@@ -119,7 +112,7 @@ def _parts(found: CheckpointReport, text: Text) -> list[Part]:
     return [
         Paragraph(says + (f" {text['parts_gated']}" if found.gated else "")),
         _map(values, title=text["parts_title"], value_name=text["size"], text=text),
-        table(
+        Table(
             (text["part"], text["size"], text["mean"]),
             [(in_words(part.label), share.size, share.mean) for part, share in rows],
         ),
@@ -128,9 +121,9 @@ def _parts(found: CheckpointReport, text: Text) -> list[Part]:
 
 def _firings(found: CheckpointReport, text: Text) -> list[Part]:
     lists = [
-        folded(
+        Fold(
             f"{place_name(head, text)}: {three_digits(firings[0].value)}",
-            [f"{three_digits(firing.value)}  {in_context(firing)}" for firing in firings],
+            [Listing([f"{three_digits(firing.value)}  {in_context(firing)}" for firing in firings])],
         )
         for head, firings in sorted(found.firings.items(), key=lambda row: list(found.importance).index(row[0]))
     ]

@@ -17,7 +17,7 @@ from ui.shell.page import Page
 from ui.words import texts
 from ui.words.catalogues import said
 from ui.words.texts import as_plain
-from views.lessons.worksheet import Sheet, as_html, lesson_sheet, link_to, read_link, with_figures
+from views.lessons.worksheet import Sheet, lesson_sheet, link_to, read_link, with_figures, worksheet
 from views.lessons.worksheet_drawings import framed_figure, step_figures
 from views.lessons.worksheet_questions import view_sheet
 
@@ -51,15 +51,15 @@ def _card(p: Page, lesson: Lesson) -> None:
             open_step(lesson, 1)
         focus, base, text = current(), _base(), p.text
 
-        def drawn() -> tuple[Sheet, str]:
+        def drawn() -> Sheet:
             sheet = lesson_sheet(lesson, text=text, link=lambda number: _step_link(lesson, number, focus, base=base))
-            return with_figures(sheet, step_figures(lesson, focus, text=text)), ""
+            return with_figures(sheet, step_figures(lesson, focus, text=text))
 
         _downloads(p, drawn, name=lesson.name)
 
 
-def _downloads(p: Page, drawn: Callable[[], tuple[Sheet, str]], *, name: str) -> None:
-    """Both papers; ``drawn`` gives the sheet and the figure above its questions, when one of them is asked for."""
+def _downloads(p: Page, drawn: Callable[[], Sheet], *, name: str) -> None:
+    """Offer both papers; ``drawn`` gives the sheet with its figures when one of them is asked for."""
     language = texts.language()
     for kind, icon in (("worksheet", ":material/print:"), ("key", ":material/key:")):
         st.download_button(
@@ -74,10 +74,9 @@ def _downloads(p: Page, drawn: Callable[[], tuple[Sheet, str]], *, name: str) ->
         )
 
 
-def _file(drawn: Callable[[], tuple[Sheet, str]], *, key: bool, text: texts.PageText, language: str) -> bytes:
+def _file(drawn: Callable[[], Sheet], *, key: bool, text: texts.PageText, language: str) -> bytes:
     with texts.speaking(language):  # a download is made outside of the session's run
-        sheet, figure = drawn()
-    return as_html(sheet, key=key, text=text, language=language, figure=figure).encode("utf-8", errors="replace")
+        return worksheet(drawn(), key=key, text=text).encode("utf-8", errors="replace")
 
 
 def worksheet_from_link(p: Page) -> None:
@@ -97,7 +96,7 @@ def worksheet_from_link(p: Page) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(p.text["made"].format(title=sheet.title, count=len(sheet.exercises)), width="content")
         text = p.text
-        _downloads(p, lambda: (sheet, framed_figure(name, focus, text=text)), name=f"view-{name}")
+        _downloads(p, lambda: replace(sheet, figure=framed_figure(name, focus, text=text)), name=f"view-{name}")
 
 
 def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> tuple[Sheet, Focus, tuple[str, ...]]:

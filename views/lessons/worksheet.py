@@ -1,28 +1,26 @@
-"""Printable worksheets, and their answer keys: one HTML file each that needs nothing else.
-
-Made from a lesson, or from a link to any view of the app. Whatever a person may have typed is escaped; of Markdown only
-``code``, **bold** and *italic* are understood.
-"""
+"""Worksheets for paper and their answer keys, made from a lesson or from a link to any view of the app."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from html import escape
+from dataclasses import dataclass, replace
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
-from charts.documents.markup import Paragraph, document, marked
+from charts.documents.document_parts import Blanks, Drawing, Exercises, Facts, Grid, Link, Paragraph, Part, Question
+from transformer import Checkpoint
 from transformer.errors import MessageError
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.outer_page import PAGE, outer_page
+from ui.show.documents import document_of
 
 LONGEST_LINK = 20_000
-_LINES = 3  # to write on, where there is nothing to tick
 
 
 @dataclass(frozen=True)
 class Exercise:
-    """One thing to do. ``notes``: Markdown, one paragraph each; ``right``: the place of the right one of ``choices``
-    from 0, ``None`` where the answer is written. ``answer`` is for the key only. ``link`` opens the view.
-    ``figure``: what the question is about, as HTML of our own."""
+    """One thing to do.
+
+    ``notes``: Markdown, one paragraph each. ``right``: index of the right one of ``choices``, ``None`` where the answer
+    is written. ``answer`` is for the key only. ``link`` opens the view, ``figure`` is what the question is about.
+    """
 
     title: str = ""
     notes: tuple[str, ...] = ()
@@ -31,19 +29,24 @@ class Exercise:
     right: int | None = None
     answer: str = ""
     link: str = ""
-    figure: str = ""
+    figure: Sequence[Part] = ()
 
 
 @dataclass(frozen=True)
 class Sheet:
-    """``facts``: what stands above the exercises, pairs of a name and plain text. ``link`` opens what it is about."""
+    """Exercises with what stands above them.
+
+    ``facts``: pairs of a name and plain text. ``link`` opens what it is about, ``figure`` shows it.
+    """
 
     title: str
     aim: str
     exercises: tuple[Exercise, ...]
     facts: tuple[tuple[str, str], ...] = ()
-    notes: tuple[str, ...] = field(default=())
+    notes: tuple[str, ...] = ()
     link: str = ""
+    figure: Sequence[Part] = ()
+    checkpoint: Checkpoint | None = None
 
 
 def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int], str]) -> Sheet:
@@ -66,8 +69,8 @@ def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int
     )
 
 
-def with_figures(sheet: Sheet, figures: Sequence[str]) -> Sheet:
-    """The sheet with the HTML of a figure at each exercise, "" for none."""
+def with_figures(sheet: Sheet, figures: Sequence[Sequence[Part]]) -> Sheet:
+    """Return the sheet with a figure at each exercise, an empty one for none."""
     exercises = (replace(each, figure=figure) for each, figure in zip(sheet.exercises, figures, strict=True))
     return replace(sheet, exercises=tuple(exercises))
 
@@ -109,58 +112,38 @@ def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, st
     return pages[path], parameters
 
 
-def as_html(sheet: Sheet, *, key: bool, text: Mapping[str, str], language: str = "en", figure: str = "") -> str:
-    """The whole file: the worksheet, or with ``key`` its answers. ``figure``: HTML of our own, below the facts."""
+def worksheet(sheet: Sheet, *, key: bool, text: Mapping[str, str]) -> str:
+    """Write the whole file: the worksheet, or with ``key`` its answers."""
     kind = text["sheet_key" if key else "sheet"]
-    facts = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in sheet.facts)
-    head = (
-        "" if key else f'<p class="who">{escape(text["sheet_name"])} <i></i> {escape(text["sheet_date"])} <i></i></p>'
-    )
-    body = "".join(_exercise(exercise, key=key, why=escape(text["sheet_why"])) for exercise in sheet.exercises)
-    return document(
+    code = "" if key else text["sheet_code"]
+    blanks = [] if key else [Blanks((text["sheet_name"], text["sheet_date"]))]
+    about: list[Part] = [Facts(sheet.facts), Link(sheet.link, code), *map(Paragraph, sheet.notes), *sheet.figure]
+    exercises = [
+        (exercise.title, _parts(exercise, key=key, code=code, why=text["sheet_why"])) for exercise in sheet.exercises
+    ]
+    return document_of(
+        sheet.checkpoint,
         f"{sheet.title} · {kind}",
-        f"<header><p>Glassformer · {escape(kind)}</p><h1>{marked(sheet.title)}</h1>"
-        f"<p>{marked(sheet.aim)}</p>{head}</header>\n"
-        f"{f'<dl>{facts}</dl>' if facts else ''}{_link(sheet.link)}{_paragraphs(sheet.notes)}"
-        f"{f'<figure>{figure}</figure>' if figure else ''}<ol>\n{body}</ol>",
-        paper=True,
-        language=language,
+        [*about, Exercises(exercises)],
+        heading=sheet.title,
+        kicker=f"Glassformer · {kind}",
+        lead=[Paragraph(sheet.aim), *blanks],
+        about={"view": sheet.link},
+        kind="paper",
     )
 
 
-def _exercise(exercise: Exercise, *, key: bool, why: str) -> str:
-    title = f"<h2>{marked(exercise.title)}</h2>" if exercise.title else ""
-    above = title + ("" if key else _link(exercise.link) + _paragraphs(exercise.notes))
+def _parts(exercise: Exercise, *, key: bool, code: str, why: str) -> list[Part]:
+    above: list[Part] = [] if key else [Link(exercise.link, code), *map(Paragraph, exercise.notes)]
     if not exercise.question:
-        return f"<li>{above}</li>\n"
-    question = f'<p class="question">{marked(exercise.question)}</p>'
-    asked = f"{question}{_choices(exercise, key=key)}{_answer(exercise, key=key, why=why)}"
-    if exercise.figure:
-        asked = f'<div class="task"><figure>{exercise.figure}</figure><div>{asked}</div></div>'
-    return f"<li>{above}{asked}</li>\n"
+        return above
+    asked = Question(exercise.question, exercise.choices, exercise.right, exercise.answer, solved=key, why=why)
+    if not exercise.figure:
+        return [*above, asked]
+    beside = len(exercise.figure) == 1 and isinstance(exercise.figure[0], Drawing) and _is_narrow(exercise.figure[0])
+    return [*above, Grid([*exercise.figure, asked], "task")] if beside else [*above, *exercise.figure, asked]
 
 
-def _choices(exercise: Exercise, *, key: bool) -> str:
-    rows = []
-    for place, choice in enumerate(exercise.choices):
-        is_right = key and place == exercise.right
-        rows.append(f"<li>{'☒' if is_right else '☐'} {f'<b>{marked(choice)}</b>' if is_right else marked(choice)}</li>")
-    return f"<ul>{''.join(rows)}</ul>" if rows else ""
-
-
-def _answer(exercise: Exercise, *, key: bool, why: str) -> str:
-    if key:
-        return f'<p class="answer">{marked(exercise.answer)}</p>'
-    if exercise.choices:
-        return f'<div class="line">{why}</div>'
-    return '<div class="line"></div>' * _LINES
-
-
-def _link(link: str) -> str:
-    if urlsplit(link).scheme not in ("http", "https"):
-        return ""
-    return f'<p class="link"><a href="{escape(link)}">{escape(link)}</a></p>'
-
-
-def _paragraphs(notes: Sequence[str]) -> str:
-    return "".join(Paragraph(note).html() for note in notes)
+def _is_narrow(drawing: Drawing) -> bool:
+    """A single map has room for its question beside it; a grid of heads takes the whole width."""
+    return drawing.figure.metadata["kind"] == "map"

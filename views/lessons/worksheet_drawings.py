@@ -1,12 +1,7 @@
-"""The figures on a worksheet and its key: at every question the canvas's own drawing, or cards, of what it is about.
-
-Everything is HTML of our own; what somebody typed is escaped by the canvas, which paints it, or here.
-"""
+"""The figures on a worksheet and its key: at every question a drawing of the canvas, or cards, of what it is about."""
 
 import logging
-import re
 from collections.abc import Mapping, Sequence
-from html import escape
 
 import numpy as np
 
@@ -14,7 +9,7 @@ import transformer
 from charts.canvas.attention_maps import KEY_TITLE, attention_grid, attention_map, predicted_rows, row_title
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
-from charts.documents.markup import Cards, table
+from charts.documents.document_parts import Cards, Drawing, Figure, Grid, Part, Table
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
 from transformer import Trace
@@ -27,43 +22,41 @@ from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import Lesson, Step
 from ui.shell.page import Page
-from ui.show.drawings import spoken
 
 _LOG = logging.getLogger(__name__)
 _OF_VECTORS = {"embeddings": "token", "positions": "position", "add_norm": "sum", "feed_forward": "sum"}
 _WIDTH = 32  # dimensions drawn
-# Pixels on paper: of a row, of a row of the large one of many maps; around a map: title, labels, legend, margins.
-_ROW, _TILE, _AROUND, _TITLE = 20, 30, 170, 100
 _MAX_CARDS = 40
+_ROW, _AROUND = 24, 130  # pixels of a row, and of title, labels and legend: lower than on the screen, to save paper
 
 
-def step_figures(lesson: Lesson, focus: Focus, *, text: Mapping[str, str]) -> tuple[str, ...]:
-    """For every step with a question the figure that it is about; ``focus`` is any, the steps move it."""
+def step_figures(lesson: Lesson, focus: Focus, *, text: Mapping[str, str]) -> tuple[Sequence[Part], ...]:
+    """Draw for every step with a question what it is about; ``focus`` is any, the steps move it."""
     return tuple(
         framed_figure(step.page, step.focused(focus, default=Focus(checkpoint=focus.checkpoint)), text=text, step=step)
         if step.question
-        else ""
+        else ()
         for step in lesson.steps
     )
 
 
-def framed_figure(page: str, focus: Focus, *, text: Mapping[str, str], step: Step | None = None) -> str:
-    """The figure as HTML, "" where the view has none (no such checkpoint, a text that it cannot take)."""
+def framed_figure(page: str, focus: Focus, *, text: Mapping[str, str], step: Step | None = None) -> Sequence[Part]:
+    """Draw the figure; none where the view has none (no such checkpoint, a text that it cannot take)."""
     try:
         view = Page(page, focus)
         view.focus, _notes = fit_model(focus, view.checkpoint.config)
         view.focus, _notes = fit_trace(view.focus, view.trace)
-        return figure_of(page, view.focus, view.trace, text=text, step=step)
+        return [figure_of(page, view.focus, view.trace, text=text, step=step)]
     except Exception:
         _LOG.exception("a worksheet goes without its figure")
-        return ""
+        return []
 
 
-def figure_of(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str], step: Step | None = None) -> str:
-    """As HTML: what ``step`` brings in sight, else what its page is about, else the map of the focused head."""
+def figure_of(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str], step: Step | None = None) -> Part:
+    """Draw what ``step`` brings in sight, else what its page is about, else the map of the focused head."""
     part = step.figure if step else ""
     if part in PARTS:
-        return _framed(PARTS[part](focus, trace, text))
+        return _low(PARTS[part](focus, trace, text))
     if page in ("overview", "tokens"):
         return _cards(
             [(token.display, str(token.id), token.special) for token in trace.tokens(focus.stack)], text["figure_ids"]
@@ -76,19 +69,23 @@ def figure_of(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str],
         return _lens(trace, text)
     if page == "heads":
         views = [trace.attention(focus.stack, layer, focus.kind) for layer in range(trace.n_layers(focus.stack))]
-        return _framed(attention_grid(views, selected=(focus.layer, focus.head)))
+        return Drawing(attention_grid(views, selected=(focus.layer, focus.head)))
     if page == "bugs" and step and "patient" in step.options:
         fault = diagnosis_of(int(step.options["patient"]), trace.checkpoint.config).fault
         edited = transformer.trace(
             trace.checkpoint, trace.sentence, target=trace.text, edits=patient_of(trace, fault).edits
         )
         both = {"healthy": trace, "patient": edited}
-        pair = [_framed(_map(focus, one, title=text[f"figure_{name}"])) for name, one in both.items()]
-        return f'<div class="pair">{"".join(pair)}</div>'
+        return Grid([_low(_map(focus, one, title=text[f"figure_{name}"])) for name, one in both.items()], "pair")
     name = f"{focus.stack}.embedding.{_vectors(page, step)}"
     if name in trace:
-        return _framed(_vectors_of(trace, focus, name, text))
-    return _framed(_map(focus, trace))
+        return _low(_vectors_of(trace, focus, name, text))
+    return _low(_map(focus, trace))
+
+
+def _low(figure: CanvasFigure) -> Drawing:
+    """A map with rows that are just high enough to be read."""
+    return Drawing(figure.with_metadata(height=_AROUND + _ROW * len(figure.metadata["rows"])))
 
 
 def _vectors(page: str, step: Step | None) -> str:
@@ -195,18 +192,7 @@ PARTS = {
 }
 
 
-def _framed(figure: CanvasFigure) -> str:
-    """In a frame of its own, as low as can be read on paper."""
-    drawn = spoken(figure)
-    is_grid = drawn.metadata["kind"] == "grid"
-    tall = _AROUND + (_TILE if is_grid else _ROW) * len(drawn.metadata["rows"])
-    if not is_grid:  # the picture takes three quarters of its height in a low window
-        drawn = drawn.with_metadata(height=(tall - _TITLE) / 0.75)
-    html = re.sub(r'style="[^"]*"', f'style="width:100%;height:{tall}px;border:0"', drawn._repr_html_(), count=1)
-    return f"<div>{html}</div>" if is_grid else html  # a frame by itself has its question beside it
-
-
-def _answer(trace: Trace, text: Mapping[str, str]) -> str:
+def _answer(trace: Trace, text: Mapping[str, str]) -> Part:
     """The answer token by token; where the model decodes, with what came second."""
     parts = answer_of(trace).parts
     second = [""] * len(parts)
@@ -220,24 +206,23 @@ def _answer(trace: Trace, text: Mapping[str, str]) -> str:
     return _cards(cards, text["figure_answer"])
 
 
-def _strategies(trace: Trace, text: Mapping[str, str]) -> str:
+def _strategies(trace: Trace, text: Mapping[str, str]) -> Part:
     """The texts of greedy choice and of beam search, with how likely the model finds them."""
     rows = []
     for name, strategy in {"greedy": transformer.Greedy(), "beam": transformer.Beam(width=4)}.items():
         found = transformer.decode(trace.checkpoint, trace.sentence, strategy)
         rows.append((f"{text[f'figure_{name}']} (Σ log p = {three_digits(found.log_probability)})", found.text))
-    return table((), rows, named=True).html()
+    return Table((), rows)
 
 
-def _cards(cards: Sequence[tuple[str, str, bool]], caption: str) -> str:
+def _cards(cards: Sequence[tuple[str, str, bool]], caption: str) -> Figure:
     """Words with a number below each; ``True``: set apart."""
-    more = " …" if len(cards) > _MAX_CARDS else ""
-    return f"{Cards(tuple(cards[:_MAX_CARDS])).html()}{more}<figcaption>{escape(caption)}</figcaption>"
+    more = [("…", "", True)] if len(cards) > _MAX_CARDS else []
+    return Figure(Cards([*cards[:_MAX_CARDS], *more]), caption)
 
 
-def _lens(trace: Trace, text: Mapping[str, str]) -> str:
+def _lens(trace: Trace, text: Mapping[str, str]) -> Figure:
     """What every layer would say at every place, the last layer above."""
     lens = logit_lens(trace)
     rows = [(in_words(step), *words) for step, words in reversed(list(zip(lens.steps, lens.words, strict=True)))]
-    said = table((), [*rows, (text["figure_read"], *lens.read)], named=True).html()
-    return f"{said}<figcaption>{escape(text['figure_lens'])}</figcaption>"
+    return Figure(Table((), [*rows, (text["figure_read"], *lens.read)]), text["figure_lens"])

@@ -51,6 +51,7 @@ def view_sheet(page: PageText, focus: Focus, trace: Trace, *, text: PageText, li
         notes=page.look_for_of(traits_of(checkpoint.config)),
         exercises=questions(page.name, focus, trace, text=text),
         link=link,
+        checkpoint=checkpoint,
     )
 
 

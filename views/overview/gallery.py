@@ -5,31 +5,21 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from html import escape
 from pathlib import Path
 
 import transformer
-from charts.documents.markup import document
+from charts.documents.document_parts import Drawing, Grid, Paragraph, Preview
 from transformer.config import PictureConfig
+from transformer.disk.whole_files import write_text
 from transformer.errors import InputError
 from transformer.predictions.sentence_flow import layers_within, sentence_flow
+from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
+from ui.show.documents import document_of
 from ui.show.living_picture import flow_figure
-from ui.words.catalogues import browser_words
-from ui.words.texts import language, page_text
+from ui.words.texts import as_plain, page_text
 
 MAX_INSIDE = 1_000_000  # numbers of unfolded layers a page, four bytes each
-_STYLE = """
-.gallery { display: grid; grid-template-columns: repeat(auto-fill, minmax(24rem, 1fr)); gap: 1.25rem; padding: 0; }
-.gallery li { list-style: none; }
-.gallery a { display: block; color: inherit; text-decoration: none; overflow: hidden; }
-.gallery a { border: 1px solid #8886; border-radius: 0.5rem; }
-.gallery a:hover, .gallery a:focus-visible { border-color: #0B63A5; }
-.gallery .seen { display: block; height: 14rem; overflow: hidden; pointer-events: none; }
-.gallery iframe { width: 64rem; height: 46rem; border: 0; transform: scale(0.43); transform-origin: 0 0; }
-.gallery b, .gallery small { display: block; padding: 0 0.75rem; }
-.gallery small { padding-bottom: 0.6rem; opacity: 0.75; }
-"""
 
 
 @dataclass(frozen=True)
@@ -64,43 +54,38 @@ def _entry(file: Path, page: object) -> Entry:
 
 
 def write_gallery(entries: tuple[Entry, ...], folder: Path) -> Iterator[Path]:
-    """Writes a page for each of ``entries`` and the index, and says which file is there.
+    """Write a page for each of ``entries`` and an index of them; yield the path of each file.
 
     Raises ``CheckpointError`` and ``InputError`` as ``transformer.load`` and ``transformer.trace`` do.
     """
     folder.mkdir(parents=True, exist_ok=True)
     loaded: dict[str, transformer.Checkpoint] = {}
-    shown = []
+    previews = []
     for number, entry in enumerate(entries, start=1):
         checkpoint = loaded.get(entry.checkpoint) or transformer.load(entry.checkpoint)
         loaded[entry.checkpoint] = checkpoint
         trace = transformer.trace(checkpoint, entry.sentence, entry.answer)
-        stack = trace.stacks[-1]
-        middle = trace.n_layers(stack) // 2
-        focus = Focus(checkpoint=checkpoint.name, sentence=entry.sentence, stack=stack, layer=middle)
-        flow = sentence_flow(trace, inside=layers_within(trace, MAX_INSIDE))
-        figure = flow_figure(flow, trace, focus, links=False)
-        words = {"words": browser_words(), "language": language()} if browser_words() else {}
         title = " ".join(entry.sentence.split())
         if isinstance(checkpoint.config, PictureConfig):  # its signs would be no title
             title = trace.text
+        caption = f"{' '.join(trace.text.split())} · {checkpoint.name}"
         file = folder / f"{number:02}-{checkpoint.name}.html"
-        figure.with_metadata(title=title, **words).save(file)
-        shown.append((file.name, title, trace.text, checkpoint.name))
+        write_text(file, _page(trace, title, caption))
+        previews.append(Preview(file.name, title, caption))
         yield file
     index = folder / "index.html"
-    index.write_text(_index(shown), encoding="utf-8")
+    write_text(index, document_of(None, page_text("overview")["gallery"], [Grid(previews, "gallery")]))
     yield index
 
 
-def _index(shown: list[tuple[str, str, str, str]]) -> str:
-    items = "".join(
-        f'<li><a href="{escape(file)}"><span class="seen"><iframe src="{escape(file)}" loading="lazy" tabindex="-1" '
-        f'title="{escape(title)}" aria-hidden="true"></iframe></span><b>{escape(title)}</b>'
-        f"<small>{escape(' '.join(text.split()))} · {escape(name)}</small></a></li>"
-        for file, title, text, name in shown
+def _page(trace: Trace, title: str, caption: str) -> str:
+    """The living picture of one sentence, from the middle of the last stack on."""
+    stack = trace.stacks[-1]
+    place = {"stack": stack, "layer": trace.n_layers(stack) // 2}
+    focus = Focus(checkpoint=trace.checkpoint.name, sentence=trace.sentence, **place)
+    flow = sentence_flow(trace, inside=layers_within(trace, MAX_INSIDE))
+    drawing = Drawing(flow_figure(flow, trace, focus, links=False).with_metadata(title=title))
+    about = {"sentence": trace.sentence, "target": trace.run.target or ""}
+    return document_of(
+        trace.checkpoint, title, [drawing], lead=[Paragraph(as_plain(caption))], about=about, kind="wide"
     )
-    title = page_text("overview")["gallery"]
-    body = f'<main><h1>{escape(title)}</h1><ul class="gallery">{items}</ul></main>'
-    page = document(title, body, language=language(), style=_STYLE)
-    return page.replace("img-src data: blob:", "img-src data: blob:; frame-src 'self' file:")  # its own pages, small

@@ -1,4 +1,4 @@
-// Several drawings in one file on a disk (charts/documents/guide.py): each in its <figure>, with what a click on one of its
+// Several drawings in one file on a disk (charts/documents/document.py): each in its <figure>, with what a click on one of its
 // cells says; and parts of which one is seen at a time.
 
 import { createDrawing } from "./drawings/kinds.js";
@@ -14,7 +14,23 @@ export async function showDocument() {
   const [script, { words, language, view }] = [read("script"), JSON.parse(text(read("shared")))];
   globalThis.glassformerView = view;
   for (const choice of document.querySelectorAll(".views")) choice.addEventListener("change", showChosen);
-  for (const place of document.querySelectorAll("figure")) await showFigure(place, script, { words, language });
+  const stages = [];
+  showAllOnPaper(stages);
+  for (const place of document.querySelectorAll("figure.drawing"))
+    stages.push(await showFigure(place, script, { words, language }));
+}
+
+// What is hidden has no width and so no picture yet.
+function showAllOnPaper(stages) {
+  let hidden = [];
+  addEventListener("beforeprint", () => {
+    hidden = [...document.querySelectorAll(".view[hidden]")];
+    for (const view of hidden) view.hidden = false;
+    for (const stage of stages) stage.refresh();
+  });
+  addEventListener("afterprint", () => {
+    for (const view of hidden) view.hidden = true;
+  });
 }
 
 function showChosen({ currentTarget, target }) {
@@ -34,6 +50,7 @@ async function showFigure(place, script, spoken) {
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.refresh());
   await stage.update({ data, script, setTriggerValue }, createDrawing);
+  return stage;
 }
 
 // Of the cell that is chosen; a second click lets go of it.

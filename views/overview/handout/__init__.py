@@ -7,17 +7,17 @@ from math import prod
 from pathlib import Path
 
 import transformer
-from charts.documents.guide import guide
-from charts.documents.markup import Paragraph
+from charts.documents.document_parts import Paragraph
 from charts.toolkit.numbers import whole
 from transformer.config import PictureConfig
 from transformer.errors import InputError
 from transformer.runs.traces import Trace
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
-from ui.words.catalogues import browser_words, said
-from ui.words.texts import as_plain, language
-from views.overview.handout.answer import decoding, diagram_script, overview
+from ui.show.documents import document_of
+from ui.words.catalogues import said
+from ui.words.texts import as_plain
+from views.overview.handout.answer import decoding, overview
 from views.overview.handout.layers import add_norm, feed_forward, heads
 from views.overview.handout.one_head import attention
 from views.overview.handout.vectors import embeddings, positions, tokens
@@ -79,13 +79,5 @@ def handout(trace: Trace, focus: Focus) -> str:
         Paragraph(text["keys"], kind="hint"),
         *(Paragraph(as_plain(said(note)), kind="hint") for note in trace.notes),
     ]
-    about = {"checkpoint": checkpoint.name, "fingerprint": checkpoint.fingerprint, "sentence": trace.sentence}
-    return guide(
-        title,
-        [make(trace, focus) for make in STEPS],
-        lead=lead,
-        language=language(),
-        words=browser_words(),
-        said={"title": title, **about, "software": "Glassformer"},
-        script=diagram_script(trace, focus),
-    )
+    about = {"sentence": trace.sentence, "target": trace.run.target or ""}
+    return document_of(checkpoint, title, [make(trace, focus) for make in STEPS], lead=lead, about=about)

@@ -7,8 +7,7 @@ import numpy as np
 
 from charts.canvas.value_map import value_map
 from charts.canvas.written_steps import StepBars, written_steps
-from charts.documents.guide import Drawing, Part, Section
-from charts.documents.markup import Cards, Markup, Paragraph
+from charts.documents.document_parts import Cards, Drawing, Live, Paragraph, Part, Section
 from charts.toolkit.style import three_digits, three_digits_alike
 from charts.toolkit.words import _
 from transformer import Decoding, decode
@@ -49,12 +48,12 @@ def overview(trace: Trace, focus: Focus) -> Section:
         cards = tuple((part.display, share, False) for part, share in zip(listed, shares, strict=True))
         bars = "bars" if config.has_decoder else "bars_class" if config.n_classes else "bars_blanks"
         parts += [Cards(cards), Paragraph(page[bars], kind="hint")]
-    parts += [Markup('<div id="diagram"></div>'), Paragraph(handout_text()["diagram"], kind="hint")]
+    parts += [_diagram(trace, focus), Paragraph(handout_text()["diagram"], kind="hint")]
     return section("overview", trace, parts, look_for=(0,))
 
 
-def diagram_script(trace: Trace, focus: Focus) -> str:
-    """JavaScript that draws the app's own diagram; a click on a block leads to its step."""
+def _diagram(trace: Trace, focus: Focus) -> Live:
+    """The app's own diagram; a click on a block leads to its step."""
     stacks = diagram.model_stacks(trace.checkpoint.config, trace, layer=focus.layer)
     data = diagram.diagram_data(stacks, trace, pages=_PAGES)
     for column in data["columns"]:  # one layer is drawn here; there is none to change to
@@ -64,12 +63,13 @@ def diagram_script(trace: Trace, focus: Focus) -> str:
     style = (_DRAWING / "diagram.css").read_text(encoding="utf-8")
     # Text that somebody typed stands in strings of JavaScript, without a < that could end the script.
     given = ", ".join(json.dumps(part).replace("<", "\\u003c") for part in (data, style, leads))
-    return (
+    return Live(
+        "diagram",
         f"{drawn}\n(function (data, style, leads) {{\n"
         '  const parentElement = document.getElementById("diagram").attachShadow({ mode: "open" });\n'
         '  parentElement.append(Object.assign(document.createElement("style"), { textContent: style }));\n'
         "  draw({ parentElement, data, setTriggerValue: (_, id) => (location.hash = leads[id]) });\n"
-        f"}})({given});\n"
+        f"}})({given});\n",
     )
 
 

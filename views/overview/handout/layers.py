@@ -3,8 +3,7 @@
 import numpy as np
 
 from charts.canvas.attention_maps import attention_grid
-from charts.documents.guide import Drawing, Section, Views
-from charts.documents.markup import Paragraph
+from charts.documents.document_parts import Drawing, Paragraph, Section, Views
 from charts.toolkit.numbers import percent, whole
 from transformer.layers.feed_forward_units import most_active_units, silent_share
 from transformer.layers.layer_norm_steps import norm_names, norm_steps

@@ -6,8 +6,7 @@ import numpy as np
 
 from charts.canvas.attention_maps import KEY_TITLE, attention_map, row_title, title_of
 from charts.canvas.value_map import value_map
-from charts.documents.guide import Drawing, Part, Section, Views
-from charts.documents.markup import Paragraph
+from charts.documents.document_parts import Drawing, Paragraph, Part, Section, Views
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _

@@ -4,8 +4,7 @@ import numpy as np
 
 from charts.canvas.attention_maps import KEY_TITLE, QUERY_TITLE
 from charts.canvas.value_map import value_map
-from charts.documents.guide import Drawing, Section, Views
-from charts.documents.markup import Cards, Paragraph
+from charts.documents.document_parts import Cards, Drawing, Paragraph, Section, Views
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.config import PictureConfig

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from charts.canvas.value_map import value_map
-from charts.documents.guide import Drawing, Part, Section
+from charts.documents.document_parts import Drawing, Part, Section
 from charts.toolkit.numbers import number
 from transformer.runs.traces import Trace
 from ui.shell.selectors import text_for, traits_of

@@ -1,0 +1,94 @@
+"""A document: one HTML file that leads through its parts, needs no other file and asks no host for anything."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from pathlib import Path
+
+from charts.canvas.module import packed_module
+from charts.documents.document_parts import Part, Section, joined, marked
+
+_STYLE = Path(__file__).with_name("document.css")
+# As in charts/canvas/page.html: no host is asked for anything, whatever somebody typed.
+_POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
+_OWN_PAGES = "; frame-src 'self' file:"  # of a document that shows files beside it
+# The drawings travel deflated, a quarter of their size (charts/canvas/source/document.js goes on from here).
+_START = """<script type="module">
+const packed = Uint8Array.from(atob(document.getElementById("script").textContent), (c) => c.charCodeAt(0));
+const inflated = new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate")));
+const script = Object.assign(document.createElement("script"), { type: "module" });
+script.textContent = `${await inflated.text()}\\nshowDocument();`;
+document.head.append(script);
+</script>"""
+
+
+def document(
+    title: str,
+    parts: Sequence[Part],
+    *,
+    heading: str = "",
+    kicker: str = "",
+    lead: Sequence[Part] = (),
+    about: Mapping[str, str] | None = None,
+    language: str = "en",
+    words: Mapping[str, str] | None = None,
+    kind: str = "",
+) -> str:
+    """Build the whole file from its parts.
+
+    Args:
+        title: Plain text.
+        parts: The body. If it has several ``Section``s, a navigation leads to them.
+        heading: The title as Markdown, where it has any.
+        kicker: Plain text above the heading.
+        lead: Parts below the heading.
+        about: Where the document comes from (checkpoint, fingerprint, sentence, target, view: an address). It is in
+            the head as ``<meta name="glassformer:…">``, at the foot, and in every file that is saved from a drawing.
+        language: Language of the texts, e.g. ``"fr"``.
+        words: Words of the drawings, from English to ``language``.
+        kind: "" on the screen, in the reader's colours; "wide" for large figures; "paper" for black on white.
+    """
+    said = {"title": title, **{name: text for name, text in (about or {}).items() if text}, "software": "Glassformer"}
+    body, above = joined(parts), f'<p class="kicker">{escape(kicker)}</p>' if kicker else ""
+    page = [
+        f'<!doctype html>\n<html lang="{escape(language)}">\n<head>\n<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy(body)}">',
+        f"<title>{escape(title)}</title>",
+        *(f'<meta name="glassformer:{name}" content="{escape(text)}">' for name, text in said.items()),
+        f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n</head>",
+        f'<body class="{kind}">' if kind else "<body>",
+        f"<header>{above}<h1>{marked(heading) or escape(title)}</h1>{joined(lead)}</header>",
+        *_navigation(parts),
+        f"<main>\n{body}\n</main>",
+        _foot(said),
+        *_drawn(body, {"words": dict(words or {}), "language": language, "view": said}),
+        "</body>\n</html>\n",
+    ]
+    return "\n".join(page)
+
+
+def _policy(body: str) -> str:
+    return _POLICY + (_OWN_PAGES if "<iframe" in body else "")
+
+
+def _navigation(parts: Sequence[Part]) -> list[str]:
+    sections = [part for part in parts if isinstance(part, Section)]
+    links = "".join(f'<a href="#{escape(each.name)}">{escape(each.title)}</a>' for each in sections)
+    return [f"<nav>{links}</nav>"] if len(sections) > 1 else []
+
+
+def _foot(said: Mapping[str, str]) -> str:
+    """The model, by which a reader can tell whether two documents belong together."""
+    model = [f"{said['checkpoint']} ({said['fingerprint']})"] if "fingerprint" in said else []
+    return f"<footer>{escape(' · '.join([*model, said['software']]))}</footer>"
+
+
+def _drawn(body: str, shared: Mapping[str, object]) -> list[str]:
+    """The script of the drawings, once, if there are any; foreign text in ``body`` is escaped and looks like none."""
+    if '<figure class="drawing">' not in body:
+        return []
+    data = (("shared", json.dumps(shared).encode("utf-8")), ("script", packed_module()))
+    packed = [(name, base64.b64encode(content).decode("ascii")) for name, content in data]
+    return [*(f'<script type="text/plain" id="{name}">{content}</script>' for name, content in packed), _START]

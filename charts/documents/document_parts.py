@@ -1,0 +1,355 @@
+"""Parts of a document: plain values, each of which writes itself as HTML.
+
+Text that comes from outside is escaped here, once, by the part that holds it. Of Markdown only ``code``, **bold** and
+*italic* are understood, and only in the parts that say so.
+"""
+
+import base64
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Protocol
+from urllib.parse import urlsplit
+
+import numpy as np
+import segno
+
+from charts.canvas.figure import CanvasFigure
+from charts.toolkit.style import three_digits
+
+_NODE_BREAK = ":color[]{}"  # of ui.words.texts.as_plain
+_HIDDEN = 0xF0000  # a private area of Unicode, for characters that must not be read as Markdown
+_WRITING_LINES = 3  # where there is nothing to tick
+_MAX_QR_BYTES = 1_000  # a denser code than this is not read reliably from paper
+
+
+class Part(Protocol):
+    """Anything that a document is made of."""
+
+    def html(self) -> str:
+        """Return the part as HTML, with all foreign text escaped."""
+
+
+def marked(text: str) -> str:
+    """Return one line of Markdown as HTML.
+
+    The text is escaped first, so that nothing in it can be markup but what is put in here. What
+    ``ui.words.texts.as_plain`` has escaped stands for itself: a character after a backslash, white space as a character
+    reference, and nothing where it keeps Streamlit from making a link.
+    """
+    hidden = re.sub(r"\\([!-/:-@\[-`{-~])", lambda found: chr(_HIDDEN + ord(found[1])), text)
+    hidden = re.sub(r"&#(9|10|13|32);", lambda found: chr(int(found[1])), hidden.replace(_NODE_BREAK, ""))
+    pieces = re.split(r"`([^`]+)`", escape(hidden))
+    for place, piece in enumerate(pieces):
+        if place % 2:
+            pieces[place] = f"<code>{piece}</code>"
+        else:
+            bold = re.sub(r"\*\*(.+?)\*\*", r"<b>\1</b>", piece)
+            pieces[place] = re.sub(r"\*(\S(?:.*?\S)?)\*", r"<i>\1</i>", bold)
+    return "".join(escape(chr(ord(c) - _HIDDEN)) if _HIDDEN <= ord(c) < _HIDDEN + 128 else c for c in "".join(pieces))
+
+
+def joined(parts: Sequence[Part]) -> str:
+    """Return the HTML of several parts, one after the other."""
+    return "".join(part.html() for part in parts)
+
+
+# --- text ---------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Paragraph:
+    """One line of Markdown. ``kind``: "", "formula" or "hint"."""
+
+    text: str
+    kind: str = ""
+
+    def html(self) -> str:
+        return f"<p{f' class={self.kind}' if self.kind else ''}>{marked(self.text)}</p>"
+
+
+@dataclass(frozen=True)
+class Facts:
+    """Pairs of a name and plain text."""
+
+    facts: Sequence[tuple[str, str]]
+
+    def html(self) -> str:
+        rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in self.facts)
+        return f"<dl>{rows}</dl>" if rows else ""
+
+
+@dataclass(frozen=True)
+class Link:
+    """An address, written out so that it can be read on paper; nothing for what is no web address.
+
+    ``code``: alternative text of a QR code beside it; without one there is no code.
+    """
+
+    address: str
+    code: str = ""
+
+    def html(self) -> str:
+        if urlsplit(self.address).scheme not in ("http", "https"):
+            return ""
+        shown = escape(self.address)
+        code = ""
+        if self.code and len(self.address.encode()) <= _MAX_QR_BYTES:
+            drawn = segno.make(self.address, error="l", micro=False).svg_inline(border=4, omitsize=True, light="#fff")
+            code = f'<span class="qr" role="img" aria-label="{escape(self.code)}">{drawn}</span>'
+        return f'<p class="link">{code}<a href="{shown}">{shown}</a></p>'
+
+
+@dataclass(frozen=True)
+class Cards:
+    """Short words with a number below each: (words, number, whether it is pale)."""
+
+    cards: Sequence[tuple[str, str, bool]]
+
+    def html(self) -> str:
+        drawn = (
+            f"<li{' class=special' if special else ''}><bdi>{escape(words)}</bdi><small>{escape(number)}</small></li>"
+            for words, number, special in self.cards
+        )
+        return f'<ul class="tokens">{"".join(drawn)}</ul>'
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of cells below ``headings``; the first cell of a row is its name, a float has three significant digits."""
+
+    headings: Sequence[str]
+    rows: Sequence[Sequence[object]]
+
+    def html(self) -> str:
+        head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in self.headings)
+        body = "".join(
+            f'<tr><th scope="row"><bdi>{escape(str(name))}</bdi></th>{"".join(map(_cell, cells))}</tr>'
+            for name, *cells in self.rows
+        )
+        return (
+            f'<div class="scroll"><table>{f"<thead><tr>{head}</tr></thead>" if head else ""}'
+            f"<tbody>{body}</tbody></table></div>"
+        )
+
+
+def _cell(cell: object) -> str:
+    if isinstance(cell, float):
+        return f'<td class="number">{escape(three_digits(cell))}</td>'
+    if isinstance(cell, int):
+        return f'<td class="number">{cell}</td>'
+    return f"<td><bdi>{escape(str(cell))}</bdi></td>"
+
+
+@dataclass(frozen=True)
+class Listing:
+    """A numbered list of plain lines."""
+
+    lines: Sequence[str]
+
+    def html(self) -> str:
+        return f"<ol>{''.join(f'<li><bdi>{escape(line)}</bdi></li>' for line in self.lines)}</ol>"
+
+
+# --- figures ------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Drawing:
+    """A figure of the canvas, which answers the pointer and the keyboard.
+
+    ``lines`` [row][column]: the lines that a click on a cell of a map shows; without any, cells cannot be clicked.
+    """
+
+    figure: CanvasFigure
+    lines: Sequence[Sequence[Sequence[str]]] = ()
+
+    def html(self) -> str:
+        figure = self.figure
+        if self.lines:
+            said = json.dumps(self.lines, ensure_ascii=False).encode("utf-8")
+            figure = CanvasFigure(figure.metadata, {**figure.arrays, "lines": np.frombuffer(said, dtype=np.uint8)})
+        elif figure.metadata["kind"] == "map":
+            figure = figure.with_metadata(still=True)
+        payload = base64.b64encode(figure.packed()).decode("ascii")
+        return (
+            f'<figure class="drawing"><script type="text/plain">{payload}</script><div class="drawn"></div>'
+            f"{'<output hidden></output>' if self.lines else ''}</figure>"
+        )
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Cards or a table with a caption."""
+
+    part: Part
+    caption: str
+
+    def html(self) -> str:
+        return f"<figure>{self.part.html()}<figcaption>{escape(self.caption)}</figcaption></figure>"
+
+
+@dataclass(frozen=True)
+class Live:
+    """An element that ``script`` draws in: JavaScript of our own, in which foreign text is escaped already.
+
+    Raises ``ValueError`` for a script that would end its own element.
+    """
+
+    name: str
+    script: str
+
+    def __post_init__(self) -> None:
+        if "</script" in self.script.lower():
+            raise ValueError("the script of a document holds </script, which would end it; write it another way")
+
+    def html(self) -> str:
+        return f'<div id="{escape(self.name)}"></div><script type="module">\n{self.script}\n</script>'
+
+
+@dataclass(frozen=True)
+class Preview:
+    """A small view of another file of the same folder, which leads to it."""
+
+    file: str
+    title: str
+    caption: str
+
+    def html(self) -> str:
+        file, title = escape(self.file), escape(self.title)
+        return (
+            f'<a href="{file}"><span class="seen"><iframe src="{file}" loading="lazy" tabindex="-1" title="{title}" '
+            f'aria-hidden="true"></iframe></span><b>{title}</b><small>{escape(self.caption)}</small></a>'
+        )
+
+
+# --- parts of parts -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Views:
+    """Several parts in one place, one of which is seen: (label, parts). On paper all of them are.
+
+    ``name`` is theirs alone in the document.
+    """
+
+    name: str
+    title: str
+    views: Sequence[tuple[str, Sequence[Part]]]
+
+    def html(self) -> str:
+        labels = "".join(
+            f'<label><input type="radio" name="{escape(self.name)}" value="{place}"{" checked" if not place else ""}>'
+            f"{escape(label)}</label>"
+            for place, (label, _parts) in enumerate(self.views)
+        )
+        views = "".join(
+            f'<div class="view"{" hidden" if place else ""}><p class="printed">{escape(label)}</p>{joined(parts)}</div>'
+            for place, (label, parts) in enumerate(self.views)
+        )
+        return f'<div><fieldset class="views"><legend>{escape(self.title)}</legend>{labels}</fieldset>{views}</div>'
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Parts that open on a click or a key."""
+
+    title: str
+    parts: Sequence[Part]
+
+    def html(self) -> str:
+        return f"<details><summary>{escape(self.title)}</summary>{joined(self.parts)}</details>"
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Parts side by side. ``kind``: "pair" (two of one width), "task" (a figure beside its question), "gallery"."""
+
+    parts: Sequence[Part]
+    kind: str
+
+    def html(self) -> str:
+        return f'<div class="{self.kind}">{"".join(f"<div>{part.html()}</div>" for part in self.parts)}</div>'
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of the document that its navigation leads to.
+
+    ``name``: letters, digits and ``_``. ``look_for``: what to notice, Markdown.
+    """
+
+    name: str
+    title: str
+    question: str
+    parts: Sequence[Part]
+    look_for: Sequence[str] = ()
+
+    def html(self) -> str:
+        look = "".join(f"<li>{marked(sentence)}</li>" for sentence in self.look_for)
+        return (
+            f'<section id="{escape(self.name)}"><h2>{escape(self.title)}</h2>'
+            f'<p class="question">{escape(self.question)}</p>{f"<ul class=look>{look}</ul>" if look else ""}'
+            f"{joined(self.parts)}</section>"
+        )
+
+
+# --- exercises ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Question:
+    """A question in Markdown with room for its answer or, if ``solved``, with its ``answer``.
+
+    ``right``: index of the right one of ``choices``, ``None`` where the answer is written. ``why``: plain text on the
+    line below the choices.
+    """
+
+    text: str
+    choices: Sequence[str] = ()
+    right: int | None = None
+    answer: str = ""
+    solved: bool = False
+    why: str = ""
+
+    def html(self) -> str:
+        rows = "".join(self._choice(place, choice) for place, choice in enumerate(self.choices))
+        choices = f'<ul class="choices">{rows}</ul>' if rows else ""
+        if self.solved:
+            room = f'<p class="answer">{marked(self.answer)}</p>'
+        elif self.choices:
+            room = f'<div class="line">{escape(self.why)}</div>'
+        else:
+            room = '<div class="line"></div>' * _WRITING_LINES
+        return f'<p class="question">{marked(self.text)}</p>{choices}{room}'
+
+    def _choice(self, place: int, choice: str) -> str:
+        if self.solved and place == self.right:
+            return f"<li>☒ <b>{marked(choice)}</b></li>"
+        return f"<li>☐ {marked(choice)}</li>"
+
+
+@dataclass(frozen=True)
+class Exercises:
+    """Numbered exercises: (title in Markdown or "", parts)."""
+
+    exercises: Sequence[tuple[str, Sequence[Part]]]
+
+    def html(self) -> str:
+        items = "".join(
+            f"<li>{f'<h2>{marked(title)}</h2>' if title else ''}{joined(parts)}</li>\n"
+            for title, parts in self.exercises
+        )
+        return f'<ol class="exercises">\n{items}</ol>'
+
+
+@dataclass(frozen=True)
+class Blanks:
+    """Names with a line to write on behind each."""
+
+    names: Sequence[str]
+
+    def html(self) -> str:
+        return f'<p class="who">{" ".join(f"{escape(name)} <i></i>" for name in self.names)}</p>'
