@@ -5,11 +5,15 @@ from __future__ import annotations
 import contextlib
 import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
+from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.media_file_storage import MediaFileStorage
+from streamlit.testing.v1 import AppTest, app_test
+
+from tests.held import held_by, shared_objects
 
 
 @pytest.fixture
@@ -54,3 +58,24 @@ def is_fine(app: AppTest) -> None:
     assert not app.exception
     assert not app.error, [error.value for error in app.error]
     assert not app.warning, [warning.value for warning in app.warning]
+
+
+@pytest.fixture(autouse=True)
+def sessions_hold_names_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """After each test of a page, its last session keeps nothing that all sessions share (``ui/shell/fragments.py``)."""
+    last: list[AppTest] = []
+    files: list[MediaFileManager] = []
+    run = AppTest._run
+
+    def remember(app: AppTest, *arguments: object, **named: object) -> AppTest:
+        last[:] = [app]
+        return run(app, *arguments, **named)
+
+    def manager(storage: MediaFileStorage) -> MediaFileManager:
+        files[:] = [MediaFileManager(storage)]
+        return files[0]
+
+    monkeypatch.setattr(AppTest, "_run", remember)
+    monkeypatch.setattr(app_test, "MediaFileManager", manager)
+    yield
+    assert not [*shared_objects([part for app in last for part in held_by(app)] + files)]

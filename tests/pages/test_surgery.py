@@ -170,7 +170,7 @@ def test_a_stopped_measurement_can_go_on(open_app, monkeypatch, tiny_checkpoint)
     app = open_app("surgery", checkpoint="tiny-gpt", sentence=SENTENCE)
     loaded = tiny_checkpoint("gpt")
     sentence = "A sentence that nobody has measured."
-    app.session_state["long jobs: stopped"] = (Run(loaded, sentence), "importance")
+    app.session_state["long jobs: stopped"] = hash((Run(loaded, sentence), "importance"))
     app.query_params["sentence"] = sentence
     is_fine(app.run())
     assert TEXT["stopped"].format(done=0, total=4) in said(app)
@@ -193,7 +193,7 @@ def test_what_was_measured_before_a_stop_is_not_measured_again(open_app, monkeyp
 
     monkeypatch.setattr("views.surgery.operations.importance_by_chunks", watched)
     app = open_app("overview", checkpoint="tiny-gpt", sentence=sentence)
-    app.session_state["long jobs: stopped"] = (run, "importance")
+    app.session_state["long jobs: stopped"] = hash((run, "importance"))
     app.switch_page("pages/surgery.py")
     is_fine(app.run())
     assert TEXT["stopped"].format(done=3, total=4) in said(app)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterator
+from weakref import ref
 
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -315,7 +316,7 @@ def test_what_was_cancelled_says_so_and_can_be_asked_for_again(jobs: LongJobs, m
     work.go.set()
     monkeypatch.setattr(long_jobs, "work", work, raising=False)
     page = open_page()
-    page.session_state["long jobs: stopped"] = ("a key", "test")
+    page.session_state["long jobs: stopped"] = hash(("a key", "test"))
     page.run()
     assert page.markdown[0].value == "result: None" and "stopped" in page.caption[0].value and not work.begun
     page.button(key="test on").click().run()
@@ -327,7 +328,7 @@ def test_another_key_is_not_what_was_cancelled(jobs: LongJobs, monkeypatch: pyte
     work.go.set()
     monkeypatch.setattr(long_jobs, "work", work, raising=False)
     page = open_page("another key")
-    page.session_state["long jobs: stopped"] = ("a key", "test")
+    page.session_state["long jobs: stopped"] = hash(("a key", "test"))
     assert page.run().markdown[0].value == "result: there"
 
 
@@ -340,7 +341,7 @@ def test_a_session_has_one_at_a_time(jobs: LongJobs, monkeypatch: pytest.MonkeyP
     before = start(first)
     before.look(me)
     before.leave("me", at_once=True)
-    page.session_state["long jobs: mine"] = before
+    page.session_state["long jobs: mine"] = ref(before)
     assert page.run().markdown[0].value == "result: second"
     assert before.wait(SOON) and before.stopped
 

@@ -176,6 +176,25 @@ def test_with_a_model_goes_what_would_keep_it_in_memory(tiny_checkpoint: Callabl
     assert len(kept) == 3 and kept.n_bytes("traces") == 0
 
 
+def test_what_is_computed_with_a_dropped_model_is_not_kept(tiny_checkpoint: Callable) -> None:
+    kept = Store({**ROOM, "models": 1})
+    own = tiny_checkpoint("translator")
+    run = Run(replace(own, prompt=None), "The cat.")  # another object around the same model, as for a chat
+    kept.get("path", ("checkpoint", 1), lambda: own)
+
+    def trace_while_others_come() -> transformer.Trace:
+        for other in ("gpt", "bert"):
+            kept.get(other, ("checkpoint", 1), lambda other=other: tiny_checkpoint(other))
+        return transformer.trace_of(run)
+
+    assert kept.get(run, "trace", trace_while_others_come).sentence == "The cat."
+    assert kept.known("path", ("checkpoint", 1)) is kept.known(run, "trace") is None
+    kept.keep("path", ("checkpoint", 1), own)
+    kept.keep("path", ("checkpoint", 1), own)
+    kept.get(run, "lens", lambda: "with a model that is there again")
+    assert kept.known(run, "lens")
+
+
 # ---- how much a result takes ----------------------------------------------------------------------------------------
 
 

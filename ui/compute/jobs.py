@@ -15,6 +15,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import partial
 from typing import Generic, Literal, TypeVar
+from weakref import WeakValueDictionary, ref
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -248,6 +249,7 @@ class Job(Generic[Result]):
             self.problem = problem
         finally:
             self._ended = time.monotonic()
+            del self._work  # with all that it computes with
             self._places.leave(self)
             self._done.set()
 
@@ -261,7 +263,8 @@ class LongJobs:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        self._running: dict[Key, Job] = {}
+        # Weakly: a job lives as long as its thread, or somebody who waits for it.
+        self._running: WeakValueDictionary[Key, Job] = WeakValueDictionary()
 
     def result(
         self,
@@ -286,7 +289,7 @@ class LongJobs:
         if (found := self._store.known(of, name)) is not None:
             return found
         key, kind = (of, name), kind_of(name)
-        if st.session_state.get(_STOPPED) == key:
+        if st.session_state.get(_STOPPED) == hash(key):
             st.caption(stopped or common("long.stopped"))
             st.button(common("long.go_on"), icon=":material/play_arrow:", key=f"{kind} on", on_click=_go_on)
             return None
@@ -297,7 +300,7 @@ class LongJobs:
             try:
                 with turns.aside():  # the server has time for others
                     if not job.wait(_SHORT):
-                        cancel = partial(_cancel, key, job, who, on_cancel)
+                        cancel = partial(_cancel, hash(key), ref(job), who, on_cancel)
                         here = f"{kind} {hash(key)}"  # a page may wait for several, one after the other
                         _watch(here, job, who, room, cancel, lambda job=job: _words(job, doing, saying))
             finally:  # a rerun, a closed browser: both raise out of the drawing, and not as an Exception
@@ -319,11 +322,8 @@ class LongJobs:
             def and_keep(report: Report) -> Result:
                 found = work(report)
                 self._store.keep(*key, found)
-                with self._lock:
-                    self._running.pop(key, None)
                 return found
 
-            self._running = {other: run for other, run in self._running.items() if not run.over}
             job = self._running[key] = Job(and_keep, passes=passes, visitor=who)
             job.start(who)
             return job
@@ -334,10 +334,14 @@ jobs = LongJobs(store)
 
 def make_mine(job: Job) -> None:
     """One long job for each session: ``job`` is the one of this session now, and the one before it is left."""
-    before: Job | None = st.session_state.get(_MINE)
+    before = st.session_state.get(_MINE, _no_job)()
     if before is not None and before is not job:
         before.leave(this_session(), at_once=True)
-    st.session_state[_MINE] = job
+    st.session_state[_MINE] = ref(job)
+
+
+def _no_job() -> None:
+    """Stand for the job of a session that has had none."""
 
 
 def this_session() -> Hashable:
@@ -366,8 +370,9 @@ def _words(job: Job, doing: str, saying: Callable[[int, int], str] | None) -> st
     return f"{doing} {common('long.seconds', seconds=int(job.seconds))}"
 
 
-def _cancel(what: Key, job: Job, who: Hashable, instead: Callable[[], None] | None) -> None:
-    job.leave(who, at_once=True)
+def _cancel(what: int, of: "ref[Job]", who: Hashable, instead: Callable[[], None] | None) -> None:
+    if (job := of()) is not None:
+        job.leave(who, at_once=True)
     if instead is None:
         st.session_state[_STOPPED] = what
     else:

@@ -12,6 +12,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, field, is_dataclass
 from threading import Lock
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 import streamlit as st
 
@@ -100,13 +101,14 @@ class Store:
 
     Several threads may ask for the same at once: one computes, the others wait for it. An exception, also the one by
     which Streamlit ends a run, goes to the caller and nothing is kept. With a model goes all that was made with it, for
-    that would keep the model in memory.
+    that would keep the model in memory; what is still being computed with it then is not kept either.
     """
 
     def __init__(self, limits: Mapping[str, int], *, size_of: Callable[[Any, Collection[int]], int] = size_of) -> None:
         self._shelves = {name: _Shelf(limit, _LEAST.get(name, 1)) for name, limit in limits.items()}
         self._size_of = size_of
         self._making: dict[Key, _Making] = {}
+        self._dropped: WeakSet[Any] = WeakSet()  # models
         self._lock = Lock()
 
     def get(self, of: Hashable, name: Name, make: Callable[[], Value], *, wait: str = "") -> Value:
@@ -151,6 +153,10 @@ class Store:
         size = self._size_of(value, kept)
         with self._lock:
             self._forget(shelf, key)
+            if _model_of(of) in self._dropped:
+                return
+            if shelf is self._shelves.get("models"):
+                self._dropped.discard(getattr(value, "model", None))
             shelf.values[key] = value, size
             shelf.n_bytes += size
             while shelf.n_bytes > shelf.limit and len(shelf.values) > shelf.least:
@@ -186,15 +192,24 @@ class Store:
         shelf.n_bytes -= size
         if shelf is not self._shelves.get("models"):
             return
+        model = getattr(value, "model", None)
+        # The same model may be there once more, in other languages.
+        if model is not None and all(getattr(other, "model", None) is not model for other, _ in shelf.values.values()):
+            self._dropped.add(model)
         for other in self._shelves.values():
             for of, name in [*other.values]:
-                if of is value or getattr(of, "checkpoint", None) is value:
+                if of is value or getattr(of, "checkpoint", None) is value or _model_of(of) in self._dropped:
                     self._forget(other, (of, name))
 
 
 def kind_of(name: Name) -> str:
     """ "lens" of "lens" and of ("lens", rows, …)."""
     return name if isinstance(name, str) else str(name[0])
+
+
+def _model_of(of: Hashable) -> Any | None:
+    """Return the model of a checkpoint or of a run."""
+    return getattr(getattr(of, "checkpoint", of), "model", None)
 
 
 def _used(shelf: _Shelf, key: Key) -> Any:

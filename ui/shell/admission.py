@@ -8,6 +8,7 @@ from ui.compute.seats import Seats
 from ui.server.limits import UNLIMITED, hosts, limits, public
 from ui.server.sent_files import accept_files, take_refusal
 from ui.server.streamlit_private import config, is_connected, names_our_host, session_id, take_no_files, tell_no_metrics
+from ui.shell.fragments import fragment
 from ui.words.texts import common
 
 LOOK_AGAIN = 5  # seconds
@@ -26,7 +27,7 @@ def admit() -> None:
     if not names_our_host(st.context.headers.get("Host", "localhost")):  # the first one; Streamlit refuses the others
         st.stop()
     if limits().sessions < UNLIMITED and _place():
-        _wait()
+        fragment(_wait, run_every=LOOK_AGAIN)()
         st.stop()
     if refusal := take_refusal(session_id()):
         st.toast(common(f"sent_files.{refusal.key}", most=refusal.most), icon=":material/upload:", duration="infinite")
@@ -37,7 +38,6 @@ def seats() -> Seats:
     return Seats(limits().sessions, idle=60 * limits().idle_minutes)
 
 
-@st.fragment(run_every=LOOK_AGAIN)
 def _wait() -> None:
     """Lets in as soon as it can; that it runs is what keeps the place in line."""
     place = _place()

@@ -6,13 +6,14 @@ from collections.abc import Callable
 import streamlit as st
 
 from charts.canvas.module import painted
+from ui.shell.fragments import fragment
 from ui.shell.page import guard
 
 _PAINTED = "the first picture is painted"  # in the session
 _component = st.components.v2.component("glassformer_painted", js=painted())
 
 
-@st.fragment
+@fragment
 def below_the_picture(draw: Callable[[], None]) -> None:
     """``draw``; on the first page of a visit once its picture has been painted, and at once where there is no browser.
 

@@ -11,6 +11,7 @@ from charts.canvas.module import carrier, packed_module, packed_pdf_writer, pdf_
 from ui.shell import address
 from ui.shell.embedded import embedded
 from ui.shell.events import component
+from ui.shell.fragments import fragment
 from ui.shell.guidance.lessons import Step
 from ui.shell.outer_page import PAGE, outer_origin, seen_address
 from ui.shell.share import link
@@ -31,7 +32,7 @@ def bring_canvas() -> None:
     _canvas(key="canvas script", data=packed_module())
 
 
-@st.fragment  # to bring what writes PDF does not run the page again
+@fragment  # to bring what writes PDF does not run the page again
 def frame(*, place: str, step: Step | None, view: Mapping[str, str]) -> None:
     """Once on every page. ``place`` names the lesson's ``step`` that is shown, if any: each brings its figure in
     sight: what has the key ``step.figure``, and the page's first figure if that stands below it; else that figure

@@ -22,6 +22,7 @@ from transformer.files.received_files import is_received
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
+from transformer.text.prompt import Prompt
 from ui.compute.loading import (
     REPOSITORY,
     checkpoint_path,
@@ -54,6 +55,7 @@ from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
 from ui.shell.strip import token_strip
 from ui.words.catalogues import said
+from ui.words.once_a_run import end_run, once_a_run
 from ui.words.texts import PageText, as_plain, common, glossary, page_text
 
 OF_WORDS = ("decoding", "surgery", "lens", "paths", "bugs")  # pages about a word of an answer, or a class
@@ -68,7 +70,13 @@ class _Finished(Exception):
 
 
 class Page:
-    """What a page works with. ``checkpoint`` and ``trace`` come from the cache and are shared: read-only."""
+    """What a page works with, by name: a fragment or a callback may keep it.
+
+    ``checkpoint`` and ``trace`` are looked up in ``ui.compute.store`` once per run of the script. They are shared by
+    all sessions, so they are read-only, and this object does not keep them: what a session keeps between two runs
+    (fragments, callbacks, session state) stays in memory as long as its tab is open, while the store drops what has
+    not been used lately. See ``ui.shell.fragments``.
+    """
 
     def __init__(self, name: str, focus: Focus) -> None:
         self.name = name
@@ -89,10 +97,10 @@ class Page:
         """Whether the model is an encoder without a head, whose answer is the vector of a sentence."""
         return self.checkpoint.config.encodes_sentences
 
-    @once
+    @property
     def checkpoint(self) -> transformer.Checkpoint:
-        focus = self.focus
-        return load_checkpoint(focus.checkpoint, reads=focus.reads, writes=focus.writes, prompt=prompt_of(focus))
+        """The checkpoint of the focus, in its languages and with its prompt."""
+        return _checkpoint_of(self.focus)
 
     @property
     def run(self) -> Run:
@@ -108,10 +116,10 @@ class Page:
             source_pads=focus.pads if config.has_encoder else 0,
         )
 
-    @once
+    @property
     def trace(self) -> Trace:
         """Every activation of the focused sentence."""
-        return load_trace(self.run)
+        return _trace_of(self.name, self.focus)
 
     @property
     def checkpoint_place(self) -> str:
@@ -173,6 +181,21 @@ class Page:
         raise _Finished
 
 
+@once_a_run
+def _checkpoint_of(focus: Focus) -> transformer.Checkpoint:
+    return _opened(focus.checkpoint, focus.reads, focus.writes, prompt_of(focus))
+
+
+@once_a_run
+def _opened(name: str, reads: str, writes: str, prompt: Prompt | None) -> transformer.Checkpoint:
+    return load_checkpoint(name, reads=reads, writes=writes, prompt=prompt)
+
+
+@once_a_run
+def _trace_of(name: str, focus: Focus) -> Trace:
+    return load_trace(Page(name, focus).run)
+
+
 Place = Callable[[Page], tuple[str, int]]
 Stack = Callable[[Page], str | None]
 
@@ -193,18 +216,21 @@ def page(
     room = _room_in_sidebar()
     p = Page(name, shared_focus.current())
     complete = False
-    with guard():
-        corner = _draw_frame(p, needs=needs, strip=strip, marks=marks, only=only, room=room)
-        complete = True
-    if not complete:
+    try:
+        with guard():
+            corner = _draw_frame(p, needs=needs, strip=strip, marks=marks, only=only, room=room)
+            complete = True
+        if not complete:
+            address.send()
+            st.stop()
+        with guard(), codes_of_what_is_drawn():
+            yield p
         address.send()
-        st.stop()
-    with guard(), codes_of_what_is_drawn():
-        yield p
-    address.send()
-    links_onward(p.name)
-    with corner:  # last, when the page has written to the address what it keeps there
-        share(p.checkpoint, title=p.text.title)
+        links_onward(p.name)
+        with corner:  # last, when the page has written to the address what it keeps there
+            share(p.checkpoint.name, p.checkpoint.fingerprint, title=p.text.title)
+    finally:
+        end_run()
 
 
 def _draw_frame(

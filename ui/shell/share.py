@@ -14,6 +14,7 @@ from ui.shell import address
 from ui.shell.copying import copy_button
 from ui.shell.embedded import heights, iframe
 from ui.shell.focus import address_of, current
+from ui.shell.fragments import fragment
 from ui.shell.outer_page import seen_address
 from ui.words.texts import as_plain, common
 
@@ -32,10 +33,11 @@ def link(
     return f"{page_url}?{urlencode({**own, **others, **said}, doseq=True)}"
 
 
-@st.fragment
-def share(checkpoint: Checkpoint, *, title: str) -> None:
-    """A button that opens the link, ready to be copied, with room for a note. Made only where somebody opens it.
+@fragment
+def share(checkpoint: str, fingerprint: str, *, title: str) -> None:
+    """Draw a button that opens the link, ready to be copied, with room for a note.
 
+    The link is made only once somebody opens it. ``checkpoint``: its name, with the ``fingerprint`` of its weights.
     ``title``: of the page, for the frame in which another page shows its figure.
     """
     button = st.popover(common("share.button"), icon=":material/share:", type="tertiary", key=BUTTON, on_change="rerun")
@@ -49,8 +51,8 @@ def share(checkpoint: Checkpoint, *, title: str) -> None:
         found = view | address.parameters()
         shown_link = link(
             *seen_address(st.context.url or "", found),
-            checkpoint=checkpoint.name,
-            fingerprint=checkpoint.fingerprint,
+            checkpoint=checkpoint,
+            fingerprint=fingerprint,
             note=note,
         )
         st.code(shown_link, language=None, wrap_lines=True)

@@ -4,10 +4,13 @@ A picture is a Streamlit component (``streamlit.components.v2``) fed with the by
 that draws it comes to the browser once, by ``ui.shell.frame.bring_canvas``. Hovering, zooming, switching heads, the
 table and the exports all happen in the browser; only a click comes back to Python. It is told to ``on_click`` in
 Streamlit's callback: what that changes (``ui.shell.focus.change``, the session's state) is there before the page runs,
-once. ``on_click`` is kept until the next run: it should hold few numbers, not a trace.
+once. The session keeps ``on_click``: it holds names and few numbers (``ui.shell.fragments``).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from functools import partial
 from typing import TypeVar
 
@@ -75,10 +78,11 @@ def show_flow(
     """``sentence_flow_picture``. Where the reader rests is told to ``on_place`` as parts of a ``Focus``, a layer that
     is unfolded and whose numbers were not sent to ``on_inside``, a link that is followed to ``on_page`` with the place.
     """
+    shown = FlowPlaces.of_figure(figure)
     hear = {
-        "on_place_change": partial(_told, key, "place", partial(read_place, figure=figure), on_place),
-        "on_inside_change": partial(_told, key, "inside", partial(read_layer, figure=figure), on_inside),
-        "on_page_change": partial(_told, key, "page", partial(read_link, figure=figure), lambda link: on_page(*link)),
+        "on_place_change": partial(_told, key, "place", partial(read_place, shown=shown), on_place),
+        "on_inside_change": partial(_told, key, "inside", partial(read_layer, shown=shown), on_inside),
+        "on_page_change": partial(_told, key, "page", partial(read_link, shown=shown), lambda link: on_page(*link)),
     }
     _PICTURE(key=key, data=spoken(figure).packed(), **hear)
 
@@ -152,34 +156,52 @@ def read_any_head(value: object, shown: Collection[AnyHead]) -> AnyHead | None:
     return choice if choice in shown else None
 
 
-def read_place(value: object, figure: CanvasFigure) -> dict[str, object] | None:
+@dataclass(frozen=True)
+class FlowPlaces:
+    """Counts by which a choice in a ``sentence_flow_picture`` is checked: its callbacks keep them, not its arrays."""
+
+    layers: Mapping[str, int]  # by stack, like the tokens
+    tokens: Mapping[str, int]
+    heads: Mapping[tuple[str, str], int]  # by stack and kind of attention
+    pages: frozenset[str]
+
+    @classmethod
+    def of_figure(cls, figure: CanvasFigure) -> FlowPlaces:
+        """Return the counts of a ``sentence_flow_picture``."""
+        stacks = {stack["name"]: stack for stack in figure.metadata["stacks"]}
+        kinds = [(one["stack"], one["kind"]) for one in figure.metadata["attentions"]]
+        return cls(
+            layers={name: stack["layers"] for name, stack in stacks.items()},
+            tokens={name: len(stack["tokens"]) for name, stack in stacks.items()},
+            heads={(stack, kind): figure.arrays[f"{stack}.{kind}.weights"].shape[1] for stack, kind in kinds},
+            pages=frozenset(figure.metadata["links"].values()),
+        )
+
+
+def read_place(value: object, shown: FlowPlaces) -> dict[str, object] | None:
     """{"stack": …, "kind": …, "layer": …, "head": …, "token": …}, of a ``sentence_flow_picture``."""
     numbers = whole_numbers(value, ("layer", "head", "token"))
-    stacks = {stack["name"]: stack for stack in figure.metadata["stacks"]}
-    stack = numbers and one_of(value.get("stack"), stacks)
-    kind = stack and one_of(
-        value.get("kind"), [one["kind"] for one in figure.metadata["attentions"] if one["stack"] == stack]
-    )
-    if not kind or numbers[0] >= stacks[stack]["layers"] or numbers[2] >= len(stacks[stack]["tokens"]):
+    stack = numbers and one_of(value.get("stack"), shown.layers)
+    kind = stack and one_of(value.get("kind"), [kind for of, kind in shown.heads if of == stack])
+    if not kind or numbers[0] >= shown.layers[stack] or numbers[2] >= shown.tokens[stack]:
         return None
-    if numbers[1] >= figure.arrays[f"{stack}.{kind}.weights"].shape[1]:
+    if numbers[1] >= shown.heads[stack, kind]:
         return None
     return {"stack": stack, "kind": kind, **dict(zip(("layer", "head", "token"), numbers, strict=True))}
 
 
-def read_link(value: object, figure: CanvasFigure) -> tuple[str, dict[str, object]] | None:
+def read_link(value: object, shown: FlowPlaces) -> tuple[str, dict[str, object]] | None:
     """{"page": …} and a place, of a ``sentence_flow_picture``."""
-    place = read_place(value, figure)
-    page = place and one_of(value.get("page"), figure.metadata["links"].values())
+    place = read_place(value, shown)
+    page = place and one_of(value.get("page"), shown.pages)
     return (page, place) if page else None
 
 
-def read_layer(value: object, figure: CanvasFigure) -> tuple[str, int] | None:
+def read_layer(value: object, shown: FlowPlaces) -> tuple[str, int] | None:
     """{"stack": …, "layer": …}, of a ``sentence_flow_picture``."""
     numbers = whole_numbers(value, ("layer",))
-    stacks = {stack["name"]: stack["layers"] for stack in figure.metadata["stacks"]}
-    stack = numbers and one_of(value.get("stack"), stacks)
-    return (stack, numbers[0]) if stack and numbers[0] < stacks[stack] else None
+    stack = numbers and one_of(value.get("stack"), shown.layers)
+    return (stack, numbers[0]) if stack and numbers[0] < shown.layers[stack] else None
 
 
 def read_token(value: object, count: int) -> int | None:

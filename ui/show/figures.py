@@ -18,6 +18,7 @@ from charts.toolkit.altair_size import in_signs_of_reader
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.numbers import number, signs, whole
 from ui.compute.loading import REPOSITORY
+from ui.shell.fragments import fragment
 from ui.shell.presentation.presenter import for_a_room, presenting
 from ui.show.csv_files import as_csv
 from ui.show.exports import exports, figure_kind
@@ -66,7 +67,7 @@ def show_figure(
         _below(figure, kind=kind, name=name, caption=caption, title=_first_sentence(alt))
 
 
-@st.fragment
+@fragment
 def _below(figure: Any, *, kind: str, name: str, caption: str, title: str) -> None:
     """Caption, the figure's numbers as a table, its exports: on a run of their own, and made only when asked for."""
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
@@ -208,7 +209,7 @@ def _with_place(thing: Callable | type) -> str:
     return f"# {source.file}, line {source.line}\n{source.code}"
 
 
-@st.fragment
+@fragment
 def _folded(label: str, icon: str, code: Callable[[], str], *, name: str) -> None:
     """Python that the browser gets when somebody opens it: to colour code takes a second of the first view."""
     if presenting():

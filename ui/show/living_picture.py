@@ -62,7 +62,7 @@ def cut_heads(specs: tuple[str, ...]) -> Iterator[dict[str, object]]:
 
 def _unfolded(p: Page) -> tuple[str, int] | None:
     unfolded = st.session_state.get(_INSIDE)
-    inside = unfolded[1:] if unfolded and unfolded[0] == p.run else None
+    inside = unfolded[1:] if unfolded and unfolded[0] == hash(p.run) else None
     return inside if inside and inside[1] < p.trace.n_layers(inside[0]) else None
 
 
@@ -71,7 +71,7 @@ def _stop(p: Page) -> str:
 
 
 def _show(p: Page, figure: CanvasFigure, *, key: str) -> None:
-    show_flow(figure, key=key, on_place=_place, on_inside=partial(_unfold, p.run), on_page=_go_to)
+    show_flow(figure, key=key, on_place=_place, on_inside=partial(_unfold, hash(p.run)), on_page=_go_to)
 
 
 def flow_figure(flow: SentenceFlow, trace: Trace, focus: Focus, *, links: bool = True, stop: str = "") -> CanvasFigure:
@@ -97,5 +97,5 @@ def _go_to(page: str, place: Mapping[str, object]) -> None:
     go_to(page, **place)
 
 
-def _unfold(run: object, layer: tuple[str, int]) -> None:
+def _unfold(run: int, layer: tuple[str, int]) -> None:
     st.session_state[_INSIDE] = (run, *layer)

@@ -1,11 +1,13 @@
-"""What a run of the script asks the disk, asked once a run: a page needs a hundred texts and asks for each whether its
-file has changed; files seldom change, and then the next run sees it.
+"""What a run of the script asks the disk or the store, asked once per run.
 
-The answers belong to the thread that runs the script, and to one run of it: ``begin_run`` forgets those of the last.
-Where no run has begun (tests, notebooks, a long computation's thread), every question goes to the disk.
+A page needs a hundred texts and asks for each whether its file has changed; files seldom change, and then the next run
+sees it. The answers belong to the thread that runs the script and to one run of it: ``begin_run`` forgets those of the
+last run, ``end_run`` those of this one, and ``within_a_run`` does both. Where no run has begun (tests, notebooks, the
+thread of a long computation), every question is asked anew.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import wraps
 from typing import ParamSpec, TypeVar
@@ -18,6 +20,24 @@ _answers: ContextVar[dict[Hashable, object] | None] = ContextVar("what this run 
 def begin_run() -> None:
     """At the start of a run of the script, in its thread."""
     _answers.set({})
+
+
+def end_run() -> None:
+    """Forget all answers at the end of a run: nothing that it looked up stays in memory because of it."""
+    _answers.set(None)
+
+
+@contextmanager
+def within_a_run() -> Iterator[None]:
+    """Begin a run and end it; inside of a run that has begun, do neither."""
+    if _answers.get() is not None:
+        yield
+        return
+    begin_run()
+    try:
+        yield
+    finally:
+        end_run()
 
 
 def once_a_run(ask: Callable[_Arguments, _Answer]) -> Callable[_Arguments, _Answer]:

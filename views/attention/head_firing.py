@@ -7,7 +7,6 @@ import streamlit as st
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from transformer.attention_maps.score_rule import score_rule
-from transformer.files.checkpoints import Checkpoint
 from transformer.heads.firing_examples import Firing, head_firings
 from transformer.heads.query_key_space import query_key_space
 from transformer.runs.head_places import Head
@@ -63,7 +62,7 @@ def _list(p: Page, head: Head, read: SentenceList, *, special: bool) -> None:
         st.caption(p.text["fires_nowhere"].format(**place))
         return
     st.markdown(p.text["fires_says"].format(**place))
-    show_firings(firings, of_unit=False, open_=partial(_open, p.checkpoint, read))
+    show_firings(firings, of_unit=False, open_=partial(_open, p, read))
     show_snippet(
         "firing",
         "import transformer\nfrom transformer.runs.head_places import Head\n"
@@ -77,12 +76,12 @@ def _list(p: Page, head: Head, read: SentenceList, *, special: bool) -> None:
     show_source(head_firings)
 
 
-def _open(checkpoint: Checkpoint, read: SentenceList, one: Firing) -> None:
+def _open(p: Page, read: SentenceList, one: Firing) -> None:
     """Before the next run: this page with that sentence, that query, and the arithmetic of that cell."""
     open_column(one.key)
     opened(ARITHMETIC)
     shared_focus.change(
-        sentence=with_task(checkpoint, read.sentences[one.sentence]), target="", token=one.query, pads=0
+        sentence=with_task(p.checkpoint, read.sentences[one.sentence]), target="", token=one.query, pads=0
     )
 
 

@@ -11,6 +11,7 @@ from transformer.predictions.hypothesis_tree import beam_tree as record_search
 from transformer.runs.decoding_strategies import Beam, length_penalty
 from transformer.text.message import N_
 from ui.compute.jobs import jobs
+from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.figures import show_figure, show_snippet, show_table
@@ -33,7 +34,7 @@ def searched(p: Page, beam: Beam) -> BeamTree | None:
     )
 
 
-@st.fragment
+@fragment
 def beam_tree(p: Page) -> None:
     """The tree, what to read from it, and the texts that the search returned."""
     with guard():

@@ -6,6 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 from transformer import Decoding
 from transformer.predictions.decoding_steps import n_forced
 from transformer.runs.inputs import prompt_of
+from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
 from ui.words.texts import as_plain
 from views.decoding import branches, generation, word_guess
@@ -14,7 +15,7 @@ from views.decoding.generation import Settings
 from views.decoding.walk import walk
 
 
-@st.fragment
+@fragment
 def step_by_step(p: Page) -> None:
     """A text, one token at a time. When the reader rests at another step, only this is redrawn."""
     with guard():
@@ -40,17 +41,18 @@ def step_by_step(p: Page) -> None:
                 generation.reshaping(p, decoding, settings, step)
         else:
             with choice:
-                _live(p, decoding, step)
+                _live(p, settings, branch.forced, step)
         with sure:
             st.subheader(p.text["confidence"], anchor=False)
             generation.sureness(p, decoding, step)
             generation.snippet(p, decoding, settings, step, forced=branch.forced)
 
 
-@st.fragment
-def _live(p: Page, decoding: Decoding, step: int) -> None:
-    """The sliders do not change greedy choice: they redraw this one picture and nothing else."""
+@fragment
+def _live(p: Page, written_by: Settings, forced: tuple[int, ...], step: int) -> None:
+    """Draw the sliders and the bars of one step; they do not change greedy choice, so nothing else is redrawn."""
     with guard():
+        decoding = generation.written(p, written_by.strategy, forced=forced or None)
         sliders, bars = _sliders_and_bars(p)
         with sliders:
             settings = Settings(kind="greedy", seed=0, **generation.choose_reshaping(p))

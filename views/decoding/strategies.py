@@ -10,6 +10,7 @@ from transformer import Beam, Decoding, Greedy, Sample
 from transformer.predictions.decoding_steps import token_log_probabilities
 from transformer.runs.decoding_strategies import Strategy, length_penalty
 from transformer.text.message import N_
+from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.show.figures import show_figure, show_snippet, show_table
@@ -31,7 +32,7 @@ def choose_beam(p: Page) -> Beam:
     return Beam(int(width), length_penalty=float(exponent))
 
 
-@st.fragment
+@fragment
 def strategies(p: Page) -> None:
     """Three texts with their log-probabilities; words that greedy choice does not have are marked."""
     with guard():

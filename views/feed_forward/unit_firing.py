@@ -4,7 +4,6 @@ from functools import partial
 
 import streamlit as st
 
-from transformer.files.checkpoints import Checkpoint
 from transformer.heads.firing_examples import Firing, unit_firings
 from transformer.layers.feed_forward_units import strongest_units
 from transformer.runs.readings import with_task
@@ -45,7 +44,7 @@ def firing(p: Page) -> None:
     st.markdown(
         p.text["fires_says"].format(unit=unit, layer=layer, count=len(read.sentences), name=as_plain(read.name))
     )
-    show_firings(found[unit], of_unit=True, open_=partial(_open, p.checkpoint, read))
+    show_firings(found[unit], of_unit=True, open_=partial(_open, p, read))
     st.caption(p.text["fires_source"])
     show_snippet(
         "firing",
@@ -58,5 +57,6 @@ def firing(p: Page) -> None:
     show_source(unit_firings)
 
 
-def _open(checkpoint: Checkpoint, read: SentenceList, one: Firing) -> None:
-    shared_focus.change(sentence=with_task(checkpoint, read.sentences[one.sentence]), target="", token=one.key, pads=0)
+def _open(p: Page, read: SentenceList, one: Firing) -> None:
+    sentence = with_task(p.checkpoint, read.sentences[one.sentence])
+    shared_focus.change(sentence=sentence, target="", token=one.key, pads=0)

@@ -9,6 +9,7 @@ from transformer.text.best_path import kept, path_steps
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.longest_match import match_steps, pieces_of
 from transformer.text.message import N_
+from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, IN_SESSION, belongs_to
 from ui.shell.selectors import settle
@@ -21,7 +22,7 @@ LONGEST_WORD = 32  # bytes or characters; beyond that the boxes are too narrow t
 FEWER_MERGES = (0, 20, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000, 64000, 128000)
 
 
-@st.fragment
+@fragment
 def word_being_built(p: Page) -> None:
     """The word of the followed token, or one that is typed, from its letters to tokens."""
     with guard():

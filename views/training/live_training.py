@@ -9,6 +9,7 @@ from transformer.toy.toy_training import BATCH_SIZE, EXAMPLE, ToyState, train_to
 from ui.compute.jobs import make_mine, this_session
 from ui.compute.store import store
 from ui.server.limits import limits
+from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.shell.selectors import chosen_option
@@ -35,7 +36,7 @@ def now(p: Page) -> None:
         if not _problem(settings.example):
             draw(p.text, settings, (_untrained(settings),))
     else:
-        st.fragment(_watch, run_every=REDRAW if going else None)(p.text, live, going=going)
+        fragment(_watch, run_every=REDRAW if going else None)(p.text, live, going=going)
     show_source(train_toy, ToyLearner)
     show_snippet("live training", (live.settings if live else settings).snippet())
 

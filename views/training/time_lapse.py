@@ -21,6 +21,7 @@ from ui.compute.store import store
 from ui.lab.head_table import role_text
 from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds
+from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
 from ui.shell.page_state import IN_SESSION
 from ui.shell.selectors import selectors, settle
@@ -54,18 +55,19 @@ def time_lapse(p: Page) -> None:
         on_click=shared_focus.change,
         kwargs={"stack": place.stack, "kind": place.kind, "layer": place.layer, "head": place.head},
     )
-    _through_time(p, moments)
+    _through_time(p, steps)
     _table(p, moments)
     _arithmetic(p, moments)
     jobs_through_training(p)
 
 
-@st.fragment
-def _through_time(p: Page, moments: Sequence[Moment]) -> None:
-    """All that follows the slider, which redraws only this."""
+@fragment
+def _through_time(p: Page, steps: Sequence[int | None]) -> None:
+    """Draw all that follows the slider, which redraws only this."""
     with guard():
         if shared_focus.current() != p.focus:  # a head was clicked in the figure below: all of the page follows it
             st.rerun()
+        moments = _moments(p, steps)
         names = step_names(moments, p.text, card=p.checkpoint.card)
         answers = st.container()
         place, heads = _place(p), page_text("heads")

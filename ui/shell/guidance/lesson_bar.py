@@ -9,6 +9,7 @@ import streamlit as st
 from ui.shell import address, page_state
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
+from ui.shell.fragments import fragment
 from ui.shell.guidance import regions
 from ui.shell.guidance.lessons import PLACE, Lesson, Step
 from ui.shell.guidance.routes import find_course
@@ -99,7 +100,7 @@ def _moves(lesson: Lesson, number: int, text: PageText) -> None:
     )
 
 
-@st.fragment
+@fragment
 def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool) -> None:
     """What to do and to notice; a guess first, and only then the answer. In a fragment: the page need not run again.
 

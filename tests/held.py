@@ -1,0 +1,63 @@
+"""What a browser session keeps in memory between two runs of its page, found by following references."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from collections import deque
+from collections.abc import Iterator
+from types import ModuleType
+
+import numpy as np
+import torch
+from streamlit.testing.v1 import AppTest
+
+from transformer import Checkpoint, Decoding
+from transformer.runs.run import Run
+from transformer.runs.traces import Trace
+from transformer.toy.learner import ToyLearner
+
+LARGEST_ARRAY = 64 * 1024  # bytes
+_SHARED = (Checkpoint, Decoding, Run, Trace, torch.nn.Module, torch.Tensor)
+
+
+def held_by(app: AppTest) -> list[object]:
+    """The roots: session state with the callbacks of all widgets and components, and the fragments."""
+    state = app._session_state._state
+    return [
+        state._new_session_state,
+        state._old_state,
+        state._new_widget_state,
+        state._key_id_mapper,
+        app._fragment_storage,
+    ]
+
+
+def shared_objects(roots: list[object]) -> Iterator[str]:
+    """How each checkpoint, trace, run, decoding, tensor or large array is reached from ``roots``; one line each.
+
+    Classes, modules and what modules name belong to the program and are not entered. A page's script is no module, so
+    what it names counts. The tiny model that a session trains itself belongs to that session.
+    """
+    modules = [vars(module) for name, module in sys.modules.copy().items() if name != "__main__"]
+    program = {id(thing) for names in modules for thing in (names, *names.values())}
+    waiting = deque((root, None) for root in roots)
+    seen: dict[int, tuple[object, object]] = {}
+    while waiting:
+        thing, holder = waiting.popleft()
+        if id(thing) in seen or id(thing) in program or isinstance(thing, type | ModuleType | ToyLearner):
+            continue
+        seen[id(thing)] = thing, holder  # keeps it, so that its id stays its own
+        if isinstance(thing, _SHARED) or (isinstance(thing, np.ndarray) and thing.nbytes > LARGEST_ARRAY):
+            yield _path(thing, seen)
+        else:
+            waiting.extend((part, thing) for part in gc.get_referents(thing))
+
+
+def _path(thing: object, seen: dict[int, tuple[object, object]]) -> str:
+    names = []
+    while thing is not None:
+        said = f" {thing.nbytes} bytes" if isinstance(thing, np.ndarray) else ""
+        names.append(f"{getattr(thing, '__qualname__', type(thing).__qualname__)}{said}")
+        thing = seen[id(thing)][1]
+    return " < ".join(names)

@@ -1,0 +1,92 @@
+"""What a session keeps between two runs: names, and nothing that the store could not drop."""
+
+from __future__ import annotations
+
+import gc
+import shutil
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from weakref import WeakSet
+
+import numpy as np
+import pytest
+from streamlit.testing.v1 import AppTest
+
+import transformer
+from tests.conftest import ROOT, TINY_CONFIGS
+from tests.held import LARGEST_ARRAY, shared_objects
+from tests.pages.conftest import is_fine
+from tests.pages.fuzzing import PAGES, SENTENCE
+from transformer.runs.run import Run
+from ui.compute.store import store
+from ui.shell.fragments import fragment
+from ui.shell.share import BUTTON
+
+
+@pytest.mark.parametrize("checkpoint", TINY_CONFIGS)
+@pytest.mark.parametrize("page", PAGES)
+def test_an_open_page_holds_names_only(page: str, checkpoint: str, open_app: Callable[..., AppTest]) -> None:
+    app = open_app(page, checkpoint=checkpoint, sentence=SENTENCE)
+    assert not app.exception and not app.error
+    app.session_state[BUTTON] = True  # its fragment is drawn; the fixture of this folder looks afterwards
+    assert not app.run().exception
+
+
+def test_what_is_shared_is_found_wherever_it_is_kept(tiny_checkpoint: Callable) -> None:
+    checkpoint = tiny_checkpoint("translator")
+    run = Run(checkpoint, "The cat.")
+    array = np.zeros(LARGEST_ARRAY // 8 + 1)
+
+    def draw() -> object:
+        return checkpoint
+
+    for kept in (partial(print, run), draw, {"view": [transformer.trace(checkpoint, "The cat.")]}, lambda: array):
+        found = [*shared_objects([{"a callback": kept}])]
+        assert len(found) == 1 and found[0].endswith("< dict"), found
+    assert not [*shared_objects([hash(run), checkpoint.name, array[:-1].copy(), store])]
+
+
+def test_there_is_one_kind_of_fragment() -> None:
+    sources = [path for folder in ("ui", "views", "pages") for path in (ROOT / folder).rglob("*.py")]
+    assert [path.name for path in sources if "st.fragment(" in path.read_text(encoding="utf-8")] == ["fragments.py"]
+    assert not [path.name for path in sources if "@st.fragment" in path.read_text(encoding="utf-8")]
+
+
+def test_a_fragment_refuses_what_all_sessions_share(tiny_checkpoint: Callable) -> None:
+    @fragment
+    def draw(checkpoint: object, *, again: object = None) -> None:
+        raise AssertionError("it is not even drawn")
+
+    checkpoint = tiny_checkpoint("translator")
+    with pytest.raises(TypeError, match=r"draw got a Checkpoint, which every open tab would keep in memory; give it"):
+        draw(checkpoint)
+    with pytest.raises(TypeError, match="got a Run"):
+        draw("a name", again=Run(checkpoint, "The cat."))
+
+
+@pytest.mark.parametrize("page", ["attention", "decoding", "tokens", "overview"])
+def test_many_open_tabs_keep_no_more_checkpoints_than_the_store(
+    page: str,
+    checkpoints_folder: Path,
+    tmp_path: Path,
+    open_app: Callable[..., AppTest],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for number in range(6):
+        shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / f"copy-{number}")
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    alive: WeakSet[transformer.Checkpoint] = WeakSet()
+    load = transformer.load
+    monkeypatch.setattr(transformer, "load", lambda path: [found := load(path), alive.add(found)][0])
+    store.clear()
+    monkeypatch.setattr(store._shelves["models"], "limit", 1)
+    tabs = []
+    for number in range(6):
+        tabs.append(open_app(page, checkpoint=f"copy-{number}", sentence=SENTENCE))
+        is_fine(tabs[-1])
+    gc.collect()
+    assert sorted(checkpoint.name for checkpoint in alive) == ["copy-4", "copy-5"]
+    is_fine(tabs[0].run())  # whose checkpoint was dropped: it is loaded again
+    gc.collect()
+    assert sorted(checkpoint.name for checkpoint in alive) == ["copy-0", "copy-5"]
