@@ -38,9 +38,10 @@ DATA_CLASSES = {
 }
 FIGURES = "_figure"  # in the name of a module of a view: drawn from arrays with labels, as in charts/
 LAZY = ROOT / "transformer" / "__init__.py"  # imports by a table of names, each once somebody asks for it
+BY_TABLE = {LAZY, LAZY.with_name("moved.py")}
 BESIDE_THE_PAPER = {  # what a student reads; everything else of the library lies in a room
     *("attention", "embedding", "positions", "feed_forward", "layer_norm", "residual", "encoder", "decoder"),
-    *("models", "masks", "config", "probes", "errors", "__init__", "__main__"),
+    *("models", "masks", "config", "probes", "errors", "moved", "__init__", "__main__"),
 }
 
 
@@ -73,7 +74,7 @@ def imports_of(path: Path) -> frozenset[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
             node.body = []
-    names = set() if path == LAZY else imports_by_string(tree)
+    names = set() if path in BY_TABLE else imports_by_string(tree)
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name for alias in node.names}
@@ -218,7 +219,7 @@ def test_a_circle_is_seen() -> None:
 
 
 def test_the_lazy_table_names_modules_that_are_there() -> None:
-    """``transformer/__init__.py`` imports by a table of strings, and it alone."""
+    """``transformer/__init__.py`` imports by a table of strings; the other one is held by test_moved.py."""
     there = {name.removeprefix("transformer.") for name in submodules()}
     assert set(transformer._HOME.values()) <= there
 

@@ -5,6 +5,8 @@ Names load on first use (PEP 562), so that ``from transformer.runs.traces import
 
 import importlib
 
+from transformer.moved import keep_old_paths
+
 _HOME = {
     "Activation": "runs.activation",
     "AttentionView": "runs.attention_view",
@@ -49,6 +51,8 @@ _HOME = {
 }
 
 __all__ = sorted(_HOME)
+
+keep_old_paths()
 
 
 def __getattr__(name: str) -> object:

@@ -1,0 +1,111 @@
+"""Old import paths of functions that the documentation named: they still work, and warn with the new path."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+MOVED = {  # below ``transformer``: what the README and the snippets of the pages showed → where it is now
+    "analysis.add_and_norm.add_and_norm": "layers.add_and_norm.add_and_norm",
+    "analysis.answers.answer_probabilities.answer_of": "predictions.answer_probabilities.answer_of",
+    "analysis.answers.change_of_answer.answer_under": "interventions.change_of_answer.answer_under",
+    "analysis.answers.change_of_answer.effect_of": "interventions.change_of_answer.effect_of",
+    "analysis.answers.comparison.compared_attention": "predictions.comparison.compared_attention",
+    "analysis.answers.comparison.difference_map": "predictions.comparison.difference_map",
+    "analysis.answers.comparison.head_differences": "predictions.comparison.head_differences",
+    "analysis.answers.hypothesis_tree.beam_tree": "predictions.hypothesis_tree.beam_tree",
+    "analysis.answers.leave_one_out.leave_one_out": "attribution.leave_one_out.leave_one_out",
+    "analysis.answers.word_alignment.align": "predictions.word_alignment.align",
+    "analysis.attention.quantity.quantity_of": "predictions.quantity.quantity_of",
+    "analysis.attention.whole_words.in_words": "attention_maps.whole_words.in_words",
+    "analysis.feed_forward_units.strongest_units": "layers.feed_forward_units.strongest_units",
+    "analysis.feed_forward_units.unit_words": "layers.feed_forward_units.unit_words",
+    "analysis.gradient_step.training_step": "layers.gradient_step.training_step",
+    "analysis.head_circuits.output_value_circuit": "heads.head_circuits.output_value_circuit",
+    "analysis.head_importance.head_importance": "interventions.head_importance.head_importance",
+    "analysis.layer_anatomy.anatomy": "layers.layer_anatomy.anatomy",
+    "analysis.lens.logit_lens": "predictions.lens.logit_lens",
+    "analysis.neighbours.nearest_rows": "layers.neighbours.nearest_rows",
+    "analysis.position_edits.reordered_positions": "layers.position_edits.reordered_positions",
+    "analysis.position_edits.without_positions": "layers.position_edits.without_positions",
+    "explanation.activation_patching.asked_instead": "interventions.activation_patching.asked_instead",
+    "explanation.activation_patching.contrast": "interventions.activation_patching.contrast",
+    "explanation.activation_patching.head_places": "interventions.activation_patching.head_places",
+    "explanation.activation_patching.recovered": "interventions.activation_patching.recovered",
+    "explanation.activation_patching.token_places": "interventions.activation_patching.token_places",
+    "explanation.attention_trust.beside_attention": "attribution.attention_trust.beside_attention",
+    "explanation.attention_trust.input_attributions": "attribution.attention_trust.input_attributions",
+    "explanation.attribution.attribute": "attribution.attribution.attribute",
+    "explanation.attribution_by_key.strongest_sources": "attribution.attribution_by_key.strongest_sources",
+    "explanation.attribution_patching.estimated_shares": "interventions.attribution_patching.estimated_shares",
+    "explanation.firing_examples.head_firings": "heads.firing_examples.head_firings",
+    "explanation.firing_examples.unit_firings": "heads.firing_examples.unit_firings",
+    "explanation.head_habits.head_habits": "heads.head_habits.head_habits",
+    "explanation.information_flow.information_flow": "attribution.information_flow.information_flow",
+    "explanation.information_flow.start_of": "attribution.information_flow.start_of",
+    "explanation.jacobian_lens.jacobian_lens": "predictions.jacobian_lens.jacobian_lens",
+    "explanation.jacobian_lens.load_jacobian_lens": "predictions.jacobian_lens.load_jacobian_lens",
+    "explanation.path_patching.path_patching": "interventions.path_patching.path_patching",
+    "explanation.path_patching.senders_of": "interventions.path_patching.senders_of",
+    "explanation.prompt_batch.cases_of": "heads.prompt_batch.cases_of",
+    "explanation.prompt_batch.lines_of": "heads.prompt_batch.lines_of",
+    "explanation.prompt_batch.prompt_batch": "heads.prompt_batch.prompt_batch",
+    "explanation.prompt_batch.read_lines": "heads.prompt_batch.read_lines",
+    "explanation.query_key_space.query_key_space": "heads.query_key_space.query_key_space",
+    "explanation.score_sources.score_sources": "attention_maps.score_sources.score_sources",
+    "roles.corpus_roles.corpus_roles": "heads.corpus_roles.corpus_roles",
+    "roles.development.moment_of": "heads.development.moment_of",
+    "roles.role_history.load_role_history": "heads.role_history.load_role_history",
+    "roles.sentence_roles.sentence_roles": "heads.sentence_roles.sentence_roles",
+}
+
+
+def _parents(name: str) -> list[str]:
+    """Return the modules and packages above ``name``: "a.b" and "a" for "a.b.c"."""
+    parts = name.split(".")
+    return [".".join(parts[:count]) for count in range(1, len(parts))]
+
+
+_OLD_MODULES = {parent for name in MOVED for parent in _parents(name)}
+_OLD_PACKAGES = {parent for module in _OLD_MODULES for parent in _parents(module)}
+
+
+class OldPaths(MetaPathFinder, Loader):
+    """Finder and loader of the modules in ``MOVED``, after all others: a real module of the same name comes first."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return a spec for an old module or package, ``None`` for everything else."""
+        name = fullname.removeprefix("transformer.")
+        if name == fullname or name not in _OLD_MODULES:
+            return None
+        return ModuleSpec(fullname, self, is_package=name in _OLD_PACKAGES)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        """Leave the creation to Python."""
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Give the empty module a ``__getattr__`` (PEP 562) that fetches what it held."""
+        name = module.__name__
+
+        def fetch(attribute: str) -> object:
+            old = f"{name}.{attribute}".removeprefix("transformer.")
+            if old not in MOVED:
+                raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+            home, _, new = f"transformer.{MOVED[old]}".rpartition(".")
+            warnings.warn(f"transformer.{old} is now {home}.{new}", DeprecationWarning, stacklevel=2)
+            return getattr(importlib.import_module(home), new)
+
+        module.__getattr__ = fetch  # type: ignore[method-assign]
+
+
+def keep_old_paths() -> None:
+    """Let Python find the old modules."""
+    sys.meta_path.append(OldPaths())
