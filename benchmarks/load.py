@@ -4,11 +4,15 @@
     python -m benchmarks.load --entry deploy.serve       # the entry for a class
     python -m benchmarks.load --public             # as a small public server serves it, with its limits of memory
     python -m benchmarks.load --students 5 --json
+    python -m benchmarks.load --tabs 24            # each tab on another checkpoint, with little memory for models
 
 The class works through one lesson of steps; in each all students act at the same moment, each with sentences and an
 edit of their own. When all have left, the same class comes again: now everything has been computed before, so this
 lesson gives the times "warm", and what memory a session takes. Exits with 1 where a student received something that
 belongs to another.
+
+``--tabs`` measures what open tabs keep: each opens another checkpoint on three pages and stays open, while the server
+may keep 60 MB of models.
 """
 
 import argparse
@@ -19,16 +23,22 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
+from itertools import cycle, islice
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
-from benchmarks.students import MAX_STUDENTS, Student, differences
-from harness.app_server import AppServer, add_server_options
+from benchmarks.students import MAX_STUDENTS, Student, differences, sentence
+from harness.app_server import REPOSITORY, AppServer, add_server_options
 from harness.browser_session import BrowserSession
+from harness.process_memory import Held
 from harness.runs import Run, attempt
 
 STUDENTS = 30
 SECONDS, MEGABYTES, SHARE = 1.0, 0.5, 0.10  # the goals
 START, REST, CLASS = 30.0, 700.0, 1500.0  # those of a public server: seconds, megabytes at rest, megabytes at most
 KEPT_SECONDS = 120  # for which Streamlit keeps a session whose tab was closed, in case the browser comes back
+TABS_MODELS, TABS_KEPT = 60, 5  # megabytes for models; seconds for which a closed tab's session is kept
+TABS_PAGES = ("attention", "decoding", "tokens")
 WARM = "Attention: a sentence seen before"
 
 
@@ -128,6 +138,55 @@ async def leave(students: Sequence[Student], server: AppServer, *, keep_seconds:
     return server.megabytes
 
 
+async def open_tabs(server: AppServer, names: Sequence[str], *, say: Callable[[str], None]) -> dict[str, Held]:
+    """Open one tab per checkpoint, then close them all; return what the server held at each moment.
+
+    A first visitor opens the pages before, so that what is loaded once does not count. The server drops the session of
+    a closed tab after ``TABS_KEPT`` seconds.
+    """
+    async with BrowserSession(server.base) as first:
+        await first.open("", {"checkpoint": names[0]})
+        for page in TABS_PAGES:
+            await first.go_to(page)
+    found, tabs = {"before": server.held}, []
+    say(f"{'before':<24}{found['before']}")
+    for number, name in enumerate(names, start=1):
+        tabs.append(BrowserSession(server.base))
+        await tabs[-1].open("", {"checkpoint": name, "sentence": sentence(number)})
+        for page in TABS_PAGES:
+            await tabs[-1].go_to(page)
+        if number % max(1, len(names) // 4) == 0 or number == len(names):
+            found[f"{number} tabs"] = server.held
+            say(f"{f'{number} tabs':<24}{server.held}")
+    for tab in tabs:
+        await tab.close()
+    await asyncio.sleep(TABS_KEPT + 3)
+    for _ in range(2):  # sessions are dropped when the next one goes
+        async with BrowserSession(server.base) as visitor:
+            await visitor.open("", {"checkpoint": names[0]})
+    await asyncio.sleep(3)
+    found["all have gone"] = server.held
+    say(f"{'all have gone':<24}{server.held}")
+    return found
+
+
+def measure_tabs(count: int, folder: Path | None, *, port: int, say: Callable[[str], None]) -> dict[str, Held]:
+    """Measure ``open_tabs`` on a server with the checkpoints of ``folder`` in turn (default: copies of en-fr)."""
+    with TemporaryDirectory() as temporary:
+        if folder is None:
+            folder = Path(temporary)
+            for number in range(count):  # links: another path is another checkpoint
+                (folder / f"copy-{number}").mkdir()
+                for file in (REPOSITORY / "checkpoints" / "en-fr").iterdir():
+                    if file.is_file():
+                        (folder / f"copy-{number}" / file.name).symlink_to(file)
+        names = sorted(path.parent.name for path in folder.glob("*/config.json"))
+        environment = {"GLASSFORMER_MODELS_MB": str(TABS_MODELS), "GLASSFORMER_CHECKPOINTS": str(folder)}
+        options = (f"--server.disconnectedSessionTTL={TABS_KEPT}",)
+        with AppServer(port=port, options=options, environment=environment) as server:
+            return asyncio.run(open_tabs(server, [*islice(cycle(names), count)], say=say))
+
+
 async def alone(students: Sequence[Student], base: str) -> list[str]:
     """Repeat what each student did, alone and one after the other; return where the screens differ."""
     found = []
@@ -224,10 +283,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--public", action="store_true", help="deploy.serve with GLASSFORMER_PUBLIC=1, and its memory")
     parser.add_argument("--json", action="store_true", help="print everything that was measured as JSON, nothing else")
+    parser.add_argument("--tabs", type=int, default=0, help="measure what so many open tabs keep, and nothing else")
+    parser.add_argument("--checkpoints", type=Path, help="with --tabs: the folder of those that are opened in turn")
     options = parser.parse_args(arguments)
     if not 1 <= options.students <= MAX_STUDENTS:
         parser.error(f"--students is {options.students}; choose 1 to {MAX_STUDENTS}")
     say = (lambda text: None) if options.json else (lambda text: print(text, flush=True))
+    if options.tabs:
+        held = measure_tabs(options.tabs, options.checkpoints, port=options.port, say=say)
+        if options.json:
+            print(json.dumps({moment: asdict(one) for moment, one in held.items()}, indent=2))
+        return 0
     entry = "deploy.serve" if options.public else options.entry
     environment = {"GLASSFORMER_PUBLIC": "1"} if options.public else {}
     with AppServer(entry, port=options.port, options=options.options, environment=environment) as server:

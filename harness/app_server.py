@@ -13,7 +13,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from harness.process_memory import status_megabytes
+from harness.process_memory import Held, status_megabytes
 from transformer.system.python_process import start_python
 
 REPOSITORY = Path(__file__).resolve().parent.parent
@@ -93,6 +93,11 @@ class AppServer:
     def peak_megabytes(self) -> float:
         """The most resident memory that it has had so far; 0 when the server has ended."""
         return status_megabytes("VmHWM", self._process.pid)
+
+    @property
+    def held(self) -> Held:
+        """Memory, threads, file descriptors and child processes at this moment."""
+        return Held.by(self._process.pid)
 
     @property
     def processor_seconds(self) -> float:
