@@ -1,24 +1,25 @@
 """Reading a GGUF file (llama.cpp, Ollama, LM Studio): a header of keys and tensors, then the tensors' numbers.
 
 The header is walked here, with every count and length compared with the bytes that are left: the library ``gguf`` takes
-two seconds and 150 MB for 49,000 entries, and believes what a file says. Numbers are unpacked by the library, one
-tensor at a time.
+two seconds and 150 MB for 49,000 entries, and believes what a file says. Numbers are unpacked by the library, some
+rows of a tensor at a time. Nothing is mapped into memory: whoever cut a mapped file would end the process (SIGBUS).
 """
 
 from __future__ import annotations
 
-import mmap
 import os
 import re
 import struct
+import weakref
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import prod
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
+from transformer.disk.plain_files import open_plain
 from transformer.errors import CheckpointError, MessageError
 
 MAGIC = b"GGUF"
@@ -27,7 +28,7 @@ _VERSIONS = (2, 3)
 _MAX_KEYS, _MAX_TENSORS, _MAX_AXES, _LONGEST_NAME = 10_000, 20_000, 4, 300
 _SCALARS = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIifBQqd", strict=True))  # type → struct's letter
 _BOOL, _TEXT, _LIST = 7, 8, 9
-_LONGEST_HEADER = 2**27  # bytes; the entries and merges of a large vocabulary take 2**23
+_LONGEST_VALUE = 2**27  # bytes; the entries and merges of a large vocabulary take 2**23
 _ROWS_AT_ONCE = 2**22  # numbers of a tensor that are unpacked at once
 _PART = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
 
@@ -62,14 +63,13 @@ def parts_of(path: Path) -> list[Path]:
 class GgufFile:
     """``keys``: what the header says, numbers, texts and lists of them, each read when it is asked for (``get``).
     ``tensors``: name → shape, as numpy has it (the last axis lies side by side).
-    ``numbers``: whether they will be read; who wants the keys only, in a process with little memory, maps no more.
 
-    Raises ``CheckpointError`` for a file that is no GGUF file, is not whole, or says what cannot be.
+    Raises ``CheckpointError`` for a file that is no GGUF file, is not whole, contradicts itself, or changes meanwhile.
     """
 
-    def __init__(self, path: Path, *, numbers: bool = True) -> None:
-        self.path, self._most = path, 0 if numbers else _LONGEST_HEADER
-        self._maps: list[mmap.mmap] = []
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._parts: list[_Part] = []
         self._keys: dict[str, tuple[int, int, int]] = {}
         self._tensors: dict[str, _Tensor] = {}
         for part in parts_of(path):
@@ -79,7 +79,7 @@ class GgufFile:
         if name not in self._keys:
             return default
         file, type, place = self._keys[name]
-        return _Walk(self._maps[file], self.path, place).value(type)
+        return _Walk(self._parts[file], place).value(type)
 
     def __contains__(self, name: str) -> bool:
         return name in self._keys
@@ -95,11 +95,14 @@ class GgufFile:
         tensor = self._tensors[name]
         rows, width = prod(tensor.shape[:-1]), tensor.shape[-1]
         kind, row_bytes = self._kind(name)
-        data = np.frombuffer(self._maps[tensor.file], np.uint8, rows * row_bytes, tensor.start).reshape(rows, row_bytes)
+        part = self._parts[tensor.file]
         found = np.empty((rows, width), np.float32)
         step = max(1, _ROWS_AT_ONCE // width)
         for start in range(0, rows, step):
-            found[start : start + step] = dequantize(data[start : start + step], kind)
+            count = min(step, rows - start)
+            packed = part.read(tensor.start + start * row_bytes, count * row_bytes)
+            found[start : start + step] = dequantize(np.frombuffer(packed, np.uint8).reshape(count, row_bytes), kind)
+        part.check_unchanged()
         return found.reshape(tensor.shape)
 
     def types(self) -> list[str]:
@@ -113,14 +116,9 @@ class GgufFile:
         return sorted(sizes, key=lambda kind: -sizes[kind])
 
     def _open(self, part: Path) -> None:
-        try:
-            with open(part, "rb") as content:
-                size = os.fstat(content.fileno()).st_size
-                length = min(size, self._most)  # 0: all of it
-                self._maps.append(mmap.mmap(content.fileno(), length, access=mmap.ACCESS_READ))
-        except (OSError, ValueError) as error:
-            raise _unreadable(part, error) from error
-        walk = _Walk(self._maps[-1], part, 0)
+        opened = _Part(part)
+        self._parts.append(opened)
+        walk = _Walk(opened, 0)
         if walk.take(4) != MAGIC:
             raise _unreadable(part, MessageError("it does not begin with {magic}", magic=MAGIC.decode()))
         if (version := walk.number("I")) not in _VERSIONS:
@@ -133,7 +131,7 @@ class GgufFile:
             )
         for _ in range(n_keys):
             name, code = walk.name(), walk.number("I")
-            self._keys.setdefault(name, (len(self._maps) - 1, code, walk.place))
+            self._keys.setdefault(name, (len(self._parts) - 1, code, walk.place))
             walk.skip(code)
         found = [self._tensor(walk) for _ in range(n_tensors)]
         aligned = self.get("general.alignment", 32)
@@ -143,8 +141,8 @@ class GgufFile:
         for name, shape, kind, offset in found:
             if name in self._tensors:
                 raise _unreadable(part, MessageError("it holds {name} twice", name=name))
-            self._tensors[name] = _Tensor(len(self._maps) - 1, shape, kind, first + offset)
-            if first + offset + prod(shape[:-1]) * self._kind(name)[1] > size:
+            self._tensors[name] = _Tensor(len(self._parts) - 1, shape, kind, first + offset)
+            if first + offset + prod(shape[:-1]) * self._kind(name)[1] > opened.size:
                 raise _unreadable(part, MessageError("it ends within {name}", name=name))
 
     def _tensor(self, walk: _Walk) -> tuple[str, tuple[int, ...], int, int]:
@@ -178,17 +176,59 @@ class GgufFile:
         return kind, tensor.shape[-1] // block * size
 
 
+class _Part:
+    """One open file; it is closed with this object."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self._content: BinaryIO = open_plain(path)
+        except (OSError, ValueError) as error:
+            raise _unreadable(path, error) from error
+        weakref.finalize(self, self._content.close)
+        self._state = self._current_state()
+        self.size = self._state[0]
+
+    def read(self, place: int, count: int) -> bytes:
+        """Exactly ``count`` bytes from ``place`` on."""
+        if count > self.size - place:
+            raise _unreadable(self.path, MessageError("it ends too early"))
+        try:
+            self._content.seek(place)
+            found = self._content.read(count)
+        except OSError as error:
+            raise _unreadable(self.path, error) from error
+        if len(found) < count:
+            raise _unreadable(self.path, MessageError("it ends too early"))
+        return found
+
+    def check_unchanged(self) -> None:
+        if self._current_state() != self._state:
+            raise _unreadable(self.path, MessageError("it was changed while it was read; open it again"))
+
+    def _current_state(self) -> tuple[int, int]:
+        status = os.fstat(self._content.fileno())
+        return status.st_size, status.st_mtime_ns
+
+
 class _Walk:
     """A place in a file that moves on with what is read."""
 
-    def __init__(self, content: mmap.mmap, path: Path, place: int) -> None:
-        self._content, self._path, self.place = content, path, place
+    def __init__(self, part: _Part, place: int) -> None:
+        self._part, self.place = part, place
 
     def take(self, count: int) -> bytes:
-        if count > len(self._content) - self.place:
-            raise _unreadable(self._path, MessageError("it ends too early"))
+        if count > _LONGEST_VALUE:
+            raise self._unreadable(MessageError("it has a value of {count} bytes", count=f"{count:,}"))
+        found = self._part.read(self.place, count)
         self.place += count
-        return self._content[self.place - count : self.place]
+        return found
+
+    def _pass(self, count: int) -> None:
+        """Go on without reading."""
+        if count > self._part.size - self.place:
+            raise self._unreadable(MessageError("it ends too early"))
+        self.place += count
 
     def number(self, letter: str) -> int:
         return struct.unpack("<" + letter, self.take(struct.calcsize("<" + letter)))[0]
@@ -196,7 +236,7 @@ class _Walk:
     def name(self) -> str:
         length = self.number("Q")
         if length > _LONGEST_NAME:
-            raise _unreadable(self._path, MessageError("it has a name of {count} characters", count=f"{length:,}"))
+            raise self._unreadable(MessageError("it has a name of {count} characters", count=f"{length:,}"))
         return self._text(self.take(length))
 
     def value(self, type: int) -> object:
@@ -213,26 +253,29 @@ class _Walk:
 
     def skip(self, type: int) -> None:
         if type in _SCALARS:
-            self.take(struct.calcsize("<" + _SCALARS[type]))
+            self._pass(struct.calcsize("<" + _SCALARS[type]))
         elif type == _TEXT:
-            self.take(self.number("Q"))
+            self._pass(self.number("Q"))
         else:
             inner, count = self._list(type)
             if inner != _TEXT:
-                self.take(count * struct.calcsize("<" + _SCALARS[inner]))
+                self._pass(count * struct.calcsize("<" + _SCALARS[inner]))
             else:
                 for _ in range(count):  # each takes eight bytes at least, so that the file bears the count out
-                    self.take(self.number("Q"))
+                    self._pass(self.number("Q"))
 
     def _list(self, type: int) -> tuple[int, int]:
         if type != _LIST:
-            raise _unreadable(self._path, MessageError("it has a value of type {type}, which is not known", type=type))
+            raise self._unreadable(MessageError("it has a value of type {type}, which is not known", type=type))
         inner, count = self.number("I"), self.number("Q")
         if inner not in _SCALARS and inner != _TEXT:
-            raise _unreadable(self._path, MessageError("it has a list of type {type}, which is not known", type=inner))
-        if count > len(self._content):
-            raise _unreadable(self._path, MessageError("it ends too early"))
+            raise self._unreadable(MessageError("it has a list of type {type}, which is not known", type=inner))
+        if count > self._part.size:
+            raise self._unreadable(MessageError("it ends too early"))
         return inner, count
+
+    def _unreadable(self, problem: object) -> CheckpointError:
+        return _unreadable(self._part.path, problem)
 
     def _text(self, raw: bytes) -> str:
         return raw.decode("utf-8", errors="replace")

@@ -5,6 +5,7 @@ import os
 import re
 import stat
 from pathlib import Path
+from typing import BinaryIO
 
 from transformer.errors import MessageError
 
@@ -16,14 +17,21 @@ MAX_TEXT_BYTES = 20_000_000  # config, card, tables: the largest of a known mode
 def read_plain(file: Path, most: int = MAX_TEXT_BYTES) -> bytes:
     """All of a regular file. Raises ``ValueError`` for one that is a device, a pipe or a folder, or has more than
     ``most`` bytes, and ``OSError`` for one that is not there."""
-    handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))  # a pipe would wait
-    with os.fdopen(handle, "rb") as opened:
-        if not stat.S_ISREG(os.fstat(handle).st_mode):
-            raise MessageError("{path} is not a regular file", path=file)
+    with open_plain(file) as opened:
         content = opened.read(most + 1)  # and not its size: a file may grow while it is read
     if len(content) > most:
         raise MessageError("{path} has more than {most} bytes, and no more are read", path=file, most=f"{most:,}")
     return content
+
+
+def open_plain(file: Path) -> BinaryIO:
+    """Open a regular file for reading. Raises ``ValueError`` for a device, a pipe or a folder, and ``OSError``."""
+    handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))  # a pipe would wait
+    opened = os.fdopen(handle, "rb") if stat.S_ISREG(os.fstat(handle).st_mode) else None
+    if opened is None:
+        os.close(handle)
+        raise MessageError("{path} is not a regular file", path=file)
+    return opened
 
 
 def check_plain(file: Path) -> None:

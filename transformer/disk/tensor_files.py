@@ -1,9 +1,21 @@
-"""Opening a safetensors file from elsewhere: the length of its header is known before the library reads it."""
+"""Read a safetensors file without mapping it into memory.
 
+The library maps the file: whoever overwrites or cuts it while it is read changes the numbers unseen or ends the whole
+process (SIGBUS). Here every read says how many bytes it wants, and compares that with what comes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from math import prod
 from pathlib import Path
+from typing import NamedTuple
 
-from safetensors import SafetensorError, safe_open
+import torch
+from torch import Tensor
 
+from transformer.disk.plain_files import open_plain
 from transformer.disk.whole_files import not_whole
 from transformer.errors import CheckpointError, MessageError
 
@@ -11,35 +23,151 @@ LONGEST_HEADER = 2_000_000  # bytes; a tensor takes about 120, and reading 16,00
 LONGEST_NAME = 300  # characters
 MAX_AXES = 8
 FLOATS = ("F64", "F32", "F16", "BF16")
+_TORCH = {
+    **{"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16},
+    **{"I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8},
+    "BOOL": torch.bool,
+}
+_BITS = {name: 8 * type.itemsize for name, type in _TORCH.items()} | {
+    **dict.fromkeys(("F8_E5M2", "F8_E4M3", "F8_E8M0", "F8_E4M3FNUZ", "F8_E5M2FNUZ"), 8),
+    **{"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "U16": 16, "U32": 32, "U64": 64, "C64": 64},
+}
 
 
-def open_tensors(file: Path) -> safe_open:
-    """The open file; a context manager. The first eight bytes of a safetensors file are the length of its header.
+class StoredTensor(NamedTuple):
+    """Where one tensor lies in a file: ``start`` counts from the first byte after the header."""
 
-    Raises ``CheckpointError`` for a file that is not whole, or whose header is not part of any model.
+    type: str
+    shape: tuple[int, ...]
+    start: int
+    end: int
+
+
+class TensorFile:
+    """An open safetensors file, a context manager.
+
+    Leaving the block without an error checks that nobody has written into the file in the meantime.
+
+    Attributes:
+        tensors: name → where it lies.
+        metadata: the texts that the file holds beside its tensors.
+
+    Raises:
+        CheckpointError: for a file that is not whole, whose header is not part of any model, or that changes while it
+            is read.
     """
-    try:
-        with open(file, "rb") as content:
-            length = int.from_bytes(content.read(8), "little")
-        if LONGEST_HEADER < length <= file.stat().st_size:
-            what = {"count": f"{length:,}", "most": f"{LONGEST_HEADER:,}"}
-            raise not_whole(file, MessageError("its header has {count} bytes; at most {most} are read", **what))
-        opened = safe_open(str(file), framework="pt")
-    except (SafetensorError, OSError) as error:
-        raise not_whole(file, error) from error
-    for name in opened.keys():  # noqa: SIM118 (no dict)
-        if len(name) > LONGEST_NAME or len(opened.get_slice(name).get_shape()) > MAX_AXES:
-            raise not_whole(file, MessageError("it has an unexpected tensor {name}", name=repr(name[:80])))
-    return opened
+
+    def __init__(self, file: Path) -> None:
+        self.file = Path(file)
+        try:
+            self._handle = open_plain(self.file)
+        except (OSError, ValueError) as error:
+            raise not_whole(self.file, error) from error
+        try:
+            self._state = self._current_state()
+            length = int.from_bytes(self._read(0, 8), "little")
+            if length > self._state[0] - 8:
+                raise MessageError("its header has {count} bytes, more than the file", count=f"{length:,}")
+            if length > LONGEST_HEADER:
+                what = {"count": f"{length:,}", "most": f"{LONGEST_HEADER:,}"}
+                raise MessageError("its header has {count} bytes; at most {most} are read", **what)
+            self._data = 8 + length
+            self.metadata, self.tensors = _parsed(self._read(8, length), self._state[0] - self._data)
+        except (OSError, ValueError, RecursionError) as error:
+            self._handle.close()
+            raise not_whole(self.file, error) from error
+
+    def __enter__(self) -> TensorFile:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        with self._handle:
+            changed = kind is None and self._current_state() != self._state
+        if changed:
+            raise not_whole(self.file, MessageError("it was changed while it was read; open it again"))
+
+    def read(self, name: str) -> Tensor:
+        """Return a tensor as a new array of the type that the file holds. Raises ``KeyError`` for an unknown name."""
+        found = self.tensors[name]
+        check_type(self.file, name, found.type, tuple(_TORCH))
+        tensor = torch.empty(prod(found.shape), dtype=_TORCH[found.type])
+        if tensor.numel():
+            try:
+                self._fill(self._data + found.start, memoryview(tensor.view(torch.uint8).numpy()))
+            except (OSError, ValueError) as error:
+                raise not_whole(self.file, error) from error
+        return tensor.reshape(found.shape)
+
+    def _read(self, start: int, count: int) -> bytes:
+        content = bytearray(count)
+        self._fill(start, memoryview(content))
+        return bytes(content)
+
+    def _fill(self, start: int, content: memoryview) -> None:
+        self._handle.seek(start)
+        while len(content):
+            if not (count := self._handle.readinto(content)):
+                raise MessageError("it ends too early")
+            content = content[count:]
+
+    def _current_state(self) -> tuple[int, int]:
+        status = os.fstat(self._handle.fileno())
+        return status.st_size, status.st_mtime_ns
 
 
-def check_type(file: Path, name: str, type: str) -> None:
-    """Raises ``CheckpointError`` for a tensor that holds no floating-point numbers."""
-    if type not in FLOATS:
+def _parsed(header: bytes, size: int) -> tuple[dict[str, str], dict[str, StoredTensor]]:
+    """Metadata and tensors of a header, before ``size`` bytes of numbers. Raises ``ValueError`` for one that lies."""
+    if header[:1] != b"{":
+        raise MessageError("its header is not a JSON object")
+    said = json.loads(header.decode("utf-8"), object_pairs_hook=_without_repetition)
+    metadata = said.pop("__metadata__", None) or {}
+    if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
+        raise MessageError("its metadata are not texts")
+    tensors = {name: _stored(name, entry) for name, entry in said.items()}
+    end = 0
+    for name, tensor in sorted(tensors.items(), key=lambda item: item[1][2:]):
+        if tensor.start != end:
+            raise MessageError("{name} does not begin where the tensor before it ends", name=repr(name[:80]))
+        end = tensor.end
+    if end != size:
+        raise MessageError("it has {count} bytes of numbers, and its header says {said}", count=size, said=end)
+    return metadata, tensors
+
+
+def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise MessageError("its header names something twice")
+    return found
+
+
+def _stored(name: str, entry: object) -> StoredTensor:
+    short = repr(name[:80])
+    if len(name) > LONGEST_NAME or not isinstance(entry, dict):
+        raise MessageError("it has an unexpected tensor {name}", name=short)
+    type, shape, offsets = (entry.get(part) for part in ("dtype", "shape", "data_offsets"))
+    if not (isinstance(type, str) and _are_counts(shape) and _are_counts(offsets)):
+        raise MessageError("it has an unexpected tensor {name}", name=short)
+    if type not in _BITS or len(shape) > MAX_AXES or len(offsets) != 2:
+        raise MessageError("it has an unexpected tensor {name}", name=short)
+    start, end = offsets
+    if 8 * (end - start) != prod(shape) * _BITS[type]:
+        what = {"name": short, "shape": tuple(shape), "type": type, "count": f"{end - start:,}"}
+        raise MessageError("{name} of shape {shape} and type {type} cannot have {count} bytes", **what)
+    return StoredTensor(type, tuple(shape), start, end)
+
+
+def _are_counts(values: object) -> bool:
+    return isinstance(values, list) and all(type(value) is int and 0 <= value < 2**63 for value in values)
+
+
+def check_type(file: Path, name: str, type: str, known: tuple[str, ...] = FLOATS) -> None:
+    """Raises ``CheckpointError`` for a tensor of a type that is not among ``known``: floating-point numbers."""
+    if type not in known:
         raise CheckpointError(
             "{file} holds {name} as {type}; weights are {known}",
             file=file,
             name=name,
             type=type,
-            known=", ".join(FLOATS),
+            known=", ".join(known),
         )

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.disk.plain_files import read_plain_text
-from transformer.disk.tensor_files import check_type, open_tensors
+from transformer.disk.tensor_files import StoredTensor, TensorFile, check_type
 from transformer.errors import CheckpointError
 from transformer.models import Model
 
@@ -54,10 +54,10 @@ class StoredWeights:
     def __init__(self, folder: Path, prefixes: Iterable[str], stack: ExitStack) -> None:
         self.folder, self.used = folder, set()
         self._where: dict[str, tuple[Path, str]] = {}
-        self._files = {}
+        self._files: dict[Path, TensorFile] = {}
         for file in weight_files(folder):
-            self._files[file] = stack.enter_context(open_tensors(file))
-            for name in self._files[file].keys():  # noqa: SIM118 (no dict)
+            self._files[file] = stack.enter_context(TensorFile(file))
+            for name in self._files[file].tensors:
                 plain = plain_name(name, tuple(prefixes))
                 if plain in self._where:
                     raise CheckpointError(
@@ -73,17 +73,16 @@ class StoredWeights:
         return name in self._where
 
     def shape(self, name: str) -> tuple[int, ...]:
-        return tuple(self._slice(name).get_shape())
+        return self._stored(name).shape
 
     def check_type(self, name: str) -> None:
-        check_type(self._where[name][0], name, self._slice(name).get_dtype())
+        check_type(self._where[name][0], name, self._stored(name).type)
 
     def read(self, name: str) -> Tensor:
-        """float32, a copy. The library maps the file: as long as the model lives, who writes into the file would change
-        the model's numbers unseen, and who cuts it would end the process (SIGBUS), and saving does both."""
+        """Return a tensor in float32, a new array."""
         file, full = self._where[name]
         self.used.add(name)
-        return self._files[file].get_tensor(full).to(torch.float32, copy=True)
+        return self._files[file].read(full).to(torch.float32)
 
     def unread(self) -> list[str]:
         return [name for name in self._where if name not in self.used]
@@ -96,9 +95,9 @@ class StoredWeights:
     def n_numbers(self) -> int:
         return sum(torch.Size(self.shape(name)).numel() for name in self._where)
 
-    def _slice(self, name: str):
+    def _stored(self, name: str) -> StoredTensor:
         file, full = self._where[name]
-        return self._files[file].get_slice(full)
+        return self._files[file].tensors[full]
 
 
 def weight_files(folder: Path) -> list[Path]:

@@ -10,8 +10,8 @@ from functools import lru_cache
 from pathlib import Path
 
 import torch
-from safetensors.torch import load_file
 
+from transformer.disk.tensor_files import TensorFile
 from transformer.disk.whole_files import write_text
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import save_weights
@@ -61,7 +61,9 @@ def trained_toy(name: str) -> TrainedToy:
             "{folder} lacks the training {name}; make it with {command}", folder=FOLDER, name=name, command=COMMAND
         )
     learner = _learner(name)
-    parameters, tensors = dict(learner.model.named_parameters()), load_file(weights)
+    parameters = dict(learner.model.named_parameters())
+    with TensorFile(weights) as file:
+        tensors = {key: file.read(key) for key in file.tensors}
     if {name: p.shape for name, p in parameters.items()} != {name: t.shape for name, t in tensors.items()}:
         raise CheckpointError("{file} does not fit the tiny model; run {command} again", file=weights, command=COMMAND)
     with torch.no_grad():

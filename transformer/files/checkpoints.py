@@ -7,12 +7,11 @@ from math import prod
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError
 from safetensors.torch import save_file
 
 from transformer.config import ModelConfig, PictureConfig
-from transformer.disk.tensor_files import check_type, open_tensors
-from transformer.disk.whole_files import atomic_path, not_whole, write_text
+from transformer.disk.tensor_files import TensorFile, check_type
+from transformer.disk.whole_files import atomic_path, write_text
 from transformer.errors import CheckpointError
 from transformer.families.build import build_model, mask_padding
 from transformer.families.foreign_folder import fields_of, open_model, read_json
@@ -144,15 +143,11 @@ def _load_foreign(path: Path, device: str | torch.device) -> Checkpoint:
 
 def load_weights(config: ModelConfig, file: Path) -> Model:
     """A model of ``config`` with the weights of a safetensors file; shapes are compared before anything is read."""
-    try:
-        with open_tensors(file) as weights:
-            slices = {name: weights.get_slice(name) for name in weights.keys()}  # noqa: SIM118 (no dict)
-            for name, part in slices.items():
-                check_type(file, name, part.get_dtype())
-            stored = {name: tuple(part.get_shape()) for name, part in slices.items()}
-            return fill_model(config, file, stored, read=lambda name: weights.get_tensor(name).float())
-    except SafetensorError as error:
-        raise not_whole(file, error) from error
+    with TensorFile(file) as weights:
+        for name, tensor in weights.tensors.items():
+            check_type(file, name, tensor.type)
+        stored = {name: tensor.shape for name, tensor in weights.tensors.items()}
+        return fill_model(config, file, stored, read=lambda name: weights.read(name).float())
 
 
 def fill_model(

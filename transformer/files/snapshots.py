@@ -10,12 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
 from transformer.config import ModelConfig
-from transformer.disk.whole_files import atomic_path, not_whole
+from transformer.disk.tensor_files import TensorFile
+from transformer.disk.whole_files import atomic_path
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint, fill_model, own_parameters
 from transformer.models import Model
@@ -110,21 +110,17 @@ def load_snapshot(path: str | Path, config: ModelConfig, *, step: int | None = N
     path = Path(path)
     if not path.is_file():
         raise CheckpointError("there is no snapshot {path}", path=path)
-    try:
-        with safe_open(str(path), framework="pt") as file:
-            _check_step(path, (file.metadata() or {}).get("step"), step)
-            slices = {name: file.get_slice(name) for name in file.keys()}  # noqa: SIM118 (no dict)
-            shapes = {name: tuple(part.get_shape()) for name, part in slices.items()}
-            _check_types(path, shapes, {name: part.get_dtype() for name, part in slices.items()})
-            weights = {name: shape for name, shape in shapes.items() if not name.endswith(_SCALE)}
+    with TensorFile(path) as file:
+        _check_step(path, file.metadata.get("step"), step)
+        shapes = {name: tensor.shape for name, tensor in file.tensors.items()}
+        _check_types(path, shapes, {name: tensor.type for name, tensor in file.tensors.items()})
+        weights = {name: shape for name, shape in shapes.items() if not name.endswith(_SCALE)}
 
-            def read(name: str) -> Tensor:
-                values = file.get_tensor(name).float()
-                return values * file.get_tensor(name + _SCALE).float()[:, None] if values.ndim == 2 else values
+        def read(name: str) -> Tensor:
+            values = file.read(name).float()
+            return values * file.read(name + _SCALE).float()[:, None] if values.ndim == 2 else values
 
-            return fill_model(config, path, weights, read=read).eval()
-    except SafetensorError as error:
-        raise not_whole(path, error) from error
+        return fill_model(config, path, weights, read=read).eval()
 
 
 def _check_step(path: Path, stored: str | None, step: int | None) -> None:

@@ -25,11 +25,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
-from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor
 
-from transformer.disk.whole_files import atomic_path, not_whole
+from transformer.disk.tensor_files import TensorFile
+from transformer.disk.whole_files import atomic_path
 from transformer.errors import CheckpointError, InputError
 from transformer.files.checkpoints import Checkpoint, file_of_other_weights
 from transformer.files.snapshots import quantise
@@ -119,22 +119,20 @@ def load_jacobian_lens(checkpoint: Checkpoint) -> JacobianLens | None:
         return None
     steps, width = len(streams_between(checkpoint)), checkpoint.config.d_model
     try:
-        with safe_open(str(path), framework="pt") as file:
-            about = json.loads((file.metadata() or {})["about"])
+        with TensorFile(path) as file:
+            about = json.loads(file.metadata["about"])
             if about["checkpoint"] != checkpoint.fingerprint:
                 raise file_of_other_weights(checkpoint, FILE, str(about["checkpoint"]))
-            shapes = tuple(tuple(file.get_slice(name).get_shape()) for name in ("changes", "scales"))
+            shapes = tuple(file.tensors[name].shape for name in ("changes", "scales"))
             if shapes != ((steps - 1, width, width), (steps - 1, width)):
                 raise ValueError(f"it has shapes {shapes[0]} and {shapes[1]} for {steps} steps of {width} numbers")
-            changes, scales = file.get_tensor("changes"), file.get_tensor("scales")
+            changes, scales = file.read("changes"), file.read("scales")
         found = about["agreement"]
         said = Agreement(found["sentences"], found["places"], tuple(found["logit"]), tuple(found["jacobian"]))
         if not len(said.logit) == len(said.jacobian) == steps:
             raise ValueError(f"it measures {len(said.logit)} and {len(said.jacobian)} steps of {steps}")
         transport = changes.float() * scales.float()[..., None] + torch.eye(width)
         return JacobianLens(transport, about["sentences"], about["places"], about["digest"], said)
-    except SafetensorError as error:
-        raise not_whole(path, error) from error
     except CheckpointError:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:

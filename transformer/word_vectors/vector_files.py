@@ -5,11 +5,11 @@ from functools import cached_property
 from pathlib import Path
 
 import numpy as np
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors.numpy import save_file
 
 from transformer.disk.plain_files import check_plain, read_plain_text
-from transformer.disk.whole_files import atomic_path, not_whole, write_text
+from transformer.disk.tensor_files import TensorFile
+from transformer.disk.whole_files import atomic_path, write_text
 from transformer.errors import CheckpointError, MessageError
 from transformer.word_vectors.vocabulary import Vocabulary
 from transformer.word_vectors.word2vec_objectives import OBJECTIVES
@@ -42,13 +42,12 @@ def load_vectors(folder: str | Path) -> WordVectors:
     try:
         words = tuple(read_plain_text(folder / WORDS).splitlines())
         check_plain(folder / VECTORS)
-        tables = {name: table.astype(np.float32) for name, table in load_file(folder / VECTORS).items()}
+        with TensorFile(folder / VECTORS) as file:
+            tables = {name: file.read(name).float().numpy() for name in file.tensors}
     except FileNotFoundError as error:
         raise CheckpointError("{file} is missing", file=error.filename or folder / VECTORS) from None
     except MessageError as error:
         raise CheckpointError("{path} cannot be read: {problem}", path=folder, problem=error) from None
-    except SafetensorError as error:
-        raise not_whole(folder / VECTORS, error) from None
     if set(tables) != set(OBJECTIVES) or {len(table) for table in tables.values()} != {len(words)}:
         found = ", ".join(f"{name}: {len(table)}" for name, table in sorted(tables.items()))
         raise CheckpointError(

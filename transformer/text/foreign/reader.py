@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -33,7 +34,7 @@ def open_reader(folder: Path) -> Reader:
     """Of a folder or of a GGUF file. Raises ``ExtraNeeded``, and whatever the libraries raise for what they cannot
     read."""
     if folder.is_file():
-        file = GgufFile(folder, numbers=False)
+        file = GgufFile(folder)
         content, named = tokenizer_of(file)
         template = file.get("tokenizer.chat_template")
         return FastReader(tokenizers.Tokenizer.from_str(json.dumps(content)), named, template=template)
@@ -184,7 +185,7 @@ class FastReader(Reader):
             "typed": sorted(self.typed),
             "mask": self.mask,
             "space_in_front": self.alphabet == "word pieces" or self.words("x")[:1] != ["x"],
-            "template": self.template is not None,
+            "template": self.template and sha256(self.template.encode("utf-8", "replace")).hexdigest(),
             "languages": self.languages(),
             **self.around(target=getattr(self.theirs, "tgt_lang", None)),
         }
