@@ -30,6 +30,7 @@ def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor
     """
     framing = checkpoint.framing
     ids = [*framing.before, *_ids(checkpoint, text), *framing.after]
+    _check_tokens(ids, _SENTENCE)
     check_length(checkpoint, len(ids) + pads, _SENTENCE, pads)
     check_recording(checkpoint.model, source=len(ids) + pads)
     return torch.tensor([ids + padding(checkpoint, pads)], device=checkpoint.model.device)
@@ -63,6 +64,7 @@ def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
         tokenizer = checkpoint.tokenizer
         assert isinstance(tokenizer, ForeignTokenizer), "ours has neither a template nor special tokens to type"
         ids = tokenizer.encode_prompt(text, checkpoint.prompt)
+    _check_tokens(ids, _SENTENCE)
     check_length(checkpoint, len(ids), Message("The text"))
     check_recording(checkpoint.model, target=len(ids))
     return ids
@@ -84,6 +86,7 @@ def target_ids(checkpoint: Checkpoint, text: str, sentence: str = "") -> list[in
         ids = tokenizer.encode(text, continues=True)
     else:
         ids = tokenizer.encode_continuation(sentence, text)
+    _check_tokens(ids, what)
     check_length(checkpoint, len(ids) + 1, what)
     check_recording(checkpoint.model, target=len(ids) + 1)
     return ids
@@ -106,6 +109,16 @@ def _ids(checkpoint: Checkpoint, text: str) -> list[int]:
     if checkpoint.config.kind != "encoder-only" or checkpoint.config.n_classes:
         return checkpoint.tokenizer.encode(text)
     return checkpoint.tokenizer.encode_with_blanks(text)
+
+
+def _check_tokens(ids: list[int], what: Message) -> None:
+    """A third-party tokenizer may leave out all that it does not know; a model cannot read nothing."""
+    if not ids:
+        raise InputError(
+            "{what} has no token: the tokenizer of this model knows nothing in it and leaves it out. Type another "
+            "text, or check that the tokenizer belongs to the model.",
+            what=what,
+        )
 
 
 def check_length(checkpoint: Checkpoint, length: int, what: Message, pads: int = 0) -> None:

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+import tokenizers
 import torch
+from tokenizers import models
 
+import transformer
+from tests.transformer.families.hugging_face import build
 from transformer import Checkpoint, InputError
+from transformer.files.chats import prompted
 from transformer.runs.inputs import check_length, prompt_ids, source_tensor, target_ids
 from transformer.text.message import Message
+from transformer.text.prompt import Prompt
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
 
 Tiny = Callable[[str], Checkpoint]
@@ -139,3 +147,24 @@ def test_odd_characters_are_taken(text: str, tiny_checkpoint: Tiny) -> None:
     assert checkpoint.tokenizer.decode(tensor[0].tolist()) == expected
     with torch.inference_mode():
         assert torch.isfinite(checkpoint.model.encode(tensor)).all()
+
+
+@pytest.mark.parametrize("case", ["qwen2", "t5"])
+def test_a_tokenizer_that_leaves_everything_out_is_refused_in_a_sentence(case: str, tmp_path: Path) -> None:
+    """A Qwen2 folder with a ``tokenizer.json`` of whole words; torch was asked for the embeddings of nothing."""
+    pytest.importorskip("transformers")
+    backend = tokenizers.Tokenizer(models.BPE({"cat": 0, "<s>": 1, "<pad>": 2}, []))
+    backend.save(str(tmp_path / "tokenizer.json"))
+    build(case, vocab_size=8).save_pretrained(tmp_path)
+    settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": None, "eos_token": None}
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps(settings))
+    checkpoint = transformer.load(tmp_path)
+    assert checkpoint.tokenizer.encode("hello there") == []
+    for ask in (transformer.trace, transformer.decode):
+        with pytest.raises(InputError, match="^The sentence has no token: the tokenizer of this model knows nothing"):
+            ask(checkpoint, "hello there")
+    if case == "qwen2":
+        with pytest.raises(InputError, match="^The sentence has no token"):
+            prompt_ids(prompted(checkpoint, Prompt()), "hello there")
+    with pytest.raises(InputError, match="^The target has no token"):
+        target_ids(checkpoint, "hello there", "")

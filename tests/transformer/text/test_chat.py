@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
@@ -115,11 +116,40 @@ def test_a_template_that_harms_is_refused(tmp_path: Path, template: str) -> None
     ],
 )
 def test_a_template_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, template: str) -> None:
-    monkeypatch.setattr(connection, "TEXT_SECONDS", 1)
-    checkpoint = transformer.load(gguf_of(tmp_path, template))
-    with pytest.raises(InputError):
+    monkeypatch.setattr(connection, "TEMPLATE_SECONDS", 1)
+    monkeypatch.setattr(connection, "_endless", {})
+    file = gguf_of(tmp_path, template)
+    checkpoint = transformer.load(file)
+    with pytest.raises(InputError, match="takes more than 1 seconds or 2 GB, or writes millions of tokens"):
         prompt_ids(prompted(checkpoint, Prompt(True)), "yes")
-    assert prompt_ids(checkpoint, "yes"), "others are read meanwhile"
+    assert prompt_ids(checkpoint, "yes"), "the plain text is read all the same"
+    again = transformer.load(file)  # as another session opens it
+    before = time.perf_counter()
+    for reader, text in ((checkpoint, "yes"), (again, "yes"), (again, "another text")):
+        with pytest.raises(InputError, match="it is not tried again"):
+            prompt_ids(prompted(reader, Prompt(True)), text)
+    assert time.perf_counter() - before < 0.5
+
+
+@pytest.mark.slow
+def test_variables_that_keep_a_template_busy_do_not_refuse_it_to_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "TEMPLATE_SECONDS", 1)
+    monkeypatch.setattr(connection, "_endless", {})
+    loop = "{% for i in range(n) %}{% for j in range(n) %}{% endfor %}{% endfor %}"
+    checkpoint = transformer.load(gguf_of(tmp_path, loop + "{{ messages[0]['content'] }}"))
+    with pytest.raises(InputError, match="it is not tried again"):
+        prompt_ids(prompted(checkpoint, Prompt(True, variables='{"n": 99999}')), "yes")
+    assert prompt_ids(prompted(checkpoint, Prompt(True, variables='{"n": 3}')), "yes")
+
+
+def test_only_some_refusals_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "_endless", {})
+    monkeypatch.setattr(connection, "_MOST_REMEMBERED", 2)
+    for name in "abc":
+        connection._remember((name, "{}"))
+    assert list(connection._endless) == [("b", "{}"), ("c", "{}")]
 
 
 def test_without_a_template_there_is_no_chat(tmp_path: Path, tiny_checkpoint) -> None:

@@ -19,6 +19,8 @@ from transformer.text.tokenizer_files import unreadable
 EXTRA = 'pip install "glassformer[hf]" (in this repository: pip install -r requirements-hf.txt)'
 GIGABYTES = 2  # of memory; opening Gemma's 262,144 entries takes 0.8
 OPENING_SECONDS, TEXT_SECONDS = 60, 20  # of processor time
+TEMPLATE_SECONDS = 3  # of processor time; filling in a chat template takes milliseconds
+_MOST_REMEMBERED = 1000
 _LONGEST_ANSWER = 200_000_000  # bytes; Gemma's vocabulary takes 6 million
 _WAITING = 4  # times the processor time of a request: for machines with other work, and files that never end
 _SETTINGS = {
@@ -44,12 +46,19 @@ class Connection:
     def ask(self, method: str, **given: object) -> object:
         """What a method of ``Reader`` gives. Raises ``InputError`` where a text takes too long or too much memory, and
         ``CheckpointError`` for what else the libraries say."""
+        chat = _template_and_variables(self.description, given) if method == "chat" else None
         with self._lock:
+            if chat in _endless:
+                raise _endless_template()
             if self._line is None:
                 self._begin()
-            answer = self._line.answer({"method": method, "given": given}, TEXT_SECONDS)
+            seconds = TEXT_SECONDS if chat is None else TEMPLATE_SECONDS
+            answer = self._line.answer({"method": method, "given": given}, seconds)
             if answer is None:
                 self._line = None
+            if chat is not None and (answer is None or "too_many" in answer):
+                _remember(chat)
+                raise _endless_template()
         length = sum(map(len, given.get("texts", ()))) or len(given.get("text", ""))
         if answer is None or "too_many" in answer:
             raise InputError(
@@ -83,6 +92,30 @@ class Connection:
         if "problem" in answer:
             raise unreadable(self.folder, answer["problem"])
         return answer["found"]
+
+
+# Chat templates that took too long, with the variables that they were given: in every session, the next view of such a
+# template is refused at once. Ordered, so that the oldest leaves first.
+_endless: dict[tuple[str, str], None] = {}
+
+
+def _template_and_variables(description: dict, given: dict) -> tuple[str, str]:
+    return description["template"], json.dumps(given["variables"], sort_keys=True)
+
+
+def _remember(chat: tuple[str, str]) -> None:
+    _endless[chat] = None
+    for oldest in list(_endless)[:-_MOST_REMEMBERED]:
+        _endless.pop(oldest, None)
+
+
+def _endless_template() -> InputError:
+    return InputError(
+        "The chat template of this tokenizer takes more than {seconds} seconds or {gigabytes} GB, or writes millions "
+        "of tokens, so it is not tried again. Read the text as it is instead of as a chat.",
+        seconds=TEMPLATE_SECONDS,
+        gigabytes=GIGABYTES,
+    )
 
 
 class _Line:

@@ -54,7 +54,7 @@ class ForeignTokenizer(Tokenizer):
         self._size = _vocabulary_size(config, self._ids, separate=self._source_ids is not None)
         self.special_names, self.typed = frozenset(found["special"]), frozenset(found["typed"])
         self.mask, self.space_in_front = found["mask"], found["space_in_front"]
-        self.has_template = found.get("template", False)
+        self.has_template = bool(found.get("template"))
         self.languages = {name: id for name, id in found["languages"].items() if id < self._size}
         self._put_around(found)
         self.special = self._special_ids(found["named"], (config, generation))
