@@ -8,7 +8,7 @@ from ui.shell.page import page
 from ui.words import texts
 from ui.words.catalogues import said
 from ui.words.texts import as_plain
-from views.lessons.lesson_cards import lesson_cards, worksheet_from_link
+from views.lessons.lesson_cards import lesson_cards, worksheet_address, worksheet_from_link
 
 with page("lessons", strip=False) as p:
     found, problems = lessons(texts.language())
@@ -22,5 +22,6 @@ with page("lessons", strip=False) as p:
         st.subheader(p.text["all_lessons"], anchor=False)
     lesson_cards(p, found)
     st.caption(p.text["own"])
+    worksheet_address(p)
     st.subheader(p.text["from_link"], anchor=False)
     worksheet_from_link(p)

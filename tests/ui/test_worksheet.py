@@ -15,6 +15,7 @@ from charts.toolkit.style import three_digits
 from tests.conftest import ROOT
 from tests.pages.nasty import NASTY
 from transformer.text.tokenizer import NEVER_WRITTEN
+from ui.server.network_address import network_address
 from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import Lesson, Step, lessons
 from ui.shell.guidance.routes import routes
@@ -101,6 +102,39 @@ def test_a_link_says_the_whole_place_and_is_read_back() -> None:
     assert link_to("", "attention", {"checkpoint": "mine"}) == ""
     assert read_link("http://here/", pages=PAGES) == ("overview", {})
     assert parse_qs(urlsplit(link).query)["sentence"] == ["a & b=c?"]
+
+
+@pytest.mark.parametrize(
+    ("url", "listens_on", "expected"),
+    [
+        ("http://127.0.0.1:8501/app", "0.0.0.0", "http://198.51.100.4:8501/app"),
+        ("http://localhost", None, "http://198.51.100.4"),
+        ("http://localhost:8501", "127.0.0.1", "http://localhost:8501"),  # only this machine reaches it
+        ("https://school.example/app", "0.0.0.0", "https://school.example/app"),
+        ("", "0.0.0.0", ""),
+    ],
+)
+def test_the_network_reaches_an_app_by_another_address(
+    url: str, listens_on: str | None, expected: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("ui.server.network_address._own_host", lambda: "198.51.100.4")
+    assert network_address(url, listens_on=listens_on) == expected
+    monkeypatch.setattr("ui.server.network_address._own_host", lambda: "")
+    assert network_address(url, listens_on=listens_on) == url
+
+
+@pytest.mark.parametrize(("host", "codes"), [("127.0.0.1:8501", 0), ("localhost", 0), ("school.example", 2)])
+def test_a_link_that_only_this_machine_opens_has_no_code(host: str, codes: int) -> None:
+    sheet = lesson_sheet(LESSON, text=TEXT, link=lambda number: f"http://{host}/tokens?step={number}")
+    assert worksheet(sheet, key=False, text=TEXT).count('class="qr"') == codes
+    assert worksheet(sheet, key=True, text=TEXT).count('class="qr"') == 0
+
+
+def test_links_on_paper_are_those_of_the_outer_page(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_OUTER_PAGE", "https://school.example/class")
+    link = link_to("https://inner.example", "attention", {"layer": "1"})
+    assert link == "https://school.example/class?page=attention&layer=1"
+    assert read_link(link, pages=PAGES) == ("attention", {"layer": "1"})
 
 
 @pytest.mark.parametrize(

@@ -216,7 +216,7 @@ def as_plain(text: str) -> str:
     """Escape ``text`` so that ``st.markdown`` and its relatives show exactly these characters.
 
     Every text from outside goes through here: sentences, tokens, names, notes, errors.
-    ``charts.documents.markup.marked`` reads the result, too.
+    ``charts.documents.document_parts.marked`` reads the result, too.
     """
     escaped = _NODE_BREAK.join(_MARKUP.sub(r"\\\1", part) for part in _REPLACED.split(text))
     return _SPACE_AT_THE_ENDS.sub(lambda found: "".join(f"&#{ord(character)};" for character in found[0]), escaped)

@@ -1,5 +1,6 @@
 """The Lessons page: a card for every lesson, and a worksheet for whatever view a link opens."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -8,6 +9,7 @@ import streamlit as st
 
 import transformer
 from ui.compute.loading import choosable_checkpoints
+from ui.server.network_address import is_local, network_address
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus, address_of, current, default_of, fit_checkpoint
 from ui.shell.guidance.lesson_bar import STYLE, forget_guesses, open_step, score, step_focus
@@ -22,6 +24,7 @@ from views.lessons.worksheet_drawings import framed_figure, step_figures
 from views.lessons.worksheet_questions import view_sheet
 
 _COLUMNS = 2
+ADDRESS = "worksheet address"
 
 
 def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
@@ -134,7 +137,33 @@ def _names() -> list[str]:
     return [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 
 
+def worksheet_address(p: Page) -> None:
+    """Ask for the address on worksheets where the browser's own is one that only this machine can open."""
+    own = _own_address()
+    if not is_local(own):
+        return
+    usual = network_address(own, listens_on=st.get_option("server.address"))
+    typed = st.text_input(p.text["address"], value=usual, key=ADDRESS, help=p.text["address_help"], width=480)
+    if typed.strip() and not _is_address(typed):
+        st.warning(
+            p.text["address_wrong"].format(typed=as_plain(typed), usual=as_plain(usual)), icon=":material/link_off:"
+        )
+    elif is_local(typed):
+        st.caption(p.text["address_local"])
+
+
 def _base() -> str:
-    """The address of the app itself, without its pages; "" where nobody knows it (tests)."""
+    """Return the app's address as the class reaches it, without its pages; "" where nobody knows it (tests)."""
+    typed = st.session_state.get(ADDRESS, "")
+    if _is_address(typed):
+        return typed.strip().rstrip("/")
+    return network_address(_own_address(), listens_on=st.get_option("server.address"))
+
+
+def _own_address() -> str:
     url = (st.context.url or "").partition("?")[0]
     return url.removesuffix("/").removesuffix("/lessons")
+
+
+def _is_address(typed: str) -> bool:
+    return bool(re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", typed.strip()))

@@ -7,8 +7,9 @@ from urllib.parse import parse_qsl, urlencode, urlsplit
 from charts.documents.document_parts import Blanks, Drawing, Exercises, Facts, Grid, Link, Paragraph, Part, Question
 from transformer import Checkpoint
 from transformer.errors import MessageError
+from ui.server.network_address import is_local
 from ui.shell.guidance.lessons import Lesson
-from ui.shell.outer_page import PAGE, outer_page
+from ui.shell.outer_page import PAGE, outer_page, seen_address
 from ui.show.documents import document_of
 
 LONGEST_LINK = 20_000
@@ -76,10 +77,11 @@ def with_figures(sheet: Sheet, figures: Sequence[Sequence[Part]]) -> Sheet:
 
 
 def link_to(base: str, path: str, address: Mapping[str, str]) -> str:
-    """The address of a page with these parameters; "" where the app's own address, ``base``, is not known."""
+    """Return the address of a page with these parameters; "" where the app's own address, ``base``, is not known."""
     if not base:
         return ""
-    return f"{base.rstrip('/')}/{path}?{urlencode(address)}"
+    url, parameters = seen_address(f"{base.rstrip('/')}/{path}", {name: [value] for name, value in address.items()})
+    return f"{url}?{urlencode(parameters, doseq=True)}"
 
 
 def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -115,9 +117,9 @@ def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, st
 def worksheet(sheet: Sheet, *, key: bool, text: Mapping[str, str]) -> str:
     """Write the whole file: the worksheet, or with ``key`` its answers."""
     kind = text["sheet_key" if key else "sheet"]
-    code = "" if key else text["sheet_code"]
+    code = text["sheet_code"]
     blanks = [] if key else [Blanks((text["sheet_name"], text["sheet_date"]))]
-    about: list[Part] = [Facts(sheet.facts), Link(sheet.link, code), *map(Paragraph, sheet.notes), *sheet.figure]
+    about: list[Part] = [Facts(sheet.facts), _link(sheet.link, code), *map(Paragraph, sheet.notes), *sheet.figure]
     exercises = [
         (exercise.title, _parts(exercise, key=key, code=code, why=text["sheet_why"])) for exercise in sheet.exercises
     ]
@@ -133,8 +135,13 @@ def worksheet(sheet: Sheet, *, key: bool, text: Mapping[str, str]) -> str:
     )
 
 
+def _link(link: str, code: str) -> Link:
+    """A link with a QR code, unless a phone could not open it anyway."""
+    return Link(link, "" if is_local(link) else code)
+
+
 def _parts(exercise: Exercise, *, key: bool, code: str, why: str) -> list[Part]:
-    above: list[Part] = [] if key else [Link(exercise.link, code), *map(Paragraph, exercise.notes)]
+    above: list[Part] = [] if key else [_link(exercise.link, code), *map(Paragraph, exercise.notes)]
     if not exercise.question:
         return above
     asked = Question(exercise.question, exercise.choices, exercise.right, exercise.answer, solved=key, why=why)
