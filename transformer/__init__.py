@@ -17,6 +17,7 @@ _HOME = {
     "ModelConfig": "config",
     "InputError": "errors",
     "CheckpointError": "errors",
+    "NotFiniteError": "errors",
     "TraceFileError": "errors",
     "Tokenizer": "text.tokenizer",
     "Edit": "probes",

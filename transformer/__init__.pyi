@@ -3,6 +3,7 @@
 from transformer.config import ModelConfig as ModelConfig
 from transformer.errors import CheckpointError as CheckpointError
 from transformer.errors import InputError as InputError
+from transformer.errors import NotFiniteError as NotFiniteError
 from transformer.errors import TraceFileError as TraceFileError
 from transformer.families.build import build_model as build_model
 from transformer.fast.shortcut import fast_path as fast_path

@@ -23,6 +23,15 @@ class NotEnoughMemoryError(CheckpointError):
     """A model that is larger than the memory that is free; it may fit when something else has gone."""
 
 
+class NotFiniteError(MessageError):
+    """A pass with NaN or infinite numbers, from which nothing can be computed. The message says where they begin.
+
+    ``written``: the tokens that a decoding had chosen before its logits were not finite.
+    """
+
+    written: tuple[int, ...] = ()
+
+
 class TraceFileError(MessageError):
     """A file that holds no whole trace. The message says what is wrong with it."""
 

@@ -40,7 +40,11 @@ class Answer:
 
 def answer_of(trace: Trace) -> Answer:
     """The answer in ``trace`` with its probabilities: softmax of the recorded logits, among the tokens that the model
-    may write."""
+    may write.
+
+    Raises ``NotFiniteError`` for a trace with NaN or infinite numbers.
+    """
+    trace.check_finite()
     question = asked(trace)
     if question.everywhere:  # nothing was asked
         return Answer(trace.text, ())

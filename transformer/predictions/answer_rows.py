@@ -23,7 +23,11 @@ class Asked:
     everywhere: bool = False
 
     def log_probabilities(self, trace: Trace) -> np.ndarray:
-        """ln p of everything that could have stood there: [row, vocabulary] (or [1, class]), in float64."""
+        """ln p of everything that could have stood there: [row, vocabulary] (or [1, class]), in float64.
+
+        Raises ``NotFiniteError`` for a trace with NaN or infinite numbers, which would compare as equal to anything.
+        """
+        trace.check_finite()
         return self.log_softmax(trace.checkpoint, trace.values(self.logits))
 
     def log_softmax(self, checkpoint: Checkpoint, logits: np.ndarray) -> np.ndarray:

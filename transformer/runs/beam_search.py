@@ -7,6 +7,7 @@ from typing import Protocol
 import torch
 from torch import Tensor
 
+from transformer.errors import NotFiniteError
 from transformer.models import Model, log_probabilities
 from transformer.runs.decoding_state import DecodingState
 from transformer.runs.decoding_strategies import Beam, length_penalty
@@ -58,6 +59,7 @@ def beam_search(
     totals = torch.zeros(1)
     finished: list[tuple[float, float, tuple[int, ...]]] = []  # score, log-probability, ids
     for length in range(1, limit + 1):
+        check_logits(logits, texts[0])
         log_p = log_probabilities(_ban(logits.cpu(), banned))  # [live, vocabulary]
         if length <= len(forced):
             log_p = _only(log_p, forced[length - 1])
@@ -88,6 +90,20 @@ def beam_search(
     found = finished or [(total / penalty, total, text) for text, total in zip(texts, totals.tolist(), strict=True)]
     best = sorted(found, key=lambda text: text[0], reverse=True)[: strategy.width]  # of equal scores the first found
     return [Hypothesis(ids, text_of(ids), total, score, bool(finished)) for score, total, ids in best]
+
+
+def check_logits(logits: Tensor, written: Sequence[int]) -> None:
+    """Raise ``NotFiniteError`` if ``logits`` [..., vocabulary] hold NaN or +∞: no token follows from them.
+
+    ``written``: the tokens that were chosen before.
+    """
+    if not torch.isfinite(logits.amax(dim=-1)).all():  # the largest of a row with NaN is NaN
+        error = NotFiniteError(
+            "The logits of step {step} are not finite (NaN or infinite), so that no next token can be chosen.",
+            step=len(written),
+        )
+        error.written = tuple(written)
+        raise error
 
 
 def _ban(logits: Tensor, banned: Sequence[int]) -> Tensor:

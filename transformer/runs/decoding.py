@@ -1,24 +1,26 @@
 """Writing a text one token at a time, keeping what could have been chosen at every step."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.errors import InputError
+from transformer.errors import InputError, NotFiniteError
 from transformer.fast.shortcut import fast_path
 from transformer.files.checkpoints import Checkpoint
 from transformer.models import log_probabilities
 from transformer.probes import Edit, has_forward_hooks, record
 from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import activations_of
-from transformer.runs.beam_search import Hypothesis, SearchRecorder, beam_search
+from transformer.runs.beam_search import Hypothesis, SearchRecorder, beam_search, check_logits
 from transformer.runs.decoding_state import DecodingState, writable
 from transformer.runs.decoding_strategies import Beam, Greedy, Sample, Strategy, reshape_logits
 from transformer.runs.edits import check_edits
 from transformer.runs.inputs import prompt_of, source_tensor, target_ids
+from transformer.runs.not_finite import first_not_finite, not_finite_error
 from transformer.runs.step_activations import StepActivations
 from transformer.text.tokens import TokenSequence
 
@@ -88,7 +90,8 @@ def decode(
     search (``transformer.predictions.hypothesis_tree``). ``read``: what ``source_tensor`` and ``prompt_of`` give
     for this sentence, where the caller has it already.
 
-    Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for a model that does not write.
+    Raises ``InputError`` for a text that the model cannot take, ``NotFiniteError`` where logits are NaN or infinite,
+    ``ValueError`` for a model that does not write.
     """
     model, device = checkpoint.model, checkpoint.model.device
     if not model.config.has_decoder:
@@ -102,7 +105,7 @@ def decode(
     source, prompt = read
     forced_ids = forced_tokens(checkpoint, forced, sentence)
     limit = _room(checkpoint, source, prompt, forced_ids, strategy.max_new_tokens)
-    with torch.inference_mode():
+    with _says_where_it_begins(checkpoint, source, prompt, edits), torch.inference_mode():
         if isinstance(strategy, Beam):
             return _beam(checkpoint, source, prompt, forced_ids, strategy, limit, edits, recorder)
         # What an edit or a hook does to a step, and what a step computes without a cache, only the step itself shows.
@@ -118,6 +121,7 @@ def decode(
             with record(edits) if changed or step_by_step else fast_path() as recording:
                 state = state or DecodingState(model, source, cached=cached and not edits)
                 logits = state.feed(torch.tensor([ids[-1:] or prompt], device=device))[0]
+            check_logits(logits, ids)
             rows.append(writable(logits.cpu(), framing.never))
             ids.append(forced_ids[len(ids)] if len(ids) < len(forced_ids) else _choose(rows[-1], strategy, generator))
             if step_by_step and recording is not None:
@@ -128,6 +132,25 @@ def decode(
             activations, logits = _recorded_steps(checkpoint, source, prompt, ids)
         chances = _chances(logits, strategy)
     return _decoding(checkpoint, source, prompt, ids, logits, chances, activations)
+
+
+@contextmanager
+def _says_where_it_begins(
+    checkpoint: Checkpoint, source: Tensor | None, prompt: Sequence[int], edits: tuple[Edit, ...]
+) -> Iterator[None]:
+    """Let a ``NotFiniteError`` name the first such activation, from one recorded pass over what was written."""
+    try:
+        yield
+    except NotFiniteError as error:
+        model, read = checkpoint.model, [*prompt, *error.written]
+        with torch.inference_mode(), record(edits) as recording:
+            DecodingState(model, source, cached=False).feed_all(torch.tensor([read], device=model.device))
+        if (found := first_not_finite(activations_of(model, recording))) is None:  # a hook made it so in one step only
+            raise
+        ids = source[0].tolist() if found.stack == "encoder" and source is not None else read
+        explained = not_finite_error(found, checkpoint.tokenizer.sequence(ids, found.stack), edited=bool(edits))
+        explained.written = error.written
+        raise explained from error
 
 
 def _recorded_steps(

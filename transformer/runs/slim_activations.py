@@ -14,6 +14,7 @@ from transformer.models import Model
 from transformer.probes import Recording, record
 from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import RecordedActivations
+from transformer.runs.not_finite import first_not_finite
 
 LARGE = 48_000_000  # bytes from which a trace is slimmed
 # The attention of all layers is asked for together, by pages that show every head.
@@ -25,7 +26,9 @@ class SlimActivations(Mapping[str, Activation]):
 
     def __init__(self, model: Model, recording: Recording) -> None:
         self._model, self._names = model, tuple(recording.tensors)
-        self.n_numbers = RecordedActivations(model.probes, recording.tensors).n_numbers
+        whole = RecordedActivations(model.probes, recording.tensors)
+        self.n_numbers = whole.n_numbers
+        self.first_not_finite = first_not_finite(whole)  # now: later every layer would run again
         tensors = {name: t for name, t in recording.tensors.items() if not _inside(name) or name.endswith(_KEPT)}
         self._kept = RecordedActivations(model.probes, tensors)
         self._tensors = tensors

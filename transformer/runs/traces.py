@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from transformer.errors import NotFiniteError
 from transformer.runs.activation import Activation
 from transformer.runs.attention_view import KINDS, AttentionView
+from transformer.runs.not_finite import NotFinite, first_not_finite, not_finite_error
 from transformer.runs.run import Run
 from transformer.text.message import did_you_mean
 from transformer.text.tokens import TokenSequence
@@ -55,6 +57,7 @@ class Trace:
         rows = [(f"{stack} read", " ".join(self.tokens(stack).displays)) for stack in self.stacks]
         rows.append(("given" if self.forced else "answer", self.text))
         rows += [("note", note) for note in self.notes]
+        rows += [("not finite", str(self._not_finite_error(found)))] if (found := self.first_not_finite) else []
         asked = ", ".join(
             f"attention({stack!r}, layer=0…{self.n_layers(stack) - 1}, kind={kind!r})"
             for stack, kind in self.attention_kinds()
@@ -124,6 +127,22 @@ class Trace:
             for kind in KINDS
             if f"{stack}.layers.0.{kind}_attention.weights" in self.activations
         )
+
+    @cached_property
+    def first_not_finite(self) -> NotFinite | None:
+        """The first activation of the pass that holds NaN or an infinity; ``None`` where every number is finite."""
+        if hasattr(self.activations, "first_not_finite"):  # found when the trace was made
+            return self.activations.first_not_finite
+        return first_not_finite(self.activations)
+
+    def check_finite(self) -> None:
+        """Raise ``NotFiniteError`` if an activation holds NaN or an infinity: no number follows from it."""
+        if (found := self.first_not_finite) is not None:
+            raise self._not_finite_error(found)
+
+    def _not_finite_error(self, found: NotFinite) -> NotFiniteError:
+        sequence = None if found.position is None else self.tokens(found.stack)
+        return not_finite_error(found, sequence, edited=self.run is not None and bool(self.run.edits))
 
     def tokens(self, stack: str) -> TokenSequence:
         """The tokens that a stack read."""

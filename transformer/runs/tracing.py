@@ -5,6 +5,7 @@ from collections.abc import Iterable
 import torch
 from torch import Tensor
 
+from transformer.errors import NotFiniteError
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, record
 from transformer.runs.decoding import decode
@@ -35,6 +36,9 @@ def trace(
     (default greedy), and the pass that is recorded runs over what it wrote. Encoder-only models need no answer.
     ``source_pads`` and ``target_pads`` add padding, to show what the padding mask does. ``edits`` change the model
     for this call only, while it writes and while it is recorded.
+
+    A pass whose numbers are not finite is recorded, too: ``Trace.first_not_finite`` says where they begin. The answer
+    then ends where the logits are not finite.
 
     Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for an edit of what is not there.
     """
@@ -105,7 +109,10 @@ def _answer(run: Run, source: Tensor | None) -> tuple[list[int], list[int], bool
         prompt = list(framing.given) if checkpoint.config.has_encoder else prompt_ids(checkpoint, run.sentence)
         return prompt, [*target_ids(checkpoint, run.target, run.sentence), *framing.end], True
     prompt = prompt_of(checkpoint, run.sentence)
-    decoding = decode(checkpoint, run.sentence, run.strategy, edits=run.edits, read=(source, prompt))
+    try:
+        decoding = decode(checkpoint, run.sentence, run.strategy, edits=run.edits, read=(source, prompt))
+    except NotFiniteError as error:  # the pass over what was written shows where the numbers stop being finite
+        return prompt, [*error.written, *(checkpoint.framing.end or (0,))], True
     return prompt, list(decoding.tokens.ids), decoding.finished
 
 

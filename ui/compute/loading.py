@@ -196,9 +196,14 @@ def load_checkpoint(
 
 
 def load_trace(run: Run) -> transformer.Trace:
-    """The trace of a run, read-only, made once. Raises ``transformer.InputError`` for a text that the model cannot
-    take."""
-    return store.get(run, "trace", lambda: transformer.trace_of(run), wait="wait.trace")
+    """Return the trace of a run, read-only, made once.
+
+    Raises ``transformer.InputError`` for a text that the model cannot take, ``transformer.NotFiniteError`` for a pass
+    with NaN or infinite numbers.
+    """
+    trace = store.get(run, "trace", lambda: transformer.trace_of(run), wait="wait.trace")
+    trace.check_finite()
+    return trace
 
 
 def load_history(name: str) -> pd.DataFrame | None:

@@ -299,6 +299,8 @@ def guard() -> Iterator[None]:
         if line := shared_focus.cut_line():  # before what else is wrong with it
             st.warning(as_plain(line), icon=":material/content_cut:")
         st.warning(as_plain(said(error)), icon=":material/edit:")
+    except transformer.NotFiniteError as error:
+        st.warning(as_plain(said(error)), icon=":material/all_inclusive:")
     except Exception as error:  # the reader gets a sentence about any error
         number = f"{random.randrange(16**6):06X}"
         _LOG.exception("a page failed, number %s", number)

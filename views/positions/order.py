@@ -145,7 +145,9 @@ def _with_positions(run: Run, stacks: Sequence[str], order: Sequence[int] | None
         return trace_of(replace(run, edits=tuple(edit for stack in stacks for edit in edits_of(stack))))
 
     name = ("positions", *stacks, None if order is None else tuple(order))
-    return store.get(run, name, make, wait="wait.again")
+    trace = store.get(run, name, make, wait="wait.again")
+    trace.check_finite()
+    return trace
 
 
 def _order(p: Page, change: str, tokens: TokenSequence, movable: Sequence[int], n_read: int) -> list[int]:

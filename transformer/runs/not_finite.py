@@ -1,0 +1,89 @@
+"""Where the numbers of a forward pass stop being finite."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.errors import NotFiniteError
+from transformer.runs.activation import Activation
+from transformer.text.message import Message
+from transformer.text.tokens import TokenSequence
+
+_POSITION_AXES = ("position", "query")
+
+
+@dataclass(frozen=True)
+class NotFinite:
+    """The first activation of a pass that holds NaN or an infinity.
+
+    ``kind``: "NaN", "+∞" or "−∞". ``position``: the row of its first such value; ``None`` where it has no row.
+    """
+
+    name: str
+    kind: str
+    position: int | None
+
+    @property
+    def stack(self) -> str:
+        """Whose tokens ``position`` counts: keys and values of cross-attention are made of the encoder's."""
+        of_memory = ".cross_attention." in self.name and self.name.endswith((".key", ".value"))
+        return "encoder" if of_memory else self.name.split(".")[0]
+
+
+def first_not_finite(activations: Mapping[str, Activation]) -> NotFinite | None:
+    """Return the first activation, in the order of the pass, that is not finite; ``None`` if all are.
+
+    Scores that the mask hides do not count: no weight is computed from them.
+    """
+    for name, activation in activations.items():
+        values = activation.values
+        if values.dtype.kind != "f" or _has_finite_sum(values):
+            continue
+        wrong = ~np.isfinite(values)
+        hidden = name.removesuffix(".scores") + ".allowed"
+        if name.endswith(".scores") and hidden in activations:
+            wrong &= activations[hidden].values
+        if wrong.any():
+            return _described(activation, wrong)
+    return None
+
+
+def _has_finite_sum(values: np.ndarray) -> bool:
+    """Whether the sum is finite: then so is every value. A sum of finite values may overflow, which says nothing."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return bool(np.isfinite(values.sum()))
+
+
+def _described(activation: Activation, wrong: np.ndarray) -> NotFinite:
+    axis = next((axis for axis, name in enumerate(activation.axes) if name in _POSITION_AXES), None)
+    places = np.argwhere(wrong)
+    place = places[0] if axis is None else places[places[:, axis].argmin()]
+    value = activation.values[tuple(place)]
+    kind = "NaN" if np.isnan(value) else "+∞" if value > 0 else "−∞"
+    return NotFinite(activation.name, kind, None if axis is None else int(place[axis]))
+
+
+def not_finite_error(found: NotFinite, tokens: TokenSequence | None, *, edited: bool) -> NotFiniteError:
+    """Return the error that names ``found``; ``tokens``: those of its stack."""
+    if found.position is None or tokens is None:
+        place = Message("{activation} is {kind}", activation=found.name, kind=found.kind)
+    else:
+        place = Message(
+            "{activation} is {kind} at position {position} ({token})",
+            activation=found.name,
+            kind=found.kind,
+            position=found.position,
+            token=tokens.displays[found.position],
+        )
+    if edited:
+        return NotFiniteError(
+            "With these edits, {place}, the first activation of the forward pass that is not finite. No number "
+            "computed after it means anything: undo or weaken an edit.",
+            place=place,
+        )
+    return NotFiniteError(
+        "{place}, the first activation of the forward pass that is not finite. No number computed after it means "
+        "anything: the weights of this model are too large or damaged.",
+        place=place,
+    )
