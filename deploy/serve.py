@@ -38,6 +38,7 @@ from deploy.websocket import RememberingWebSocket
 from ui.server.limits import hosts, public
 from ui.server.sent_files import accept_files
 from ui.server.streamlit_private import config, ignore_settings_of_current_folder
+from ui.server.upload_folders import remove_abandoned_folders, remove_folders_at_sigterm
 
 SCRIPT = Path(__file__).resolve().parent.parent / "app.py"
 STATIC = Path(st.__file__).parent / "static" / "static"
@@ -77,6 +78,8 @@ def main(arguments: Sequence[str] | None = None, *, program: str = "python -m de
     port = os.environ.get("STREAMLIT_SERVER_PORT")
     parser.add_argument("--port", type=int, default=port, help="(default: STREAMLIT_SERVER_PORT, or 8501)")
     options = parser.parse_args(arguments)
+    remove_abandoned_folders()
+    remove_folders_at_sigterm()
     app = application(address=options.address, port=options.port)
     uvicorn.run(
         app,

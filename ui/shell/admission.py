@@ -8,6 +8,7 @@ from ui.compute.seats import Seats
 from ui.server.limits import UNLIMITED, hosts, limits, public
 from ui.server.sent_files import accept_files, take_refusal
 from ui.server.streamlit_private import config, is_connected, names_our_host, session_id, take_no_files, tell_no_metrics
+from ui.server.upload_folders import remove_abandoned_folders
 from ui.shell.fragments import fragment
 from ui.words.texts import common
 
@@ -24,6 +25,7 @@ def admit() -> None:
     else:
         accept_files()
     _know_hosts()
+    _clean_up()
     if not names_our_host(st.context.headers.get("Host", "localhost")):  # the first one; Streamlit refuses the others
         st.stop()
     if limits().sessions < UNLIMITED and _place():
@@ -55,6 +57,12 @@ def _close_addresses() -> None:
     """Streamlit takes files, and counts what it holds, at addresses of its own, whatever the pages do."""
     take_no_files()
     tell_no_metrics()
+
+
+@lru_cache(maxsize=1)
+def _clean_up() -> None:
+    """Under ``streamlit run``; ``deploy.serve`` does so when it starts."""
+    remove_abandoned_folders()
 
 
 @lru_cache(maxsize=1)
