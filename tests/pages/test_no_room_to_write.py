@@ -122,7 +122,7 @@ def test_an_upload_that_fails_half_way_leaves_nothing_and_can_be_sent_again(
         patch.setattr(Path, "write_bytes", full) if fails == "write" else patch.setattr(os, "replace", full)
         app = send(app, files)
     assert "No space left on device" in app.warning[0].value
-    (folder,) = temporary.iterdir()
+    (folder,) = (path for path in temporary.iterdir() if path.is_dir())
     assert list(folder.iterdir()) == []
     is_fine(send(app, files))
     assert len(list(folder.iterdir())) == 1

@@ -17,7 +17,7 @@ from tests.conftest import ROOT
 from tests.ui.marked import marked
 from tests.ui.test_lessons import GOOD, written
 from transformer.text.foreign_messages import LONGEST
-from ui.compute import loading, uploads
+from ui.compute import uploads
 from ui.shell.guidance import lessons as lesson_files
 from ui.shell.guidance.lessons import read_lesson
 from ui.words.catalogues import catalogue, said
@@ -136,8 +136,7 @@ def test_a_refused_upload_is_refused_in_french(
 def test_the_page_refuses_in_french(
     open_app: Callable[..., AppTest], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (uploads, loading):
-        monkeypatch.setattr(module, "uploads_folder", lambda: tmp_path / "uploads")
+    monkeypatch.setattr(uploads, "uploads_folder", lambda: tmp_path / "uploads")
     app = open_app("checkpoint", language="fr")
     for sent, french in (
         ({"model.pt": b"\x80\x04."}, "est un pickle"),

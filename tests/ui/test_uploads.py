@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,7 +21,6 @@ FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
 @pytest.fixture(autouse=True)
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(uploads, "uploads_folder", lambda: tmp_path / "uploads")
-    monkeypatch.setattr(loading, "uploads_folder", lambda: tmp_path / "uploads")
     yield
 
 
@@ -95,6 +95,73 @@ def test_a_name_in_the_address_leads_nowhere_else(open_app: Callable[..., AppTes
     app = open_app("tokens", checkpoint=name)
     is_fine(app)
     assert app.query_params.get("checkpoint") is None
+
+
+class Visitors:
+    """Several sessions of one server: ``visitors("A")`` is the one that acts next."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> None:
+        self.here, self.states, self.now, self.files = set(), {}, "", files
+        monkeypatch.setattr(uploads, "session_id", lambda: self.now)
+        monkeypatch.setattr(uploads, "may_come_back", lambda session: session in self.here)
+        monkeypatch.setattr(uploads, "_users", {})
+        monkeypatch.setattr(uploads, "st", SimpleNamespace(session_state={}))
+
+    def __call__(self, name: str) -> Visitors:
+        self.now = name
+        self.here.add(name)
+        uploads.st.session_state = self.states.setdefault(name, {})
+        return self
+
+    def send(self, number: int) -> str:
+        """Another checkpoint for each number."""
+        config = json.dumps({**json.loads(self.files["config.json"]), "dropout": number / 1000}).encode()
+        return uploads.keep({**self.files, "config.json": config})
+
+
+@pytest.fixture
+def visitors(monkeypatch: pytest.MonkeyPatch, checkpoints_folder: Path) -> Visitors:
+    files = {name: (checkpoints_folder / "tiny-gpt" / name).read_bytes() for name in FILES}
+    return Visitors(monkeypatch, files)
+
+
+def test_uploads_of_one_visitor_leave_those_of_another(visitors: Visitors) -> None:
+    mine = [visitors("A").send(number) for number in (1, 2)]
+    theirs = [visitors("B").send(number) for number in range(10, 17)]
+    assert uploads.own_uploads() == tuple(theirs[-uploads.MOST_OWN :])
+    assert not any(map(uploads.is_here, theirs[: -uploads.MOST_OWN]))
+    visitors("A")
+    assert uploads.own_uploads() == tuple(mine)
+
+
+def test_what_another_visitor_has_opened_stays(visitors: Visitors) -> None:
+    shared = visitors("B").send(1)
+    assert visitors("A") and uploads.folder_of(shared).is_dir()
+    for number in range(10, 16):
+        visitors("B").send(number)
+    assert uploads.is_here(shared) and shared not in uploads.own_uploads()
+
+
+def test_when_there_is_no_space_what_nobody_uses_goes_and_the_rest_is_refused(
+    visitors: Visitors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = visitors("A").send(1)
+    size = sum(file.stat().st_size for file in uploads.uploads_folder().rglob("*.*"))
+    monkeypatch.setattr(uploads, "limits", lambda: SimpleNamespace(uploads_mb=2.5 * size / 1_000_000))
+    visitors.here.remove("A")
+    stays = visitors("B").send(2)
+    assert uploads.is_here(left), "there is space for two"
+    new = visitors("C").send(3)
+    assert not uploads.is_here(left) and uploads.is_here(stays) and uploads.is_here(new)
+    with pytest.raises(transformer.CheckpointError, match="visitors are using those it has"):
+        visitors("D").send(4)
+    assert uploads.is_here(stays) and uploads.is_here(new) and uploads.own_uploads() == ()
+    assert visitors("C").send(3) == new, "sent again, it needs no more space"
+
+
+def test_the_form_says_what_is_kept(open_app: Callable[..., AppTest]) -> None:
+    for language, sentence in (("en", "your 3 latest ones stay"), ("fr", "vos 3 derniers restent")):
+        assert sentence in said(open_app("checkpoint", language=language))
 
 
 def type_path(app: AppTest, path: object) -> AppTest:

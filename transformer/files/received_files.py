@@ -32,7 +32,6 @@ FOREIGN_BYTES = {
 # These lie in our own folders, beside snapshots; what they say is not believed of strangers.
 LEFT_OUT = ("head_roles.json", "head_history.json", "jacobian_lens.safetensors", "history.csv", "opening.toml")
 LONGEST_MODEL = 4096  # max_length: no tensor in a file bears it out where positions are not learned
-MAX_KEPT = 6
 _NAME = re.compile(r"received-[0-9a-f]{12}")
 _PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
 
@@ -40,7 +39,7 @@ _PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
 def receive(files: Mapping[str, bytes], folder: Path) -> Path:
     """Keep a checkpoint given as file name → content in a directory of ``folder`` that is named by its fingerprint.
 
-    At most ``MAX_KEPT`` are kept: the oldest go. Raises ``CheckpointError`` with what is wrong; nothing is kept then.
+    Raises ``CheckpointError`` with what is wrong; nothing is kept then.
     """
     files = {name: content for name, content in files.items() if name not in LEFT_OUT and not is_snapshot(name)}
     _check_files(files)
@@ -62,7 +61,6 @@ def receive(files: Mapping[str, bytes], folder: Path) -> Path:
         raise CheckpointError(message.template, **message.values) from error
     finally:
         shutil.rmtree(waiting, ignore_errors=True)
-    _forget_the_oldest(folder)
     return place
 
 
@@ -116,8 +114,3 @@ def _check_config(path: Path) -> None:
             value=config.max_length,
             most=LONGEST_MODEL,
         )
-
-
-def _forget_the_oldest(folder: Path) -> None:
-    for path in kept(folder)[MAX_KEPT:]:
-        shutil.rmtree(path, ignore_errors=True)

@@ -28,7 +28,7 @@ from transformer.text.prompt import Prompt
 from transformer.training.recipe import Recipe, load_recipe
 from transformer.training.run_state import COLUMNS
 from ui.compute.store import store
-from ui.compute.uploads import is_here, own_uploads, uploads_folder
+from ui.compute.uploads import folder_of, is_here, own_uploads
 from ui.server.limits import limits, public
 from ui.server.settings import settings
 from ui.words.once_a_run import once_a_run
@@ -157,7 +157,7 @@ def checkpoint_path(name: str) -> Path:
     if name in _typed:
         return _typed[name]
     if is_received(name):
-        return uploads_folder() / name
+        return folder_of(name)
     place = _in_folders(name, checkpoints_folders())
     return _resolved(name) if not place.exists() and name in found_here() else place
 

@@ -46,6 +46,7 @@ __all__ = [
     "ignore_settings_of_current_folder",
     "is_connected",
     "is_upload_address",
+    "may_come_back",
     "names_our_host",
     "page_hash",
     "rerun",
@@ -112,6 +113,11 @@ def session_id() -> str:
 def is_connected(session: str) -> bool:
     """Whether the browser of that session is there; it may come back for two minutes after it has gone."""
     return bool(Runtime.instance().is_active_session(session))
+
+
+def may_come_back(session: str) -> bool:
+    """Whether that session is there, or its browser has gone so lately that Streamlit would give it back."""
+    return Runtime.exists() and Runtime.instance()._session_mgr.get_session_info(session) is not None
 
 
 def names_our_host(host: str | None) -> bool:

@@ -8,7 +8,7 @@ import transformer
 from charts.toolkit.numbers import whole
 from transformer.files.received_files import MAX_BYTES
 from ui.compute.loading import for_one_person, open_folder
-from ui.compute.uploads import keep
+from ui.compute.uploads import MOST_OWN, keep
 from ui.server.limits import limits, public
 from ui.server.streamlit_private import forget_files
 from ui.shell import focus as shared_focus
@@ -30,7 +30,8 @@ def upload_form(p: Page) -> None:
     with st.expander(p.text["own"], icon=":material/upload:", key="upload"):
         if for_one_person():
             _folder_form(p)
-        st.markdown(p.text["own_explained"].format(files=", ".join(f"`{name}`" for name in MAX_BYTES)))
+        files = ", ".join(f"`{name}`" for name in MAX_BYTES)
+        st.markdown(p.text["own_explained"].format(files=files, own=MOST_OWN))
         with st.form("upload form", border=False, enter_to_submit=False):
             sent = st.file_uploader(
                 p.text["own_files"],

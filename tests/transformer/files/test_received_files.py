@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -16,7 +15,7 @@ import transformer
 from tests.foreign_checkpoints import foreign_checkpoint
 from tests.shipped import SHIPPED
 from transformer import CheckpointError
-from transformer.files.received_files import MAX_BYTES, MAX_KEPT, is_received, kept, receive
+from transformer.files.received_files import MAX_BYTES, is_received, receive
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
 
@@ -127,16 +126,6 @@ def test_weights_that_cannot_be_used_are_refused(files: dict[str, bytes], tmp_pa
         (save({"a": torch.zeros(2)}), "does not fit its config.json"),
     ):
         refused({**files, "model.safetensors": content}, tmp_path / "kept", message)
-
-
-def test_only_the_youngest_are_kept(files: dict[str, bytes], tmp_path: Path) -> None:
-    places = []
-    for number in range(MAX_KEPT + 2):
-        config = json.dumps({**json.loads(files["config.json"]), "dropout": number / 100}).encode()
-        places.append(receive({**files, "config.json": config}, tmp_path))
-        os.utime(places[-1], ns=(0, number))  # clocks may be coarse
-    assert [path.name for path in kept(tmp_path)][:-1] == [path.name for path in reversed(places[3:])]
-    assert not places[0].exists()
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
