@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.app_server import ENTRIES, AppServer
-from benchmarks.browser_session import BrowserSession
+from harness.app_server import ENTRIES, AppServer
+from harness.browser_session import BrowserSession
 from ui.server import upload_folders
 from ui.server.upload_folders import new_folder, remove_abandoned_folders, remove_own_folders
 
