@@ -44,13 +44,17 @@ def document(
         kicker: Plain text above the heading.
         lead: Parts below the heading.
         about: Where the document comes from (checkpoint, fingerprint, sentence, target, view: an address). It is in
-            the head as ``<meta name="glassformer:…">``, at the foot, and in every file that is saved from a drawing.
+            the head as ``<meta name="glassformer:…">`` and in every file that is saved from a drawing. The model is
+            named at the foot, on paper above the heading.
         language: Language of the texts, e.g. ``"fr"``.
         words: Words of the drawings, from English to ``language``.
         kind: "" on the screen, in the reader's colours; "wide" for large figures; "paper" for black on white.
     """
     said = {"title": title, **{name: text for name, text in (about or {}).items() if text}, "software": "Glassformer"}
-    body, above = joined(parts), f'<p class="kicker">{escape(kicker)}</p>' if kicker else ""
+    body, foot = joined(parts), _foot(said)
+    if kind == "paper":  # at its end, one line could take a page of its own
+        kicker, foot = " · ".join([kicker, *_model(said)]), []
+    above = f'<p class="kicker">{escape(kicker)}</p>' if kicker else ""
     page = [
         f'<!doctype html>\n<html lang="{escape(language)}">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
@@ -62,7 +66,7 @@ def document(
         f"<header>{above}<h1>{marked(heading) or escape(title)}</h1>{joined(lead)}</header>",
         *_navigation(parts),
         f"<main>\n{body}\n</main>",
-        _foot(said),
+        *foot,
         *_drawn(body, {"words": dict(words or {}), "language": language, "view": said}),
         "</body>\n</html>\n",
     ]
@@ -79,10 +83,13 @@ def _navigation(parts: Sequence[Part]) -> list[str]:
     return [f"<nav>{links}</nav>"] if len(sections) > 1 else []
 
 
-def _foot(said: Mapping[str, str]) -> str:
+def _model(said: Mapping[str, str]) -> list[str]:
     """The model, by which a reader can tell whether two documents belong together."""
-    model = [f"{said['checkpoint']} ({said['fingerprint']})"] if "fingerprint" in said else []
-    return f"<footer>{escape(' · '.join([*model, said['software']]))}</footer>"
+    return [f"{said['checkpoint']} ({said['fingerprint']})"] if "fingerprint" in said else []
+
+
+def _foot(said: Mapping[str, str]) -> list[str]:
+    return [f"<footer>{escape(' · '.join([*_model(said), said['software']]))}</footer>"]
 
 
 def _drawn(body: str, shared: Mapping[str, object]) -> list[str]:

@@ -22,7 +22,8 @@ from charts.toolkit.style import three_digits
 _NODE_BREAK = ":color[]{}"  # of ui.words.texts.as_plain
 _HIDDEN = 0xF0000  # a private area of Unicode, for characters that must not be read as Markdown
 _WRITING_LINES = 3  # where there is nothing to tick
-_MAX_QR_BYTES = 1_000  # a denser code than this is not read reliably from paper
+_MAX_QR_BYTES = 600  # a longer address would take a code as wide as the text
+_MILLIMETRES = 0.5  # of a module of a code: a phone reads it from paper
 
 
 class Part(Protocol):
@@ -97,7 +98,9 @@ class Link:
         shown = escape(self.address)
         code = ""
         if self.code and len(self.address.encode()) <= _MAX_QR_BYTES:
-            drawn = segno.make(self.address, error="l", micro=False).svg_inline(border=4, omitsize=True, light="#fff")
+            drawn = segno.make(self.address, error="l", micro=False).svg_inline(
+                scale=_MILLIMETRES, unit="mm", light="#fff"
+            )
             code = f'<span class="qr" role="img" aria-label="{escape(self.code)}">{drawn}</span>'
         return f'<p class="link">{code}<a href="{shown}">{shown}</a></p>'
 
