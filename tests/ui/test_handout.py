@@ -220,7 +220,7 @@ def test_a_picture_s_handout_says_nothing_of_sentences_and_rows_that_are_fetched
         usual, of_pictures = page_text(name), page_text(name).instead("of_pictures")
         assert escape(of_pictures.question) in html and escape(usual.question) not in html
         assert all(escape(sentence) not in html for sentence in usual.look_for if sentence not in of_pictures.look_for)
-    assert "16 patches. Below each" in html and "rows that the sentence fetches" not in html
+    assert "16 patches. Below each" in html and "rows for the tokens of this sentence" not in html
 
 
 def test_learned_positions_have_no_waves_from_minus_one_to_one() -> None:

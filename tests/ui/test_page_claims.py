@@ -147,4 +147,4 @@ def test_a_broad_head_that_passes_its_test_is_not_called_short_of_it() -> None:
     text = page_text("heads")
     roles = load_corpus_roles(transformer.load(ROOT / "checkpoints" / "captions-en-de")).roles
     broad = next(head.measured for head in roles.heads if head.measured.clear and not head.measured.has_job)
-    assert "which is not a job" in measure_text(broad, text) and "a job from" not in measure_text(broad, text)
+    assert "which does not define a role" in measure_text(broad, text) and "threshold" not in measure_text(broad, text)
