@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import shutil
+import time
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -14,6 +16,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
+from harness.process_memory import Held
 from tests.conftest import ROOT, TINY_CONFIGS
 from tests.held import LARGEST_ARRAY, shared_objects
 from tests.pages.conftest import is_fine
@@ -63,6 +66,30 @@ def test_a_fragment_refuses_what_all_sessions_share(tiny_checkpoint: Callable) -
         draw(checkpoint)
     with pytest.raises(TypeError, match="got a Run"):
         draw("a name", again=Run(checkpoint, "The cat."))
+
+
+def test_the_process_of_a_tokenizer_ends_with_its_checkpoint(
+    families_folder: Path, open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(families_folder))
+    store.clear()
+    monkeypatch.setattr(store._shelves["models"], "limit", 1)
+    before = Held.by(os.getpid())
+    tabs = [open_app("tokens", checkpoint=name, sentence="The cat.") for name in ("hf-gpt2", "hf-bert", "hf-llama")]
+    assert not any(tab.exception or tab.error for tab in tabs)
+    assert until(lambda: Held.by(os.getpid()).processes <= before.processes + 3)  # two, and the one that begins them
+    store.clear()
+    assert until(lambda: Held.by(os.getpid()).processes <= before.processes + 1)
+    assert Held.by(os.getpid()).descriptors <= before.descriptors + 2
+
+
+def until(holds: Callable[[], bool]) -> bool:
+    """Whether it holds within ten seconds."""
+    end = time.monotonic() + 10
+    while not (held := holds()) and time.monotonic() < end:
+        gc.collect()
+        time.sleep(0.05)
+    return held
 
 
 @pytest.mark.parametrize("page", ["attention", "decoding", "tokens", "overview"])

@@ -288,13 +288,12 @@ def _config(path: Path, _changed: tuple) -> ModelConfig:
 def _open(path: Path) -> transformer.Checkpoint:
     set_threads()
     limit_texts()
+    freeze_loaded_objects()
     try:
-        checkpoint = transformer.load(path)
+        return transformer.load(path)
     except NotEnoughMemoryError:
         store.give_up("models")  # it takes the place of the others, which are read again when they are asked for
-        checkpoint = transformer.load(path)
-    freeze_loaded_objects()
-    return checkpoint
+        return transformer.load(path)
 
 
 @lru_cache(maxsize=1)
@@ -318,9 +317,12 @@ def limit_texts() -> None:
 
 @lru_cache(maxsize=1)
 def freeze_loaded_objects() -> None:
-    """What has been loaded by now stays until the end, so the garbage collector need not look through it any more.
+    """Take what has been imported by now out of the garbage collector's work, because it stays until the end.
 
-    It is 300,000 objects, torch's mostly; going through them takes 0.2 s, in which nobody is served.
+    It is 300,000 objects, torch's mostly; going through them takes 0.2 s, in which nobody is served. Call it before the
+    first checkpoint is opened: one that is frozen would stay in memory after the store has dropped it.
     """
+    import transformer.models  # noqa: F401  (imports torch)
+
     gc.collect()
     gc.freeze()

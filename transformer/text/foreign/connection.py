@@ -17,6 +17,7 @@ from transformer.text.message import Message
 from transformer.text.tokenizer_files import unreadable
 
 EXTRA = 'pip install "glassformer[hf]" (in this repository: pip install -r requirements-hf.txt)'
+PROCESS_BYTES = 20_000_000  # a process's share of memory with a small vocabulary, as Linux counts it (Pss)
 GIGABYTES = 2  # of memory; opening Gemma's 262,144 entries takes 0.8
 OPENING_SECONDS, TEXT_SECONDS = 60, 20  # of processor time
 TEMPLATE_SECONDS = 3  # of processor time; filling in a chat template takes milliseconds

@@ -13,7 +13,7 @@ from functools import cached_property
 from pathlib import Path
 
 from transformer.errors import CheckpointError
-from transformer.text.foreign.connection import Connection
+from transformer.text.foreign.connection import PROCESS_BYTES, Connection
 from transformer.text.foreign.files import check_files, check_ids
 from transformer.text.foreign.reader import HIDDEN
 from transformer.text.piece_bytes import BYTES_OF
@@ -44,6 +44,8 @@ class ForeignTokenizer(Tokenizer):
     token that a decoder starts with comes from the model's configuration). ``special_names``: entries that stand for no
     text; ``typed``: added tokens that are found in a text.
     """
+
+    n_bytes = PROCESS_BYTES  # by which ``ui.compute.store`` bounds how many are kept
 
     def __init__(self, connection: Connection, config: dict, generation: dict) -> None:
         self._connection = connection
