@@ -20,7 +20,7 @@ from transformer.commands.batch_command import add_batch
 from transformer.commands.heads_command import add_heads
 from transformer.commands.lens_command import add_lens
 from transformer.commands.opening_commands import add_openings
-from transformer.errors import CheckpointError, InputError
+from transformer.errors import CheckpointError, InputError, NotFiniteError
 from transformer.files.fetch_and_verify import REMEDIES, add_commands
 from transformer.pictures.digits import add_digits
 from transformer.word_vectors.word2vec_command import add_word2vec
@@ -106,6 +106,10 @@ def _trace(options: argparse.Namespace) -> int:
     print(f"answer  {result.text}")
     for note in result.notes:
         print(f"note    {note}")
+    try:
+        result.check_finite()
+    except NotFiniteError as error:  # the numbers are listed all the same
+        print(f"note    {error}")
     print(f"\n{'activation':<52}{'axes':<28}{'shape':<18}{'min':>10}{'mean':>10}{'max':>10}")
     for name in result.names():
         activation = result[name]

@@ -42,3 +42,17 @@ def test_every_page_says_where_the_numbers_stop_being_finite(
     if page not in OF_NO_SENTENCE:
         assert len(found) == 1 and "the first activation of the forward pass that is not finite" in found[0], found
         assert "coder." in found[0] and ("∞" in found[0] or "NaN" in found[0])
+
+
+def test_an_edit_that_overflows_can_be_undone(open_app: Open) -> None:
+    edits = [f"scale:decoder.{layer}.self.0=1e30" for layer in (0, 1)]
+    app = open_app("surgery", checkpoint="tiny-gpt", sentence="The cat sat on the mat.", edit=edits)
+    assert not app.exception and not app.error
+    assert "With these edits" in app.warning[0].value and "undo or weaken an edit" in app.warning[0].value
+    undo = [button for button in app.button if (button.key or "").startswith(("drop", "undo", "clear", "remove"))]
+    assert undo, [button.key for button in app.button]
+    for _ in edits:
+        next(button for button in app.button if button.key == undo[0].key).click().run()
+        if not app.warning:
+            break
+    assert not app.warning

@@ -12,11 +12,13 @@ from transformer.errors import InputError
 from transformer.fast.shortcut import fast_path
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Recording, record
+from transformer.runs.activation_arrays import activations_of
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.batches import pad
 from transformer.runs.decoding_state import greedy_batch
 from transformer.runs.head_places import attention_layers
 from transformer.runs.inputs import prompt_ids, source_tensor, target_ids, task_told
+from transformer.runs.not_finite import first_not_finite, not_finite_error
 from transformer.runs.recording_size import rows_that_fit
 from transformer.text.tokens import TokenSequence
 
@@ -177,10 +179,25 @@ def _record(checkpoint: Checkpoint, batch: Sequence[_Row], names: Collection[str
     inputs = [pad(ids, pad_id).to(model.device) for ids in read.values()]
     with record(names=names) as recording:
         logits = model(*inputs)
+    _check_finite(checkpoint, logits, dict(zip(read, inputs, strict=True)))
     tokens = {stack: [checkpoint.tokenizer.sequence(ids) for ids in rows] for stack, rows in read.items()}
     if checkpoint.framing.starts:
         tokens["encoder"] = [_task_as_special(checkpoint, sequence) for sequence in tokens["encoder"]]
     return Recorded(tuple(indices), tokens, recording, logits)
+
+
+def _check_finite(checkpoint: Checkpoint, logits: Tensor, inputs: Mapping[str, Tensor]) -> None:
+    """Raise ``NotFiniteError`` for a batch with NaN or +∞ among its logits, by the first text that has such."""
+    model = checkpoint.model
+    wrong = ~torch.isfinite(logits.flatten(start_dim=1).amax(dim=1))
+    for row in wrong.nonzero().flatten().tolist():
+        own = {stack: ids[row : row + 1] for stack, ids in inputs.items()}
+        with record() as recording:
+            model(*own.values())
+        if (found := first_not_finite(activations_of(model, recording))) is not None:
+            ids = own.get(found.stack)
+            tokens = None if ids is None else checkpoint.tokenizer.sequence(ids[0].tolist())
+            raise not_finite_error(found, tokens, edited=False)
 
 
 def _readings(checkpoint: Checkpoint, batch: Recorded, *, given: bool) -> tuple[Reading, ...]:

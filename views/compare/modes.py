@@ -62,7 +62,7 @@ def sentences(p: Page) -> None:
         return
     try:
         trace = load_trace(replace(p.run, sentence=sentence, target=None))
-    except transformer.InputError as error:
+    except (transformer.InputError, transformer.NotFiniteError) as error:
         st.warning(p.text["second_wrong"].format(message=as_plain(said(error))), icon=":material/edit:")
         return
     second = Side("B", trace)
@@ -192,7 +192,7 @@ def _read(p: Page, name: str) -> Trace | None:
         checkpoint = load_checkpoint(name)
         pads = p.focus.pads if checkpoint.config.has_encoder else 0
         return load_trace(Run(checkpoint, p.focus.sentence, source_pads=pads, strategy=p.run.strategy))
-    except (transformer.CheckpointError, transformer.InputError, OSError) as error:
+    except (transformer.CheckpointError, transformer.InputError, transformer.NotFiniteError, OSError) as error:
         st.warning(
             p.text["other_wrong"].format(name=as_plain(name), message=as_plain(said(error))), icon=":material/edit:"
         )

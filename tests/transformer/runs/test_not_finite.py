@@ -17,6 +17,7 @@ from transformer.interventions.change_of_answer import effect_of
 from transformer.predictions.answer_probabilities import answer_of
 from transformer.runs.activation import Activation
 from transformer.runs.not_finite import NotFinite, first_not_finite
+from transformer.runs.readings import readings
 from transformer.runs.trace_files import trace_from_bytes, trace_to_bytes
 
 SENTENCE = "The cat sat on the mat."
@@ -89,6 +90,13 @@ def test_no_answer_is_compared(damaged: Callable, kind: str) -> None:
 def test_decoding_names_the_first(damaged: Callable, kind: str, strategy: object) -> None:
     with pytest.raises(NotFiniteError, match="is .* at position .*the first activation of the forward pass"):
         transformer.decode(damaged(kind, "", too_large), SENTENCE, strategy)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_of_sentences_names_the_first(damaged: Callable, kind: str) -> None:
+    checkpoint = damaged(kind, "layers.1.self_attention.query_projection.bias", with_nan)
+    with pytest.raises(NotFiniteError, match=r"layers\.1\.self_attention\.query is NaN at position 0"):
+        list(readings(checkpoint, [SENTENCE, "The dog sleeps under the table."]))
 
 
 def test_an_edit_is_named_as_the_cause(tiny_checkpoint: Callable) -> None:
