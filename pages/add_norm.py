@@ -5,9 +5,9 @@ from transformer.decoder import DecoderLayer
 from transformer.encoder import EncoderLayer
 from transformer.layers.layer_norm_steps import norm_kind, norm_parameters, norm_statistics
 from transformer.residual import residual_connection
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page, page
 from ui.shell.presentation.presenter import labels
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_formula, show_source
 from views.add_norm import norm_figures
 from views.add_norm.norm_arithmetic import norm_arithmetic

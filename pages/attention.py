@@ -5,9 +5,9 @@ import streamlit as st
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
 from transformer.attention_maps.attention_path import attention_path
 from transformer.attention_maps.value_weighting import norm_weighted
+from ui.shell.choice import chosen_section
 from ui.shell.guidance.way import way_to
 from ui.shell.page import page
-from ui.shell.selectors import chosen_section
 from ui.show.figures import show_source
 from views.attention import row_guess
 from views.attention.attention_controls import ARITHMETIC, cell_opener, close_cell, controls, draw, row_labels

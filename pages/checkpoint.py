@@ -13,8 +13,8 @@ from transformer.files.received_files import is_received
 from transformer.layers.parameters import parameter_statistics
 from transformer.text.message import N_
 from ui.compute.store import store
+from ui.shell.choice import tabs
 from ui.shell.page import page
-from ui.shell.selectors import tabs
 from ui.show.figures import show_source, show_table
 from ui.words.texts import without_pictures
 from views.checkpoint.family_view import family_view

@@ -1,7 +1,7 @@
 """Compare: what changes when one thing changes? Two sentences, two checkpoints, three kinds of model."""
 
+from ui.shell.choice import chosen_option
 from ui.shell.page import page
-from ui.shell.selectors import chosen_option
 from views.compare.compared_layers import layers
 from views.compare.modes import checkpoints, kinds, sentences
 

@@ -11,8 +11,8 @@ from transformer.runs.beam_search import beam_search
 from transformer.runs.decoding_strategies import reshape_logits
 from ui.compute.loading import config_of
 from ui.shell import focus as shared_focus
+from ui.shell.choice import chosen_section
 from ui.shell.page import Page, page
-from ui.shell.selectors import chosen_section
 from ui.show.figures import show_source
 from views.decoding import attention_choice
 from views.decoding.alignment import alignment

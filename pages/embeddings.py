@@ -8,9 +8,9 @@ from transformer.layers.gradient_step import training_step
 from transformer.layers.neighbours import analogy, nearest_rows
 from transformer.layers.projection import principal_components
 from ui.lab.training_step import one_training_step
+from ui.shell import choice
+from ui.shell.choice import chosen_section
 from ui.shell.page import page
-from ui.shell.page_state import IN_ADDRESS
-from ui.shell.selectors import chosen_section
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.texts import as_plain
 from views.embeddings import embedding_sections
@@ -43,7 +43,7 @@ with page("embeddings", needs=("token",)) as p:
             vocabulary=whole(vocabulary), width=width
         ),
     )
-    if st.toggle(p.text["window"], key="embeddings window", **IN_ADDRESS):
+    if choice.toggle(p.text["window"], key="embeddings window"):
         embedding_sections.neighbouring_rows(p)
     SECTIONS[chosen_section(p.text, list(SECTIONS), key="embeddings section")](p)
     show_source(Embedding, nearest_rows, analogy, principal_components, training_step)

@@ -1,8 +1,8 @@
 """Feed-forward: what happens inside a token?"""
 
 from charts.toolkit.numbers import whole
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page, page
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_formula, show_source
 from views.feed_forward.strongest import strongest
 from views.feed_forward.unit_firing import firing

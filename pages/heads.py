@@ -12,10 +12,10 @@ from transformer.heads.places import place_shares
 from transformer.heads.sentence_roles import choose_role, head_roles, sentence_roles
 from transformer.heads.syntactic import syntactic_tallies
 from ui.lab.head_table import concatenation, definitions, role_counts, role_text, sorted_heads
+from ui.shell.choice import chosen_section
 from ui.shell.guidance.way import way_to
 from ui.shell.navigation import go_to
 from ui.shell.page import page
-from ui.shell.selectors import chosen_section
 from ui.show.drawings import show_grid
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from views.heads import corpus
@@ -96,7 +96,8 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         module = p.checkpoint.model.get_submodule(views[0].name)
         latex, caption = concatenation(text, module, n_rows=len(views[0].query))
         show_formula(latex, caption=caption)
-    section = chosen_section(text, sections(roles, of_sentences=not p.reads_pictures), key="heads_section")
+    offered = sections(roles, of_sentences=not p.reads_pictures)
+    section = chosen_section(text, offered, key="heads_section", owner=offered)
     with st.container(key=CARD):
         depth(p, section, roles, views, overall)
     way_to(CARD)

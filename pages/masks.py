@@ -10,8 +10,8 @@ from transformer.masks import combined_mask
 from transformer.runs import mask_edits
 from ui.lab import edited_model
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
+from ui.shell.choice import chosen_option
 from ui.shell.page import page
-from ui.shell.selectors import chosen_option
 from ui.show.drawings import show_mask_editor
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.show.score_formula import score_formula

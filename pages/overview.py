@@ -13,7 +13,7 @@ from transformer.predictions.answer_probabilities import Answer, answer_of, clas
 from transformer.runs.trace_files import trace_to_bytes
 from transformer.text.message import Message
 from ui.compute.store import store
-from ui.shell import embedded
+from ui.shell import choice, embedded
 from ui.shell.below import below_the_picture
 from ui.shell.navigation import GROUPS, pages
 from ui.shell.page import Page, page
@@ -123,9 +123,7 @@ def show_handout(p: Page) -> None:
 
 def show_costs(p: Page) -> None:
     """Parameters and time of every block; measured, and Plotly loaded, only when somebody opens it."""
-    with st.expander(
-        p.text["costs"], icon=":material/bar_chart:", key="costs", on_change="rerun", bind="query-params"
-    ) as costs:
+    with choice.fold(p.text["costs"], icon=":material/bar_chart:", key="costs") as costs:
         if not costs.open:
             return
         lengths = [len(p.trace.tokens(stack)) for stack in p.trace.stacks]  # the time depends on nothing else

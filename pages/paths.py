@@ -4,8 +4,9 @@ from functools import partial
 
 import streamlit as st
 
+from ui.shell import choice
+from ui.shell.choice import chosen_section
 from ui.shell.page import page
-from ui.shell.selectors import chosen_section
 from views.paths.flow import flow
 from views.paths.head_to_head import head_to_head
 from views.paths.many import many
@@ -21,7 +22,7 @@ SECTIONS = {
 }
 NEEDS = {"edges": ("stack", "kind", "layer", "head")}  # the others show all stacks
 
-needs = NEEDS.get(st.session_state.get(KEY), ())
+needs = NEEDS.get(choice.value(KEY, page="paths"), ())
 with page("paths", needs=needs) as p:
     row = st.container(horizontal=True, vertical_alignment="bottom")
     with row:

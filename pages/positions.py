@@ -8,10 +8,9 @@ from transformer.layers.position_scores import alibi_bias, measured_position_sco
 from transformer.variants.disentangled_attention import DisentangledAttention, RelativeEmbedding
 from transformer.variants.family_embedding import HalvedSinusoids
 from transformer.variants.partial_rotary import PartialRotaryEncoding
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page, page
-from ui.shell.page_state import belongs_to
 from ui.shell.presentation.presenter import labels
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_snippet, show_source
 from views.positions.order import (
     another_order,
@@ -52,9 +51,8 @@ with page("positions", needs=("token",), marks=place_looked_at, only=stack_looke
             views = {first: views[first], **views}
         view = None
         if views:
-            belongs_to("positions view", tuple(views), default=next(iter(views)))
             more = {"wrap": True, "label_visibility": labels()}
-            view = chosen_option(p.text, "view", list(views), key="positions view", **more)
+            view = chosen_option(p.text, "view", list(views), key="positions view", owner=tuple(views), **more)
         if view == "order":
             choose_change(p)
         else:

@@ -7,6 +7,7 @@ from transformer.interventions.head_importance import importance_by_chunks, remo
 from transformer.runs.edits import ablate_head, mean_ablate_head
 from ui.lab import edited_model
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
+from ui.shell import choice
 from ui.shell.page import page
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.show.living_picture import edited_picture
@@ -43,9 +44,7 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     if specs:
         st.subheader(text["depth"], anchor=False)
         show_steps(p, effect)
-        with st.expander(
-            text["picture"], icon=":material/movie:", key="edited_picture", on_change="rerun", bind="query-params"
-        ) as opened:
+        with choice.fold(text["picture"], icon=":material/movie:", key="edited_picture") as opened:
             if opened.open:
                 edited_picture(p, specs)
                 st.caption(text["picture_hint"])

@@ -1,8 +1,8 @@
 """Training: how did it get like this?"""
 
 from ui.lab.training_step import step_in_detail
+from ui.shell.choice import chosen_section
 from ui.shell.page import page
-from ui.shell.selectors import chosen_section
 from views.training.curves import curves
 from views.training.live_training import now
 from views.training.time_lapse import time_lapse

@@ -79,3 +79,16 @@ def sessions_hold_names_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(app_test, "MediaFileManager", manager)
     yield
     assert not [*shared_objects([part for app in last for part in held_by(app)] + files)]
+
+
+def choose_text(app: AppTest, key: str, *texts: object) -> None:
+    """What an address says for one of the page's controls, without its control; the next run draws it."""
+    page = app.session_state["page state: page"]
+    choices = app.session_state["page state: choices"]
+    own = {**choices.get(page, {}), key: tuple(map(str, texts))}
+    app.session_state["page state: choices"] = {**choices, page: own}
+
+
+def chosen_texts(app: AppTest, key: str) -> tuple[str, ...]:
+    """What the address says, or will say, for one of the page's controls; nothing for its default."""
+    return app.session_state["page state: choices"].get(app.session_state["page state: page"], {}).get(key, ())

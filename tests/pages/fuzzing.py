@@ -13,9 +13,9 @@ from streamlit.testing.v1.element_tree import Block, ButtonGroup, Element, Selec
 
 from tests.conftest import ROOT, open_by_address
 from transformer.text.tokenizer import SPECIAL_TOKENS
+from ui.shell import choice
 from ui.shell.focus import Focus
 from ui.shell.navigation import GROUPS
-from ui.shell.selectors import CHOICES
 from ui.shell.share import BUTTON
 from ui.words.texts import common
 
@@ -104,11 +104,7 @@ def walk(page: str, checkpoint: str) -> Walk:
         for box in boxes_of(shown):
             if box.key:
                 boxes.setdefault(box.key, Box(page, choices, box.key))
-        for element in elements(shown):
-            if name := getattr(element.proto, "query_param_key", ""):
-                bound.setdefault(name)
-        if CHOICES in shown.session_state:
-            bound |= dict.fromkeys(shown.session_state[CHOICES])
+        bound |= dict.fromkeys(key for where, key in choice.drawn if where == page)
     return Walk(tuple(boxes.values()), tuple(bound))
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import transformer
 from charts.toolkit.style import three_digits
-from tests.pages.conftest import codes, is_fine, said
+from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.add_and_norm import add_and_norm
 from ui.words.texts import page_text
 
@@ -21,7 +21,7 @@ SENTENCE = "The old man told us a story."
 
 
 def show(app, view):
-    app.session_state["add norm view"] = TEXT[f"tab_{view}"]
+    choose_text(app, "add norm view", TEXT[f"tab_{view}"])
     return app.run()
 
 

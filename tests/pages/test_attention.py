@@ -228,7 +228,8 @@ def test_a_cell_leads_to_all_heads_between_its_two_tokens(open_page: Callable, c
     app.switch_page("pages/heads.py").run()  # AppTest does not follow a change of page by itself
     is_fine(app)
     assert app.session_state["heads_section"] == "finder"
-    assert (app.session_state["heads_from"], app.session_state["heads_to"]) == (3, 2)
+    tokens = [next(group for group in app.get("button_group") if group.key == f"heads_{end}") for end in ("from", "to")]
+    assert [group.value for group in tokens] == [3, 2]
 
 
 def test_closing_the_arithmetic(open_page: Callable) -> None:

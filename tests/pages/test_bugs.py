@@ -100,10 +100,10 @@ def test_a_teacher_goes_to_a_mistake_and_another_patient_is_the_next(open_app, t
     app = open_app("bugs", checkpoint="tiny-translator", sentence=SENTENCE)
     app.button(key="teacher causal").click().run()
     is_fine(app)
-    number = app.session_state["patient"]
+    number = app.number_input(key="patient").value
     assert diagnosis_of(number, config).fault == "causal"
     app.button(key="another patient").click().run()
-    assert app.session_state["patient"] == number + 1
+    assert app.number_input(key="patient").value == number + 1
 
 
 def test_a_decoder_only_model_is_never_said_to_lack_a_padding_mask(open_app):

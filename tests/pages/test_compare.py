@@ -9,7 +9,7 @@ import pytest
 import transformer
 from charts.canvas.attention_maps import SHIFTED_TITLE
 from charts.toolkit.style import three_digits
-from tests.pages.conftest import codes, is_fine, said
+from tests.pages.conftest import choose_text, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.predictions.comparison import difference_map, head_differences
 from transformer.predictions.word_diff import word_diff
@@ -24,7 +24,7 @@ SENTENCE, OTHER = "The old man told us a story.", "The old man told us a lie."
 
 
 def with_second(app, sentence):
-    app.text_input(key="compare second").set_value(sentence)
+    app.text_input(key="second").set_value(sentence)
     return app.run()
 
 
@@ -37,7 +37,7 @@ def drawn(monkeypatch):
 
 
 def in_mode(app, mode):
-    app.session_state["compare_mode"] = mode
+    choose_text(app, "compare_mode", mode)
     return app.run()
 
 
@@ -46,7 +46,7 @@ def test_two_sentences(open_app, tiny_checkpoint, checkpoint, drawn):
     app = open_app("compare", checkpoint=checkpoint, sentence=SENTENCE, layer="1", head="1")
     is_fine(app)
     drawn.clear()
-    assert app.text_input(key="compare second").value != SENTENCE, "it opens on something that differs"
+    assert app.text_input(key="second").value != SENTENCE, "it opens on something that differs"
     is_fine(with_second(app, OTHER))
     loaded = tiny_checkpoint(checkpoint)
     first, second = (transformer.trace(loaded, sentence) for sentence in (SENTENCE, OTHER))
@@ -59,7 +59,7 @@ def test_two_sentences(open_app, tiny_checkpoint, checkpoint, drawn):
     assert titles[2] == f"B − A · mean change {change}"
     largest = three_digits(float(head_differences(first, second, stack).max()))
     assert f"The scale ends at the largest, {largest}" in said(app)
-    app.session_state["compare_more"] = "stream"
+    choose_text(app, "compare_more", "stream")
     is_fine(app.run())
     assert "has moved furthest apart" in said(app)
 
@@ -69,7 +69,7 @@ def test_identical_sentences_change_nothing(open_app):
     assert TEXT["same_sentence"] in said(app)
     assert TEXT["heads_equal"] in said(app)
     assert TEXT["heads_largest"].partition("{")[0] not in said(app)
-    app.session_state["compare_more"] = "stream"
+    choose_text(app, "compare_more", "stream")
     is_fine(app.run())
     assert "has moved furthest apart" not in said(app)
 
@@ -82,22 +82,22 @@ def test_a_pair_sets_both_sentences(open_app, monkeypatch, writes):
     next(button for button in app.button if button.label == pair["label"]).click().run()
     is_fine(app)
     assert app.session_state["sidebar sentence"] == pair["first"]
-    assert app.session_state["compare second"] == pair["second"]
+    assert app.text_input(key="second").value == pair["second"]
     assert pair["shows"] in said(app) and (pair["in_french"] in said(app)) == (writes == "fr")
 
 
 def test_sentence_b_follows_sentence_a_until_somebody_types(open_app):
     pair, other = PAIRS[1], PAIRS[2]
     app = open_app("compare", checkpoint="tiny-gpt", sentence=pair["first"])
-    assert app.text_input(key="compare second").value == pair["second"]
+    assert app.text_input(key="second").value == pair["second"]
     app.text_area(key="sidebar sentence").set_value(other["first"]).run()
-    assert app.text_input(key="compare second").value == other["second"]
+    assert app.text_input(key="second").value == other["second"]
     with_second(app, OTHER)
     app.text_area(key="sidebar sentence").set_value(pair["first"]).run()
-    assert app.text_input(key="compare second").value == OTHER
+    assert app.text_input(key="second").value == OTHER
     app.switch_page("pages/tokens.py").run()
     app.switch_page("pages/compare.py").run()
-    assert app.text_input(key="compare second").value == OTHER, "it survives a change of page"
+    assert app.text_input(key="second").value == OTHER, "it survives a change of page"
 
 
 @pytest.mark.parametrize("checkpoint", KINDS)
@@ -109,7 +109,7 @@ def test_two_checkpoints(open_app, checkpoint, kind):
     app = in_mode(open_app("compare", checkpoint=checkpoint, sentence=SENTENCE, **address), "checkpoints")
     for other in KINDS:
         if other != checkpoint:
-            app.selectbox(key="compare other").set_value(other)
+            app.selectbox(key="other").set_value(other)
             is_fine(app.run())
             assert f"B · {other}" in said(app)
             assert "The most alike is layer" in said(app) or TEXT["heads_none"] in said(app)
@@ -129,11 +129,11 @@ def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_fold
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
     app = in_mode(open_app("compare", checkpoint="en-fr-tuned", sentence=SENTENCE, layer="1", head="0"), "checkpoints")
     is_fine(app)
-    app.selectbox(key="compare other").set_value("another")
+    app.selectbox(key="other").set_value("another")
     is_fine(app.run())
     same = TEXT["kin_same"].format(layer=1, head=0)
     assert TEXT["kin_other"].format(name="en-fr-tuned", others="**en-fr**") in said(app) and same not in said(app)
-    app.selectbox(key="compare other").set_value("en-fr")
+    app.selectbox(key="other").set_value("en-fr")
     is_fine(app.run())
     titles = [shown["title"] for shown in drawn[-4:]]
     assert same in said(app) and "B − A · mean change 0" in titles, "here it is a copy"

@@ -13,7 +13,7 @@ import torch
 import transformer
 from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import signed, three_digits
-from tests.pages.conftest import codes, is_fine
+from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine
 from tests.pages.conftest import said as said_on_page
 from transformer.attribution.leave_one_out import leave_one_out
 from transformer.predictions.decoding_steps import guess_options, step_attention
@@ -30,7 +30,8 @@ SENTENCE = "The old man told us a story."
 
 def go(app, step):
     """As the callback of the drawing does it."""
-    app.session_state["step: current"] = step
+    choose_text(app, "step", *([step] if step else []))
+    app.session_state["step: drawn at"] = step
     return app.run()
 
 
@@ -43,7 +44,7 @@ def drawn(app) -> tuple[dict, dict[str, np.ndarray]] | None:
 def sentence_about_the_step(app) -> str:
     """As the browser shows it at the step of the session, with ** around what is stressed there."""
     pieces = drawn(app)[0]["said"]
-    return "**".join(pieces[min(app.session_state["step: current"], len(pieces) - 1)])
+    return "**".join(pieces[min(int("".join(chosen_texts(app, "step")) or 0), len(pieces) - 1)])
 
 
 def said(app) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.pages.conftest import codes, is_fine, said
+from tests.pages.conftest import choose_text, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.layers.neighbours import analogy, nearest_rows
 from transformer.word_vectors.word2vec_objectives import OBJECTIVES
@@ -22,7 +22,7 @@ SENTENCE = "The dog sleeps under the table."
 
 
 def show(app, section):
-    app.session_state["embeddings section"] = TEXT[f"section_{section}"]
+    choose_text(app, "embeddings section", TEXT[f"section_{section}"])
     return app.run()
 
 
@@ -81,7 +81,7 @@ def test_a_tied_step_can_be_taken_apart(open_app):
     app = show(open_app("embeddings", checkpoint="tiny-bert", sentence=SENTENCE, token="2"), "training")
     assert TEXT["tied"] in said(app) and TEXT["hidden_word"].format(mask="<mask>") in said(app)
     for way in ("way_lookup", "way_projection"):
-        app.session_state["training way"] = TEXT[way]
+        choose_text(app, "training way", TEXT[way])
         app.run()
         is_fine(app)
         assert TEXT["how_part"] in said(app)
@@ -91,7 +91,7 @@ def test_a_classifier_is_taught_a_class(open_app):
     app = show(open_app("embeddings", checkpoint="tiny-sentiment", sentence=SENTENCE), "training")
     losses = []
     for name in ("negative", "positive"):
-        app.session_state["training class"] = name
+        choose_text(app, "training class", name)
         app.run()
         is_fine(app)
         losses.append(float(said(app).split("It goes from **")[1].split("**")[0]))
@@ -175,7 +175,7 @@ def test_the_neighbours_of_word2vec_are_those_of_the_followed_word(open_app):
     vectors = word_vectors()
     app = show(open_app("embeddings", checkpoint="tiny-gpt", sentence="The dog sleeps.", token="1"), "neighbours")
     for objective in OBJECTIVES:
-        app.session_state["embeddings objective"] = TEXT[f"objective_{objective}"]
+        choose_text(app, "embeddings objective", TEXT[f"objective_{objective}"])
         app.run()
         is_fine(app)
         table, the = vectors.tables[objective], vectors.ids["the"]

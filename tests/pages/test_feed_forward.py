@@ -13,7 +13,7 @@ import pytest
 
 import transformer
 from tests.conftest import ROOT
-from tests.pages.conftest import codes, is_fine, said
+from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.feed_forward_units import strongest_units, unit_words
 from ui.words.texts import page_text
 from views.feed_forward.units_and_words import line_of
@@ -24,7 +24,7 @@ SENTENCE = "The old man told us a story."
 
 
 def show(app, view):
-    app.session_state["feed-forward view"] = TEXT[f"tab_{view}"]
+    choose_text(app, "feed-forward view", TEXT[f"tab_{view}"])
     return app.run()
 
 

@@ -11,7 +11,7 @@ import streamlit as st
 import transformer
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed
-from tests.pages.conftest import codes, is_fine, said
+from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.heads.head_circuits import written_words
 from transformer.heads.head_habits import head_habits
 from transformer.heads.removed_head import removed_head
@@ -219,7 +219,9 @@ def test_a_frame_around_points_chooses_the_maps(
 ) -> None:
     roles = [SimpleNamespace(layer=layer, head=head) for layer in (0, 1) for head in (0, 1)]
     page = SimpleNamespace(
-        checkpoint=SimpleNamespace(fingerprint="abc"), focus=SimpleNamespace(stack="decoder", kind="self")
+        checkpoint=SimpleNamespace(fingerprint="abc", config=SimpleNamespace(heads_in=lambda stack: 2)),
+        focus=SimpleNamespace(stack="decoder", kind="self"),
+        trace=SimpleNamespace(n_layers=lambda stack: 2),
     )
     selection = SimpleNamespace(points=[{"point_index": 3}, {"point_index": 0}], box=[{"x": [0, 1]}], lasso=[])
     state = {f"chart {scatter._NAME}": SimpleNamespace(selection=selection)}
@@ -231,11 +233,7 @@ def test_a_frame_around_points_chooses_the_maps(
     monkeypatch.undo()
     app = open_app("heads", checkpoint="tiny-gpt", layer="0", head="1")
     is_fine(app)
-    fingerprint = tiny_checkpoint("gpt").fingerprint
-    app.session_state[scatter.BRUSHED] = (
-        (fingerprint, "decoder", "self"),
-        ((0, 0), (1, 1)),
-    )
+    choose_text(app, scatter.BRUSHED, "0.0", "1.1")
     is_fine(app.run())
     assert TEXT["scatter_brushed"].format(count=2, heads="0.0, 1.1") in said(app)
     next(button for button in app.button if button.label == TEXT["scatter_all"]).click()

@@ -11,7 +11,7 @@ import torch
 import transformer
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
-from tests.pages.conftest import codes, is_fine, said
+from tests.pages.conftest import choose_text, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.layers.residual_stream import SubLayer, in_a_sentence
 from transformer.layers.stream_parts import Part
@@ -32,9 +32,9 @@ STACK = {"tiny-translator": "decoder", "tiny-gpt": "decoder", "tiny-bert": "enco
 def test_every_row_colour_and_place(open_app, tiny_checkpoint, checkpoint):
     app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, stack=STACK[checkpoint], token="2")
     for rows in ("sublayers", "layers"):
-        app.session_state["lens_rows"] = rows
+        choose_text(app, "lens_rows", rows)
         for colour in ("rank", "divergence", "probability"):
-            app.session_state["lens_colour"] = colour
+            choose_text(app, "lens_colour", colour)
             is_fine(app.run())
     loaded = tiny_checkpoint(checkpoint)
     lens = logit_lens(transformer.trace(loaded, SENTENCE))
@@ -115,7 +115,7 @@ def test_the_first_token_of_a_text_can_be_followed(open_app):
     """It is the focus that every page begins with, so that the page looks at the end of the text by itself."""
     app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE)
     assert "(position 0)" not in said(app)
-    app.session_state[FIRST_CHOSEN] = ("tiny-gpt", SENTENCE)  # what a click on the strip says
+    choose_text(app, FIRST_CHOSEN, "1")  # what a click on the strip says
     is_fine(app.run())
     assert "(position 0)" in said(app) and "1" in app.query_params["lens_start"]
     app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, lens_start="1")
@@ -127,7 +127,7 @@ def test_the_first_token_of_a_text_can_be_followed(open_app):
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt"])
 def test_the_word_that_came_can_be_followed(open_app, checkpoint):
     app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, target="Le chat.", stack="decoder", token="1")
-    app.session_state["lens_follow"] = "came"
+    choose_text(app, "lens_follow", "came")
     is_fine(app.run())
     assert "not even at the end" in said(app)
     assert "it would rather have said" in said(app)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import choose_text, chosen_texts, is_fine, said
 from ui.shell.guidance import lessons as files
 from ui.shell.guidance.lessons import find_lesson
 from ui.words.texts import page_text
@@ -125,12 +125,12 @@ def test_a_step_sets_up_its_changes_and_the_next_one_clears_them(open_app, tmp_p
     place = {"checkpoint": "tiny-translator", "lesson": "02-changes"}
     app = open_app("surgery", lesson_step="1", **place)
     is_fine(app)
-    assert list(app.session_state["surgery edits"]) == ["zero:encoder.0.self.1"]
-    app.session_state["surgery edits"] = ["zero:encoder.1.self.0"]  # what a student does
+    assert list(chosen_texts(app, "edit")) == ["zero:encoder.0.self.1"]
+    choose_text(app, "edit", *["zero:encoder.1.self.0"])  # what a student does
     app.run()
-    assert list(app.session_state["surgery edits"]) == ["zero:encoder.1.self.0"]
+    assert list(chosen_texts(app, "edit")) == ["zero:encoder.1.self.0"]
     app.button(key="lesson next").click().run()
-    assert list(app.session_state["surgery edits"]) == []
+    assert list(chosen_texts(app, "edit")) == []
 
     app = open_app("masks", lesson_step="3", **place)
     assert (app.session_state["mask now"].preset, app.session_state["mask now"].everywhere) == ("itself", False)
@@ -138,16 +138,16 @@ def test_a_step_sets_up_its_changes_and_the_next_one_clears_them(open_app, tmp_p
     assert (app.session_state["mask now"].preset, app.session_state["mask now"].everywhere) == ("own", True)
 
     app = open_app("compare", lesson_step="5", **place)
-    assert app.text_input(key="compare second").value == "A dog."
+    assert app.text_input(key="second").value == "A dog."
     app.button(key="lesson next").click().run()
-    assert app.text_input(key="compare second").value != "A dog."
+    assert app.text_input(key="second").value != "A dog."
     is_fine(app)
 
 
 def test_what_an_address_holds_is_not_overruled_by_its_step(open_app, tmp_path, monkeypatch) -> None:
     lesson(tmp_path, monkeypatch)
     app = open_app("surgery", lesson="01-tiny", edit=["zero:encoder.0.self.0"])
-    assert list(app.session_state["surgery edits"]) == ["zero:encoder.0.self.0"]
+    assert list(chosen_texts(app, "edit")) == ["zero:encoder.0.self.0"]
 
 
 def test_a_right_guess_is_said_to_be_right(open_app, tmp_path, monkeypatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.pages.conftest import said
+from tests.pages.conftest import choose_text, chosen_texts, said
 from tests.pages.fuzzing import choose, is_sound, open_page, type_into
 from transformer.runs.inputs import MAX_CHARACTERS
 from ui.server.limits import PRIVATE
@@ -74,7 +74,7 @@ def test_only_so_many_edits_are_made_and_the_others_named() -> None:
     wanted = [f"scale:encoder.0.self.0={number}" for number in range(900)]
     app = open_page("surgery", "tiny-translator", edit=wanted)
     is_sound(app)
-    assert app.session_state["surgery edits"] == wanted[: edit_list.MOST]
+    assert list(chosen_texts(app, "edit")) == wanted[: edit_list.MOST]
     words = said(app)
     assert wanted[edit_list.MOST] in words and f"and {900 - edit_list.MOST - 5:,} more" in words
     assert len(words) < 20_000
@@ -83,7 +83,7 @@ def test_only_so_many_edits_are_made_and_the_others_named() -> None:
 def test_an_edit_with_a_huge_sentence_is_not_made() -> None:
     app = open_page("surgery", "tiny-translator", edit=["patch:encoder.0.self.0=" + LONG, "zero:encoder.0.self.1"])
     is_sound(app)
-    assert app.session_state["surgery edits"] == ["zero:encoder.0.self.1"] and "patch:encoder.0.self.0=so" in said(app)
+    assert list(chosen_texts(app, "edit")) == ["zero:encoder.0.self.1"] and "patch:encoder.0.self.0=so" in said(app)
 
 
 def test_no_edit_is_added_to_a_full_list() -> None:
@@ -99,7 +99,7 @@ def test_no_edit_is_added_to_a_full_list() -> None:
         st.markdown(str(len(edit_list.specs())))
 
     app = AppTest.from_function(script)
-    app.session_state["surgery edits"] = full
+    choose_text(app, "edit", *full)
     app.run().button[0].click().run()
     assert app.markdown[0].value == str(edit_list.MOST)
     assert app.session_state["surgery edits: dropped"] == ("zero:encoder.1.self.1",)
@@ -118,22 +118,6 @@ def test_numbers_that_are_none(parameter: str, value: str) -> None:
     app = open_page(page, "tiny-translator", **{parameter: value})
     is_sound(app)
     assert all(len(caption.value) < 400 for caption in app.caption[:3])
-
-
-@pytest.mark.parametrize(("value", "shown"), [("9" * 5000, "7"), ("1e999", "7"), ("nan", "7"), ("x", "7"), ("3", "3")])
-def test_a_number_of_the_address_is_a_number(value: str, shown: str) -> None:
-    def script() -> None:
-        import streamlit as st
-
-        from ui.shell.page_state import IN_ADDRESS, number_in_address
-
-        number_in_address("many")
-        st.markdown(str(st.number_input("many", 0, 99, 7, key="many", **IN_ADDRESS)))
-
-    app = AppTest.from_function(script)
-    app.query_params["many"] = value
-    app.run()
-    assert not app.exception and app.markdown[0].value == shown
 
 
 def test_what_is_named_in_a_note_is_short() -> None:

@@ -8,7 +8,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import choose_text, chosen_texts, is_fine, said
 from tests.pages.fuzzing import PAGES
 from views.masks.editor import Recipe
 
@@ -42,13 +42,13 @@ def in_address(app: AppTest, parameter: str) -> list[str]:
 def test_edits_are_in_the_address_and_come_out_of_it(open_app: Open) -> None:
     first = open_app("surgery", sentence=SENTENCE)
     assert in_address(first, "edit") == []
-    first.session_state["surgery edits"] = EDITS
+    choose_text(first, "edit", *EDITS)
     is_fine(first.run())
     assert in_address(first, "edit") == EDITS
 
     second = open_app("surgery", sentence=SENTENCE, edit=EDITS)
     is_fine(second)
-    assert second.session_state["surgery edits"] == EDITS
+    assert list(chosen_texts(second, "edit")) == EDITS
     assert in_address(second, "edit") == EDITS
     assert [metric.value for metric in second.metric] == [metric.value for metric in first.metric]
 
@@ -109,16 +109,16 @@ def test_a_mask_that_makes_no_sense_is_left_out(open_app: Open) -> None:
 def test_the_second_sentence_and_the_other_checkpoint(open_app: Open) -> None:
     app = open_app("compare", sentence=SENTENCE, second="A young <i>man</i> & a boat.")
     is_fine(app)
-    assert app.text_input(key="compare second").value == "A young <i>man</i> & a boat."
+    assert app.text_input(key="second").value == "A young <i>man</i> & a boat."
     assert in_address(app, "second") == ["A young <i>man</i> & a boat."]
-    by_itself = open_app("compare", sentence=SENTENCE).text_input(key="compare second").value
-    app.text_input(key="compare second").set_value(by_itself).run()
+    by_itself = open_app("compare", sentence=SENTENCE).text_input(key="second").value
+    app.text_input(key="second").set_value(by_itself).run()
     assert in_address(app, "second") == []
 
     app = open_app("compare", sentence=SENTENCE, other="tiny-sentiment")
-    app.session_state["compare_mode"] = "checkpoints"
+    choose_text(app, "compare_mode", "checkpoints")
     is_fine(app.run())
-    assert app.selectbox(key="compare other").value == "tiny-sentiment"
+    assert app.selectbox(key="other").value == "tiny-sentiment"
     assert in_address(app, "other") == ["tiny-sentiment"]
 
 

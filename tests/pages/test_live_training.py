@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.pages.conftest import codes, is_fine, said
+from tests.pages.conftest import choose_text, codes, is_fine, said
 from tests.ui.test_jobs import until
 from transformer.layers.gradient_step import training_step
 from transformer.toy import toy_training
@@ -46,7 +46,7 @@ def live(open_app: Callable[..., AppTest]) -> Iterator[AppTest]:
 
 
 def show(app: AppTest, section: str) -> AppTest:
-    app.session_state["training section"] = TEXT[f"section_{section}"]
+    choose_text(app, "training section", TEXT[f"section_{section}"])
     return app.run()
 
 
@@ -80,7 +80,7 @@ def test_before_the_start_the_untrained_model_is_shown(live: AppTest) -> None:
 
 @pytest.mark.slow
 def test_from_the_start_to_a_word_of_ones_own(live: AppTest) -> None:
-    live.session_state["toy task"] = TEXT["now_copy"]
+    choose_text(live, "toy task", TEXT["now_copy"])
     press(live.run(), "start")
     is_fine(live)
     wait(live, lambda: "done in" in said(live))
@@ -116,7 +116,7 @@ def test_an_own_word_that_is_none_gets_a_sentence(live: AppTest, word: str, reas
 
 @pytest.mark.slow
 def test_a_long_word_and_a_repeated_letter_are_something_it_has_never_seen(live: AppTest) -> None:
-    live.session_state["toy task"] = TEXT["now_sort"]
+    choose_text(live, "toy task", TEXT["now_sort"])
     press(live.run(), "start")
     wait(live, lambda: "done in" in said(live))
     live.text_input(key="toy own").set_value("bananarama").run()
@@ -239,7 +239,7 @@ def test_one_step_in_detail(
     open_app: Callable[..., AppTest], tiny_checkpoint: Callable, checkpoint: str, optimizer: str
 ) -> None:
     app = open_app("training", checkpoint=checkpoint, sentence=SENTENCE)
-    app.session_state["training optimizer"] = TEXT[f"step_{optimizer}"]
+    choose_text(app, "training optimizer", TEXT[f"step_{optimizer}"])
     show(app, "step")
     is_fine(app)
     loaded = tiny_checkpoint(checkpoint)
@@ -257,7 +257,7 @@ def test_the_class_and_the_rate_can_be_chosen(open_app: Callable[..., AppTest]) 
     app = show(open_app("training", checkpoint="tiny-sentiment", sentence=SENTENCE), "step")
     losses = []
     for name in ("negative", "positive"):
-        app.session_state["training class"] = name
+        choose_text(app, "training class", name)
         app.run()
         losses.append(metrics(app)[TEXT["step_before"]])
     assert losses[0] != losses[1]

@@ -9,7 +9,7 @@ import transformer
 from charts.canvas.attention_maps import READ_TITLE, SHIFTED_TITLE
 from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import signed, three_digits
-from tests.pages.conftest import codes, is_fine, said
+from tests.pages.conftest import choose_text, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.interventions.change_of_answer import effect_of
 from transformer.interventions.padding import padding_drift
@@ -36,7 +36,7 @@ SPECS = {
 
 
 def preset(app, name):
-    app.session_state["mask now"] = Recipe(preset=name)
+    choose_text(app, "mask", *Recipe(preset=name).to_texts())
     return app.run()
 
 
@@ -79,7 +79,7 @@ def test_the_widgets_report_to_the_recipe_and_undo_takes_back(open_app):
     def recipe():
         return app.session_state["mask now"]
 
-    app.session_state["mask now"] = Recipe(preset="window")
+    choose_text(app, "mask", *Recipe(preset="window").to_texts())
     app.run()
     app.slider(key="mask size").set_value(3)
     is_fine(app.run())
@@ -95,7 +95,7 @@ def test_the_widgets_report_to_the_recipe_and_undo_takes_back(open_app):
 def test_drawn_cells_and_a_row_with_nothing_left(open_app, tiny_checkpoint):
     app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", layer="1")
     cells = ((0, 0, False), (1, 3, True), (1, 0, True), (1, 0, False))
-    app.session_state["mask now"] = Recipe(cells=cells, everywhere=False)
+    choose_text(app, "mask", *Recipe(cells=cells, everywhere=False).to_texts())
     is_fine(app.run())
     assert TEXT["drawn"].format(count=3) in said(app)
     assert "<s>" in app.info[0].value.replace("\\", "") and "the residual" in app.info[0].value
@@ -113,7 +113,7 @@ def test_drawn_cells_and_a_row_with_nothing_left(open_app, tiny_checkpoint):
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
 def test_the_padding_sandbox_shows_both_runs_in_numbers(open_app, tiny_checkpoint, checkpoint):
     app = open_app("masks", checkpoint=checkpoint, sentence=SENTENCE)
-    app.session_state["masks view"] = "padding"
+    choose_text(app, "masks view", "padding")
     is_fine(app.run())
     loaded = tiny_checkpoint(checkpoint)
     rows = padding_drift(transformer.trace(loaded, SENTENCE), pads=(4,))
@@ -127,9 +127,9 @@ def test_other_views_and_padding_in_the_sentence(open_app):
     for name in ("no_padding", "itself"):
         preset(app, name)
         for view in ("difference", "steps", "padding"):
-            app.session_state["masks view"] = view
+            choose_text(app, "masks view", view)
             is_fine(app.run())
-    app.session_state["mask now"] = Recipe(preset="no_padding")
+    choose_text(app, "mask", *Recipe(preset="no_padding").to_texts())
     assert TEXT["no_pads"] not in said(app.run())
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import choose_text, is_fine, said
 from tests.ui.test_uploads import FILES, send
 from ui.compute import uploads
 from ui.words.texts import page_text
@@ -71,7 +71,7 @@ def test_pages_need_no_file(
     app.text_area(key="sidebar sentence").set_value("The dog is old.").run()
     is_fine(app)
     app = open_app("training", checkpoint="tiny-gpt", sentence=SENTENCE)
-    app.session_state["training section"] = TRAINING["section_now"]
+    choose_text(app, "training section", TRAINING["section_now"])
     app.run()
     app.button(key="toy start").click().run()
     is_fine(app)

@@ -14,7 +14,7 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
 from tests.nights import FAMILIES_BY_DAY, by_day
-from tests.pages.conftest import codes, said
+from tests.pages.conftest import choose_text, codes, said
 from transformer.faults.catalogue import diagnoses, inapplicable
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
@@ -153,7 +153,7 @@ def test_every_view_of_every_norm(
     seen = {}
     for view in ("statistics", "arithmetic", "parameters", "stream", "updates"):
         app = open_family("add_norm", checkpoint=checkpoint, token="2")
-        app.session_state["add norm view"] = text[f"tab_{view}"]
+        choose_text(app, "add norm view", text[f"tab_{view}"])
         fine(app.run())
         seen[view] = said(app) + formulas(app)
         if view == "arithmetic":
@@ -202,7 +202,7 @@ def test_the_feed_forward_layer_is_the_models_own(
     gated = checkpoint in ("hf-llama", "hf-gemma2", "hf-t5")
     for view in ("token", "words", "sentence"):
         app = open_family("feed_forward", checkpoint=checkpoint, token="2", layer="1")
-        app.session_state["feed-forward view"] = text[f"tab_{view}"]
+        choose_text(app, "feed-forward view", text[f"tab_{view}"])
         fine(app.run())
         assert (r"\odot" in formulas(app)) == gated
         assert ("b_2" in formulas(app)) == (checkpoint not in ("hf-gemma2", "hf-t5"))
@@ -337,7 +337,7 @@ def test_two_families_side_by_side(open_family: Callable) -> None:
     assert "The decoder of **hf-marian** reads none of these tokens" in said(app)
     assert "The most alike is layer" in said(app) and text["heads_none"] not in said(app)
     for mode in ("kinds", "layers"):
-        app.session_state["compare_mode"] = mode
+        choose_text(app, "compare_mode", mode)
         fine(app.run())
 
 

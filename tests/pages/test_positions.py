@@ -7,11 +7,10 @@ from base64 import b64decode
 
 import numpy as np
 import pytest
-import streamlit as st
 
 import transformer
 from tests.conftest import ROOT
-from tests.pages.conftest import codes, is_fine, said
+from tests.pages.conftest import choose_text, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.layers.position_edits import reordered_positions, without_positions
 from transformer.layers.position_scores import measured_position_scores
@@ -19,7 +18,7 @@ from transformer.predictions.answer_probabilities import answer_of
 from transformer.runs.inputs import prompt_ids
 from ui.show.chips import ChipChoice
 from ui.words.texts import page_text
-from views.positions.order import _take
+from views.positions import order
 
 TEXT = page_text("positions")
 OWN = {"tiny-translator": "sinusoidal", "tiny-gpt": "learned", "tiny-bert": "rotary", "tiny-sentiment": "relative"}
@@ -33,8 +32,15 @@ VIEWS = {
 SENTENCE = "The old man told us a story."
 
 
+def with_pairs(run, monkeypatch):
+    """What ``run`` gives, and the pairs of tokens that change places meanwhile."""
+    pairs, pair_of = [], order._pair
+    monkeypatch.setattr(order, "_pair", lambda *about: pairs.append(pair_of(*about)) or pairs[-1])
+    return run(), pairs
+
+
 def show(app, view):
-    app.session_state["positions view"] = view
+    choose_text(app, "positions view", view)
     return app.run()
 
 
@@ -62,7 +68,7 @@ def test_other_schemes_say_whose_they_are(open_app, checkpoint):
     for scheme in VIEWS:
         if scheme == OWN[checkpoint]:
             continue
-        app.session_state["scheme"] = scheme
+        choose_text(app, "scheme", scheme)
         app.run()
         for view in VIEWS[scheme]:
             if view not in ("sum", "order") and (scheme, view) != ("relative", "distance"):
@@ -92,7 +98,7 @@ def test_the_model_is_asked_again_with_other_positions(open_app, tiny_checkpoint
     app = open_app("positions", checkpoint=checkpoint, sentence=SENTENCE)
     changes = ["swap", "shuffle", "reverse", "remove"] + (["remove_all"] if checkpoint == "tiny-translator" else [])
     for change in changes:
-        app.session_state["order change"] = change
+        choose_text(app, "order change", change)
         is_fine(show(app, "order"))
     loaded = tiny_checkpoint(checkpoint)
     stacks = ("encoder", "decoder") if checkpoint == "tiny-translator" else transformer.trace(loaded, SENTENCE).stacks
@@ -103,19 +109,20 @@ def test_the_model_is_asked_again_with_other_positions(open_app, tiny_checkpoint
 
 
 @pytest.mark.parametrize("checkpoint", OWN)
-def test_another_order_begins_with_two_words_that_change_places(open_app, tiny_checkpoint, checkpoint):
-    app = show(open_app("positions", checkpoint=checkpoint, sentence=SENTENCE), "order")
+def test_another_order_begins_with_two_words_that_change_places(open_app, tiny_checkpoint, checkpoint, monkeypatch):
+    app, (pair, *_) = with_pairs(
+        lambda: show(open_app("positions", checkpoint=checkpoint, sentence=SENTENCE), "order"), monkeypatch
+    )
     is_fine(app)
     loaded = tiny_checkpoint(checkpoint)
     trace = transformer.trace(loaded, SENTENCE)
     stack = trace.stacks[0]
     tokens = trace.tokens(stack)
-    pair = app.session_state["swap first"], app.session_state["swap second"]
     assert len(set(pair)) == 2 and all(any(map(str.isalnum, tokens[index].text)) for index in pair)
     n_read = len(tokens) if loaded.config.has_encoder else len(prompt_ids(loaded, SENTENCE))
-    order = list(range(n_read))
-    order[pair[0]], order[pair[1]] = pair[1], pair[0]
-    after = transformer.trace(loaded, SENTENCE, edits=reordered_positions(loaded.model, stack, order))
+    moved = list(range(n_read))
+    moved[pair[0]], moved[pair[1]] = pair[1], pair[0]
+    after = transformer.trace(loaded, SENTENCE, edits=reordered_positions(loaded.model, stack, moved))
     answers = answer_of(trace), answer_of(after)
     for answer in answers:
         written = " ".join(answer.text.split()) or " ".join(part.display for part in answer.parts)
@@ -153,20 +160,22 @@ def test_beside_the_two_heatmaps_stand_the_angles_of_the_token_that_was_clicked(
         assert f"at position **{place}**" in said(app) and f"is turned by **{turned}** rad, pair" in said(app)
 
 
-def test_an_address_says_which_two_change_places(open_app):
-    app = open_app(
-        "positions", checkpoint="tiny-translator", sentence=SENTENCE, **{"swap first": "0", "swap second": "2"}
+def test_an_address_says_which_two_change_places(open_app, monkeypatch):
+    swap = {"swap first": "0", "swap second": "2"}
+    app, pairs = with_pairs(
+        lambda: open_app("positions", checkpoint="tiny-translator", sentence=SENTENCE, **swap), monkeypatch
     )
     is_fine(app)
-    assert (app.session_state["swap first"], app.session_state["swap second"]) == (0, 2)
+    assert set(pairs) == {(0, 2)}
 
 
 def test_a_click_on_a_card_makes_it_one_of_the_two(monkeypatch):
-    monkeypatch.setattr(st, "session_state", {"swap first": 1, "swap second": 4})
+    pair = {"swap first": 1, "swap second": 4}
+    monkeypatch.setattr(order.choice, "put", pair.__setitem__)
     movable = [[None, 1, 2, 3, 4, 5], [None, 1, 2, 3, 5, 4]]  # a special token stays where it is
     for row, card, wanted in ((0, 3, (4, 3)), (0, 3, (4, 3)), (0, 0, (4, 3)), (1, 4, (3, 5))):
-        _take(movable, ChipChoice(row, card))
-        assert (st.session_state["swap first"], st.session_state["swap second"]) == wanted
+        order._take(movable, tuple(pair.values()), ChipChoice(row, card))
+        assert tuple(pair.values()) == wanted
 
 
 def test_one_token_has_nothing_to_change_places_with(open_app, tiny_tokenizer):
@@ -199,10 +208,12 @@ def test_the_snippet_runs(open_app, run_snippet, tiny_checkpoint, checkpoint):
 def test_a_tasks_prefix_stays_where_it_is(open_app, monkeypatch):
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     sentence = "translate English to French: The cat sat on the mat."
-    app = open_app("positions", checkpoint="t5-small-tasks", sentence=sentence)
+    app, (pair, *_) = with_pairs(
+        lambda: open_app("positions", checkpoint="t5-small-tasks", sentence=sentence), monkeypatch
+    )
     is_fine(app)
     tokens = transformer.trace(transformer.load(ROOT / "checkpoints" / "t5-small-tasks"), sentence).tokens("encoder")
-    assert [tokens[app.session_state[f"swap {name}"]].text for name in ("first", "second")] == [" cat", " mat"]
+    assert [tokens[index].text for index in pair] == [" cat", " mat"]
 
 
 def test_a_note_that_the_page_has_is_not_said_again_below_the_answers(open_app, tiny_checkpoint):

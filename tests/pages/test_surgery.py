@@ -9,7 +9,7 @@ import pytest
 
 import transformer
 from charts.toolkit.style import signed
-from tests.pages.conftest import codes, is_fine, said
+from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.heads.corpus_roles import CorpusRole, CorpusRoles
 from transformer.heads.measures import HeadMeasures
@@ -33,7 +33,7 @@ KINDS = ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"]
 
 
 def cut(app, *specs):
-    app.session_state["surgery edits"] = list(specs)
+    choose_text(app, "edit", *list(specs))
     return app.run()
 
 
@@ -108,10 +108,10 @@ def test_edits_are_taken_back_by_their_buttons(open_app):
     label = TEXT["edit"]["zero"].format(place=TEXT["part_short"]["encoder_self"], layer=0, head=1)
     button(app, label).click()
     is_fine(app.run())
-    assert app.session_state["surgery edits"] == ["drop:decoder.1.cross"]
+    assert list(chosen_texts(app, "edit")) == ["drop:decoder.1.cross"]
     cut(app, "zero:encoder.0.self.1", "drop:decoder.1.cross")
     button(app, TEXT["clear"]).click()
-    assert app.run().session_state["surgery edits"] == []
+    assert list(chosen_texts(app.run(), "edit")) == []
 
 
 @pytest.mark.slow
@@ -119,14 +119,14 @@ def test_every_way_to_change_something_else(open_app):
     app = open_app("surgery", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", kind="cross", layer="1")
 
     def way(name):
-        app.session_state["surgery more"] = name
+        choose_text(app, "surgery more", name)
         is_fine(app.run())
 
     way("head")
     slider = next(element for element in app.slider if element.label == TEXT["scale"])
     slider.set_value(0.5)
     is_fine(app.run())
-    assert app.session_state["surgery edits"] == ["scale:decoder.1.cross.0=0.5"]
+    assert list(chosen_texts(app, "edit")) == ["scale:decoder.1.cross.0=0.5"]
     way("edge")
     button(app, TEXT["cut_edge"]).click()
     is_fine(app.run())
@@ -138,7 +138,7 @@ def test_every_way_to_change_something_else(open_app):
     next(element for element in app.text_input if element.label == TEXT["patch"]).set_value("I do <b>not</b> know.")
     button(app, TEXT["patch_button"]).click()
     is_fine(app.run())
-    assert app.session_state["surgery edits"] == [
+    assert list(chosen_texts(app, "edit")) == [
         "edge:decoder.1.cross.0=0-0",
         "drop:decoder.1.self",
         "residual:decoder.1.self",
@@ -155,14 +155,14 @@ def test_scaling_by_one_takes_the_edit_back(open_app):
     for value, specs in ((2.0, ["scale:encoder.0.self.0=2"]), (1.0, [])):
         next(element for element in app.slider if element.label == TEXT["scale"]).set_value(value)
         is_fine(app.run())
-        assert app.session_state["surgery edits"] == specs
+        assert list(chosen_texts(app, "edit")) == specs
 
 
 def test_another_checkpoint_drops_what_it_has_no_place_for(open_app):
     app = cut(open_app("surgery", checkpoint="tiny-translator", sentence=SENTENCE), "zero:decoder.0.cross.1")
     app.query_params["checkpoint"] = "tiny-sentiment"
     is_fine(app.run())
-    assert app.session_state["surgery edits"] == []
+    assert list(chosen_texts(app, "edit")) == []
     assert "zero:decoder.0.cross.1" in said(app)
 
 

@@ -120,7 +120,7 @@ def test_what_is_offered_keeps_the_task(opened: Callable) -> None:
     first, *_ = TEXT_TASKS
     assert opened("paths", checkpoint="tiny-tasks").text_input(key="paths corrupted").value.startswith(first)
     compare = opened("compare", checkpoint="tiny-tasks", language="en")
-    assert compare.text_input(key="compare second").value == first + "The cats sat on the mat."
+    assert compare.text_input(key="second").value == first + "The cats sat on the mat."
     assert "B · “The cats sat on the mat.”" in said(compare), "and the task takes no room where both have it"
     surgery = opened("surgery", checkpoint="tiny-tasks")
     surgery.segmented_control(key="surgery more").set_value("patch").run()

@@ -169,10 +169,10 @@ def test_an_old_address_still_means_what_it_said(shipped: None) -> None:
 
 def test_the_address_is_written_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same view under parameters in another order would be another entry in the browser's history."""
-    written: list[str] = []
-    monkeypatch.setattr(focus_module.shared_address, "write", lambda name, values: written.append(name))
-    monkeypatch.setattr(focus_module, "_address", dict)
     monkeypatch.setattr(focus_module.st, "session_state", {})
+    monkeypatch.setattr(focus_module.shared_address, "parameters", dict)
+    monkeypatch.setattr(focus_module.page_state, "choices", lambda: {"b": ("1",), "a": ("2",)})
     focus_module.store(Focus(checkpoint="gone", sentence="A cat.", target="Un chat.", layer=1, head=2, token=3))
-    order = [field.name for field in fields(Focus)]
-    assert len(written) > 3 and written == sorted(written, key=order.index)
+    written = [*focus_module.whole_address()]
+    order = [*(field.name for field in fields(Focus)), "a", "b"]
+    assert len(written) > 5 and written == sorted(written, key=order.index)

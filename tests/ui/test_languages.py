@@ -13,6 +13,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from streamlit.testing.v1 import AppTest
 
+from tests.pages.conftest import choose_text
 from ui.shell.focus import Focus, fit_language
 from ui.shell.navigation import GROUPS, pages
 from ui.shell.share import BUTTON
@@ -272,7 +273,7 @@ def test_every_page_speaks_french(open_app: Callable[..., AppTest], page: str) -
 
 def test_choosing_a_language_keeps_everything_else(open_app: Callable[..., AppTest]) -> None:
     app = open_app("masks", checkpoint="tiny-translator", layer="1", head="1")
-    app.session_state["masks view"] = "padding"
+    choose_text(app, "masks view", "padding")
     app.run()
     app.segmented_control(key="sidebar language").set_value("fr").run()
     is_in(app, "fr", "masks")

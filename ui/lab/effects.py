@@ -14,10 +14,9 @@ from transformer.predictions.answer_probabilities import Answer
 from transformer.predictions.word_diff import Piece, word_diff
 from transformer.text.message import N_
 from ui.lab import edited_model
+from ui.shell.choice import one_of
 from ui.shell.guidance.way import read_aloud
 from ui.shell.page import Page
-from ui.shell.page_state import belongs_to
-from ui.shell.selectors import one_of
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain, common, numbered
 
@@ -128,9 +127,10 @@ def show_steps(p: Page, effect: Effect) -> None:
         step = 0
         if several:
             strongest = int(effect.kl.argmax())
-            belongs_to("effect step", effect.asked.ids, default=strongest)
             names = {index: [numbered(index + 1, display)] for index, display in enumerate(displays)}
-            step = one_of(common("effect.step"), names, strongest, key="effect step", in_list=True)
+            step = one_of(
+                common("effect.step"), names, strongest, key="effect step", owner=effect.asked.ids, in_list=True
+            )
         rows = pd.DataFrame(candidates(effect, step)).rename(columns={"display": "piece"})
         show_figure(
             charts.figures.edit_effects.candidates_before_and_after(

@@ -11,11 +11,11 @@ from transformer.config import PictureConfig
 from transformer.interventions.activation_patching import typed_ids
 from transformer.predictions.answer_probabilities import answer_of
 from ui.compute.store import store
+from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.focus import start_of
 from ui.shell.offers import offers
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to, preset
 from ui.shell.presentation.presenter import labels, presenting
 from ui.words.texts import model_sentences, other_pictures, pictures
 
@@ -30,16 +30,15 @@ def second_sentence(p: Page, *, key: str) -> str:
     """
     offered = ready_pairs(p)
     first = swapped(p)
-    belongs_to(key, (p.checkpoint.fingerprint, p.focus.sentence), default=first)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        typed = st.text_input(
+        typed = choice.text(
             p.text["second"],
-            value=first,
+            default=first,
             key=key,
+            owner=(p.checkpoint.fingerprint, p.focus.sentence),
             help=p.text["second_help"],
             width=330,
             label_visibility=labels(),
-            **IN_ADDRESS,
         )
         pairs = {_label(p.focus.sentence, *pair): pair for pair in offered}
         if len(pairs) > 1:
@@ -60,7 +59,7 @@ def ready_pairs(p: Page) -> tuple[tuple[str, str], ...]:
 
 
 def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:
-    preset(key, pairs[label][1])
+    choice.put(key, pairs[label][1])
     shared_focus.change(sentence=pairs[label][0], target="")
 
 

@@ -12,9 +12,9 @@ from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.layers.gradient_step import TrainingStep, training_step
 from ui.compute.jobs import jobs
+from ui.shell import choice
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import common, page_text, without_pictures
 
@@ -90,25 +90,22 @@ def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[Trainin
     text, config = page_text("embeddings"), p.checkpoint.config
     arguments: dict[str, object] = {"stack": p.focus.stack, "optimizer": optimizer}
     with controls:
-        rate = st.select_slider(
+        rate = choice.select_slider(
             text["rate"],
             _RATES,
-            value=0.001 if optimizer == "adam" else 0.01,
+            default=0.001 if optimizer == "adam" else 0.01,
             key=f"training rate {optimizer}",
             help=text["rate_help"] if optimizer == "sgd" else None,
             width=260,
-            **IN_ADDRESS,
         )
         if config.n_classes:
             names, own = [without_pictures(each) for each in config.class_names], without_pictures(p.trace.text)
-            belongs_to("training class", (p.checkpoint.fingerprint, p.focus.sentence), default=own)
-            name = st.segmented_control(
+            name = choice.buttons(
                 text["class"],
                 names,
                 default=own,
-                required=True,
                 key="training class",
-                **IN_ADDRESS,
+                owner=(p.checkpoint.fingerprint, p.focus.sentence),
             )
             arguments["label"] = names.index(name)
     arguments["rate"] = rate

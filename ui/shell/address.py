@@ -1,65 +1,55 @@
 """The address of the page, ``?checkpoint=…&layer=1``: read and written here and nowhere else.
 
-A run of the script writes it once, when the page has been drawn: until then what is to change is collected, and read as
-if it stood there already. Every message to the browser would be an entry in its history. A fragment, which runs without
-its page, writes at once. Streamlit's own widgets keep theirs themselves (``page_state.IN_ADDRESS``).
+It is a copy of the page's state (``page_state``) and is written once per run, when the page has been drawn, since
+every message to the browser becomes an entry in its history. A fragment, which runs without its page, writes at once.
+
+When a reader opens another page, Streamlit makes two entries where the parameters differ: the old page under the new
+parameters, then the new page. Therefore the new address is sent before the navigation with the parameter ``OPENING``.
+``frame.js`` makes no entry for it on the old page, and replaces the entry that has it by the page's final address.
 """
 
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from typing import NoReturn
 
 import streamlit as st
 
-from ui.server.streamlit_private import StreamlitPage, runs_a_fragment
+from ui.server.streamlit_private import StreamlitPage
 
 LONGEST = 4000  # characters; browsers and chat programs cut or refuse much longer addresses
+OPENING = "opening"  # also in frame.js
 
-_collected: ContextVar[dict[str, list[str]] | None] = ContextVar("what this run will write", default=None)
+Parameters = Mapping[str, Sequence[str]]
 
 
 def parameters() -> dict[str, list[str]]:
-    """Everything that the address says."""
-    written = {name: st.query_params.get_all(name) for name in st.query_params} | (_collected.get() or {})
-    return {name: values for name, values in written.items() if values}
-
-
-def values(name: str) -> list[str]:
-    """What the address says under this name; nothing where it does not."""
-    collected = _collected.get() or {}
-    return collected[name] if name in collected else st.query_params.get_all(name)
+    """Return everything that the browser's address says."""
+    found = {name: st.query_params.get_all(name) for name in st.query_params if name != OPENING}
+    return {name: values for name, values in found.items() if values}
 
 
 def value(name: str, default: str = "") -> str:
-    """The last of the ``values``."""
-    return (values(name) or [default])[-1]
+    """Return the last value of a parameter."""
+    return (st.query_params.get_all(name) or [default])[-1]
 
 
-def collect() -> None:
-    """From now on changes wait for ``send``."""
-    _collected.set({})
+def is_opening() -> bool:
+    """Whether the app itself opens the page, so that the session holds the truth and not the address."""
+    return OPENING in st.query_params
 
 
-def write(name: str, values_: Sequence[str]) -> None:
-    """Only where it differs; nothing takes the name out, and so does what is far too long for an address."""
-    wanted = list(values_) if sum(map(len, values_)) <= LONGEST else []
-    if values(name) == wanted:
-        return
-    collected = _collected.get()
-    if collected is None or runs_a_fragment():
-        st.query_params.update({name: wanted})
-    else:
-        collected[name] = wanted
+def write(wanted: Parameters, *, opening: bool = False) -> None:
+    """Make the address exactly ``wanted``, in one message, if it differs. Values that are too long are left out.
+
+    ``opening``: the page is only being opened.
+    """
+    short = {name: [*values] for name, values in wanted.items() if values and sum(map(len, values)) <= LONGEST}
+    if opening:
+        short[OPENING] = ["1"]
+    there = {name: st.query_params.get_all(name) for name in st.query_params}
+    if {name: values for name, values in there.items() if values} != short:
+        st.query_params.from_dict(short)
 
 
-def send() -> None:
-    """Write what was collected, in one message, if anything."""
-    collected = _collected.get() or {}
-    _collected.set(None)
-    if changed := {name: wanted for name, wanted in collected.items() if st.query_params.get_all(name) != wanted}:
-        st.query_params.update(changed)
-
-
-def open_page(page: StreamlitPage, address: Mapping[str, str | Sequence[str]]) -> NoReturn:
-    """Leave this page for another one under that address."""
-    st.switch_page(page, query_params=address)
+def open_page(page: StreamlitPage) -> NoReturn:
+    """Leave this page for another one; its address follows from the session."""
+    st.switch_page(page, query_params={OPENING: "1"})

@@ -1,8 +1,8 @@
-"""What the person looks at: one ``Focus`` per browser session, shared by all pages and kept in the address.
+"""What the reader looks at: one ``Focus`` per browser session, shared by all pages and kept in the address.
 
-The session holds the truth; the address is its copy. The address wins where it says something that was not lately
-written there, i.e. when a copied address is opened, and when the browser goes back or forward. Streamlit empties it on
-a change of page; then the session writes it again. Widgets are only ever set from the focus, never asked.
+The session holds the truth: the focus, and beside it the choices of each page (``page_state``). The address is their
+copy. It wins where it says something that was not lately written there, i.e. when an address is opened, and when the
+browser goes back or forward. Widgets are only ever set from the focus, never asked.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from ui.compute.loading import IN_THE_REPOSITORY, REMOVED, checkpoint_names, cho
 from ui.server.limits import limits
 from ui.server.streamlit_private import page_hash, runs_a_script, went_back_or_forward
 from ui.shell import address as shared_address
+from ui.shell import page_state
 from ui.shell.address import LONGEST
 from ui.shell.events import LARGEST
 from ui.shell.openings import is_ready, opening_of, start_of
+from ui.shell.outer_page import PAGE
 from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quoted, take_language_from
 
@@ -42,8 +44,8 @@ _PICTURE = re.compile(r"(?=.*[0-9])[0-9a-g]{64}")
 _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "focus: notes", "focus: notes of"
 # Who clicks twice at once sends the second click before the browser has heard of the address that the first one wrote.
 _LATE = 8
-_COPIED = "focus: as copied to the address"
-_PAGE = "focus: page of the last run"
+NOTE, FINGERPRINT = "note", "fingerprint"  # what a teacher's link adds to the address of a view (share.py)
+NO_CHOICES = (NOTE, FINGERPRINT, PAGE)
 _spoken: ContextVar[str | None] = ContextVar("spoken", default=None)  # the language of the focus
 
 
@@ -106,6 +108,9 @@ class Focus:
             for name, value in asdict(self).items()
             if value != getattr(default, name) and len(str(value)) <= LONGEST
         }
+
+
+_NAMES = tuple(field.name for field in fields(Focus))
 
 
 def fit_checkpoint(focus: Focus, names: Sequence[str]) -> tuple[Focus, tuple[str, ...]]:
@@ -234,35 +239,65 @@ def _is_ready(focus: Focus) -> bool:
 
 
 def begin() -> Focus:
-    """Once at the start of every run (``app.py``): agree with the address, fit the checkpoint, copy it to the address.
+    """Once at the start of every run (``app.py``): agree with the address that the browser brings, fit the checkpoint.
 
-    On another page than before it is sent before the navigation: the browser then opens the page under the whole
-    address at once. After it, the page would be opened without parameters first, and "back" would lead there.
+    The session holds the truth unless the browser brings an address that was not written lately. Where the reader has
+    turned to another page, that page's address is sent before the navigation: see ``ui.shell.address``.
     """
     if runs_a_script():
         begin_run()
-        shared_address.collect()
-    address = _address()
+    arrived = shared_address.parameters()
     focus: Focus | None = st.session_state.get(_FOCUS)
     if st.session_state.get(_NOTES_OF) != _place(focus):
         st.session_state[_NOTES] = ()
     corrections: tuple[str, ...] = ()
-    written = st.session_state.get(_WRITTEN, ())
-    foreign = address not in written[-1:] if went_back_or_forward() else address and address not in written
+    known = st.session_state.get(_WRITTEN, ())
+    if went_back_or_forward():
+        foreign = arrived not in known[-1:]
+    else:
+        foreign = bool(arrived) and arrived not in known and not shared_address.is_opening()
     if focus is None or foreign:
+        own = {name: values[-1] for name, values in arrived.items() if name in _NAMES}
         # First the language, because what the rest of the address has wrong is said in it.
-        asked = address.get("language", ENGLISH)
+        asked = own.get("language", ENGLISH)
         _keep(Focus(language=asked if asked in languages() else ENGLISH))
-        focus, corrections = Focus.from_address(address, default=default_of(address))
+        focus, corrections = Focus.from_address(own, default=default_of(own))
+        page_state.take({name: values for name, values in arrived.items() if name not in (*_NAMES, *NO_CHOICES)})
+        _know(arrived)
     focus, untold = fit_language(focus)
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
     focus, misread = fit_sentence(focus)
     focus = store(focus, corrections=(*corrections, *untold, *missing, *misread))
-    if st.session_state.get(_PAGE, page_hash()) != page_hash():
-        shared_address.send()
-        shared_address.collect()
-    st.session_state[_PAGE] = page_hash()
+    if page_state.is_another_page() and not went_back_or_forward():
+        write_address(opening=True)
     return focus
+
+
+def whole_address() -> dict[str, Sequence[str]]:
+    """Return what the address of this view says: the focus, the choices of the page, what a teacher's link adds."""
+    added = {name: values for name, values in shared_address.parameters().items() if name in (NOTE, FINGERPRINT)}
+    focus, choices = address_of(current()), page_state.choices()
+    return {
+        **{name: [value] for name, value in focus.items()},
+        **{key: choices[key] for key in sorted(choices)},
+        **added,
+    }
+
+
+def write_address(*, opening: bool = False) -> None:
+    """Copy the view to the address. Once per run, when the page has been drawn, and in a fragment at every change.
+
+    ``opening``: the page is only being opened.
+    """
+    shared_address.write(whole_address(), opening=opening)
+    if runs_a_script():
+        _know(shared_address.parameters())
+
+
+def _know(address: dict[str, list[str]]) -> None:
+    """A click may come with an address that was replaced a moment ago: it is not taken for one that a reader brings."""
+    written = [one for one in st.session_state.get(_WRITTEN, ()) if one != address]
+    st.session_state[_WRITTEN] = (*written[-_LATE:], address)
 
 
 def current() -> Focus:
@@ -278,26 +313,37 @@ def notes() -> tuple[str, ...]:
 def change(**values: object) -> None:
     """Change the focus, e.g. as ``on_click=change, kwargs={"head": 3}``; the next run shows it and writes the address.
 
+    See ``changed``.
+    """
+    focus, told = changed(current(), **values)
+    _keep(focus)
+    if told:
+        st.session_state[_NOTES], st.session_state[_NOTES_OF] = told, _place(focus)
+    st.session_state[_CUT] = " ".join(told)
+
+
+def changed(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]]:
+    """Return the focus with these values, and a line for each text that is too long to be kept.
+
     Another sentence, target or stack starts at its first token; another checkpoint has an opening of its own.
-    Raises ``TypeError`` for a name that ``Focus`` lacks.
+
+    Raises:
+        TypeError: For a name that ``Focus`` lacks.
     """
     if "checkpoint" in values:
-        fitting = _for_checkpoint(str(values["checkpoint"]), current())
-        new = {name for name, value in fitting.items() if value != getattr(current(), name)} | {"token"}
+        fitting = _for_checkpoint(str(values["checkpoint"]), focus)
+        new = {name for name, value in fitting.items() if value != getattr(focus, name)} | {"token"}
         values = {name: value for name, value in fitting.items() if name in new} | values
     again = {"sentence", "target", "stack", "writes", "way", "system", "variables", "written"}
     if values.keys() & again and "token" not in values:
-        values["token"] = default_focus(current().checkpoint).token
+        values["token"] = default_focus(focus.checkpoint).token
     most, told = limits().characters, []
     for name in ("sentence", "target", "system", "variables"):
         text = values.get(name)
         if isinstance(text, str) and len(text) > _TOO_MUCH * most:
             values[name] = text[:most]
             told.append(common("problem.not_kept", count=whole(len(text)), most=whole(most)))
-    _keep(replace(current(), **values))
-    if told:
-        st.session_state[_NOTES], st.session_state[_NOTES_OF] = tuple(told), _place(current())
-    st.session_state[_CUT] = " ".join(told)
+    return replace(focus, **values), tuple(told)
 
 
 def cut_line() -> str:
@@ -306,27 +352,26 @@ def cut_line() -> str:
 
 
 def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
-    """Keep the focus in the session and copy it to the address, only where they differ."""
+    """Keep the focus in the session, and a line for each correction."""
     if max(map(len, (focus.sentence, focus.target, focus.system, focus.variables))) > LONGEST:
         corrections = (*corrections, common("problem.long_address"))
     st.session_state[_NOTES] = tuple(dict.fromkeys((*st.session_state.get(_NOTES, ()), *corrections)))
     st.session_state[_NOTES_OF] = _place(focus)
     _keep(focus)
-    st.session_state[_COPIED] = focus
-    wanted = address_of(focus)
-    written = [one for one in st.session_state.get(_WRITTEN, ()) if one != wanted]
-    st.session_state[_WRITTEN] = (*written[-_LATE:], wanted)
-    for name in dict.fromkeys((*_address(), *wanted)):  # in the order of the fields: another one is another address
-        shared_address.write(name, [wanted[name]] if name in wanted else ())
     return focus
 
 
 def store_if_corrected(focus: Focus, *, corrections: Sequence[str] = ()) -> None:
-    """``store`` what the page found to be wrong; ``begin`` has kept and copied everything else in this run."""
-    state = st.session_state
-    kept = focus == state.get(_FOCUS) == state.get(_COPIED) and state.get(_NOTES_OF) == _place(focus)
+    """``store`` what the page found to be wrong; ``begin`` has kept everything else in this run."""
+    kept = focus == st.session_state.get(_FOCUS) and st.session_state.get(_NOTES_OF) == _place(focus)
     if corrections or not kept:
         store(focus, corrections=corrections)
+
+
+def add_note(line: str) -> None:
+    """Say on the page that something of the address had to be corrected."""
+    st.session_state[_NOTES] = tuple(dict.fromkeys((*notes(), line)))
+    st.session_state[_NOTES_OF] = _place(current())
 
 
 def _keep(focus: Focus) -> None:
@@ -338,11 +383,6 @@ def _place(focus: Focus | None) -> tuple:
     """The focus for which a correction holds. The page repeats the correction until the focus changes, because it may
     run again before the reader has read the line."""
     return focus, page_hash()
-
-
-def _address() -> dict[str, str]:
-    found = shared_address.parameters()
-    return {field.name: found[field.name][-1] for field in fields(Focus) if field.name in found}
 
 
 def _language() -> str:

@@ -13,6 +13,7 @@ export default function ({ data, setTriggerValue }) {
   globalThis.glassformerView = data.view; // what files of its figures say (charts/canvas/source/frame/provenance.js)
   (globalThis.glassformerPdf ??= {}).ask = () => setTriggerValue("pdf", true); // charts/canvas/source/frame/pdf.js
   if (data.outer.origin && window.parent !== window) tellOuterPage(data.outer);
+  makeOneEntry();
   const skip = document.querySelector(".skip-to-figure") ?? document.createElement("button");
   skip.className = "skip-to-figure";
   skip.type = "button";
@@ -23,6 +24,21 @@ export default function ({ data, setTriggerValue }) {
   if (data.embedded) keepAlone();
   else if (root.dataset.step !== data.step && data.step) keepInSight(data);
   root.dataset.step = data.step;
+}
+
+// Opening another page makes one entry in the history (ui/shell/address.py). Its address is sent before the navigation,
+// when the old page is still there, and marked: no entry for that. The entry of the new page carries the mark until the
+// page has been drawn; its final address takes the place of it.
+function makeOneEntry() {
+  if (globalThis.glassformerPush) return;
+  const push = (globalThis.glassformerPush = history.pushState.bind(history));
+  const isOpening = (url) => new URLSearchParams(url.search).has("opening");
+  history.pushState = (state, unused, address) => {
+    const next = new URL(address ?? location.href, location.href);
+    if (isOpening(next) && next.pathname === location.pathname) return;
+    if (isOpening(location)) history.replaceState(state, unused, address);
+    else push(state, unused, address);
+  };
 }
 
 // Only the first figure is seen (embedded.css): all between it and the page is marked, again and again, since a page may draw its figure anew.

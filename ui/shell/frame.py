@@ -8,9 +8,9 @@ from pathlib import Path
 import streamlit as st
 
 from charts.canvas.module import carrier, packed_module, packed_pdf_writer, pdf_carrier
-from ui.shell import address
 from ui.shell.embedded import embedded
 from ui.shell.events import component
+from ui.shell.focus import whole_address
 from ui.shell.fragments import fragment
 from ui.shell.guidance.lessons import Step
 from ui.shell.outer_page import PAGE, outer_origin, seen_address
@@ -64,6 +64,6 @@ def provenance(title: str) -> dict[str, str]:
     if not view:
         return {"title": title, "software": "Glassformer"}
     own = {name: view[name] for name in ("checkpoint", "fingerprint")}
-    view_link = link(*seen_address(st.context.url or "", address.parameters()), **own)
+    view_link = link(*seen_address(st.context.url or "", whole_address()), **own)
     said = {"title": title, **view, "view": view_link, "software": "Glassformer"}
     return {name: text for name, text in said.items() if text}

@@ -12,9 +12,9 @@ import streamlit as st
 
 from ui.compute.loading import REPOSITORY
 from ui.server.streamlit_private import StreamlitPage, runs_a_script
-from ui.shell import address
+from ui.shell import address, page_state
 from ui.shell.embedded import embedded
-from ui.shell.focus import address_of, change, current
+from ui.shell.focus import change, current
 from ui.shell.outer_page import PAGE
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, page_text
@@ -136,23 +136,23 @@ def navigation() -> StreamlitPage:
     page = st.navigation(shown, position="hidden" if embedded() else "top")
     st.set_page_config(page_title=f"{page.title} · Glassformer")
     _turn_to_the_page_that_is_named(existing)
+    if (name := next((name for name, one in existing.items() if one.url_path == page.url_path), None)) is not None:
+        page_state.enter(name)
     return page
 
 
 def _turn_to_the_page_that_is_named(existing: dict[str, StreamlitPage]) -> None:
     """``?page=attention``, as the address of a page around the app has it, instead of ``/attention``."""
-    rest = address.parameters()
-    named = rest.pop(PAGE, [""])[-1]
+    named = address.value(PAGE)
     if named in existing:
-        address.open_page(existing[named], rest)
-    address.write(PAGE, ())
+        address.open_page(existing[named])
 
 
 def _by_its_name(name: str, page: StreamlitPage) -> StreamlitPage:
     """The first page lives at "/"; its name, as of any other page, leads there."""
 
     def lead_there() -> None:
-        address.open_page(page, address.parameters())
+        address.open_page(page)
 
     return st.Page(lead_there, title=page.title, url_path=name, visibility="hidden")
 
@@ -163,7 +163,7 @@ def go_to(name: str, **focus_values: object) -> NoReturn:
     if name not in existing:
         raise ValueError(f"there is no page {name!r}; there are {', '.join(existing)}")
     change(**focus_values)
-    address.open_page(existing[name], address_of(current()))
+    address.open_page(existing[name])
 
 
 def place_among_pages(name: str, *, shown: bool) -> None:

@@ -7,7 +7,7 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
 import logging
 import random
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import NoReturn
@@ -35,8 +35,8 @@ from ui.compute.loading import (
     typed_checkpoints,
 )
 from ui.server.limits import public, without_folders
-from ui.shell import address
 from ui.shell import focus as shared_focus
+from ui.shell import page_state
 from ui.shell.admission import admit
 from ui.shell.embedded import style_for_a_frame
 from ui.shell.familiarity import unlike_training
@@ -49,7 +49,7 @@ from ui.shell.navigation import links_onward, navigation, place_among_pages
 from ui.shell.presentation.presenter import presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
 from ui.shell.prompts import choose_prompt, fit_prompt, prompt_of
-from ui.shell.selectors import NEEDS, codes_of_what_is_drawn, selectors, text_for, traits_of
+from ui.shell.selectors import NEEDS, selectors, text_for, traits_of
 from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
@@ -213,19 +213,23 @@ def page(
     """
     if unknown := set(needs) - set(NEEDS):
         raise ValueError(f"page({name!r}) needs {sorted(unknown)}, which is unknown; choose from {', '.join(NEEDS)}")
-    room = _room_in_sidebar()
+    room = _room_in_sidebar(name)
     p = Page(name, shared_focus.current())
     complete = False
     try:
         with guard():
-            corner = _draw_frame(p, needs=needs, strip=strip, marks=marks, only=only, room=room)
+            corner, lines = _draw_frame(p, needs=needs, strip=strip, marks=marks, only=only, room=room)
             complete = True
         if not complete:
-            address.send()
+            shared_focus.write_address()
             st.stop()
-        with guard(), codes_of_what_is_drawn():
+        said_before = shared_focus.notes()
+        with guard():
             yield p
-        address.send()
+        with lines:
+            _say(line for line in shared_focus.notes() if line not in said_before)  # about the page's own controls
+        shared_focus.write_address()
+        page_state.end()
         links_onward(p.name)
         with corner:  # last, when the page has written to the address what it keeps there
             share(p.checkpoint.name, p.checkpoint.fingerprint, title=p.text.title)
@@ -235,8 +239,8 @@ def page(
 
 def _draw_frame(
     p: Page, *, needs: Sequence[str], strip: bool, marks: Place | None, only: Stack | None, room: DeltaGenerator
-) -> DeltaGenerator:
-    """Everything above the page's own part; the corner beside its title."""
+) -> tuple[DeltaGenerator, DeltaGenerator]:
+    """Everything above the page's own part; the corner beside its title, and where lines about the view are."""
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
         st.title(p.text.title, anchor=False, width="content")
         st.markdown(f"##### {p.text.question}", width="stretch")
@@ -272,13 +276,16 @@ def _draw_frame(
     shared_focus.store_if_corrected(p.focus, corrections=corrections)
     if p.encodes_sentences and p.name in OF_WORDS:
         p.nothing_to_show(common("problem.no_words", name=as_plain(p.checkpoint.name)))
-    # In a place of their own, also where there are none: lines that are said once would let everything below move up in
-    # the next run, and a control in a column that moves loses its tie to the address (Streamlit 1.67).
-    with st.container(gap="small"):
+    lines = st.container(gap="small")  # also where there are none, so that nothing below moves up once they are gone
+    with lines:
         about_sentence = (*map(said, p.trace.notes), unlike_training(p.trace, p.focus.checkpoint)) if strip else ()
-        for line in filter(None, (*shared_focus.notes(), *about_sentence)):
-            st.caption(f":material/info: {as_plain(line)}")
-    return corner
+        _say((*shared_focus.notes(), *about_sentence))
+    return corner, lines
+
+
+def _say(lines: Iterable[str]) -> None:
+    for line in filter(None, lines):
+        st.caption(f":material/info: {as_plain(line)}")
 
 
 def _view(p: Page, *, of_sentence: bool) -> dict[str, str]:
@@ -312,7 +319,7 @@ def guard() -> Iterator[None]:
             st.code("".join(traceback.format_exception(error)), language="text")
 
 
-def _room_in_sidebar() -> DeltaGenerator:
+def _room_in_sidebar(page: str) -> DeltaGenerator:
     """Room for the selectors, also where this page runs without ``app.py``.
 
     Streamlit knows that an app with a folder ``pages/`` has its own navigation only after ``app.py`` has run once. A
@@ -326,6 +333,7 @@ def _room_in_sidebar() -> DeltaGenerator:
         st.rerun()
     if room is None:
         shared_focus.begin()
+        page_state.enter(page)
         sidebar()
         room = take_room()
     return room

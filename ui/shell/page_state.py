@@ -1,61 +1,124 @@
-"""What one page keeps in the session beside the focus, and in the address too: a copied address brings it along.
+"""What the reader has chosen on each page, beside the focus: the session holds it, and the address is its copy.
 
-Like the focus, the session holds the truth and the address is its copy. Streamlit empties the address on a change of
-page; a reader who comes back to the page finds it again.
+A choice is kept as the texts that its parameter has in the address, e.g. ``("lines",)`` for ``attention_show=lines``;
+a choice that is not kept is at its default. Widgets are set from here before they are drawn and report to here in
+their callbacks (``ui.shell.choice``). A control that is not drawn therefore keeps its value, and the address of a page
+is known before the page runs: ``focus.begin`` sends it when another page is opened.
+
+An address that the browser brings (opened, typed, Back, Forward) replaces the choices of its page.
 """
 
-import re
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import streamlit as st
 
-from ui.shell import address
+from ui.server.streamlit_private import page_hash
 
-_NUMBER = re.compile(r"-?[0-9]{1,9}(\.[0-9]{1,9})?", re.ASCII)
-# For a widget: Streamlit keeps its value over a change of page, and in the address, too, by its key.
-IN_SESSION: dict[str, Any] = {"persist_state": "session"}
-IN_ADDRESS: dict[str, Any] = {"bind": "query-params", **IN_SESSION}
+Texts = tuple[str, ...]
+
+_CHOICES, _OWNERS = "page state: choices", "page state: owners"  # by page and parameter
+_ARRIVED, _BROUGHT = "page state: arrived", "page state: brought"
+_PAGE, _NAMES, _LAST = "page state: page", "page state: names", "page state: hash of the last page"
+_MOST = 64  # parameters that an address may bring
 
 
-def number_in_address(key: str) -> None:
-    """Before a number's widget is drawn: an address with more digits than a number can have begins at its default.
+def enter(page: str) -> None:
+    """Begin the page of that name: what the browser's address brought belongs to it."""
+    state = st.session_state
+    state[_PAGE], state[_LAST] = page, page_hash()
+    state[_NAMES] = {**state.get(_NAMES, {}), page_hash(): page}
+    state.setdefault(_CHOICES, {})
+    if (arrived := state.pop(_ARRIVED, None)) is not None:
+        state[_CHOICES] = {**state.get(_CHOICES, {}), page: arrived}
+        state[_OWNERS] = {**state.get(_OWNERS, {}), page: {}}
+        state[_BROUGHT] = frozenset(arrived)
 
-    Streamlit reads such a text as infinity and then fails on it.
+
+def current_page() -> str:
+    """Return the name of the page that runs, or of the last one that ran."""
+    return st.session_state.get(_PAGE, "")
+
+
+def is_another_page() -> bool:
+    """Whether the reader has turned to another page than that of the last run."""
+    return st.session_state.get(_LAST, page_hash()) != page_hash()
+
+
+def take(parameters: Mapping[str, Sequence[str]]) -> None:
+    """Keep what the browser's address says until the page ``enter``s, which gives up its own choices for it."""
+    st.session_state[_ARRIVED] = {name: tuple(values) for name, values in [*parameters.items()][:_MOST]}
+
+
+def end() -> None:
+    """End the page: it has taken what the browser's address brought. A run that begins anew has not come so far."""
+    st.session_state[_BROUGHT] = frozenset()
+
+
+def is_brought(key: str) -> bool:
+    """Whether the value of a choice came with the address that the browser has brought for this page."""
+    return key in st.session_state.get(_BROUGHT, ())
+
+
+def choices() -> Mapping[str, Texts]:
+    """Return the choices of the page that runs, or is about to run, for its address."""
+    state = st.session_state
+    if _ARRIVED in state:
+        return state[_ARRIVED]
+    page = state.get(_NAMES, {}).get(page_hash()) if is_another_page() else current_page()
+    return all_choices().get(page, {})
+
+
+def all_choices() -> Mapping[str, Mapping[str, Texts]]:
+    """Return the choices by page and parameter."""
+    return st.session_state.get(_CHOICES, {})
+
+
+def values(key: str, *, page: str = "") -> Texts:
+    """Return the texts of a choice, none if it is at its default. ``page``: another page than the one that runs."""
+    return all_choices().get(page or current_page(), {}).get(key, ())
+
+
+def keep(key: str, texts: Sequence[str], *, page: str = "", adopted: bool = False, owner: object = None) -> None:
+    """Keep the texts of a choice; none sets it back to its default.
+
+    ``adopted``: it was not made at its own control, and belongs to ``owner``, or to whatever the control belongs to
+    when it is drawn.
     """
-    if key not in st.session_state and address.values(key) and not _NUMBER.fullmatch(address.value(key)):
-        address.write(key, ())
-        address.send()
-        st.rerun()
+    page, state = page or current_page(), st.session_state
+    others = {name: kept for name, kept in all_choices().get(page, {}).items() if name != key}
+    state[_CHOICES] = {**all_choices(), page: {**others, key: tuple(texts)} if texts else others}
+    if adopted:
+        owners = {name: of for name, of in state.get(_OWNERS, {}).get(page, {}).items() if name != key}
+        owners |= {} if owner is None else {key: _name_of(owner)}
+        state[_OWNERS] = {**state.get(_OWNERS, {}), page: owners}
 
 
-def belongs_to(key: str, owner: object, *, default: object) -> None:
-    """Before a widget is drawn whose value only makes sense for ``owner``, a sentence, say: another one begins at
-    ``default`` again. What the address says when it is opened is for the ``owner`` that it opens."""
-    of = f"{key}: of"
-    if st.session_state.get(of, owner) != owner:
-        st.session_state[key] = default
-    st.session_state[of] = owner
+def keep_all(choices: Mapping[str, Mapping[str, Texts]]) -> None:
+    """Keep these choices by page and parameter, e.g. those that an action has led to."""
+    changed = [
+        (page, key, now.get(key, ()))
+        for page, now in choices.items()
+        for key in {*now, *all_choices().get(page, {})}
+        if now.get(key, ()) != values(key, page=page)
+    ]
+    for page, key, texts in changed:
+        keep(key, texts, page=page, adopted=True)
 
 
-def preset(key: str, value: object) -> None:
-    """Set a widget before it is drawn, whatever its value belonged to."""
-    st.session_state[key] = value
-    st.session_state.pop(f"{key}: of", None)
+def belongs_to(key: str, owner: object) -> None:
+    """Forget a choice that was made for another ``owner``, e.g. another sentence.
+
+    A choice that an address has brought, or that is ``adopted``, is for the owner that it meets first.
+    """
+    page, state = current_page(), st.session_state
+    owners, new = state.get(_OWNERS, {}).get(page, {}), _name_of(owner)
+    if owners.get(key) == new:
+        return
+    if key in owners:
+        keep(key, ())
+    state[_OWNERS] = {**state.get(_OWNERS, {}), page: {**owners, key: new}}
 
 
-def offer(parameter: str, values: Sequence[str]) -> None:
-    """As if an address with these values were opened: the page that keeps them begins anew when it is next drawn."""
-    st.session_state[f"{parameter}: offered"] = tuple(values)
-
-
-def begins_anew(parameter: str) -> bool:
-    """Whether somebody has offered values since they were last ``asked`` for."""
-    return f"{parameter}: offered" in st.session_state
-
-
-def asked(parameter: str) -> tuple[str, ...]:
-    """What was offered, else what the address holds under this name: at the first run of a session, what somebody
-    copied."""
-    offered = st.session_state.pop(f"{parameter}: offered", None)
-    return tuple(address.values(parameter)) if offered is None else offered
+def _name_of(owner: object) -> int:
+    """A number in place of what may be long: a session keeps it."""
+    return hash(repr(owner))

@@ -1,28 +1,20 @@
-"""Choosing a stack, kind of attention, layer and head, in the sidebar of the pages that ask for it; and, on a page, one
-of a few options, which the address holds by a code that is the same in every language."""
+"""Choosing a stack, kind of attention, layer and head, in the sidebar of the pages that ask for it."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import Sequence
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig, PictureConfig
-from ui.server.streamlit_private import page_hash, went_back_or_forward
-from ui.shell import address
+from ui.server.streamlit_private import page_hash
 from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds
 from ui.shell.focus import Focus
-from ui.shell.page_state import IN_SESSION
-from ui.words.texts import PageText, common, page_texts
+from ui.words.texts import PageText, common
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
 _MAX_BUTTONS = 8
 _OF_MANY_TASKS = ("t5", "bart")  # families of encoder and decoder; Marian, M2M100 and mBART translate
-# What an option was called in addresses that people may have kept
-FORMER = {"show_lines": ("Lignes",), "view_layers": ("after every layer", "après chaque couche")}
-CHOICES = "choices in the address"  # by the widget's key: whether this run has drawn it
 _DRAWN_ON = "choose: drawn on"  # the page of the run before
 
 
@@ -108,95 +100,3 @@ def _changed(name: str, chosen: str | int) -> dict[str, str | int]:
         stack, kind = str(chosen).split()
         return {"kind": kind} if stack == shared_focus.current().stack else {"kind": kind, "stack": stack}
     return {name: chosen}
-
-
-def chosen_section(text: PageText, sections: Sequence[str], *, key: str, **more: object) -> str:
-    """Which section of a page to draw, by the names ``section_<name>`` of its text; it is kept in the address.
-
-    Unlike tabs, only what is chosen is computed.
-    """
-    return chosen_option(text, "section", sections, key=key, wrap=True, **more)
-
-
-def chosen_option(
-    text: PageText,
-    name: str,
-    options: Sequence[str],
-    *,
-    key: str,
-    first: str | None = None,
-    label: str = "",
-    words: Callable[[PageText, str], str] | None = None,
-    **more: object,
-) -> str:
-    """One of a few as a row of buttons, shown by the names ``<name>_<option>`` of a page's text, or by ``words`` of the
-    text and the option; ``first`` at first. ``label``: of the row, if not the text called ``name``.
-
-    The choice survives a change of page and of language, and is in the address.
-    """
-
-    texts = (text, *page_texts(text.name))  # of a picture, too
-
-    def names(option: str) -> list[str]:
-        text_name = f"{name}_{option}"
-        shown = [words(one, option) if words else one.get(text_name, option) for one in texts]
-        return [*shown, text_name, *FORMER.get(text_name, ())]
-
-    return one_of(label or text[name], {option: names(option) for option in options}, first, key=key, **more)
-
-
-def one_of(
-    label: str,
-    names: Mapping[Any, Sequence[str]],
-    first: object = None,
-    *,
-    key: str,
-    in_list: bool = False,
-    **more: object,
-) -> Any:
-    """One of the keys of ``names``, as a row of buttons or ``in_list``, which shows the first name of each; ``names``
-    and ``first`` as for ``settle``."""
-    options = list(names)
-    first = options[0] if first is None else first
-    settle(key, names, first)
-    shared = {"format_func": lambda option: names[option][0], "key": key, **IN_SESSION, **more}
-    if in_list:
-        return st.selectbox(label, options, index=options.index(first), **shared)
-    return st.segmented_control(label, options, default=first, required=True, **shared)
-
-
-def tabs(text: PageText, names: Sequence[str], *, key: str) -> list[DeltaGenerator]:
-    """A tab for each of the texts called ``names``; the open one is in the address by that name."""
-    texts = page_texts(text.name)
-    words = {text[name]: [one[name] for one in texts] for name in names}
-    settle(key, words, text[names[0]], codes=names)
-    return st.tabs(list(words), key=key, on_change="rerun")
-
-
-def settle(key: str, words: Mapping[object, Sequence[str]], first: object, *, codes: Sequence[str] = ()) -> None:
-    """Before a widget is drawn that shows its options in words: it agrees with the address, which holds codes.
-
-    No translation changes a code. Addresses that people have kept may hold the words instead: ``words`` says for every
-    option what it is called, or was, in each language. ``first``: the option that an address need not say. ``codes``:
-    of the options, where an option is itself a word.
-    """
-    code_of = dict(zip(words, codes or map(str, words), strict=True))
-    known = {name: option for option, names in words.items() for name in names}
-    known |= {code: option for option, code in code_of.items()}
-    from_address = went_back_or_forward() or key not in st.session_state
-    asked = address.value(key) if from_address else st.session_state[key]
-    option = asked if asked in words else known.get(str(asked), first)
-    if st.session_state.get(key, first) != option:
-        st.session_state[key] = option
-    st.session_state.setdefault(CHOICES, {})[key] = True
-    address.write(key, () if option == first else (code_of[option],))
-
-
-@contextmanager
-def codes_of_what_is_drawn() -> Iterator[None]:
-    """Around a page: what it keeps in the address by ``settle`` leaves it with the widget, as Streamlit's own do."""
-    known = st.session_state[CHOICES] = dict.fromkeys(st.session_state.get(CHOICES, ()), False)
-    yield
-    for key, drawn in known.items():
-        if not drawn:
-            address.write(key, ())

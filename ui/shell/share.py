@@ -13,12 +13,11 @@ from transformer import Checkpoint
 from ui.shell import address
 from ui.shell.copying import copy_button
 from ui.shell.embedded import heights, iframe
-from ui.shell.focus import address_of, current
+from ui.shell.focus import FINGERPRINT, NOTE, address_of, current
 from ui.shell.fragments import fragment
 from ui.shell.outer_page import seen_address
 from ui.words.texts import as_plain, common
 
-NOTE, FINGERPRINT = "note", "fingerprint"
 BUTTON = "share"
 LONGEST_NOTE = 500
 

@@ -14,6 +14,7 @@ from transformer.runs.edit_specs import EditSpec, edits_from
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace_of
 from ui.compute.store import store
+from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.fitting import fit_trace
 from ui.shell.focus import Focus
@@ -68,7 +69,7 @@ def _unfolded(p: Page) -> tuple[str, int] | None:
 
 
 def _stop(p: Page) -> str:
-    return st.session_state.get(STOP, "") if p.focus.lesson else ""
+    return choice.value(STOP) if p.focus.lesson else ""
 
 
 def _show(p: Page, figure: CanvasFigure, *, key: str) -> None:

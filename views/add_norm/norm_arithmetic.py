@@ -5,7 +5,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import in_tex, number
 from transformer.layers.layer_norm_steps import NormSteps, norm_kind, norm_steps
-from ui.shell import page_state
+from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain
@@ -21,10 +21,8 @@ def norm_arithmetic(p: Page, name: str) -> None:
     steps = norm_steps(p.trace, name, p.focus.token)
     width = len(steps.x)
     last_first = max(0, width - _ROWS)
-    page_state.belongs_to("first dimension", width, default=0)
-    page_state.number_in_address("first dimension")
-    first = st.number_input(
-        p.text["first_dimension"], 0, last_first, key="first dimension", step=_ROWS, width=220, **page_state.IN_ADDRESS
+    first = choice.number(
+        p.text["first_dimension"], 0, last_first, 0, key="first dimension", owner=width, step=_ROWS, width=220
     )
     rms = "_rms" if steps.mean is None else ""
     mean = "" if steps.mean is None else _tex(steps.mean)

@@ -7,10 +7,9 @@ from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
 from transformer.layers.add_and_norm import Half, add_and_norm
 from transformer.layers.layer_norm_steps import norm_kind, norm_names
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.shell.page_state import belongs_to
 from ui.shell.presentation.presenter import labels
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_snippet
 from ui.words.texts import as_plain
 from views.add_norm.vector_strips import READABLE, Part, Strip, beyond, limit_of, vector_strips
@@ -25,9 +24,12 @@ def place_of(name: str) -> str:
 def choose_norm(p: Page) -> str:
     """The name of the norm that the whole page is about."""
     names = {place_of(name): name for name in norm_names(p.trace, p.focus.stack, p.focus.layer)}
-    belongs_to("norm", tuple(names), default=next(iter(names)))
     more = {"wrap": True, "label_visibility": labels()}
-    return names[chosen_option(p.text, "norm", list(names), key="norm", words=lambda text, name: text[name], **more)]
+    return names[
+        chosen_option(
+            p.text, "norm", list(names), key="norm", owner=tuple(names), words=lambda text, name: text[name], **more
+        )
+    ]
 
 
 def one_vector(p: Page, norm: str) -> None:

@@ -1,6 +1,6 @@
 """What the Attention page shows, chosen above its map and kept in the address: drawing, row names, cell."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,12 +23,12 @@ from transformer.attention_maps.rollout import attention_rollout
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from transformer.variants.layer_orders import SandwichLayer
+from ui.shell import choice
 from ui.shell import focus as shared_focus
+from ui.shell.choice import chosen_option
 from ui.shell.guidance.way import opened
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS
 from ui.shell.presentation.presenter import presenting
-from ui.shell.selectors import chosen_option
 from ui.show.drawings import show_lines, show_map
 from views.attention import row_guess, rows
 
@@ -38,7 +38,6 @@ SHOW, STRETCH, KEY = "attention_show", "attention_stretch", "attention_key"
 MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
 SECOND_STRIP = 28  # the tokens of both sides stand above a map of cross-attention
 LESSON_HEIGHT = 375  # above the bar of a lesson, with the tokens and the controls that it names
-_PENDING = "attention: cell that was clicked"
 
 
 @dataclass(frozen=True)
@@ -56,27 +55,32 @@ class Shown:
 
 
 def controls(p: Page, view: AttentionView) -> Shown:
-    """Draw the controls; a click on a cell in the last run has become the chosen cell."""
+    """Draw the controls."""
     labels = view.key.labels
-    if (clicked := st.session_state.pop(_PENDING, None)) is not None and clicked < len(labels):
-        st.session_state[KEY] = labels[clicked]
-    if st.session_state.get(KEY) not in (None, *labels):
-        st.session_state[KEY] = None  # another sentence: that token is not in it
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         # One row of controls, so that the picture is on the first screen.
         drawings = ["map", "lines", "values", "rollout"]
         drawing = chosen_option(p.text, "show", drawings, key=SHOW, label_visibility="collapsed")
         predicted = rows.switch(p, view)
-        if row_guess.switch(p):
-            st.rerun()  # before anything is drawn that would give the row away
+        row_guess.switch(p)  # off: while it is on, the page draws nothing that would give the row away
         with st.popover(p.text["more"], icon=":material/tune:", key="attention more"):
-            label = st.selectbox(
-                p.text["cell"], labels, index=None, key=KEY, placeholder=p.text["cell_placeholder"], **IN_ADDRESS
+            key = choice.select(
+                p.text["cell"],
+                range(len(labels)),
+                key=KEY,
+                owner=view.key.ids,
+                called={label: index for index, label in enumerate(labels)},
+                format_func=partial(_called, labels),
+                placeholder=p.text["cell_placeholder"],
             )
-            stretch = drawing in ("map", "rollout") and st.toggle(
-                p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], **IN_ADDRESS
+            stretch = drawing in ("map", "rollout") and choice.toggle(
+                p.text["stretch"], key=STRETCH, help=p.text["stretch_help"]
             )
-    return Shown(st.container(), drawing, predicted, stretch, None if label is None else labels.index(label))
+    return Shown(st.container(), drawing, predicted, stretch, key)
+
+
+def _called(labels: Sequence[str], key: int | str) -> str:
+    return labels[key] if isinstance(key, int) else key
 
 
 def map_height() -> int:
@@ -193,15 +197,15 @@ def cell_opener(p: Page, shown: Shown) -> Callable[[Cell], None]:
 def _open_cell(open_now: tuple[int, int | None], cell: Cell) -> None:
     if cell != open_now:
         open_column(cell.key)
-        opened(ARITHMETIC)
         shared_focus.change(token=cell.query)
 
 
 def open_column(key: int) -> None:
     """In a callback: open the arithmetic of the focused query and this key."""
-    st.session_state[_PENDING] = key
+    choice.put(KEY, key)
+    opened(ARITHMETIC)
 
 
 def close_cell() -> None:
     """A button's callback: choose no cell."""
-    st.session_state[KEY] = None
+    choice.put(KEY)

@@ -17,8 +17,9 @@ from transformer.attention_maps.attention_path import AttentionPath, output_sum
 from transformer.attention_maps.score_rule import RELATIVE, ScoreRule
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
+from ui.shell import choice
+from ui.shell.choice import one_of
 from ui.shell.page import Page
-from ui.shell.selectors import one_of
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.show.score_formula import score_formula
@@ -58,7 +59,7 @@ def stepper(p: Page, rule: ScoreRule) -> int:
 
 
 def _go(step: int) -> None:
-    st.session_state[STEP] = step
+    choice.put(STEP, step)
 
 
 def draw_step(

@@ -11,9 +11,9 @@ from transformer.attention_maps.attention_cell import CellArithmetic, cell_arith
 from transformer.attention_maps.query_arithmetic import query_input
 from transformer.layers.positional import rotary_of
 from transformer.runs.attention_view import AttentionView
+from ui.shell import choice
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
-from ui.shell.page_state import preset
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.show.score_formula import score_formula, signed, tex_number
 from ui.words.model_terms import rotary_words
@@ -55,7 +55,7 @@ def more_about_cell(p: Page, view: AttentionView, cell: CellArithmetic, *, key: 
         text["cell_heads"].format(**names), icon=":material/search:", key="cell heads"
     ):
         for name, value in {"heads_section": "finder", "heads_from": focus.token, "heads_to": key}.items():
-            preset(name, value)
+            choice.put(name, value, page="heads")
         go_to("heads")
     with st.expander(text["channels"], icon=":material/bar_chart:"):
         figure = dot_product(

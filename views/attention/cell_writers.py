@@ -12,8 +12,8 @@ from transformer.layers.residual_stream import in_a_sentence
 from transformer.layers.stream_parts import Part
 from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
+from ui.shell import choice
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.drawings import show_map
 from ui.show.figures import show_snippet
 from ui.words.texts import as_plain
@@ -64,16 +64,14 @@ def _other_key(p: Page, view: AttentionView, key: int) -> int | None:
     weights, allowed = view.weights[p.focus.head, p.focus.token], view.allowed[p.focus.token]
     order = (-weights).argsort(kind="stable")
     others = {view.key.labels[place]: int(place) for place in order if allowed[place] and place != key}
-    belongs_to("score_against", (view.name, p.focus.head, p.focus.token, key), default=None)
-    chosen = st.selectbox(
+    chosen = choice.select(
         p.text["writers_against"],
         list(others),
-        index=None,
         key="score_against",
+        owner=(view.name, p.focus.head, p.focus.token, key),
         placeholder=p.text["writers_against_placeholder"],
         help=p.text["writers_against_help"],
         width=280,
-        **IN_ADDRESS,
     )
     return others.get(chosen)
 

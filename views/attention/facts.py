@@ -12,8 +12,8 @@ from transformer.attention_maps.rollout import attention_rollout
 from transformer.interventions.head_importance import HeadEffect, head_effect
 from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
+from ui.shell import choice
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS
 from ui.words.texts import PageText, as_plain
 
 FEW_KEYS = 48  # up to here a map leaves room beside it: as high as a window allows, it is no wider
@@ -154,7 +154,7 @@ def rewrite(p: Page) -> None:
     """The answer written anew without the focused head, when asked for: up to a hundred passes of the model."""
     if not p.checkpoint.config.has_decoder:
         return
-    if not st.toggle(p.text["rewrite"], key="attention rewrite", **IN_ADDRESS):
+    if not choice.toggle(p.text["rewrite"], key="attention rewrite"):
         return
     stack, layer, kind, head = place = _place(p)
     run = replace(p.run, target=None)

@@ -18,8 +18,8 @@ from transformer.text.message import N_
 from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.shell import focus as shared_focus
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.shell.selectors import chosen_option
 from ui.show.drawings import show_map
 from ui.show.figures import show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common

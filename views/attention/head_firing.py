@@ -14,14 +14,13 @@ from transformer.runs.readings import with_task
 from ui.compute.jobs import jobs
 from ui.lab.firing_list import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
+from ui.shell import choice
 from ui.shell import focus as shared_focus
-from ui.shell.guidance.way import opened
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.texts import as_plain, common
-from views.attention.attention_controls import ARITHMETIC, open_column
+from views.attention.attention_controls import open_column
 from views.attention.query_key_space_figure import COLOURS
 from views.attention.query_key_space_figure import query_key_space as drawn_space
 
@@ -36,9 +35,7 @@ def firing(p: Page) -> None:
         if view == "space":
             colour = chosen_option(p.text, "colour", COLOURS, key="attention_colour")
         else:
-            special = st.toggle(
-                common("fires.special"), key="fires_special", help=common("fires.special_help"), **IN_ADDRESS
-            )
+            special = choice.toggle(common("fires.special"), key="fires_special", help=common("fires.special_help"))
         read = sentence_list()
     if view == "space":
         _space(p, head, read, colour)
@@ -79,7 +76,6 @@ def _list(p: Page, head: Head, read: SentenceList, *, special: bool) -> None:
 def _open(p: Page, read: SentenceList, one: Firing) -> None:
     """Before the next run: this page with that sentence, that query, and the arithmetic of that cell."""
     open_column(one.key)
-    opened(ARITHMETIC)
     shared_focus.change(
         sentence=with_task(p.checkpoint, read.sentences[one.sentence]), target="", token=one.query, pads=0
     )

@@ -14,10 +14,10 @@ from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.attention_maps.attention_guess import GuessScore, score_guess
 from transformer.runs.attention_view import AttentionView
+from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.guidance.way import opened, way_to
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
@@ -31,11 +31,11 @@ _SHOWN = 16  # bars
 
 def switch(p: Page) -> bool:
     """The toggle; in the address, so that a teacher's link begins with the question."""
-    return st.toggle(p.text["guess"], key=SWITCH, help=p.text["guess_help"], **IN_ADDRESS)
+    return choice.toggle(p.text["guess"], key=SWITCH, help=p.text["guess_help"])
 
 
 def is_on() -> bool:
-    return bool(st.session_state.get(SWITCH))
+    return choice.is_on(SWITCH)
 
 
 def guess(p: Page, view: AttentionView) -> None:

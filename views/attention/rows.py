@@ -1,12 +1,9 @@
 """What the rows of a decoder's map are named after: the token that a row reads, or the one that it is to predict."""
 
-import streamlit as st
-
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
-from ui.shell import address
+from ui.shell import choice
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS
 
 
 def named_after_prediction(view: AttentionView) -> bool:
@@ -14,15 +11,13 @@ def named_after_prediction(view: AttentionView) -> bool:
     that it predicts; in self-attention no, where it looks back at what was read."""
     if view.stack != "decoder":
         return False
-    asked = address.value(_key(view))  # an address that begins with a guess, where the switch is not drawn
-    begins = asked == "true" if asked else _begins(view)
-    return bool(st.session_state.get(_key(view), begins))
+    return choice.is_on(_key(view), default=_begins(view))
 
 
 def switch(p: Page, view: AttentionView) -> bool:
     """The toggle, one for each kind of attention; an encoder predicts nothing from a row, and has none."""
-    return view.stack == "decoder" and st.toggle(
-        p.text["predicted"], value=_begins(view), key=_key(view), help=p.text["predicted_help"], **IN_ADDRESS
+    return view.stack == "decoder" and choice.toggle(
+        p.text["predicted"], default=_begins(view), key=_key(view), help=p.text["predicted_help"]
     )
 
 

@@ -25,9 +25,9 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.edit_specs import EditSpec
 from ui.compute.jobs import jobs
 from ui.lab import edited_model
+from ui.shell import choice
+from ui.shell.choice import chosen_option, one_of
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import chosen_option, one_of
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.model_terms import embedding_scale
 from ui.words.texts import as_plain, common, page_texts
@@ -51,9 +51,7 @@ def trust(p: Page, view: AttentionView) -> None:
         of = chosen_option(p.text, "trust_of", QUANTITIES, key="trust_of", help=p.text["trust_of_help"])
         starts_help = p.text["trust_start_help"]
         baseline = chosen_option(p.text, "trust_baseline", _baselines(p), key="trust_baseline", help=starts_help)
-        steps = st.segmented_control(
-            p.text["trust_steps"], _STEPS, default=64, required=True, key="trust_steps", **IN_ADDRESS
-        )
+        steps = choice.buttons(p.text["trust_steps"], _STEPS, default=64, key="trust_steps")
     quantity = quantity_of(p.trace, row=row, of=of)
     found = _found(p, quantity, baseline, steps)
     if found is None:
@@ -113,7 +111,6 @@ def _answer_row(p: Page, view: AttentionView) -> int | None:
     own = view.stack == question.logits.partition(".")[0] and p.focus.token in question.rows
     first = question.rows.index(p.focus.token) if own else 0
     owner = (p.checkpoint.fingerprint, p.trace.prediction.ids, question.rows, p.focus.token)
-    belongs_to("trust_answer", owner, default=question.rows[first])
     words = [text["trust_answer_at"] for text in page_texts(p.text.name)]
     called = {row: [said.format(word=name(row), position=row) for said in words] for row in question.rows}
     return one_of(
@@ -121,6 +118,7 @@ def _answer_row(p: Page, view: AttentionView) -> int | None:
         called,
         question.rows[first],
         key="trust_answer",
+        owner=owner,
         in_list=True,
         help=p.text["trust_answer_help"],
         width=320,
@@ -203,7 +201,7 @@ def _completeness(p: Page, found: InputAttributions, quantity: Quantity) -> None
     moved = sum(float(np.abs(part).sum()) for part in (whole.source, whole.target) if part is not None)
     if abs(whole.error) > _LARGE_ERROR * max(moved, 1e-12):
         st.warning(text["complete_large"], icon=":material/warning:")
-    if not st.toggle(text["compare_baselines"], key="trust baselines", **IN_ADDRESS):
+    if not choice.toggle(text["compare_baselines"], key="trust baselines"):
         return
     rows = []
     for baseline in _baselines(p):

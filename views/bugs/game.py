@@ -3,9 +3,9 @@
 import streamlit as st
 
 from transformer.faults.catalogue import FAULTS, HEALTHY, Diagnosis, diagnosis_of, inapplicable, next_with
+from ui.shell import choice
 from ui.shell.guidance.way import opened, way_to
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.shell.presentation.presenter import presenting
 from ui.words.texts import as_plain
 
@@ -23,12 +23,8 @@ def patient_number(p: Page) -> Diagnosis:
     """The row above the pictures: the patient's number (kept in the address), another one, a teacher's choice."""
     text, config = p.text, p.checkpoint.config
     with st.container(horizontal=True, vertical_alignment="center"):
-        number_in_address(_NUMBER)
         st.markdown(text["patient"], width="content")
-        number = st.number_input(
-            text["patient"], 0, _MOST, 0, key=_NUMBER, **IN_ADDRESS, width=150,
-            label_visibility="collapsed",
-        )  # fmt: skip
+        number = choice.number(text["patient"], 0, _MOST, 0, key=_NUMBER, width=150, label_visibility="collapsed")
         st.button(
             text["another"], icon=":material/personal_injury:", key="another patient", on_click=_go_to,
             args=((int(number) + 1) % _MOST,),
@@ -45,7 +41,7 @@ def patient_number(p: Page) -> Diagnosis:
 
 
 def _go_to(number: int) -> None:
-    st.session_state[_NUMBER] = number
+    choice.put(_NUMBER, number)
 
 
 def score(p: Page) -> None:
@@ -59,7 +55,7 @@ def score(p: Page) -> None:
 def guessed(p: Page, diagnosis: Diagnosis) -> str:
     """Ask for a guess, above the pictures; return it, or "" before there is one."""
     all_guesses = st.session_state.setdefault(_STATE, {})
-    key = (p.checkpoint.fingerprint, p.focus.sentence, st.session_state[_NUMBER])
+    key = (p.checkpoint.fingerprint, p.focus.sentence, int(choice.value(_NUMBER, "0")))
     made, _ = all_guesses.get(key, ("", ""))
     st.html(f"<style>{_PRESENTED if presenting() else _GUESSES}</style>")
     with st.container(horizontal=True, key="bug guesses", gap="xsmall"):

@@ -15,8 +15,8 @@ from transformer.text.message import N_
 from transformer.toy.tiny_models import paper_model, tiny_llama
 from ui.compute.loading import choosable_checkpoints, config_of, load_checkpoint
 from ui.compute.store import store
+from ui.shell import choice
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS
 from ui.show.figures import show_snippet, show_source, show_table
 from ui.words.catalogues import said
 from ui.words.texts import as_plain
@@ -30,7 +30,8 @@ def layers(p: Page) -> None:
     chosen = []
     for column, letter, first in zip(_columns(), "AB", (0, _first_llama(names)), strict=True):
         key = f"layers_{letter.lower()}"
-        chosen.append(column.selectbox(p.text["layers_of"].format(side=letter), names, first, key=key, **IN_ADDRESS))
+        with column:
+            chosen.append(choice.select(p.text["layers_of"].format(side=letter), names, names[first], key=key))
     models = [_model(p, name) for name in chosen]
     if None in models:
         return

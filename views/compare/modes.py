@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import streamlit as st
@@ -26,10 +25,10 @@ from ui.compute.loading import (
     load_trace,
     readable_config,
 )
-from ui.shell import address, page_state
+from ui.shell import choice
+from ui.shell.choice import chosen_option, one_of
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import presenting
-from ui.shell.selectors import chosen_option, one_of
 from ui.show.drawings import show_map
 from ui.words.catalogues import said
 from ui.words.language_guess import guess_language
@@ -49,9 +48,7 @@ from views.compare.run_comparison import (
 from views.compare.sentence_pairs import second_sentence
 from views.compare.snippets import code_of_checkpoints, code_of_sentences
 
-_OTHER, _PICKED = "compare: other", "compare: picked"
-_OTHER_PARAMETER = "other"
-_PICKED_PARAMETER = "picked"  # "layer.head"
+_PICKED = "picked"  # "layer.head"
 
 
 def sentences(p: Page) -> None:
@@ -91,16 +88,10 @@ def checkpoints(p: Page) -> None:
         p.nothing_to_show(
             p.text["only_one"].format(name=as_plain(p.focus.checkpoint), folder=as_plain(str(checkpoints_folder())))
         )
-    asked = st.session_state.get(_OTHER) or next(iter(page_state.asked(_OTHER_PARAMETER)), "")
-    st.session_state[_OTHER] = asked if asked in others else others[0]
-    address.write(_OTHER_PARAMETER, () if st.session_state[_OTHER] == others[0] else (st.session_state[_OTHER],))
-    st.session_state["compare other"] = st.session_state[_OTHER]
     kin = _kin_of(p.checkpoint, others)
     room = st.container(horizontal=True, vertical_alignment="bottom")
     with room:
-        name = st.selectbox(
-            p.text["other"], others, key="compare other", help=p.text["other_help"], on_change=_other_chosen, width=300
-        )
+        name = choice.select(p.text["other"], others, others[0], key="other", help=p.text["other_help"], width=300)
         if names := ", ".join(f"**{other}**" for other in kin if other != name):
             st.caption(p.text["kin_other"].format(name=p.focus.checkpoint, others=names), width=560)
     trace = _read(p, name)
@@ -118,10 +109,9 @@ def checkpoints(p: Page) -> None:
     show_answers(p, first, second)
     one = Head(first, p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     stack, kind, far = _comparable(p, one, second)
-    asked = (p.focus, name)
     best = tuple(int(number) for number in np.unravel_index(far.argmin(), far.shape))
     of_kin = name in kin and (one.layer, one.head) in np.ndindex(far.shape)
-    layer, head = _picked(asked, (one.layer, one.head) if of_kin else best, shape=far.shape)
+    layer, head = _picked((p.focus, name), (one.layer, one.head) if of_kin else best, shape=far.shape)
     show_maps(p, one, Head(second, stack, kind, layer, head))
     if of_kin:
         st.caption(p.text["kin_same"].format(layer=one.layer, head=one.head))
@@ -131,7 +121,7 @@ def checkpoints(p: Page) -> None:
         numbers = {"layer": one.layer, "head": one.head, "best_layer": best[0], "best_head": best[1]}
         largest, value = three_digits(float(far.max())), three_digits(float(far[best]))
         st.markdown(p.text["alike_intro"].format(**numbers, largest=largest, value=value))
-        heads_map(p, far, key="compare alike", selected=(layer, head), on_click=partial(_pick, asked))
+        heads_map(p, far, key="compare alike", selected=(layer, head), on_click=_pick)
     code_of_checkpoints(p, [name])
 
 
@@ -182,10 +172,6 @@ def _kin_of(checkpoint: transformer.Checkpoint, others: Sequence[str]) -> list[s
     return [other for other in others if (began_as(card_of(checkpoint_path(other))) or other) == root]
 
 
-def _other_chosen() -> None:
-    st.session_state[_OTHER] = st.session_state["compare other"]
-
-
 def _read(p: Page, name: str) -> Trace | None:
     """What another checkpoint does with the focused sentence, or a line that says why there is nothing."""
     try:
@@ -199,19 +185,14 @@ def _read(p: Page, name: str) -> Trace | None:
         return None
 
 
-def _pick(asked: tuple, cell: Cell) -> None:
-    st.session_state[_PICKED] = (asked, (cell.query, cell.key))
+def _pick(cell: Cell) -> None:
+    choice.put(_PICKED, f"{cell.query}.{cell.key}")
 
 
-def _picked(asked: tuple, best: tuple[int, int], *, shape: tuple[int, int]) -> tuple[int, int]:
-    """The head of B to show: the one that was clicked for just this question, in this session or where the address was
-    copied; else the best one."""
-    if _PICKED not in st.session_state:
-        places = {f"{layer}.{head}": (layer, head) for layer, head in np.ndindex(shape)}
-        st.session_state[_PICKED] = (asked, places.get("".join(page_state.asked(_PICKED_PARAMETER)[:1]), best))
-    of, place = st.session_state[_PICKED]
-    address.write(_PICKED_PARAMETER, (f"{place[0]}.{place[1]}",) if of == asked and place != best else ())
-    return place if of == asked else best
+def _picked(question: tuple, best: tuple[int, int], *, shape: tuple[int, int]) -> tuple[int, int]:
+    """The head of B to show: the one that was clicked for just this question, else the best one."""
+    places = {(layer, head): [f"{layer}.{head}"] for layer, head in np.ndindex(shape)}
+    return choice.read_option(_PICKED, places, best, owner=question)
 
 
 def kinds(p: Page) -> None:

@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from ui.lab.second_sentence import swapped
-from ui.shell import address, page_state
+from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.focus import start_of
 from ui.shell.offers import offers
@@ -13,39 +13,32 @@ from ui.shell.page import Page
 from ui.shell.presentation.presenter import labels, presenting
 from ui.words.texts import PageText, model_sentences, other_pictures
 
-_SECOND, _OFFERED = "compare: second", "compare: offered"
-_PARAMETER = "second"  # in the address
+_SECOND = "second"
 
 
 def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
-    """Sentence B, in a widget of its own, and the ready pair that both are; until a reader types one, it is the partner
-    of sentence A, or that sentence with one word changed."""
-    state, focus = st.session_state, p.focus
+    """Sentence B and the ready pair that both are; until a reader types one, it is the partner of sentence A, or that
+    sentence with one word changed."""
+    focus = p.focus
     task = start_of(focus.sentence, p.checkpoint.framing.starts)  # which a ready pair begins with, too
     found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
     partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
     by_itself = partners.get(focus.sentence) or swapped(p) or focus.sentence
-    # Untouched, it follows sentence A.
-    if page_state.begins_anew(_PARAMETER):
-        state.pop(_SECOND, None)
-    if _SECOND not in state and (from_address := "".join(page_state.asked(_PARAMETER)[:1])):
-        state[_OFFERED], state[_SECOND] = (focus.sentence, ""), from_address
-    if _SECOND not in state or (state[_SECOND] == state[_OFFERED][1] and state[_OFFERED][0] != focus.sentence):
-        state[_OFFERED], state[_SECOND] = (focus.sentence, by_itself), by_itself
-    address.write(_PARAMETER, () if state[_SECOND] in ("", by_itself) else (state[_SECOND],))
     pairs = {pair["label"]: pair for pair in found}
-    here = {focus.sentence, state[_SECOND]}
-    shown = next((label for label, pair in pairs.items() if {pair["first"], pair["second"]} == here), None)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        if state.get("compare second") != state[_SECOND]:
-            state["compare second"] = state[_SECOND]
-        st.text_input(
-            p.text["second"], key="compare second", help=p.text["second_help"], on_change=_typed,
-            width=130 if p.reads_pictures else 290, label_visibility=labels(),
-        )  # fmt: skip
+        second = choice.text(
+            p.text["second"],
+            by_itself,  # untouched, it follows sentence A
+            key=_SECOND,
+            help=p.text["second_help"],
+            width=130 if p.reads_pictures else 290,
+            label_visibility=labels(),
+        )
+        here = {focus.sentence, second}
+        shown = next((label for label, pair in pairs.items() if {pair["first"], pair["second"]} == here), None)
         take = partial(_take, pairs)
         offers(p.text["pairs"], list(pairs), key="compare pair", chosen=shown, take=take, show_label=not presenting())
-    return state[_SECOND], pairs[shown] if shown else None
+    return second, pairs[shown] if shown else None
 
 
 def pairs_to_compare(text: PageText, task: str = "") -> tuple[dict[str, str], ...]:
@@ -66,12 +59,7 @@ def _both_ways(one: str, two: str) -> tuple[tuple[str, str], ...]:
     return (one, two), (two, one)
 
 
-def _typed() -> None:
-    st.session_state[_SECOND] = st.session_state["compare second"]
-
-
 def _take(pairs: dict[str, dict[str, str]], label: str) -> None:
     pair = pairs[label]
-    st.session_state[_SECOND] = pair["second"]
-    st.session_state[_OFFERED] = (pair["first"], pair["second"])
+    choice.put(_SECOND, pair["second"])
     shared_focus.change(sentence=pair["first"], target="")

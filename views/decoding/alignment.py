@@ -13,8 +13,8 @@ from transformer.heads.role_files import load_corpus_roles
 from transformer.predictions.word_alignment import WordAlignment, align
 from transformer.text.message import N_
 from ui.compute.store import store
+from ui.shell import choice
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain, in_code
 from views.decoding.alignment_figure import alignment_heatmap
@@ -29,11 +29,8 @@ def alignment(p: Page) -> None:
         when = choose(p, "when", ["written", "read"], "when")
         tokens = dict.fromkeys(token.display for token in p.trace.source if token.special and token.role != "pad")
         named = " ".join(tokens) or "–"
-        specials = st.toggle(
-            p.text["specials"].format(tokens=as_plain(named)),
-            key="align specials",
-            help=p.text["specials_help"],
-            **IN_ADDRESS,
+        specials = choice.toggle(
+            p.text["specials"].format(tokens=as_plain(named)), key="align specials", help=p.text["specials_help"]
         )
     settle(*(["layer"] if own else []), *(["head"] if head is not None else []))
     found = align(p.trace, layer=layer, head=head, when=when)

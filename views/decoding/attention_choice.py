@@ -8,8 +8,8 @@ from collections.abc import Sequence
 
 import streamlit as st
 
+from ui.shell.choice import one_of
 from ui.shell.page import Page
-from ui.shell.selectors import one_of
 from ui.words.texts import page_texts
 
 _NEEDED = "decoding: what the sidebar lets choose"

@@ -11,9 +11,9 @@ from transformer.predictions.hypothesis_tree import beam_tree as record_search
 from transformer.runs.decoding_strategies import Beam, length_penalty
 from transformer.text.message import N_
 from ui.compute.jobs import jobs
+from ui.shell import choice
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
-from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.words.texts import as_plain, common, in_code
 from views.decoding import generation
@@ -42,7 +42,7 @@ def beam_tree(p: Page) -> None:
         with columns[0]:
             beam = choose_beam(p)
         with columns[1]:
-            pruned = st.slider(p.text["pruned"], 0, 5, 2, 1, key="pruned", help=p.text["pruned_help"], **IN_ADDRESS)
+            pruned = choice.slider(p.text["pruned"], 0, 5, 2, 1, key="pruned", help=p.text["pruned_help"])
         tree = searched(p, beam)
         if tree is None:
             return
@@ -67,8 +67,7 @@ def _window(p: Page, tree: BeamTree) -> tuple[int, str]:
     if tree.n_steps <= STEPS:
         return 1, ""
     last = tree.n_steps - STEPS + 1
-    belongs_to("first step", tree.n_steps, default=1)
-    first = int(st.slider(p.text["window"], 1, last, 1, 1, key="first step", **IN_ADDRESS))
+    first = int(choice.slider(p.text["window"], 1, last, 1, 1, key="first step", owner=tree.n_steps))
     return first, p.text["window_caption"].format(first=first, last=first + STEPS - 1, count=tree.n_steps) + " "
 
 

@@ -7,15 +7,15 @@ import streamlit as st
 
 from charts.toolkit.style import signed, three_digits
 from transformer import Checkpoint, Decoding
-from ui.shell import address
+from ui.shell import choice, page_state
 from ui.shell.page import Page
 from ui.words.texts import as_plain
 from views.decoding import generation, stepper
 from views.decoding.word_differences import marked
 
 MOST = 8
-_BRANCHES, _CHOSEN, _TEXT, _PARAMETER = "branches: all", "branches: chosen", "branches: of which text", "branches"
-_LOOKED_AT = "branch"  # in the address: its number, from 1
+_BRANCHES = "branches"
+_CHOSEN = "branch"  # its number, from 1
 
 
 @dataclass(frozen=True)
@@ -35,26 +35,23 @@ ORIGINAL = Branch()
 
 def identity(p: Page, branch: Branch = ORIGINAL) -> tuple:
     """What tells one text from another, for the stepper; only what the focus says, without a branch."""
-    text = (p.focus.checkpoint, p.focus.sentence, generation.given(p), p.run.source_pads)
-    return text if branch is ORIGINAL else (*text, branch.forced)
+    return _identity((p.focus.checkpoint, p.focus.sentence, generation.given(p), p.run.source_pads), branch)
+
+
+def _identity(text: tuple, branch: Branch) -> tuple:
+    return text if branch == ORIGINAL else (*text, branch.forced)
 
 
 def current(p: Page) -> tuple[tuple[Branch, ...], Branch]:
     """All branches of the focused text, and the one that is looked at (``ORIGINAL``: none)."""
-    state, text = st.session_state, identity(p)
-    if state.get(_TEXT) != text:
-        first = _TEXT not in state
-        state[_TEXT], state[_CHOSEN] = text, 0
-        asked = address.value(_PARAMETER) if first else ""
-        state[_BRANCHES] = _read(asked, p.checkpoint)
-        number = address.value(_LOOKED_AT) if first else ""
-        if number in map(str, range(1, len(state[_BRANCHES]) + 1)):
-            state[_CHOSEN] = int(number)
-    branches = state[_BRANCHES]
-    address.write(_PARAMETER, (_write(branches),) if branches else ())
-    chosen = state[_CHOSEN]
-    address.write(_LOOKED_AT, (str(chosen),) if chosen else ())
-    return branches, branches[chosen - 1] if 0 < chosen <= len(branches) else ORIGINAL
+    for key in (_BRANCHES, _CHOSEN):
+        page_state.belongs_to(key, identity(p))
+    branches = _read(choice.value(_BRANCHES), p.checkpoint)
+    if (written := _write(branches)) != choice.value(_BRANCHES):
+        choice.put(_BRANCHES, *filter(None, [written]), owner=identity(p))
+    numbers = {0: [], **{number: [] for number in range(1, len(branches) + 1)}}
+    chosen = choice.read_option(_CHOSEN, numbers, 0)
+    return branches, branches[chosen - 1] if chosen else ORIGINAL
 
 
 def force_another(p: Page, decoding: Decoding, step: int, branches: tuple[Branch, ...]) -> None:
@@ -84,7 +81,7 @@ def force_another(p: Page, decoding: Decoding, step: int, branches: tuple[Branch
             key="force go",
             disabled=not word or len(branches) >= MOST,
             on_click=_add,
-            args=(p, Branch(before, word)),
+            args=(identity(p), branches, Branch(before, word)),
         )
     if len(branches) >= MOST:
         st.caption(p.text["branches_full"].format(count=MOST))
@@ -112,7 +109,7 @@ def show(p: Page, settings: generation.Settings, branches: tuple[Branch, ...], c
                         type="tertiary",
                         key=f"remove branch {index}",
                         on_click=_remove,
-                        args=(p, index),
+                        args=(identity(p), branches, branches.index(chosen) + 1 if chosen in branches else 0, index),
                     )
     st.caption(p.text["branches_caption"])
 
@@ -127,7 +124,7 @@ def _look(p: Page, index: int, branch: Branch, *, is_chosen: bool) -> None:
         type="primary" if is_chosen else "secondary",
         key=f"look at branch {index}",
         on_click=_go_to,
-        args=(p, index, branch),
+        args=(identity(p), index, branch),
         width=210,
     )
 
@@ -152,25 +149,26 @@ def _ids(p: Page, asked: str | None, others: dict[str, int]) -> tuple[int, ...]:
     return tuple(p.checkpoint.tokenizer.encode(word, continues=not word[0].isalnum()))
 
 
-def _add(p: Page, branch: Branch) -> None:
-    branches = st.session_state[_BRANCHES]
+def _add(text: tuple, branches: tuple[Branch, ...], branch: Branch) -> None:
     if branch not in branches:
-        branches = st.session_state[_BRANCHES] = (*branches, branch)
-    _go_to(p, branches.index(branch) + 1, branch)
+        branches = (*branches, branch)
+        choice.put(_BRANCHES, _write(branches), owner=text)
+    _go_to(text, branches.index(branch) + 1, branch)
 
 
-def _go_to(p: Page, index: int, branch: Branch) -> None:
-    st.session_state[_CHOSEN] = index
-    stepper.move_to(len(branch.kept), text=identity(p, branch))
+def _go_to(text: tuple, index: int, branch: Branch) -> None:
+    choice.put(_CHOSEN, *([index] if index else []), owner=text)
+    stepper.move_to(len(branch.kept), text=_identity(text, branch))
 
 
-def _remove(p: Page, index: int) -> None:
-    branches, chosen = st.session_state[_BRANCHES], st.session_state[_CHOSEN]
-    st.session_state[_BRANCHES] = branches[: index - 1] + branches[index:]
+def _remove(text: tuple, branches: tuple[Branch, ...], chosen: int, index: int) -> None:
+    """``chosen``: the number of the branch that is looked at, 0 for the original."""
+    left = branches[: index - 1] + branches[index:]
+    choice.put(_BRANCHES, *([_write(left)] if left else []), owner=text)
     if index == chosen:
-        _go_to(p, 0, ORIGINAL)
+        _go_to(text, 0, ORIGINAL)
     elif index < chosen:
-        st.session_state[_CHOSEN] = chosen - 1
+        choice.put(_CHOSEN, chosen - 1, owner=text)
 
 
 def _write(branches: tuple[Branch, ...]) -> str:

@@ -13,11 +13,9 @@ from transformer.predictions.masked_tokens import blanks, filled, fillings
 from transformer.runs.attention_view import AttentionView
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.jobs import jobs
-from ui.server.streamlit_private import went_back_or_forward
-from ui.shell import address
+from ui.shell import choice, page_state
+from ui.shell.choice import one_of
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import one_of
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import PageText, as_plain, common, page_texts, without_pictures
@@ -95,13 +93,11 @@ def place_of(p: Page) -> tuple[str, int]:
     found = blanks(p.trace)
     if not found:
         return "encoder", p.focus.token
-    belongs_to("blank", p.trace.source.ids, default=found[0])
-    state, anew = st.session_state, went_back_or_forward() or "blank" not in st.session_state
-    before, state[_FOLLOWED] = state.get(_FOLLOWED), p.focus.token
-    if p.focus.token in found and p.focus.token != before and not (anew and address.values("blank")):
-        state["blank"], anew = p.focus.token, False
-    asked = address.value("blank") if anew else state["blank"]
-    return "encoder", next((position for position in found if str(position) == str(asked)), found[0])
+    before, st.session_state[_FOLLOWED] = st.session_state.get(_FOLLOWED), p.focus.token
+    if p.focus.token in found and p.focus.token != before and not page_state.is_brought("blank"):
+        choice.put("blank", p.focus.token)
+    asked = choice.value("blank")
+    return "encoder", next((position for position in found if str(position) == asked), found[0])
 
 
 def _choose_blank(p: Page, positions: tuple[int, ...]) -> int:
@@ -116,7 +112,7 @@ def _choose_blank(p: Page, positions: tuple[int, ...]) -> int:
 
     texts = page_texts(p.text.name)
     names = {position: [name(position, text) for text in texts] for position in positions}
-    return one_of(p.text["blank"], names, key="blank", wrap=True)
+    return one_of(p.text["blank"], names, key="blank", owner=p.trace.source.ids, wrap=True)
 
 
 def _attention(p: Page, view: AttentionView, position: int) -> None:
@@ -160,15 +156,13 @@ def classify(p: Page) -> None:
         alt=p.text["class_alt"],
     )
     st.subheader(p.text["contributions"], anchor=False)
-    belongs_to("class", (p.checkpoint.fingerprint, p.focus.sentence), default=names[verdict])
-    chosen = st.segmented_control(
+    chosen = choice.buttons(
         p.text["contributions_of"],
         names,
         default=names[verdict],
-        required=True,
         key="class",
+        owner=(p.checkpoint.fingerprint, p.focus.sentence),
         wrap=True,
-        **IN_ADDRESS,
     )
     index = names.index(chosen)
     words = [word.text for word in found.words]

@@ -19,10 +19,10 @@ from transformer.predictions.decoding_steps import (
 from transformer.runs.decoding_strategies import Strategy, length_penalty
 from transformer.runs.inputs import prompt_of
 from ui.compute.store import store
+from ui.shell import choice
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.shell.presentation.presenter import labels
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_formula, show_snippet
 from ui.words.model_terms import logits_formula
 from ui.words.texts import as_plain, slider_format
@@ -105,8 +105,7 @@ def choose_strategy(p: Page) -> tuple[str, int]:
         )
         seed = 0
         if kind == "sampling":
-            number_in_address("seed")
-            seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=150, **IN_ADDRESS)
+            seed = choice.number(p.text["seed"], 0, 999_999, 0, key="seed", width=150)
     return kind, int(seed)
 
 
@@ -115,13 +114,12 @@ NO_RESHAPING = {"temperature": 1.0, "top_k": 0, "top_p": 1.0}
 
 def choose_reshaping(p: Page) -> dict[str, float]:
     """Temperature, top-k and top-p, one below the other, kept in the address."""
-    temperature = st.slider(
-        p.text["temperature"], 0.1, 3.0, 1.0, 0.1, slider_format(), key="temperature", help=p.text["temperature_help"],
-        **IN_ADDRESS,
-    )  # fmt: skip
-    top_k = st.slider(p.text["top_k"], 0, 50, 0, 1, key="top_k", help=p.text["top_k_help"], **IN_ADDRESS)
-    top_p = st.slider(
-        p.text["top_p"], 0.05, 1.0, 1.0, 0.05, slider_format(), key="top_p", help=p.text["top_p_help"], **IN_ADDRESS
+    temperature = choice.slider(
+        p.text["temperature"], 0.1, 3.0, 1.0, 0.1, slider_format(), key="temperature", help=p.text["temperature_help"]
+    )
+    top_k = choice.slider(p.text["top_k"], 0, 50, 0, 1, key="top_k", help=p.text["top_k_help"])
+    top_p = choice.slider(
+        p.text["top_p"], 0.05, 1.0, 1.0, 0.05, slider_format(), key="top_p", help=p.text["top_p_help"]
     )
     return {"temperature": float(temperature), "top_k": int(top_k), "top_p": float(top_p)}
 

@@ -6,6 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 from transformer import Decoding
 from transformer.predictions.decoding_steps import n_forced
 from transformer.runs.inputs import prompt_of
+from ui.shell import choice
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
 from ui.words.texts import as_plain
@@ -19,13 +20,13 @@ from views.decoding.walk import walk
 def step_by_step(p: Page) -> None:
     """A text, one token at a time. When the reader rests at another step, only this is redrawn."""
     with guard():
-        drawing, how, below, choice, sure = (st.container() for _ in range(5))  # the picture first, then its controls
+        drawing, how, below, live, sure = (st.container() for _ in range(5))  # the picture first, then its controls
         with how, st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
             kind, seed = generation.choose_strategy(p)
-            guessing = st.toggle(p.text["guess"], key="guess", help=p.text["guess_help"], bind="query-params")
+            guessing = choice.toggle(p.text["guess"], key="guess", help=p.text["guess_help"])
         reshaping = generation.NO_RESHAPING
         if kind == "sampling" and not guessing:  # then the sliders change the text itself, not only the lower picture
-            with choice:
+            with live:
                 sliders, bars = _sliders_and_bars(p)
             with sliders:
                 reshaping = generation.choose_reshaping(p)
@@ -40,7 +41,7 @@ def step_by_step(p: Page) -> None:
             with bars:
                 generation.reshaping(p, decoding, settings, step)
         else:
-            with choice:
+            with live:
                 _live(p, settings, branch.forced, step)
         with sure:
             st.subheader(p.text["confidence"], anchor=False)

@@ -7,27 +7,28 @@ names the step where Python last put the reader, and stays the same while the re
 
 import streamlit as st
 
-from ui.shell import address
+from ui.shell import choice, page_state
 from ui.shell.events import heard, whole_number
 
 KEY = "stepper"
-_STATE, _TEXT, _BEGIN, PARAMETER = "step: current", "step: of which text", "step: begins at", "step"
+PARAMETER = "step"
+# In the session: at which step of which text the drawing is, and how Python has moved it there.
+_AT, _TEXT, _BEGIN = "step: drawn at", "step: of which text", "step: begins at"
 
 
-def current(count: int, *, text: object) -> int:
-    """The step of this session, 0 … ``count`` − 1; from the address where the session has none.
+def current(count: int, *, text: tuple) -> int:
+    """The step, 0 … ``count`` − 1.
 
     ``text``: anything that tells one text from another; another text begins at step 0.
     """
+    page_state.belongs_to(PARAMETER, text)
+    asked = choice.value(PARAMETER)
+    step = min(int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 6 else 0, count - 1)
+    if asked != (str(step) if step else ""):
+        choice.put(PARAMETER, *_said(step), owner=text)
     state = st.session_state
-    if _STATE not in state:
-        asked = address.value(PARAMETER)
-        move_to(int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 6 else 0, text=text)
-    elif state.get(_TEXT) != text:
-        move_to(0, text=text)
-    step = min(state[_STATE], count - 1)
-    if address.value(PARAMETER, "0") != str(step):
-        address.write(PARAMETER, (str(step),))
+    if (state.get(_AT), state.get(_TEXT)) != (step, hash(text)):
+        state[_AT], state[_TEXT], state[_BEGIN] = step, hash(text), (begin()[0] + 1, step)
     return step
 
 
@@ -36,15 +37,19 @@ def begin() -> tuple[int, int]:
     return st.session_state.get(_BEGIN, (0, 0))
 
 
-def move_to(step: int, *, text: object) -> None:
+def move_to(step: int, *, text: tuple) -> None:
     """In a callback, before ``current``: go to a step, also of another text than the one shown so far."""
-    state = st.session_state
-    state[_STATE], state[_TEXT], state[_BEGIN] = step, text, (begin()[0] + 1, step)
+    choice.put(PARAMETER, *_said(step), page="decoding", owner=text)
 
 
 def moved() -> None:
-    """The callback of the drawing: the reader rests at another step; what comes late, from a page that has been left,
-    has no state any more."""
+    """The callback of the drawing: the reader rests at another step."""
     step = whole_number(heard(KEY, "step"))
     if step is not None:
-        st.session_state[_STATE] = step
+        st.session_state[_AT] = step
+        page_state.keep(PARAMETER, _said(step), page="decoding")
+
+
+def _said(step: int) -> tuple[str, ...]:
+    """As the address says it: the first step is left unsaid."""
+    return (str(step),) if step else ()

@@ -10,9 +10,9 @@ from transformer import Beam, Decoding, Greedy, Sample
 from transformer.predictions.decoding_steps import token_log_probabilities
 from transformer.runs.decoding_strategies import Strategy, length_penalty
 from transformer.text.message import N_
+from ui.shell import choice
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
-from ui.shell.page_state import IN_ADDRESS, number_in_address
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.words.texts import as_plain, slider_format
 from views.decoding import generation, running_log_probability_figure
@@ -24,11 +24,10 @@ NAMES = ("greedy", "sampling", "beam")
 def choose_beam(p: Page) -> Beam:
     """Width and length penalty, the same ones for the comparison and the tree."""
     with st.container(horizontal=True):
-        width = st.slider(p.text["width"], 1, 5, 4, 1, key="beam_width", help=p.text["width_help"], **IN_ADDRESS)
-        exponent = st.slider(
-            p.text["penalty"], 0.0, 2.0, 0.6, 0.1, slider_format(), key="length_penalty", help=p.text["penalty_help"],
-            **IN_ADDRESS,
-        )  # fmt: skip
+        width = choice.slider(p.text["width"], 1, 5, 4, 1, key="beam_width", help=p.text["width_help"])
+        exponent = choice.slider(
+            p.text["penalty"], 0.0, 2.0, 0.6, 0.1, slider_format(), key="length_penalty", help=p.text["penalty_help"]
+        )
     return Beam(int(width), length_penalty=float(exponent))
 
 
@@ -77,8 +76,7 @@ def _choose(p: Page, columns: list[DeltaGenerator]) -> dict[str, Strategy]:
     with columns[1]:
         st.markdown(f"**{p.text['strategy_sampling']}**")
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            number_in_address("seed")
-            seed = st.number_input(p.text["seed"], 0, 999_999, 0, key="seed", width=130, **IN_ADDRESS)
+            seed = choice.number(p.text["seed"], 0, 999_999, 0, key="seed", width=130)
             st.button(p.text["draw_again"], icon=":material/casino:", key="draw again", on_click=_draw_again)
             settings = st.popover(p.text["sampling_settings"], icon=":material/tune:")
         with settings:
@@ -90,7 +88,7 @@ def _choose(p: Page, columns: list[DeltaGenerator]) -> dict[str, Strategy]:
 
 
 def _draw_again() -> None:
-    st.session_state["seed"] = (int(st.session_state.get("seed") or 0) + 1) % 1_000_000
+    choice.put("seed", (int(choice.value("seed", "0")) + 1) % 1_000_000)
 
 
 def _text(p: Page, name: str, written: dict[str, Decoding], exponent: float) -> None:

@@ -12,8 +12,8 @@ from transformer.layers.projection import principal_components
 from transformer.text.message import N_
 from transformer.variants.family_embedding import FamilyEmbedding
 from ui.compute.store import store
+from ui.shell import choice
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.figures import show_figure, show_formula, show_table
 from ui.words.texts import as_plain, counted
 from views.embeddings import word2vec
@@ -154,21 +154,19 @@ def analogies(p: Page) -> None:
     offered = {f"{a} − {b} + {c}": words for words in ANALOGIES if _single(p, words) for a, b, c, _ in [words]}
     words: tuple[str, ...] = ("", "", "")
     if offered:
-        belongs_to("analogy example", p.checkpoint.fingerprint, default=next(iter(offered)))
-        chosen = st.pills(
+        chosen = choice.buttons(
             text["analogy_example"],
             list(offered),
             default=next(iter(offered)),
-            required=True,
             key="analogy example",
-            **IN_ADDRESS,
+            owner=p.checkpoint.fingerprint,
+            pills=True,
         )
         words = offered.get(chosen, words)
     asked = []
     with st.container(horizontal=True):
         for name, word in zip("abc", words, strict=False):
-            belongs_to(f"analogy {name}", words, default=word)
-            typed = st.text_input(text[name], value=word, key=f"analogy {name}", width=180, **IN_ADDRESS)
+            typed = choice.text(text[name], default=word, key=f"analogy {name}", owner=words, width=180)
             asked.append(typed.strip())
     if not all(asked):
         return

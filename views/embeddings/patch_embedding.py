@@ -7,8 +7,8 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import in_tex, number
 from charts.toolkit.style import three_digits
 from transformer.pictures.vision_transformer import PatchEmbedding
+from ui.shell import choice
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain
@@ -36,7 +36,7 @@ def patch_embedding(p: Page) -> None:
     if token.special:
         st.markdown(text["class_vector"].format(token=as_plain(token.display)))
     else:
-        channel = st.number_input(text["dimension"], 0, width - 1, 0, key="patch channel", width=200, **IN_ADDRESS)
+        channel = choice.number(text["dimension"], 0, width - 1, 0, key="patch channel", width=200)
         weights = table.projection.weight[channel].tolist()
         bias = table.projection.bias[channel].item()
         (pixels,) = p.checkpoint.tokenizer.thumbnails([token.id])

@@ -16,8 +16,8 @@ from transformer.word_vectors.vocabulary import words_of
 from transformer.word_vectors.word2vec_objectives import OBJECTIVES
 from ui.compute.loading import REPOSITORY
 from ui.compute.store import store
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
 from views.embeddings.frames import N_NEIGHBOURS, neighbour_frame

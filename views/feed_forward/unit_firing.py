@@ -10,9 +10,9 @@ from transformer.runs.readings import with_task
 from ui.compute.jobs import jobs
 from ui.lab.firing_list import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
+from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS
 from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain, common
 from views.feed_forward.units import STRONGEST, choose_unit
@@ -26,9 +26,7 @@ def firing(p: Page) -> None:
     units = tuple(map(int, strongest_units(p.trace, stack, layer, p.focus.token, count=STRONGEST)))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         unit = choose_unit(p, units)
-        special = st.toggle(
-            common("fires.special"), key="fires_special", help=common("fires.special_help"), **IN_ADDRESS
-        )
+        special = choice.toggle(common("fires.special"), key="fires_special", help=common("fires.special_help"))
         read = sentence_list()
     checkpoint = p.checkpoint
     found = jobs.result(

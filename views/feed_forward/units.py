@@ -22,9 +22,9 @@ from transformer.layers.feed_forward_units import (
 from transformer.layers.layer_norm_steps import norm_kind
 from transformer.text.message import N_
 from ui.compute.store import store
-from ui.shell import page_state
+from ui.shell import choice
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_snippet, show_table
 from ui.words.texts import as_plain, common
 from views.feed_forward import activation_curve_figure, unit_figures
@@ -130,10 +130,7 @@ def words_of_units(p: Page) -> None:
 
 def choose_unit(p: Page, units: Sequence[int]) -> int:
     """One of the strongest units of the focused token."""
-    page_state.belongs_to("unit", tuple(units), default=units[0])
-    chosen = st.segmented_control(
-        p.text["unit"], units, default=units[0], required=True, key="unit", wrap=True, **page_state.IN_ADDRESS
-    )
+    chosen = choice.buttons(p.text["unit"], units, default=units[0], key="unit", owner=tuple(units), wrap=True)
     return chosen if chosen in units else units[0]
 
 

@@ -18,9 +18,8 @@ from transformer.heads.sentence_roles import HeadRole
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.readings import task_before
 from ui.lab.head_table import captions, clear_heads, role_table
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.shell.page_state import belongs_to
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, as_plain
 from views.heads.corpus import Corpus
@@ -117,9 +116,7 @@ def clear_captions(roles: Roles) -> list[tuple[int, int]]:
 def sections(roles: Roles, *, of_sentences: bool) -> tuple[str, ...]:
     """What can be shown below the maps; lists of sentences are nothing for a model of pictures."""
     measured = ("tests", "profile") if has_measures(roles) else ()
-    found = ("table", *(("card", "finder") if of_sentences else ()), *measured, "map", "scatter", "rows")
-    belongs_to("heads_section", found, default="table")
-    return found
+    return ("table", *(("card", "finder") if of_sentences else ()), *measured, "map", "scatter", "rows")
 
 
 def comparison_table(here: HeadRole, corpus: Corpus, head: CorpusRole, text: PageText) -> pd.DataFrame:
@@ -206,8 +203,7 @@ def _measure_map(p: Page, roles: Roles) -> None:
     if not known:
         st.info(text["map_nothing"], icon=":material/info:")
         return
-    belongs_to("heads_measure", tuple(known), default=next(iter(known)))
-    name = chosen_option(text, "measure", list(known), key="heads_measure")
+    name = chosen_option(text, "measure", list(known), key="heads_measure", owner=tuple(known))
     n_layers = 1 + max(head.layer for head in roles)
     short = text["role_short"]
     doing = [

@@ -13,9 +13,8 @@ from transformer.heads.sentence_roles import HeadRole
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import TokenSequence
 from ui.shell import focus as shared_focus
+from ui.shell.choice import one_of
 from ui.shell.page import Page
-from ui.shell.page_state import belongs_to
-from ui.shell.selectors import one_of
 from ui.show.figures import show_snippet, show_table
 from ui.words.texts import PageText, as_plain
 from views.heads.measure_words import measure_name
@@ -83,10 +82,11 @@ def ranked(views: Sequence[AttentionView], query: int, key: int) -> list[tuple[t
 def _token(p: Page, which: str, tokens: TokenSequence, first: int) -> int:
     """One of ``tokens`` by a click, at first the one at ``first``."""
     key = f"heads_{which}"
-    belongs_to(key, (tokens.ids, p.focus.stack, p.focus.kind), default=first)
     shown = {place: [label] for place, label in enumerate(tokens.labels)}
     more = {"in_list": True} if len(tokens) > _CLICKED else {"wrap": True}
-    return one_of(p.text[f"finder_{which}"], shown, first, key=key, **more)
+    return one_of(
+        p.text[f"finder_{which}"], shown, first, key=key, owner=(tokens.ids, p.focus.stack, p.focus.kind), **more
+    )
 
 
 def _job(head: HeadRole | CorpusRole, text: PageText) -> str:

@@ -21,11 +21,11 @@ from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab.firing_list import in_context
 from ui.lab.sentence_list import SentenceList, sentence_list
+from ui.shell import choice
 from ui.shell import focus as shared_focus
+from ui.shell.choice import chosen_option
 from ui.shell.guidance.way import opened
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure, show_snippet, show_source, show_table
 from ui.words.texts import PageText, as_plain, common
 from views.heads.habit_figures import habit_bars, strength_bars
@@ -68,8 +68,9 @@ def card(p: Page, roles: Sequence[CorpusRole]) -> None:
     _removed(p, head, same_job(this, roles), read)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = chosen_option(p.text, "card_by", ["kind", "strength"], key="heads_card_by")
-        belongs_to("heads_card_measure", tuple(habits.intervals), default="weight")
-        measure = chosen_option(p.text, "card_measure", list(habits.intervals), key="heads_card_measure")
+        measure = chosen_option(
+            p.text, "card_measure", list(habits.intervals), key="heads_card_measure", owner=tuple(habits.intervals)
+        )
     if "effect" not in habits.intervals:
         st.caption(p.text["card_no_effect"])
     _pictures(p, habits, measure)
@@ -80,7 +81,7 @@ def card(p: Page, roles: Sequence[CorpusRole]) -> None:
 
 def open_card() -> None:
     """In a callback: the card, and the window goes there."""
-    st.session_state["heads_section"] = "card"
+    choice.put("heads_section", "card")
     opened(CARD)
 
 
@@ -146,7 +147,7 @@ def _writes(p: Page, habits: HeadHabits) -> None:
 
 def _removed(p: Page, head: Head, group: tuple[Head, ...], read: SentenceList) -> None:
     """What the model loses without it, measured when it is asked for."""
-    if not st.toggle(p.text["card_remove"], key="heads_card_remove", help=p.text["card_remove_help"], **IN_ADDRESS):
+    if not choice.toggle(p.text["card_remove"], key="heads_card_remove", help=p.text["card_remove_help"]):
         return
     checkpoint = p.checkpoint
     found = jobs.result(

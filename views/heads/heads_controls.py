@@ -8,9 +8,9 @@ from streamlit.delta_generator import DeltaGenerator
 from transformer.config import ModelConfig
 from transformer.text.sentence_files import SHIPPED
 from ui.lab.head_table import CORPUS_ORDERS, ORDERS
+from ui.shell import choice
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS
-from ui.shell.selectors import chosen_option
 from ui.words.texts import PageText
 from views.heads.corpus import SCOPES, Corpus
 
@@ -47,9 +47,9 @@ def controls(p: Page) -> Shown:
         scope = chosen_option(text, "scope", scopes, key="heads_scope", help=explained, label_visibility="collapsed")
         with st.popover(text["change"], icon=":material/tune:", key="heads change"):
             order_room = st.container()
-            stretch = st.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"], **IN_ADDRESS)
-            every = st.toggle(text["every"], key="heads_every", help=text["every_help"], **IN_ADDRESS)
-            scrolls = st.toggle(text["scrolls"], key="heads_scrolls", help=text["scrolls_help"], **IN_ADDRESS)
+            stretch = choice.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"])
+            every = choice.toggle(text["every"], key="heads_every", help=text["every_help"])
+            scrolls = choice.toggle(text["scrolls"], key="heads_scrolls", help=text["scrolls_help"])
             layers = chosen_layers(p)
     return Shown(p, scope, stretch, every, scrolls, layers, st.container(), order_room)
 
@@ -60,7 +60,7 @@ def chosen_layers(p: Page) -> range:
     if count < MANY_LAYERS:
         return range(count)
     key = f"heads_layers_{count}"  # what another model has is none of this one's
-    first, last = st.slider(p.text["layers"], 0, count - 1, (0, count - 1), key=key, **IN_ADDRESS)
+    first, last = choice.slider(p.text["layers"], 0, count - 1, (0, count - 1), key=key)
     return range(first, last + 1)
 
 

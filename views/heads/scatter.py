@@ -12,15 +12,15 @@ from transformer.heads.head_jobs import PLACES
 from transformer.heads.likeness import most_alike, most_alike_maps
 from transformer.heads.sentence_roles import HeadRole
 from transformer.runs.attention_view import AttentionView
+from ui.shell import choice, page_state
 from ui.shell import focus as shared_focus
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.shell.page_state import belongs_to
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_figure
 from ui.words.texts import PageText
 from views.heads.scatter_figure import head_scatter
 
-BRUSHED = "heads brushed"  # (stack, kind) and the heads in the frame that was drawn around points
+BRUSHED = "heads_brushed"  # the heads in the frame that was drawn around points, as "layer.head"
 Roles = Sequence[HeadRole | CorpusRole]
 _NAME = "heads-as-points"
 
@@ -81,14 +81,15 @@ def _first_axes(roles: Roles, names: list[str]) -> tuple[str, str]:
 
 def _axis(p: Page, which: str, names: list[str], first: str) -> str:
     key = f"heads_{which}"
-    belongs_to(key, tuple(names), default=first)
-    return chosen_option(p.text, which, names, key=key, first=first, in_list=True, words=measured)
+    return chosen_option(p.text, which, names, key=key, owner=tuple(names), first=first, in_list=True, words=measured)
 
 
 def brushed(p: Page) -> tuple[tuple[int, int], ...]:
     """(layer, head) of those that the maps are to show; empty: all of them."""
-    of, heads = st.session_state.get(BRUSHED, (None, ()))
-    return heads if of == (p.checkpoint.fingerprint, p.focus.stack, p.focus.kind) else ()
+    page_state.belongs_to(BRUSHED, (p.checkpoint.fingerprint, p.focus.stack, p.focus.kind))
+    heads = np.ndindex(p.trace.n_layers(p.focus.stack), p.checkpoint.config.heads_in(p.focus.stack))
+    asked = choice.values(BRUSHED)
+    return tuple(head for head in heads if "{}.{}".format(*head) in asked) if asked else ()
 
 
 def brush_note(p: Page) -> None:
@@ -101,7 +102,7 @@ def brush_note(p: Page) -> None:
 
 
 def _show_all() -> None:
-    st.session_state.pop(BRUSHED, None)
+    choice.put(BRUSHED)
 
 
 def _follow(p: Page, roles: Roles) -> None:
@@ -112,7 +113,7 @@ def _follow(p: Page, roles: Roles) -> None:
     if not heads:
         return
     if chosen.box or chosen.lasso:
-        places = tuple(sorted((head.layer, head.head) for head in heads))
-        st.session_state[BRUSHED] = ((p.checkpoint.fingerprint, p.focus.stack, p.focus.kind), places)
+        places = sorted((head.layer, head.head) for head in heads)
+        choice.put(BRUSHED, *(f"{layer}.{head}" for layer, head in places))
     else:
         shared_focus.change(layer=heads[0].layer, head=heads[0].head)

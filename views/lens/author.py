@@ -22,10 +22,10 @@ from transformer.layers.stream_parts import Part
 from transformer.predictions.lens import Lens, shown_word
 from transformer.text.message import N_
 from ui.compute.store import store
+from ui.shell import choice
+from ui.shell.choice import chosen_section
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import chosen_section
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain
@@ -54,18 +54,18 @@ def choose_words(p: Page, lens: Lens, position: int | None) -> Words:
         p.nothing_to_show(p.text["author_padding"])
     known = _candidates(p, lens, position)
     owner = (lens.read, position, *list(known)[:2])
-    belongs_to("lens_word", owner, default=next(iter(known)))
-    belongs_to("lens_against", owner, default=None)
-    more = {"accept_new_options": not lens.of_classes, "width": 190, **IN_ADDRESS}
-    word = st.selectbox(p.text["word"], list(known), key="lens_word", help=p.text["word_help"], **more)
+    more = {"accept_new_options": not lens.of_classes, "width": 190}
+    word = choice.select(
+        p.text["word"], list(known), next(iter(known)), key="lens_word", owner=owner, help=p.text["word_help"], **more
+    )
     token = _id(p, word, known)
     token = next(iter(known.values())) if token is None else token
     others = [label for label, id in known.items() if id != token]
-    against = st.selectbox(
+    against = choice.select(
         p.text["against"],
         others,
-        index=None,
         key="lens_against",
+        owner=owner,
         placeholder=p.text["against_placeholder"],
         help=p.text["against_help"],
         **more,

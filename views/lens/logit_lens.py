@@ -2,8 +2,6 @@
 
 from collections import Counter
 
-import streamlit as st
-
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
 from transformer.layers.residual_stream import in_a_sentence
@@ -13,15 +11,13 @@ from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.store import store
-from ui.shell import address, page_state
+from ui.shell import choice, page_state
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import chosen_option
 from ui.shell.strip import FIRST_CHOSEN
 from ui.words.texts import as_plain, in_code
 
 GRID = "logit-lens"
-_FIRST = "lens_start"  # in the address
 MAX_COLUMNS = 40  # of the grid, at a time
 
 
@@ -82,11 +78,9 @@ def place_of(p: Page) -> tuple[str, int]:
 
 
 def _first_chosen(p: Page) -> bool:
-    """Whether somebody has clicked the first token; in the address, too."""
-    here = (p.focus.checkpoint, p.focus.sentence)
-    chosen = st.session_state.setdefault(FIRST_CHOSEN, here if page_state.asked(_FIRST) else None) == here
-    address.write(_FIRST, ("1",) if chosen else ())
-    return chosen
+    """Whether somebody has clicked the first token."""
+    page_state.belongs_to(FIRST_CHOSEN, (p.focus.checkpoint, p.focus.sentence))
+    return choice.is_on(FIRST_CHOSEN)
 
 
 def position_of(p: Page, lens: Lens) -> int:
@@ -136,8 +130,7 @@ def window(p: Page, lens: Lens, position: int) -> tuple[Lens, int | None, str]:
         return lens, position, ""
     last = count - MAX_COLUMNS
     begin = min(max(0, position - MAX_COLUMNS // 2), last)
-    belongs_to("lens_first", (lens.read, position), default=begin)
-    first = int(st.slider(p.text["window"], 0, last, begin, key="lens_first", **IN_ADDRESS))
+    first = int(choice.slider(p.text["window"], 0, last, begin, key="lens_first", owner=(lens.read, position)))
     said = p.text["window_caption"].format(first=first, last=first + MAX_COLUMNS - 1, count=count)
     inside = first <= position < first + MAX_COLUMNS
     return lens.part(first, first + MAX_COLUMNS), position - first if inside else None, f"{said} "

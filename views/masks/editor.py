@@ -11,11 +11,11 @@ import streamlit as st
 from charts.canvas.choices import MaskStroke
 from transformer.runs.attention_view import AttentionView
 from transformer.text.word_spans import words_of
-from ui.shell import address, page_state
+from ui.shell import choice
 from ui.shell.page import Page
 
-_NOW, _PAST, _OF = "mask now", "mask past", "mask of"
-_PARAMETER = "mask"
+_MASK = "mask"  # the recipe, as texts
+_NOW, _PAST, _OF = "mask now", "mask past", "mask of"  # of the last run, for callbacks
 _MAX_STEPS = 50
 
 
@@ -90,22 +90,17 @@ def presets(view: AttentionView, words: Sequence) -> tuple[str, ...]:
 
 
 def current(p: Page, view: AttentionView, words: Sequence) -> Recipe:
-    """The recipe of this session, at first that of the address; once per run, which keeps the address up to date.
-
-    Drawn cells belong to one sentence and kind of attention; a preset stays.
-    """
-    of = (p.checkpoint.fingerprint, view.query.ids, view.key.ids, view.stack, view.kind)
-    if page_state.begins_anew(_PARAMETER):
-        st.session_state.pop(_OF, None)
-    recipe = st.session_state.get(_NOW, Recipe())
-    if st.session_state.get(_OF) != of:
-        if _OF in st.session_state:
-            preset = recipe.preset if recipe.preset in presets(view, words) else "own"
-            recipe = replace(recipe, preset=preset, cells=(), word=0)
-        else:
-            recipe = Recipe.from_texts(page_state.asked(_PARAMETER), view, words)
-        st.session_state[_OF], st.session_state[_NOW], st.session_state[_PAST] = of, recipe, []
-    address.write(_PARAMETER, recipe.to_texts())
+    """The recipe of this map. Drawn cells belong to one sentence and kind of attention; a preset stays."""
+    of = hash((p.checkpoint.fingerprint, view.query.ids, view.key.ids, view.stack, view.kind))
+    state = st.session_state
+    recipe = Recipe.from_texts(choice.values(_MASK), view, words)
+    if state.get(_OF, of) != of and recipe == state[_NOW]:  # another map, and no address that brings a mask for it
+        recipe = replace(recipe, cells=(), word=0)
+    if state.get(_OF) != of:
+        state[_OF], state[_PAST] = of, []
+    if recipe.to_texts() != choice.values(_MASK):
+        choice.put(_MASK, *recipe.to_texts())
+    state[_NOW] = recipe
     return recipe
 
 
@@ -115,7 +110,12 @@ def change(**values: object) -> None:
     new = replace(now, **values)
     if new != now:
         st.session_state[_PAST] = [*st.session_state.get(_PAST, [])[-_MAX_STEPS:], now]
-        st.session_state[_NOW] = new
+        _keep(new)
+
+
+def _keep(recipe: Recipe) -> None:
+    st.session_state[_NOW] = recipe
+    choice.put(_MASK, *recipe.to_texts(), page="masks")
 
 
 def draw(stroke: MaskStroke) -> None:
@@ -126,7 +126,7 @@ def draw(stroke: MaskStroke) -> None:
 
 def undo() -> None:
     if past := st.session_state.get(_PAST, []):
-        st.session_state[_NOW] = past[-1]
+        _keep(past[-1])
         st.session_state[_PAST] = past[:-1]
 
 

@@ -13,8 +13,8 @@ from transformer.runs.attention_view import AttentionView
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.lab import edited_model
+from ui.shell import choice
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.show.drawings import show_map
 from ui.show.figures import show_table
 from ui.words.texts import as_plain
@@ -75,10 +75,7 @@ def padding_sandbox(p: Page) -> None:
         return
     lengths = [count for count in PADS if count in {row.pads for row in rows}]
     middle = lengths[len(lengths) // 2]
-    belongs_to("sandbox pads", tuple(lengths), default=middle)
-    chosen = st.segmented_control(
-        text["pads"], lengths, default=middle, required=True, key="sandbox pads", **IN_ADDRESS
-    )
+    chosen = choice.buttons(text["pads"], lengths, default=middle, key="sandbox pads", owner=tuple(lengths))
     st.markdown(text["padding_text"].format(pads=chosen))
     plain = edited_model.new_answer(p, (), pads=False)
     for column, masked in zip(st.columns(2), (True, False), strict=True):

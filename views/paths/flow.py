@@ -8,11 +8,11 @@ from transformer.attribution.information_flow import Flow, edges_into, informati
 from transformer.errors import MessageError
 from transformer.predictions.answer_rows import asked
 from ui.compute.store import store
+from ui.shell import choice
+from ui.shell.choice import one_of
 from ui.shell.events import heard
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to, number_in_address
-from ui.shell.selectors import one_of
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import said
 from ui.words.model_terms import output_bias
@@ -30,11 +30,16 @@ def flow(p: Page, room: DeltaGenerator) -> None:
         p.nothing_to_show(p.text["nothing_asked"])
     with room:
         row = _row(p, question.rows, question.displays)
-        number_in_address("paths_threshold")
-        threshold = st.slider(
-            p.text["threshold"], *_THRESHOLDS, value=0.05, step=0.01, format=slider_format(), key="paths_threshold",
-            help=p.text["threshold_help"], width=280, **IN_ADDRESS,
-        )  # fmt: skip
+        threshold = choice.slider(
+            p.text["threshold"],
+            *_THRESHOLDS,
+            default=0.05,
+            step=0.01,
+            format=slider_format(),
+            key="paths_threshold",
+            help=p.text["threshold_help"],
+            width=280,
+        )
     found = _found(p, row, threshold)
     tokens = {stack: p.trace.tokens(stack) for stack in p.trace.stacks}
     st.markdown(_in_words(p, found, question.displays[question.rows.index(row)]))
@@ -82,11 +87,17 @@ def _row(p: Page, rows: tuple[int, ...], displays: tuple[str, ...]) -> int:
     """The row of the logits that the word was read from."""
     if len(rows) == 1:
         return rows[0]
-    belongs_to("paths_word", (p.checkpoint.fingerprint, rows, displays), default=rows[0])
     words = [text["word_option"] for text in page_texts(p.text.name)]
     read = zip(rows, displays, strict=True)
     called = {row: [said.format(row=row, word=word) for said in words] for row, word in read}
-    return one_of(p.text["turn"], called, key="paths_word", in_list=True, width=220)
+    return one_of(
+        p.text["turn"],
+        called,
+        key="paths_word",
+        owner=(p.checkpoint.fingerprint, rows, displays),
+        in_list=True,
+        width=220,
+    )
 
 
 def _in_words(p: Page, found: Flow, word: str) -> str:

@@ -13,9 +13,9 @@ from charts.toolkit.style import three_digits
 from transformer.interventions.activation_patching import Contrast
 from transformer.interventions.path_patching import INPUTS, path_patching, senders_of
 from transformer.runs.head_places import Head
+from ui.shell.choice import chosen_option
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
-from ui.shell.selectors import chosen_option
 from ui.show.drawings import show_map
 from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain

@@ -36,10 +36,10 @@ from ui.compute.jobs import jobs
 from ui.compute.store import Name, store
 from ui.lab.second_sentence import ready_pairs
 from ui.server.limits import limits, public
+from ui.shell import choice
+from ui.shell.choice import chosen_option
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
-from ui.shell.page_state import IN_SESSION, belongs_to
-from ui.shell.selectors import chosen_option
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.catalogues import said
@@ -70,9 +70,9 @@ def many(p: Page, room: DeltaGenerator) -> None:
             st.caption(p.text["many_problems"].format(count=len(problems) - _MOST_PROBLEMS))
         with st.container(horizontal=True, vertical_alignment="bottom"):
             heads = len(all_heads(p.checkpoint.config))
-            largest = st.number_input(
+            largest = choice.number(
                 p.text["many_largest"], 0, heads, min(heads, LARGEST), key="paths many largest", width=170,
-                help=p.text["many_largest_help"], **IN_SESSION,
+                help=p.text["many_largest_help"],
             )  # fmt: skip
             what = ("prompts", sha256(repr((cases, largest)).encode("utf-8", "replace")).hexdigest())
             if cases and store.known(p.checkpoint, what) is None:
@@ -101,9 +101,14 @@ def many(p: Page, room: DeltaGenerator) -> None:
 
 def _content(p: Page) -> tuple[str | bytes, str]:
     """What was typed, or the file in its place, and its name; a public server takes no files."""
-    belongs_to("paths many text", p.checkpoint.fingerprint, default=(example := _example(p)))
-    typed = st.text_area(
-        p.text["many_label"], example, height=150, key="paths many text", help=p.text["many_help"], **IN_SESSION
+    typed = choice.text(
+        p.text["many_label"],
+        _example(p),
+        key="paths many text",
+        owner=p.checkpoint.fingerprint,
+        several_lines=True,
+        height=150,
+        help=p.text["many_help"],
     )
     if public():
         return typed, ""

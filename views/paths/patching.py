@@ -30,11 +30,11 @@ from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab import sweeps
 from ui.lab.second_sentence import second_sentence
+from ui.shell import choice
 from ui.shell import focus as shared_focus
+from ui.shell.choice import one_of
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import one_of
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
@@ -140,11 +140,17 @@ def _turn(p: Page, both: Contrast) -> Turn:
     rows = [turn.row for turn in both.turns]
     names = {turn.row: (display(both, turn.answer), display(both, turn.other)) for turn in both.turns}
     first = rows.index(both.first_turn.row)
-    belongs_to("paths_turn", (p.checkpoint.fingerprint, both.corrupt, tuple(names.items())), default=rows[first])
     words = [text["turn_option"] for text in page_texts(p.text.name)]
     called = {row: [said.format(row=row, answer=names[row][0], other=names[row][1]) for said in words] for row in rows}
     row = one_of(
-        p.text["turn"], called, rows[first], key="paths_turn", in_list=True, help=p.text["turn_help"], width=165
+        p.text["turn"],
+        called,
+        rows[first],
+        key="paths_turn",
+        owner=(p.checkpoint.fingerprint, both.corrupt, tuple(names.items())),
+        in_list=True,
+        help=p.text["turn_help"],
+        width=165,
     )
     return both.turns[rows.index(row)]
 
@@ -152,14 +158,13 @@ def _turn(p: Page, both: Contrast) -> Turn:
 def _asked_instead(p: Page, sentence: str, both: Contrast, turn: Turn) -> Turn:
     """With the other word that the reader chose, if any."""
     key = "paths_other"
-    belongs_to(key, (p.checkpoint.fingerprint, p.focus.sentence, sentence), default="")
-    word = st.text_input(
+    word = choice.text(
         p.text["other"],
         key=key,
+        owner=(p.checkpoint.fingerprint, p.focus.sentence, sentence),
         placeholder=display(both, turn.other),
         help=p.text["other_help"],
         width=110,
-        **IN_ADDRESS,
     ).strip()
     if not word:
         return turn

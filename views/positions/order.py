@@ -16,11 +16,11 @@ from transformer.runs.run import Run
 from transformer.text.tokens import Token, TokenSequence
 from ui.compute.loading import load_trace
 from ui.compute.store import store
-from ui.shell import address, page_state
+from ui.shell import choice, page_state
+from ui.shell.choice import chosen_option
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import labels
-from ui.shell.selectors import chosen_option, settle
 from ui.shell.strip import FIRST_CHOSEN
 from ui.show.chips import Chip, ChipChoice, ChipRow, chips
 from ui.show.figures import show_figure
@@ -44,7 +44,7 @@ def first_view(p: Page) -> str:
 
 def stack_looked_at(p: Page) -> str | None:
     """The one stack whose tokens this view is about, or ``None`` in the other views."""
-    asked = st.session_state.get("positions view", address.value("positions view", first_view(p)))
+    asked = choice.value("positions view", first_view(p))
     names = {"order", "view_order", *(text["view_order"] for text in page_texts(p.text.name))}
     return _stack(p) if can_reorder(p) and asked in names else None
 
@@ -75,10 +75,10 @@ def another_order(p: Page) -> None:
     if len(movable) < 2:
         st.markdown(text["too_short"])
         return
-    change = st.session_state.get("order change") or "swap"
+    change = choice.value("order change", "swap")
     order = None if change.startswith("remove") else _order(p, change, tokens, movable, n_read)
     after = _with_positions(_run(p), before.stacks if change == "remove_all" else (stack,), order)
-    _show_readings(p, tokens.tokens[:n_read], order, swap=change == "swap")
+    _show_readings(p, tokens.tokens[:n_read], order, pair=_pair(p, tokens, movable) if change == "swap" else None)
     _show_answers(p, answer_of(before), answer_of(after))
     _show_looks(p, before, after, _followed(p, tokens, movable), order, n_read)
     for note in (note for note in after.notes if note not in p.trace.notes):  # the page has said those already
@@ -117,17 +117,18 @@ def _pair(p: Page, tokens: TokenSequence, movable: Sequence[int]) -> tuple[int, 
     start = next(group for group in (telling, words, movable) if len(group) >= 2)
     defaults = start[0] if len(start) < 4 else start[1], start[-1]
     names = {index: [numbered(index, tokens[index].display)] for index in movable}
-    for name, default in zip(("first", "second"), defaults, strict=True):
-        page_state.belongs_to(f"swap {name}", tokens.ids, default=default)
-        settle(f"swap {name}", names, default)
-        st.session_state.setdefault(f"swap {name}", default)
-    return st.session_state["swap first"], st.session_state["swap second"]
+    first, second = (
+        choice.read_option(f"swap {name}", names, default, owner=tokens.ids)
+        for name, default in zip(("first", "second"), defaults, strict=True)
+    )
+    return first, second
 
 
 def _followed(p: Page, tokens: TokenSequence, movable: Sequence[int]) -> int:
     """The token that was clicked above, if it is one that was read; else one that changes places."""
     focus, stack = p.focus, _stack(p)
-    chosen = focus.token or st.session_state.get(FIRST_CHOSEN) == (focus.checkpoint, focus.sentence)
+    page_state.belongs_to(FIRST_CHOSEN, (focus.checkpoint, focus.sentence))
+    chosen = focus.token or choice.is_on(FIRST_CHOSEN)
     if chosen and focus.stack == stack and focus.token <= movable[-1]:
         return focus.token
     # Behind a causal mask the later one of the two has more to look at.
@@ -160,22 +161,22 @@ def _order(p: Page, change: str, tokens: TokenSequence, movable: Sequence[int], 
     elif change == "reverse":
         order[places] = places[::-1]
     else:
-        asked = "".join(page_state.asked("shuffles")[:1])
-        first = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 6 else 0
-        count = st.session_state.setdefault("shuffles", first)
-        if st.button(p.text["again"], icon=":material/shuffle:"):
-            count = st.session_state["shuffles"] = count + 1
-        address.write("shuffles", (str(count),) if count else ())
+        asked = choice.value("shuffles")
+        count = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 6 else 0
+        again = {"on_click": choice.put, "args": ("shuffles", count + 1)}
+        st.button(p.text["again"], icon=":material/shuffle:", **again)
         order[places] = np.random.default_rng(count).permutation(places)
     return order.tolist()
 
 
-def _show_readings(p: Page, tokens: Sequence[Token], order: Sequence[int] | None, *, swap: bool) -> None:
+def _show_readings(
+    p: Page, tokens: Sequence[Token], order: Sequence[int] | None, *, pair: tuple[int, int] | None
+) -> None:
     """The tokens in the order of their positions, before and after; those that moved are marked. A click on a token of
     the upper row makes it one of the two that change places."""
     moved = [token.index for token in tokens if order is None or order[token.index] != token.index]
     before = tuple(
-        Chip(token.display, str(token.index), "marked" if swap and token.index in moved else "plain")
+        Chip(token.display, str(token.index), "marked" if pair and token.index in moved else "plain")
         for token in tokens
     )
     if order is None:
@@ -189,19 +190,20 @@ def _show_readings(p: Page, tokens: Sequence[Token], order: Sequence[int] | None
     rows = [ChipRow(p.text["before"], before), ChipRow(p.text["after"], after)]
     if len(tokens) > _MAX_IN_A_LINE:  # the strip above shows the old order; the answers are to stay on the screen
         rows = rows[1:]
-    if not swap:
+    if pair is None:
         chips(rows, key="order tokens")
         return
     movable = [[None if token.special else token.index for token in row] for row in (tokens, by_place)][-len(rows) :]
-    chips(rows, key="order tokens", on_click=partial(_take, movable))
+    chips(rows, key="order tokens", on_click=partial(_take, movable, pair))
 
 
-def _take(movable: Sequence[Sequence[int | None]], chosen: ChipChoice) -> None:
-    """It changes places with the one that was clicked before it; ``movable``: the tokens of both rows."""
-    pair = st.session_state["swap first"], st.session_state["swap second"]
+def _take(movable: Sequence[Sequence[int | None]], pair: tuple[int, int], chosen: ChipChoice) -> None:
+    """It changes places with the one that was clicked before it, the second of the ``pair`` that change places now;
+    ``movable``: the tokens of both rows."""
     token = movable[chosen.row][chosen.card]
     if token is not None and token not in pair:
-        st.session_state["swap first"], st.session_state["swap second"] = pair[1], token
+        choice.put("swap first", pair[1])
+        choice.put("swap second", token)
 
 
 def _show_looks(p: Page, before: Trace, after: Trace, token: int, order: Sequence[int] | None, n_read: int) -> None:

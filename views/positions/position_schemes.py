@@ -11,10 +11,10 @@ from transformer.attention_maps.score_rule import score_rule
 from transformer.layers import positional
 from transformer.variants.family_embedding import HalvedSinusoids
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
+from ui.shell import choice
+from ui.shell.choice import one_of
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
 from ui.shell.presentation.presenter import labels
-from ui.shell.selectors import one_of, settle
 from ui.show.figures import show_figure, show_formula
 from ui.show.score_formula import score_formula
 from ui.words.model_terms import embedding_scale
@@ -36,9 +36,7 @@ def scheme_of(p: Page) -> Shown:
     """The checkpoint's own scheme unless another one is asked for."""
     own = p.checkpoint.config.positions
     names, first = _schemes(p)
-    belongs_to("scheme", p.focus.checkpoint, default=first)
-    settle("scheme", names, first)
-    scheme = st.session_state.get("scheme", first)
+    scheme = choice.read_option("scheme", names, first, owner=p.focus.checkpoint)
     if scheme == own:
         return Shown(scheme, p.checkpoint, True)
     name = _other_checkpoint(scheme) if scheme in ("learned", "relative") else ""
@@ -48,7 +46,16 @@ def scheme_of(p: Page) -> Shown:
 def choose_scheme(p: Page) -> None:
     """The list of schemes."""
     names, first = _schemes(p)
-    one_of(p.text["scheme"], names, first, key="scheme", in_list=True, width=190, label_visibility=labels())
+    one_of(
+        p.text["scheme"],
+        names,
+        first,
+        key="scheme",
+        owner=p.focus.checkpoint,
+        in_list=True,
+        width=190,
+        label_visibility=labels(),
+    )
 
 
 def _schemes(p: Page) -> tuple[dict[str, list[str]], str]:
@@ -111,8 +118,9 @@ def _n_positions(p: Page, shown: Shown) -> int:
     if smallest == limit:
         return limit
     start = min(limit, max(LONGEST, smallest))
-    belongs_to("positions shown", (limit, smallest), default=start)
-    return st.slider(p.text["shown"], smallest, limit, start, key="positions shown", width=420, **IN_ADDRESS)
+    return choice.slider(
+        p.text["shown"], smallest, limit, start, key="positions shown", owner=(limit, smallest), width=420
+    )
 
 
 def in_halves(p: Page, shown: Shown) -> bool:
@@ -129,8 +137,9 @@ def heatmap(p: Page, shown: Shown) -> None:
     maximum = (shown.checkpoint or p.checkpoint).config.max_length
     n_rows = min(len(tokens), maximum)
     if n_rows < maximum:
-        belongs_to("rows shown", (maximum, n_rows), default=n_rows)
-        n_rows = st.slider(p.text["shown"], n_rows, maximum, n_rows, key="rows shown", width=420, **IN_ADDRESS)
+        n_rows = choice.slider(
+            p.text["shown"], n_rows, maximum, n_rows, key="rows shown", owner=(maximum, n_rows), width=420
+        )
     table = table_of(p, shown, n_rows)
     with above:
         show_figure(
@@ -149,15 +158,14 @@ def waves(p: Page, shown: Shown) -> None:
         table = table_of(p, shown, n_positions)
         width = table.shape[1]
         start = sorted({2 * (width * part // 32) for part in (0, 1, 2, 4, 8)})
-        belongs_to("dimensions", width, default=start)
-        dimensions = st.multiselect(
+        dimensions = choice.several(
             p.text["dimensions"],
             range(width),
             default=start,
             max_selections=8,
             key="dimensions",
+            owner=width,
             help=p.text["dimensions_help_halves" if in_halves(p, shown) else "dimensions_help"],
-            **IN_ADDRESS,
         )
     tokens = p.trace.tokens(p.focus.stack)
     with above:

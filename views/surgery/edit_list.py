@@ -7,11 +7,11 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from transformer.config import ModelConfig
 from transformer.runs.edit_specs import EditSpec
-from ui.shell import address, page_state
+from ui.shell import choice
 from ui.words.texts import PageText, as_plain, quoted
 
-_KEY, _DROPPED = "surgery edits", "surgery edits: dropped"
-_PARAMETER = "edit"  # once for each edit
+_EDIT = "edit"  # once for each edit
+_DROPPED = "surgery edits: dropped"
 MOST = 32  # edits at a time
 LONGEST = 2000  # characters of one: the sentence of a patch
 _NAMED = 5  # of those that are dropped
@@ -20,18 +20,16 @@ _EXCLUSIVE = ("zero", "mean", "scale", "patch")  # of one head: only one of thes
 
 def specs() -> tuple[str, ...]:
     """The edits as texts (``transformer.runs.edit_specs``), in the order in which they are applied."""
-    return tuple(st.session_state.get(_KEY, ()))
+    return choice.values(_EDIT, page="surgery")
 
 
 def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
     """Drop the edits that this model has no place for (another checkpoint was opened); return those of the last time.
 
-    Once per run, before the edits are used: at the first run of a session they are those of the address, which is
-    then kept up to date.
+    Once per run, before the edits are used.
     """
     fitting, dropped = {}, []
-    begins = page_state.begins_anew(_PARAMETER) or _KEY not in st.session_state
-    for text in page_state.asked(_PARAMETER) if begins else specs():
+    for text in specs():
         try:
             if len(text) > LONGEST or len(fitting) == MOST:
                 raise ValueError
@@ -41,8 +39,7 @@ def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
             dropped.append(text)
     if dropped:  # said until the list is changed: a page may run again at once
         st.session_state[_DROPPED] = tuple(dropped)
-    _set(fitting)
-    address.write(_PARAMETER, specs())
+        choice.put(_EDIT, *fitting)
     return st.session_state.get(_DROPPED, ())
 
 
@@ -79,12 +76,8 @@ def clear() -> None:
 
 
 def _change(texts: Iterable[str]) -> None:
-    _set(texts)
+    choice.put(_EDIT, *texts, page="surgery")
     st.session_state.pop(_DROPPED, None)
-
-
-def _set(texts: Iterable[str]) -> None:
-    st.session_state[_KEY] = list(texts)
 
 
 def show(text: PageText) -> None:

@@ -19,12 +19,12 @@ from ui.compute.jobs import jobs
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.lab import sweeps
+from ui.shell import choice
 from ui.shell import focus as shared_focus
+from ui.shell.choice import chosen_option, one_of
 from ui.shell.fitting import attention_kinds
 from ui.shell.focus import start_of
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS, belongs_to
-from ui.shell.selectors import chosen_option, one_of
 from ui.show.drawings import show_map
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, common, model_sentences, numbered, other_pictures, slider_format
@@ -215,8 +215,9 @@ def _edge(p: Page) -> None:
         for name, tokens in (("query", view.query), ("key", view.key)):
             names = {index: [numbered(index, display)] for index, display in enumerate(tokens.displays)}
             first = min(p.focus.token, len(tokens) - 1) if name == "query" else 0
-            belongs_to(f"edge {name}", tokens.ids, default=first)
-            chosen.append(one_of(p.text[name], names, first, key=f"edge {name}", in_list=True, width=220))
+            chosen.append(
+                one_of(p.text[name], names, first, key=f"edge {name}", owner=tokens.ids, in_list=True, width=220)
+            )
         edge = f"edge:{_place(p)}={chosen[0]}-{chosen[1]}"
         st.button(p.text["cut_edge"], icon=":material/content_cut:", on_click=edit_list.add, args=(edge,))
     st.caption(p.text["edge_note"])
@@ -227,13 +228,13 @@ def _sublayer(p: Page) -> None:
     parts = ["self", "feed_forward"]
     if focus.stack == "decoder" and p.checkpoint.config.has_encoder:
         parts.insert(1, "cross")
-    belongs_to("sublayer", focus.stack, default=parts[0])
     with st.container(horizontal=True, vertical_alignment="bottom"):
         part = chosen_option(
             text,
             "sublayer",
             parts,
             key="sublayer",
+            owner=focus.stack,
             label=text["sublayer"].format(stack=common(f"diagram.{focus.stack}").lower(), layer=focus.layer),
             words=lambda text, part: text["sublayer_name"][part],
         )
@@ -247,7 +248,7 @@ def _patch(p: Page) -> None:
     with st.form("patch", border=False):
         task = start_of(p.focus.sentence, p.checkpoint.framing.starts)
         ready = other_pictures(p.focus.sentence)[0][1] if p.reads_pictures else task + model_sentences()["patch"]
-        sentence = st.text_input(p.text["patch"], value=ready, key="patch sentence", **IN_ADDRESS)
+        sentence = choice.text(p.text["patch"], default=ready, key="patch sentence", in_form=True)
         wanted = st.form_submit_button(p.text["patch_button"], icon=":material/swap_horiz:")
     st.caption(p.text["patch_note"])
     if wanted:

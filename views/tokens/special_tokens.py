@@ -4,8 +4,8 @@ import pandas as pd
 import streamlit as st
 
 from transformer.text.message import N_
+from ui.shell import choice
 from ui.shell.page import Page
-from ui.shell.page_state import IN_ADDRESS
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_table
 from ui.words.texts import as_plain, counted, in_code
@@ -35,9 +35,7 @@ def added_tokens(p: Page) -> str:
 def odd_character(p: Page) -> None:
     """What becomes of a character that the vocabulary may not have."""
     tokenizer, text = p.checkpoint.tokenizer, p.text
-    typed = st.text_input(
-        text["character"], value="😀", key="character", help=text["character_help"], width=200, **IN_ADDRESS
-    )
+    typed = choice.text(text["character"], default="😀", key="character", help=text["character_help"], width=200)
     character = typed.strip()[:1]
     if not character:
         return

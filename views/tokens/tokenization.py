@@ -19,9 +19,8 @@ from transformer.text.tokens import Token, TokenSequence
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.compute.store import store
 from ui.shell import focus as shared_focus
+from ui.shell.choice import one_of
 from ui.shell.page import Page
-from ui.shell.page_state import belongs_to
-from ui.shell.selectors import one_of
 from ui.show.chips import Chip, ChipChoice, ChipRow, chips
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, page_texts
@@ -110,9 +109,10 @@ def tokenizers_side_by_side(p: Page) -> None:
     names = {code: [way.name(text) for text in texts] for code, way in ways.items()}
     chosen = []
     for column, key, index in zip(st.columns(2), ("first", "second"), (0, min(2, len(ways) - 1)), strict=True):
-        belongs_to(f"{key} tokenizer", p.focus.checkpoint, default=codes[index])
         with column:
-            chosen.append(one_of(p.text[key], names, codes[index], key=f"{key} tokenizer", in_list=True))
+            chosen.append(
+                one_of(p.text[key], names, codes[index], key=f"{key} tokenizer", owner=p.focus.checkpoint, in_list=True)
+            )
     sentence = typed_text(p)
     if not sentence:
         st.caption(p.text["nothing_to_cut"])

@@ -9,10 +9,9 @@ from transformer.text.best_path import kept, path_steps
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.longest_match import match_steps, pieces_of
 from transformer.text.message import N_
+from ui.shell import choice
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
-from ui.shell.page_state import IN_ADDRESS, IN_SESSION, belongs_to
-from ui.shell.selectors import settle
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain, counted, in_code, languages
 from views.tokens.token_figures import merge_tree
@@ -30,16 +29,15 @@ def word_being_built(p: Page) -> None:
         sequence = p.trace.tokens(p.focus.stack)
         followed = tokenizations.word_of(tokenizer, sequence, p.focus.token)
         followed = followed or next(iter(tokenizer.words(sequence.text)), "")
-        belongs_to("word", (p.focus.checkpoint, followed), default=_as_typed(p, followed))
         with st.container(horizontal=True, vertical_alignment="bottom"):
-            typed = st.text_input(
+            typed = choice.text(
                 text["word"],
-                value=_as_typed(p, followed),
+                default=_as_typed(p, followed),
                 key="word",
+                owner=(p.focus.checkpoint, followed),
                 help=text["word_help"],
                 width=260,
                 max_chars=80,
-                **IN_ADDRESS,
             )
             n_merges = _choose_merges(p) if tokenizer.kind == "BPE" else None
         word = followed if typed == _as_typed(p, followed) else next(iter(tokenizer.words(typed.strip())), "")
@@ -69,17 +67,16 @@ def _as_typed(p: Page, word: str) -> str:
 def _choose_merges(p: Page) -> int:
     total = len(p.checkpoint.tokenizer.merges)
     options = [*(count for count in FEWER_MERGES if count < total), total]
-    belongs_to("learned", p.focus.checkpoint, default=total)
-    settle("learned", {count: [whole(count, language=code) for code in languages()] for count in options}, total)
-    return st.select_slider(
+    names = {count: [whole(count), *(whole(count, language=code) for code in languages())] for count in options}
+    return choice.one_of(
         p.text["learned"],
-        options,
-        value=total,
+        names,
+        total,
         key="learned",
-        format_func=whole,
+        owner=p.focus.checkpoint,
+        in_slider=True,
         help=p.text["learned_help"],
         width="stretch",
-        **IN_SESSION,
     )
 
 
@@ -87,8 +84,7 @@ def _choose_step(p: Page, owner: tuple[object, ...], last: int) -> int:
     """Which of the steps 0 … ``last`` is drawn; the last one at first."""
     if not last:
         return 0
-    belongs_to("merge step", (p.focus.checkpoint, *owner), default=last)
-    return st.slider(p.text["step"], 0, last, last, key="merge step", **IN_ADDRESS)
+    return choice.slider(p.text["step"], 0, last, last, key="merge step", owner=(p.focus.checkpoint, *owner))
 
 
 def _draw_merges(p: Page, word: str, n_merges: int | None) -> None:

@@ -9,10 +9,10 @@ from transformer.toy.toy_training import BATCH_SIZE, EXAMPLE, ToyState, train_to
 from ui.compute.jobs import make_mine, this_session
 from ui.compute.store import store
 from ui.server.limits import limits
+from ui.shell import choice
+from ui.shell.choice import chosen_option
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
-from ui.shell.page_state import IN_ADDRESS, number_in_address
-from ui.shell.selectors import chosen_option
 from ui.show.figures import show_snippet, show_source
 from ui.words.catalogues import said
 from ui.words.texts import PageText, as_plain
@@ -42,18 +42,17 @@ def now(p: Page) -> None:
 
 
 def _controls(text: PageText, *, going: bool) -> Settings:
-    keep = {**IN_ADDRESS, "disabled": going}
+    keep = {"disabled": going}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         task = chosen_option(
             text, "now", list(TASKS), key="toy task", first="reverse", label=text["now_task"], disabled=going
         )
         positions = chosen_option(text, "now_positions", _POSITIONS, key="toy positions", disabled=going)
-        word = st.text_input(text["now_word"], EXAMPLE, key="toy word", width=170, help=text["now_word_help"], **keep)
+        word = choice.text(text["now_word"], EXAMPLE, key="toy word", width=170, help=text["now_word_help"], **keep)
         with st.popover(text["now_more"], icon=":material/tune:", disabled=going):
-            n_heads = st.segmented_control(text["now_heads"], _HEADS, default=1, required=True, key="toy heads", **keep)
-            rate = st.select_slider(text["now_rate"], _RATES, value=0.005, key="toy rate", **keep)
-            number_in_address("toy seed")
-            seed = st.number_input(text["now_seed"], 0, 9999, 0, key="toy seed", help=text["now_seed_help"], **keep)
+            n_heads = choice.buttons(text["now_heads"], _HEADS, 1, key="toy heads", **keep)
+            rate = choice.select_slider(text["now_rate"], _RATES, 0.005, key="toy rate", **keep)
+            seed = choice.number(text["now_seed"], 0, 9999, 0, key="toy seed", help=text["now_seed_help"], **keep)
         settings = Settings(task, positions, n_heads, rate, int(seed), word.strip().lower())
         problem = _problem(settings.example)
         st.button(

@@ -19,12 +19,12 @@ from ui.compute.jobs import jobs
 from ui.compute.loading import checkpoint_names, checkpoints_folder
 from ui.compute.store import store
 from ui.lab.head_table import role_text
+from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
-from ui.shell.page_state import IN_SESSION
-from ui.shell.selectors import selectors, settle
+from ui.shell.selectors import selectors
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common, page_text, page_texts
@@ -141,13 +141,14 @@ def _place(p: Page) -> Head:
 def _choose(p: Page, moments: Sequence[Moment], names: list[str]) -> int:
     """The slider; returns an index into ``names``. A step of another checkpoint is forgotten."""
     in_all = zip(*(step_names(moments, text, card=p.checkpoint.card) for text in page_texts(p.text.name)), strict=True)
-    codes = ["last" if moment.step is None else str(moment.step) for moment in moments]
-    settle(STEP, dict(zip(codes, in_all, strict=True)), codes[0])
-    shown = dict(zip(codes, names, strict=True))
-    chosen = st.select_slider(
-        p.text["time_step"], codes, format_func=lambda code: shown.get(code, code), key=STEP, **IN_SESSION
-    )
-    return codes.index(chosen)
+    codes = _codes(moments)
+    called = {code: [name, *words] for code, name, words in zip(codes, names, in_all, strict=True)}
+    return codes.index(choice.one_of(p.text["time_step"], called, key=STEP, in_slider=True))
+
+
+def _codes(moments: Sequence[Moment]) -> list[str]:
+    """The steps as the address names them."""
+    return ["last" if moment.step is None else str(moment.step) for moment in moments]
 
 
 def _answers(p: Page, moments: Sequence[Moment], here: int) -> None:
@@ -166,7 +167,7 @@ def _answers(p: Page, moments: Sequence[Moment], here: int) -> None:
 def _overview(p: Page, moments: Sequence[Moment], names: Sequence[str], here: int) -> None:
     """All heads at all steps; a click on a cell goes to that head and that step."""
     heads = page_text("heads")
-    kinds = attention_kinds(p.checkpoint.config)
+    kinds, codes = attention_kinds(p.checkpoint.config), _codes(moments)
     rows = [
         {
             "group": kinds.index((role.stack, role.kind)),
@@ -197,7 +198,7 @@ def _overview(p: Page, moments: Sequence[Moment], names: Sequence[str], here: in
             group, layer, head, index = points[0]["customdata"]
             stack, kind = kinds[group]
             shared_focus.change(stack=stack, kind=kind, layer=layer, head=head)
-            st.session_state[STEP] = names[index]
+            choice.put(STEP, codes[index])
 
     show_figure(figure, name=_CHART, caption=p.text["time_roles"], on_select=go)
 

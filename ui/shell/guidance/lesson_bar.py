@@ -6,7 +6,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from ui.shell import address, page_state
+from ui.shell import choice, page_state
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.shell.fragments import fragment
@@ -179,13 +179,10 @@ def _prepare(lesson: Lesson, number: int, *, page: str) -> None:
     if page != step.page or st.session_state.get(_PREPARED) == (lesson.name, number):
         return
     st.session_state[_PREPARED] = (lesson.name, number)
-    for parameter, values in step.changes.items():  # also where there are none: the step before may have had some
-        if parameter not in address.parameters():
-            page_state.offer(parameter, values)
     elsewhere = {key for other in lesson.steps if other.page == page for key in other.options}
-    for key in elsewhere - step.options.keys():  # a step that does not name it was written for its default
-        if key not in address.parameters():
-            st.session_state.pop(key, None)
-    for key, value in step.options.items():
-        if key not in address.parameters():
-            page_state.preset(key, value)
+    # Also where there are none: the step before may have had some, and a step that does not name an option was written
+    # for its default.
+    wanted = {**dict.fromkeys(elsewhere, ()), **step.changes, **{key: (value,) for key, value in step.options.items()}}
+    for key, values in wanted.items():
+        if not page_state.is_brought(key):
+            choice.put(key, *values)

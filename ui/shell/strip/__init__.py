@@ -2,17 +2,18 @@
 
 from pathlib import Path
 
-import streamlit as st
-
 from transformer.runs.traces import STACKS, Trace
 from transformer.text.tokens import TokenSequence
+from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.events import component, heard, one_of, whole_numbers
 from ui.shell.focus import Focus
 from ui.words.texts import common
 
-# In the session: of which checkpoint and sentence the first token was clicked, with which every focus begins by itself.
-FIRST_CHOSEN = "strip: first chosen"
+# A choice on pages that begin at another token than the first: that the first one was clicked, at which every focus
+# begins by itself. It belongs to checkpoint and sentence.
+FIRST_CHOSEN = "lens_start"
+_OTHERWISE = ("lens", "positions")
 _component = component("token_strip", Path(__file__).with_name("strip.js"))
 
 
@@ -81,6 +82,8 @@ def _chosen() -> None:
     stack = one_of(chosen.get("stack"), STACKS) if numbers else None
     if stack:
         (token,), focus = numbers, shared_focus.current()
-        st.session_state[FIRST_CHOSEN] = None if token else (focus.checkpoint, focus.sentence)
+        for page in _OTHERWISE:
+            first = () if token else ("1",)
+            choice.put(FIRST_CHOSEN, *first, page=page, owner=(focus.checkpoint, focus.sentence))
         other = {} if stack == focus.stack else {"stack": stack, "kind": "self"}
         shared_focus.change(token=token, **other)

@@ -8,7 +8,7 @@ from ui.words.texts import common
 
 _component = component("typing", Path(__file__).with_name("typing.js"))
 # The keys of all boxes that are followed, on whatever page they stand.
-BOXES = ("sidebar sentence", "sidebar target", "compare second", "paths corrupted", "lens_second", "patch sentence")
+BOXES = ("sidebar sentence", "sidebar target", "second", "paths corrupted", "lens_second", "patch sentence")
 
 
 def follow_typing(*, line: bool = True) -> None:

@@ -1,0 +1,79 @@
+"""The address, the browser's history and the controls agree: leaving a page makes one entry, and Back leads to it.
+
+At a person's pace: in less time than a click takes, the browser may not have heard yet of what the last one changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import settle
+from tests.browser.hand import Hand
+from tests.browser.test_shell import eventually
+
+pytestmark = pytest.mark.browser
+OWN = "/attention?sentence=My+dog+is+big.&layer=1&head=1&stack=decoder&kind=cross"
+
+
+def entries(page: Page) -> int:
+    return page.evaluate("history.length")
+
+
+def turn_to(page: Page, hand: Hand, title: str) -> None:
+    """By the row of pages, with the mouse."""
+    hand.click(page.get_by_test_id("stTopNavLink").filter(has=page.get_by_text(title, exact=True)))
+    expect(page.get_by_role("heading", name=title, exact=True, level=1)).to_be_visible()
+    settle(page)
+
+
+def back(page: Page) -> None:
+    page.evaluate("history.back()")
+    page.wait_for_timeout(250)
+    settle(page)
+
+
+def switch(page: Page, key: str):
+    return page.locator(f".st-key-{key} input[type=checkbox]")
+
+
+def said(page: Page) -> dict[str, list[str]]:
+    return parse_qs(urlsplit(page.url).query)
+
+
+def test_a_setting_that_was_changed_before_leaving_is_there_on_return(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}{OWN}")
+    hand, key = Hand(page), "attention_predicted_cross"
+    expect(switch(page, key)).to_be_checked()
+    hand.click(page.locator(f".st-key-{key} label"))
+    settle(page)
+    left, before = page.url, entries(page)
+    assert said(page)[key] == ["false"] and said(page)["sentence"] == ["My dog is big."]
+    turn_to(page, hand, "Heads")
+    assert entries(page) == before + 1, "one entry for one page"
+    assert said(page)["sentence"] == ["My dog is big."] and key not in said(page)
+    back(page)
+    assert page.url == left
+    expect(switch(page, key)).not_to_be_checked()
+    expect(page.get_by_test_id("stSidebar").get_by_role("textbox").first).to_have_value("My dog is big.")
+
+
+def test_a_page_that_asks_for_a_guess_asks_on_return(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}{OWN}&attention_predicted_cross=false")
+    hand = Hand(page)
+    hand.click(page.locator(".st-key-attention_guess label"))
+    settle(page)
+    question = page.get_by_role("heading", level=5).filter(has_text="Where does")
+    expect(question).to_be_visible()
+    asked = question.inner_text()
+    assert said(page)["attention_predicted_cross"] == ["false"], "the switch is not drawn, and keeps its value"
+    before = entries(page)
+    turn_to(page, hand, "Heads")
+    assert entries(page) == before + 1
+    back(page)
+    expect(switch(page, "attention_guess")).to_be_checked()
+    expect(question).to_have_text(asked)
+    assert eventually(page, lambda: said(page).get("attention_guess"), ["true"])

@@ -1,0 +1,386 @@
+"""The controls of a page whose value is part of its view: kept in the session (``page_state``) and in the address.
+
+Each is drawn like Streamlit's own, with the parameter of the address as its ``key``:
+
+    if choice.toggle(p.text["stretch"], key="attention_stretch"):
+        …
+
+It is set from the session before it is drawn, reports to it in its callback, and owns nothing. ``default``: the value
+that the address leaves unsaid. ``owner``: what the value belongs to, such as the sentence; for another one it begins
+at the default again. A value of an address that the control cannot have is corrected, and a line on the page says so.
+"""
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from ui.server.streamlit_private import runs_a_fragment
+from ui.shell import focus as shared_focus
+from ui.shell import page_state
+from ui.words.texts import PageText, common, page_texts, quoted
+
+# What an option was called in addresses that people may have kept
+FORMER = {"show_lines": ("Lignes",), "view_layers": ("after every layer", "après chaque couche")}
+_NOBODY = object()
+_TRUTHS = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
+_LONGEST_NUMBER = 20  # characters
+# Every control that was drawn in this process, by page and key: how it is drawn. The tests go through them.
+drawn: dict[tuple[str, str], str] = {}
+
+
+def value(key: str, default: str = "", *, page: str = "") -> str:
+    """Return the text of a choice before its control is drawn, or where it has none."""
+    return (page_state.values(key, page=page) or (default,))[-1]
+
+
+def is_on(key: str, *, default: bool = False, page: str = "") -> bool:
+    """Whether a ``toggle`` is on, also where it is not drawn."""
+    return _TRUTHS.get(value(key, page=page), default)
+
+
+def values(key: str, *, page: str = "") -> tuple[str, ...]:
+    """Return the texts of a choice that has several."""
+    return page_state.values(key, page=page)
+
+
+def put(key: str, *texts: object, page: str = "", owner: object = None) -> None:
+    """Change a choice elsewhere than at its control, e.g. in a button's callback; no text means its default."""
+    page_state.keep(key, tuple(map(_text, texts)), page=page, adopted=True, owner=owner)
+    _write_from_a_fragment()
+
+
+def toggle(label: str, *, key: str, default: bool = False, owner: object = _NOBODY, **more: Any) -> bool:
+    """Draw a switch; "true" and "false" in the address."""
+    return _draw(st.toggle, label, key, _read(key, owner, default, _truth), default, begin="value", **more)
+
+
+def slider(
+    label: str,
+    low: float,
+    high: float,
+    default: float | tuple[float, float],
+    step: float | None = None,
+    format: str | None = None,
+    *,
+    key: str,
+    owner: object = _NOBODY,
+    **more: Any,
+) -> Any:
+    """Draw a slider, of a range where ``default`` is a pair."""
+    reading = partial(_number, low=low, high=high)
+    if isinstance(default, tuple):
+        found = _read_all(key, owner, default, reading)
+        if found[0] > found[1]:
+            found = found[::-1]
+    else:
+        found = _read(key, owner, default, reading)
+    more |= {"step": step, "format": format} | more
+    return _draw(st.slider, label, key, found, default, low, high, begin="value", **more)
+
+
+def number(label: str, low: int, high: int, default: int, *, key: str, owner: object = _NOBODY, **more: Any) -> int:
+    """Draw a box for a whole number."""
+    found = _read(key, owner, default, partial(_number, low=low, high=high))
+    return _draw(st.number_input, label, key, found, default, low, high, begin="value", **more)
+
+
+def text(
+    label: str, default: str = "", *, key: str, owner: object = _NOBODY, several_lines: bool = False, **more: Any
+) -> str:
+    """Draw a box for a text. ``in_form=True``: it stands in a form."""
+    box = st.text_area if several_lines else st.text_input
+    return _draw(box, label, key, _read(key, owner, default, str), default, begin="value", **more)
+
+
+def several(
+    label: str, options: Sequence[Any], default: Sequence[Any], *, key: str, owner: object = _NOBODY, **more: Any
+) -> list:
+    """Draw a list of which several options may be chosen."""
+    if owner is not _NOBODY:
+        page_state.belongs_to(key, owner)
+    known = {_text(option): option for option in options}
+    texts = page_state.values(key)
+    found = [known[text] for text in dict.fromkeys(texts) if text in known] if texts else list(default)
+    if texts and len(found) < len([text for text in texts if text]):
+        _correct(key, texts, found, default=list(default), said=page_state.is_brought(key))
+    return _draw(st.multiselect, label, key, found, list(default), options, begin="default", **more)
+
+
+def select_slider(
+    label: str, options: Sequence[Any], default: Any, *, key: str, owner: object = _NOBODY, **more: Any
+) -> Any:
+    """Draw a slider over a few options."""
+    found = _read(key, owner, default, {_text(option): option for option in options}.get)
+    return _draw(st.select_slider, label, key, found, default, options, begin="value", **more)
+
+
+def buttons(
+    label: str,
+    options: Sequence[Any],
+    default: Any,
+    *,
+    key: str,
+    owner: object = _NOBODY,
+    pills: bool = False,
+    **more: Any,
+) -> Any:
+    """Draw a row of buttons, one of which is chosen, whose options the address holds as they are."""
+    row = st.pills if pills else st.segmented_control
+    found = _read(key, owner, default, {_text(option): option for option in options}.get)
+    return _draw(row, label, key, found, default, options, begin="default", required=True, **more)
+
+
+def select(
+    label: str,
+    options: Sequence[Any],
+    default: Any = None,
+    *,
+    key: str,
+    owner: object = _NOBODY,
+    accept_new_options: bool = False,
+    called: Mapping[str, Any] | None = None,
+    **more: Any,
+) -> Any:
+    """Draw a list whose options the address holds as they are; ``default=None``: nothing is chosen at first.
+
+    ``accept_new_options``: any text may be typed in. ``called``: options by what addresses may call them besides.
+    """
+    known = {**(called or {}), **{_text(option): option for option in options}}
+    found = _read(
+        key, owner, default, (lambda text: known.get(text, text or None)) if accept_new_options else known.get
+    )
+    more |= {"accept_new_options": accept_new_options}
+    return _draw(st.selectbox, label, key, found, default, options, begin="index", **more)
+
+
+def chosen_section(text: PageText, sections: Sequence[str], *, key: str, **more: Any) -> str:
+    """Which section of a page to draw, by the names ``section_<name>`` of its text.
+
+    Unlike tabs, only what is chosen is computed.
+    """
+    return chosen_option(text, "section", sections, key=key, wrap=True, **more)
+
+
+def chosen_option(
+    text: PageText,
+    name: str,
+    options: Sequence[str],
+    *,
+    key: str,
+    first: str | None = None,
+    label: str = "",
+    words: Callable[[PageText, str], str] | None = None,
+    **more: Any,
+) -> str:
+    """One of a few as a row of buttons, shown by the names ``<name>_<option>`` of a page's text, or by ``words`` of the
+    text and the option; ``first`` at first. ``label``: of the row, if not the text called ``name``.
+
+    The address holds the option itself, which is the same in every language.
+    """
+    texts = (text, *page_texts(text.name))  # of a picture, too
+
+    def names(option: str) -> list[str]:
+        text_name = f"{name}_{option}"
+        shown = [words(one, option) if words else one.get(text_name, option) for one in texts]
+        return [*shown, text_name, *FORMER.get(text_name, ())]
+
+    return one_of(label or text[name], {option: names(option) for option in options}, first, key=key, **more)
+
+
+def one_of(
+    label: str,
+    names: Mapping[Any, Sequence[str]],
+    first: Any = None,
+    *,
+    key: str,
+    in_list: bool = False,
+    in_slider: bool = False,
+    owner: object = _NOBODY,
+    **more: Any,
+) -> Any:
+    """One of the keys of ``names``, as a row of buttons, ``in_list`` or ``in_slider``, with the first name of each.
+
+    Addresses that people have kept may hold an option's name in any language instead: ``names`` says for every option
+    what it is called, or was.
+    """
+    options = list(names)
+    first = options[0] if first is None else first
+    found = read_option(key, names, first, owner=owner)
+    shown = {option: words[0] for option, words in names.items()}
+    more |= {"format_func": lambda option: shown.get(option, str(option))}
+    if in_slider:
+        return _draw(st.select_slider, label, key, found, first, options, begin="value", **more)
+    if in_list:
+        return _draw(st.selectbox, label, key, found, first, options, begin="index", **more)
+    return _draw(st.segmented_control, label, key, found, first, options, begin="default", required=True, **more)
+
+
+def read_option(key: str, names: Mapping[Any, Sequence[str]], first: Any, *, owner: object = _NOBODY) -> Any:
+    """What ``one_of`` returns, before it is drawn, or where another control shows it."""
+    known = {name: option for option, called in names.items() for name in called}
+    known |= {_text(option): option for option in names}
+    return _read(key, owner, first, known.get)
+
+
+def tabs(text: PageText, names: Sequence[str], *, key: str) -> list[DeltaGenerator]:
+    """A tab for each of the texts called ``names``; the open one is in the address by that name."""
+    texts = page_texts(text.name)
+    found = read_option(key, {name: [one[name] for one in texts] for name in names}, names[0])
+    words = {text[name]: name for name in names}
+    drawn[page_state.current_page(), key] = "tabs"
+    # Tabs that begin with another one would be other tabs.
+    if st.session_state.get(key, text[names[0]]) != text[found]:
+        st.session_state[key] = text[found]
+    return st.tabs(
+        list(words),
+        key=key,
+        on_change=_report_tab,
+        args=(page_state.current_page(), key, words, names[0]),
+    )
+
+
+def fold(label: str, *, key: str, **more: Any) -> DeltaGenerator:
+    """A part of the page that is folded away until a reader opens it; ``open`` says whether it is."""
+    page, found = page_state.current_page(), _read(key, _NOBODY, False, _truth)
+    drawn[page, key] = "expander"
+    if st.session_state.get(key, False) != found:
+        st.session_state[key] = found
+    return st.expander(label, key=key, on_change=_report, args=(page, key, _texts(False)), **more)
+
+
+def _read(key: str, owner: object, default: Any, reading: Callable[[str], Any]) -> Any:
+    """The value that a choice has, or ``default`` where ``reading`` finds none in its text (``None``)."""
+    return _read_all(key, owner, (default,), reading)[-1]
+
+
+def _read_all(key: str, owner: object, default: tuple, reading: Callable[[str], Any]) -> tuple:
+    if owner is not _NOBODY:
+        page_state.belongs_to(key, owner)
+    texts = page_state.values(key)
+    if len(default) == 1:
+        texts = texts[-1:]
+    elif len(texts) == 1:
+        texts = tuple(texts[0].split(","))
+    if not texts:
+        return default
+    found = tuple(map(reading, texts))
+    if sense := len(found) == len(default) and None not in found:
+        nearest = all(_is_that_number(text, value) for text, value in zip(texts, found, strict=True))
+    else:
+        found, nearest = default, False
+    said = not (sense and nearest) and page_state.is_brought(key)
+    _correct(key, texts, found, default=default, said=said)
+    return found
+
+
+def _correct(key: str, texts: Sequence[str], found: Sequence, *, default: Sequence, said: bool) -> None:
+    """Keep what is shown where it is not, or not literally, what was asked for; ``said``: on the page, too."""
+    own = () if found == default else _texts(found)
+    if own != page_state.values(key):
+        if said:
+            shared_focus.add_note(common("note.choice", name=key, text=quoted(" ".join(texts))))
+        page_state.keep(key, own)
+        _write_from_a_fragment()
+
+
+def _is_that_number(text: str, found: Any) -> bool:
+    """Whether a number is the one that was asked for, and not the nearest one; true of what is no number."""
+    try:
+        return isinstance(found, (bool, str)) or not isinstance(found, (int, float)) or float(text) == found
+    except ValueError:  # an option that was asked for by its name
+        return True
+
+
+def _draw(
+    widget: Callable[..., Any], label: str, key: str, found: Any, default: Any, *arguments: Any, begin: str, **more: Any
+) -> Any:
+    """Draw a widget that shows ``found`` and reports what the reader makes of it.
+
+    The value is given to a widget that begins, and set where a widget that is there shows another one.
+    """
+    page, in_form = page_state.current_page(), more.pop("in_form", False)
+    drawn[page, key] = widget.__name__
+    if begin == "index":
+        options = list(arguments[0])
+        first = {"index": options.index(found) if found in options else None}
+    else:
+        first = {begin: found}
+    if in_form:
+        return _draw_in_form(widget, label, key, found, default, arguments, first, more)
+    there = st.session_state.get(key, found)
+    if there != found or (begin == "index" and found is not None and first["index"] is None):
+        st.session_state[key] = found
+        first = {"index": None} if begin == "index" else {}
+    report = {"on_change": _report, "args": (page, key, _texts(default))}
+    widget(label, *arguments, key=key, **report, **first, **more)
+    return found
+
+
+def _draw_in_form(
+    widget: Callable[..., Any],
+    label: str,
+    key: str,
+    found: Any,
+    default: Any,
+    arguments: tuple,
+    first: dict,
+    more: dict,
+) -> Any:
+    """Inside of a form no callback is called: what the widget answers is kept, unless the choice has changed."""
+    last = f"choice in a form: {key}"
+    if key in st.session_state and st.session_state.get(last, found) != found:
+        st.session_state[key], first = found, {}
+    answer = widget(label, *arguments, key=key, **first, **more)
+    page_state.keep(key, () if answer == default else _texts(answer))
+    st.session_state[last] = answer
+    return answer
+
+
+def _report(page: str, key: str, default: tuple[str, ...]) -> None:
+    """The callback of every control. A message that was not made by our page may report that nothing is chosen."""
+    texts = _texts(st.session_state.get(key))
+    page_state.keep(key, () if texts == default else texts, page=page)
+    _write_from_a_fragment()
+
+
+def _report_tab(page: str, key: str, names: Mapping[str, str], first: str) -> None:
+    name = names.get(st.session_state.get(key), first)
+    page_state.keep(key, () if name == first else (name,), page=page)
+    _write_from_a_fragment()
+
+
+def _write_from_a_fragment() -> None:
+    if runs_a_fragment():
+        shared_focus.write_address()
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    return (tuple(map(_text, value)) or ("",)) if isinstance(value, (list, tuple)) else (_text(value),)
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.12g}" if isinstance(value, float) else str(value)
+
+
+def _truth(text: str) -> bool | None:
+    return _TRUTHS.get(text)
+
+
+def _number(text: str, *, low: float, high: float) -> float | None:
+    """The nearest number that the control can have; ``None`` where the text is no number."""
+    if len(text) > _LONGEST_NUMBER:
+        return None
+    try:
+        found = float(text)
+        near = min(max(found, low), high)
+        return type(low)(near) if math.isfinite(found) else None
+    except ValueError:
+        return None
