@@ -18,6 +18,11 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from transformer.system.terminal import escape_output
+
+if __name__ == "__main__":
+    escape_output()  # before Streamlit sets up its loggers, which name what is in a file
+
 # Before torch is loaded: threads that spin while they wait take from thirty sessions most of their speed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 

@@ -15,6 +15,9 @@ from transformer.system.import_path import drop_current_folder
 def main() -> None:
     drop_current_folder()  # before the other imports, which a file in the current folder could stand in for
     from glassformer import APP
+    from transformer.system.terminal import escape_output
+
+    escape_output()
 
     sys.path.insert(0, str(APP))  # the rooms of the app are no top-level packages of anybody else's installation
     if sys.argv[1:2] == ["gallery"]:

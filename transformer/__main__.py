@@ -7,7 +7,6 @@ if __name__ == "__main__":
 
 import argparse
 import importlib.util
-import io
 import json
 import os
 import sys
@@ -23,6 +22,7 @@ from transformer.commands.opening_commands import add_openings
 from transformer.errors import CheckpointError, InputError, NotFiniteError
 from transformer.files.fetch_and_verify import REMEDIES, add_commands
 from transformer.pictures.digits import add_digits
+from transformer.system.terminal import escape_output, one_line
 from transformer.word_vectors.word2vec_command import add_word2vec
 
 _BAD_INPUT = 2
@@ -35,7 +35,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     nobody reads the output any more, as in ``| head``)."""
     options = _parser().parse_args(arguments)
     for stream in (sys.stdin, sys.stdout):
-        if isinstance(stream, io.TextIOWrapper):  # whatever the locale says, and whatever bytes a pipe brings
+        if hasattr(stream, "reconfigure"):  # whatever the locale says, and whatever bytes a pipe brings
             stream.reconfigure(encoding="utf-8", errors="replace")
     for name in ("sentence", "target"):  # bytes that the locale could not read are UTF-8, too; paths stay as they came
         if isinstance(text := getattr(options, name, None), str):
@@ -163,12 +163,12 @@ def _inspect(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"fingerprint": checkpoint.fingerprint, "config": asdict(checkpoint.config)}))
         return 0
-    print(f"{checkpoint.name}  {checkpoint.fingerprint}\n")
+    print(f"{one_line(checkpoint.name)}  {checkpoint.fingerprint}\n")
     print(checkpoint.config.to_json())
     print(f"{'parameter':<58}{'shape':<16}{'numbers':>10}{'mean':>11}{'std':>10}{'largest':>10}")
     for row in parameter_statistics(checkpoint.model):
         numbers = f"{row.mean:>11.2e}{row.std:>10.3g}{row.largest:>10.3g}"
-        print(f"{row.name:<58}{row.shape!s:<16}{row.numbers:>10,}{numbers}")
+        print(f"{one_line(row.name):<58}{row.shape!s:<16}{row.numbers:>10,}{numbers}")
     print(f"\n{checkpoint.model.n_parameters:,} parameters")
     return 0
 
@@ -324,4 +324,5 @@ def _parser() -> argparse.ArgumentParser:
 
 
 if __name__ == "__main__":
+    escape_output()
     raise SystemExit(main())

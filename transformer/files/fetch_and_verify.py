@@ -12,6 +12,7 @@ from typing import Any
 
 from transformer.disk.plain_files import RESERVED
 from transformer.errors import InputError
+from transformer.system.terminal import one_line
 
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.spm", "*.model", "README.md")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*")
@@ -49,8 +50,8 @@ def _verify(options: argparse.Namespace) -> int:
         rows = [asdict(comparison) for comparison in found]
         print(json.dumps({"family": checkpoint.config.family, "agrees": agrees, "lengths": rows}))
     else:
-        print(f"{checkpoint.name}  {checkpoint.config.family}  {len(checkpoint.mapping)} tensors mapped")
-        print(f"{len(checkpoint.unread)} not read: {', '.join(checkpoint.unread) or 'none'}\n")
+        print(f"{one_line(checkpoint.name)}  {checkpoint.config.family}  {len(checkpoint.mapping)} tensors mapped")
+        print(f"{len(checkpoint.unread)} not read: {one_line(', '.join(checkpoint.unread)) or 'none'}\n")
         print(f"{'tokens':>6}{'logits':>12}{'attention':>12}  map with the larger difference")
         for row in found:
             print(f"{row.length:>6}{row.logits:>12.1e}{row.attention:>12.1e}  {row.map}")

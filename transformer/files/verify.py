@@ -64,9 +64,14 @@ def _theirs(checkpoint: Checkpoint) -> Any:
         model_class = transformers.AutoModel
     if is_gguf(checkpoint.path):
         return _of_gguf(model_class, checkpoint, fields)
-    return model_class.from_pretrained(
-        checkpoint.path, attn_implementation="eager", dtype=torch.float32, local_files_only=True
-    ).eval()
+    before = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()  # its table of names that no model has: ``Checkpoint.unread`` holds them
+    try:
+        return model_class.from_pretrained(
+            checkpoint.path, attn_implementation="eager", dtype=torch.float32, local_files_only=True
+        ).eval()
+    finally:
+        transformers.logging.set_verbosity(before)
 
 
 def _of_gguf(model_class: Any, checkpoint: Checkpoint, fields: dict) -> Any:

@@ -1,1 +1,1 @@
-"""The machine around a model: how Python processes are started, and where Python looks for modules."""
+"""The machine around a model: starting Python processes, where Python looks for modules, what a terminal is sent."""

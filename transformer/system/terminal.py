@@ -1,0 +1,49 @@
+"""What a terminal is sent: text from a file must not move its cursor, recolor it, or set its title."""
+
+import re
+import sys
+from typing import Any, TextIO
+
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # all but the line feed and the tab
+
+
+def escape_controls(text: str) -> str:
+    r"""Return the text with control characters as they are written in JSON: ``\u001b`` for the escape character.
+
+    Line feeds and tabs stay.
+    """
+    return _CONTROLS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def one_line(text: str) -> str:
+    r"""Return the text without control characters, line feeds as ``\n``: a name must not look like a line of ours."""
+    return escape_controls(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+class _EscapedStream:
+    """A text stream that escapes control characters and is otherwise the stream itself."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        start = "\r" if text.startswith("\r") else ""  # by which a progress bar goes back to the start of its line
+        return self._stream.write(start + escape_controls(text[len(start) :]))
+
+    def writelines(self, lines: list[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def escape_output() -> None:
+    """From now on, escape control characters in all that this process prints, error messages and logs included.
+
+    Call it before a logger is set up, which keeps the stream that it finds.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is not None and not isinstance(stream, _EscapedStream):
+            setattr(sys, name, _EscapedStream(stream))
