@@ -85,7 +85,7 @@ def likeliest(step: Step, *, shown: int = 10) -> tuple[Candidate, ...]:
 
 @dataclass(frozen=True)
 class Confidence:
-    """Per step [step]: probability of the token that came and of the likeliest other one, under the model itself."""
+    """Per step [step]: probability of the token that came and of the most likely other one, as ``Candidate`` has it."""
 
     probability: np.ndarray
     runner_up: np.ndarray
@@ -113,7 +113,8 @@ def confidence(decoding: Decoding) -> Confidence:
 
 
 def token_log_probabilities(decoding: Decoding) -> np.ndarray:
-    """[step]: ln p of the token that came, under the model itself; they sum to ``decoding.log_probability``.
+    """[step]: log p of the token that came, among the tokens that may be written; their sum is
+    ``decoding.log_probability``.
 
     From the logits and in float64: a probability that is too small for a float still has a logarithm.
     """
