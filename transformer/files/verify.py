@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from transformer.disk.gguf_file import GgufFile, is_gguf
+from transformer.disk.tensor_files import TensorFile
 from transformer.families.foreign_folder import FAMILIES, fields_of
 from transformer.families.gguf import GgufWeights
-from transformer.families.weights import plain_name
+from transformer.families.weights import plain_name, weight_files
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import record
 
@@ -67,11 +69,23 @@ def _theirs(checkpoint: Checkpoint) -> Any:
     before = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()  # its table of names that no model has: ``Checkpoint.unread`` holds them
     try:
-        return model_class.from_pretrained(
-            checkpoint.path, attn_implementation="eager", dtype=torch.float32, local_files_only=True
-        ).eval()
+        config = transformers.AutoConfig.from_pretrained(checkpoint.path, local_files_only=True)
+        if not issubclass(model_class, transformers.PreTrainedModel):  # an Auto class takes a folder, but no tensors
+            with torch.device("meta"):
+                model_class = type(model_class.from_config(config))
+        given = {"attn_implementation": "eager", "dtype": torch.float32}
+        return model_class.from_pretrained(None, config=config, state_dict=_tensors(checkpoint.path), **given).eval()
     finally:
         transformers.logging.set_verbosity(before)
+
+
+def _tensors(folder: Path) -> dict[str, Tensor]:
+    """All tensors under the names of their files. Their library would map the files: who cuts one ends the server."""
+    found: dict[str, Tensor] = {}
+    for file in weight_files(folder):
+        with TensorFile(file) as weights:
+            found |= {name: weights.read(name) for name in weights.tensors}
+    return found
 
 
 def _of_gguf(model_class: Any, checkpoint: Checkpoint, fields: dict) -> Any:

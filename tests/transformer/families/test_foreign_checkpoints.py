@@ -187,6 +187,19 @@ def test_verify_agrees(foreign, name: str) -> None:
     assert all(comparison.agrees for comparison in found)
 
 
+def test_verify_maps_no_file_of_weights(foreign, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who cuts a file that is mapped ends the process, which is the server where the page asks for the proof."""
+    import safetensors
+    from transformers import modeling_utils
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a file of weights was mapped")
+
+    for module in (safetensors, modeling_utils):
+        monkeypatch.setattr(module, "safe_open", refuse)
+    assert all(comparison.agrees for comparison in verify(foreign("hf-gpt2"), lengths=(5,)))
+
+
 def test_verify_finds_a_difference(foreign, tmp_path: Path) -> None:
     """One number changed in our copy of the weights, after both have read the same file."""
     checkpoint = load(foreign_checkpoint("hf-bert", tmp_path))
