@@ -29,7 +29,12 @@ with page("checkpoint", strip=False) as p:
         if not isinstance(config, PictureConfig):  # there it counts the patches that are possible
             st.metric(p.text["vocabulary"], whole(config.vocabulary_size), width="content")
         st.metric(p.text["size"], number(f"{megabytes:.1f}") + " MB", width="content")
-        st.metric(p.text["fingerprint"], p.checkpoint.fingerprint, help=p.text["fingerprint_help"], width="content")
+        st.metric(
+            p.text["fingerprint"],
+            p.checkpoint.short_fingerprint,
+            help=p.text["fingerprint_help"].format(whole=p.checkpoint.fingerprint),
+            width="content",
+        )
     upload_form(p)
 
     names = (("family",) if p.checkpoint.foreign else ()) + ("card", "weights", "settings")
@@ -38,8 +43,8 @@ with page("checkpoint", strip=False) as p:
         with tab:
             family_view(p)
     with card:
-        if is_received(p.checkpoint.name) or p.checkpoint.foreign:  # their Markdown could fetch pictures from anywhere
-            st.caption(p.text["received" if is_received(p.checkpoint.name) else "foreign_card"])
+        if is_received(p.focus.checkpoint) or p.checkpoint.foreign:  # their Markdown could fetch pictures from anywhere
+            st.caption(p.text["received" if is_received(p.focus.checkpoint) else "foreign_card"])
             st.code(p.checkpoint.card or p.text["no_card"], language=None, wrap_lines=True)
         else:
             st.markdown(without_pictures(p.checkpoint.card) or p.text["no_card"])

@@ -163,7 +163,7 @@ def _inspect(options: argparse.Namespace) -> int:
     if options.json:
         print(json.dumps({"fingerprint": checkpoint.fingerprint, "config": asdict(checkpoint.config)}))
         return 0
-    print(f"{one_line(checkpoint.name)}  {checkpoint.fingerprint}\n")
+    print(f"{one_line(checkpoint.name)}  {checkpoint.short_fingerprint}\n")
     print(checkpoint.config.to_json())
     print(f"{'parameter':<58}{'shape':<16}{'numbers':>10}{'mean':>11}{'std':>10}{'largest':>10}")
     for row in parameter_statistics(checkpoint.model):

@@ -9,6 +9,7 @@ from pathlib import Path
 from charts.canvas.module import packed_module
 from charts.documents.document_parts import Part, Section, joined, marked
 
+_SHORT_DIGITS = 12  # of a fingerprint, for the eye
 _STYLE = Path(__file__).with_name("document.css")
 # As in charts/canvas/page.html: no host is asked for anything, whatever somebody typed.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -85,7 +86,7 @@ def _navigation(parts: Sequence[Part]) -> list[str]:
 
 def _model(said: Mapping[str, str]) -> list[str]:
     """The model, by which a reader can tell whether two documents belong together."""
-    return [f"{said['checkpoint']} ({said['fingerprint']})"] if "fingerprint" in said else []
+    return [f"{said['checkpoint']} ({said['fingerprint'][:_SHORT_DIGITS]})"] if "fingerprint" in said else []
 
 
 def _foot(said: Mapping[str, str]) -> list[str]:

@@ -71,7 +71,7 @@ def as_picture_numbers_and_page(page: Page, tmp_path: Path) -> None:
         assert name.endswith(f".{suffix}") and content.lstrip().startswith(begins)
         if suffix != "csv":
             said = said_by(content, suffix)
-            assert said["software"] == "Glassformer" and len(said["fingerprint"]) == 12 and said["title"]
+            assert said["software"] == "Glassformer" and len(said["fingerprint"]) == 64 and said["title"]
             assert parse_qs(urlsplit(said["view"]).query)["checkpoint"] == [said["checkpoint"]]
             assert ("sentence" in said) == ("positions" in page.url)
         if suffix == "csv":

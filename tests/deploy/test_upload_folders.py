@@ -15,7 +15,7 @@ from harness.browser_session import BrowserSession
 from ui.server import upload_folders
 from ui.server.upload_folders import new_folder, remove_abandoned_folders, remove_own_folders
 
-UPLOAD = "received-0123456789ab"
+UPLOAD = f"received-{'0123456789abcdef' * 4}"
 
 
 @pytest.fixture

@@ -62,6 +62,12 @@ def test_other_weights_are_said(open_app: Open, tiny_checkpoint: Callable) -> No
     app = open_app("tokens", checkpoint="tiny-gpt", fingerprint="0123456789ab")
     is_fine(app)
     assert "other weights (fingerprint 0123456789ab) than those of tiny-gpt that are shown" in said(app)
+    app = open_app("tokens", checkpoint="tiny-gpt", fingerprint=tiny_checkpoint("gpt").fingerprint[:12])
+    assert "made with other weights" not in said(app), "a link of an earlier version"
+    whole = tiny_checkpoint("gpt").fingerprint
+    agrees = whole[:12] + "0" * 52  # as somebody could make it in a minute
+    app = open_app("tokens", checkpoint="tiny-gpt", fingerprint=agrees)
+    assert f"other weights (fingerprint {agrees}) than those of tiny-gpt that are shown ({whole})" in said(app)
     app = open_app("tokens", checkpoint="gone", fingerprint="0123456789ab")
     assert "There is no checkpoint 'gone' here" in said(app)
     assert "than those of tiny-translator that are shown" in said(app)

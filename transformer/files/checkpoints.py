@@ -16,7 +16,19 @@ from transformer.errors import CheckpointError
 from transformer.families.build import build_model, mask_padding
 from transformer.families.foreign_folder import fields_of, open_model, read_json
 from transformer.families.framing import framing_of, padding_of
-from transformer.files.layout import CARD, CONFIG, GENERATION, TOKENIZER, WEIGHTS, fingerprint, is_foreign, own_config
+from transformer.files.layout import (
+    CARD,
+    CONFIG,
+    GENERATION,
+    SHORT_DIGITS,
+    TOKENIZER,
+    WEIGHTS,
+    fingerprint,
+    is_foreign,
+    own_config,
+    shown_fingerprints,
+    shown_name,
+)
 from transformer.files.model_card import card_of
 from transformer.files.names import resolve
 from transformer.files.once import once
@@ -68,7 +80,8 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        return self.path.name
+        """The name of its directory, for the eye."""
+        return shown_name(self.path.name)
 
     @property
     def config(self) -> ModelConfig:
@@ -76,8 +89,13 @@ class Checkpoint:
 
     @once
     def fingerprint(self) -> str:
-        """First 12 hexadecimal digits of the SHA-256 of weights, config and tokenizer: names this checkpoint."""
+        """The SHA-256 of weights, config and tokenizer, as 64 hexadecimal digits: names exactly this checkpoint."""
         return fingerprint(self.path, weights=self.weights)
+
+    @property
+    def short_fingerprint(self) -> str:
+        """The first 12 digits of the fingerprint, for the eye only."""
+        return self.fingerprint[:SHORT_DIGITS]
 
     @property
     def foreign(self) -> bool:
@@ -293,10 +311,11 @@ def _differences(expected: dict[str, tuple], stored: dict[str, tuple]) -> list[M
 
 def file_of_other_weights(checkpoint: Checkpoint, file: str, found: str) -> CheckpointError:
     """The error for a ``file`` that names the weights with the fingerprint ``found`` and not these."""
+    found, these = shown_fingerprints(str(found), checkpoint.fingerprint)
     return CheckpointError(
         "{path} of {name} was made from other weights ({found}, but these are {these}), so it is not used.",
         path=file,
         name=checkpoint.name,
         found=found,
-        these=checkpoint.fingerprint,
+        these=these,
     )

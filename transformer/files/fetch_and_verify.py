@@ -87,7 +87,7 @@ def _fetch(options: argparse.Namespace) -> int:
     folder = Path(options.output) / name
     for file in files:
         _download(options.name, found.sha, file, folder)
-    print(f"{folder}  {load(folder).fingerprint}")
+    print(f"{folder}  {load(folder).short_fingerprint}")
     return 0
 
 

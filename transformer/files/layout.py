@@ -1,6 +1,7 @@
 """The files of a checkpoint directory, whose layout it is, and the fingerprint of what is in them."""
 
 import hashlib
+import re
 from pathlib import Path
 
 from transformer.config import ModelConfig
@@ -11,17 +12,39 @@ from transformer.families.foreign_folder import fields_of, fingerprint_files, re
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"
+SHORT_DIGITS = 12  # of a fingerprint, for the eye: another file with the same ones can be made in a minute
+_UPLOADED = re.compile(r"received-[0-9a-f]{64}")
 _AT_ONCE = 2**22  # bytes of a file that are in memory while it is hashed
 
 
 def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
-    """First 12 hexadecimal digits of the SHA-256 of the files that say what a model computes."""
+    """Return the SHA-256 of the files that say what a model computes, as 64 hexadecimal digits."""
     path, digest = Path(path), hashlib.sha256()
     for file in fingerprint_files(path) if is_foreign(path) else (weights, CONFIG, TOKENIZER):
         with open(path / file, "rb") as content:
             while part := content.read(_AT_ONCE):
                 digest.update(part)
-    return digest.hexdigest()[:12]
+    return digest.hexdigest()
+
+
+def is_same_fingerprint(said: object, fingerprint: str) -> bool:
+    """Whether a link or a file that says this fingerprint means the weights with that one.
+
+    Those of earlier versions say the first 12 digits only, and only these are compared: such a link or file cannot tell
+    models apart that were made to agree in them.
+    """
+    return said in (fingerprint, fingerprint[:SHORT_DIGITS])
+
+
+def shown_fingerprints(one: str, other: str) -> tuple[str, str]:
+    """Two different fingerprints for the eye: short, unless they agree that far."""
+    short = one[:SHORT_DIGITS], other[:SHORT_DIGITS]
+    return (one, other) if short[0] == short[1] else short
+
+
+def shown_name(name: str) -> str:
+    """The name of a checkpoint for the eye: that of an upload ends with the short form of its fingerprint."""
+    return name[: len("received-") + SHORT_DIGITS] if _UPLOADED.fullmatch(name) else name
 
 
 def is_foreign(path: Path) -> bool:

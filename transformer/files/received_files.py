@@ -32,7 +32,7 @@ FOREIGN_BYTES = {
 # These lie in our own folders, beside snapshots; what they say is not believed of strangers.
 LEFT_OUT = ("head_roles.json", "head_history.json", "jacobian_lens.safetensors", "history.csv", "opening.toml")
 LONGEST_MODEL = 4096  # max_length: no tensor in a file bears it out where positions are not learned
-_NAME = re.compile(r"received-[0-9a-f]{12}")
+_NAME = re.compile(r"received-[0-9a-f]{64}")
 _PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
 
 

@@ -17,6 +17,7 @@ from transformer.disk.plain_files import read_plain_text
 from transformer.disk.whole_files import write_text
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint, file_of_other_weights
+from transformer.files.layout import is_same_fingerprint
 from transformer.heads import aligned_words, induction, offsets, places, shapes, syntactic, tally
 from transformer.heads.annotations import ARCS, PAIRS
 from transformer.heads.corpus_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles
@@ -128,11 +129,11 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
             and (version == 1 or values["annotation_digest"] == annotation_digest())
             and (values["induction"] is None or values["induction"].get("lengths") == lengths)
         )
-        if found == checkpoint.fingerprint and same:
+        if is_same_fingerprint(found, checkpoint.fingerprint) and same:
             return SavedRoles(_roles_from(checkpoint, values), str(values["sentence_file"]))
     except (KeyError, TypeError, ValueError, AttributeError, OSError, RecursionError) as error:
         raise broken_file(checkpoint, FILE, error) from error
-    if found != checkpoint.fingerprint:
+    if not is_same_fingerprint(found, checkpoint.fingerprint):
         raise file_of_other_weights(checkpoint, FILE, found)
     raise CheckpointError(
         "{path} of {name} was made with other definitions of the roles; it is not used.",

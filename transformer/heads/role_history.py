@@ -15,6 +15,7 @@ from torch.nn import functional as F
 
 from transformer.disk.plain_files import read_plain_text
 from transformer.files.checkpoints import Checkpoint, file_of_other_weights
+from transformer.files.layout import is_same_fingerprint
 from transformer.files.snapshots import snapshot
 from transformer.heads.corpus_roles import corpus_roles
 from transformer.heads.development import training_steps
@@ -135,7 +136,7 @@ def load_role_history(checkpoint: Checkpoint) -> RoleHistory | None:
         history = RoleHistory(steps, tuple(HeadHistory(**head) for head in heads), losses, int(values["n_sentences"]))
     except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
         raise broken_file(checkpoint, FILE, error) from error
-    if found != checkpoint.fingerprint or steps != training_steps(checkpoint):
+    if not is_same_fingerprint(found, checkpoint.fingerprint) or steps != training_steps(checkpoint):
         raise file_of_other_weights(checkpoint, FILE, found)
     return history
 

@@ -42,7 +42,7 @@ def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) ->
         f"{name:>12}" for name in measures
     )
     lines = [
-        f"{checkpoint.name} {checkpoint.fingerprint}: {roles.n_sentences} sentences of {sentence_file} "
+        f"{checkpoint.name} {checkpoint.short_fingerprint}: {roles.n_sentences} sentences of {sentence_file} "
         f"({roles.digest})"
         + (f", {roles.n_skipped} skipped: empty, or longer than the {limit} tokens it reads" if roles.n_skipped else "")
         + (f', each behind "{task}"' if (task := task_before(checkpoint)) else ""),

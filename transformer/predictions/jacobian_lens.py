@@ -32,6 +32,7 @@ from transformer.disk.tensor_files import TensorFile
 from transformer.disk.whole_files import atomic_path
 from transformer.errors import CheckpointError, InputError
 from transformer.files.checkpoints import Checkpoint, file_of_other_weights
+from transformer.files.layout import is_same_fingerprint
 from transformer.files.snapshots import quantise
 from transformer.predictions.lens import lens_stack, read_out, streams_between
 from transformer.probes import record
@@ -121,7 +122,7 @@ def load_jacobian_lens(checkpoint: Checkpoint) -> JacobianLens | None:
     try:
         with TensorFile(path) as file:
             about = json.loads(file.metadata["about"])
-            if about["checkpoint"] != checkpoint.fingerprint:
+            if not is_same_fingerprint(about["checkpoint"], checkpoint.fingerprint):
                 raise file_of_other_weights(checkpoint, FILE, str(about["checkpoint"]))
             shapes = tuple(file.tensors[name].shape for name in ("changes", "scales"))
             if shapes != ((steps - 1, width, width), (steps - 1, width)):

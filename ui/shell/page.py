@@ -232,7 +232,7 @@ def page(
         page_state.end()
         links_onward(p.name)
         with corner:  # last, when the page has written to the address what it keeps there
-            share(p.checkpoint.name, p.checkpoint.fingerprint, title=p.text.title)
+            share(p.focus.checkpoint, p.checkpoint.fingerprint, title=p.text.title)
     finally:
         end_run()
 
@@ -291,7 +291,7 @@ def _say(lines: Iterable[str]) -> None:
 def _view(p: Page, *, of_sentence: bool) -> dict[str, str]:
     """What files of the page's figures say about themselves."""
     read = {"sentence": p.focus.sentence, "target": p.run.target or ""} if of_sentence else {}
-    return {"checkpoint": p.checkpoint.name, "fingerprint": p.checkpoint.fingerprint, **read}
+    return {"checkpoint": p.focus.checkpoint, "fingerprint": p.checkpoint.fingerprint, **read}
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 import streamlit as st
 
 from transformer import Checkpoint
+from transformer.files.layout import is_same_fingerprint, shown_fingerprints
 from ui.shell import address
 from ui.shell.copying import copy_button
 from ui.shell.embedded import heights, iframe
@@ -72,8 +73,6 @@ def show_what_a_link_says(checkpoint: Checkpoint) -> None:
         shown = note if len(note) <= LONGEST_NOTE else f"{note[:LONGEST_NOTE]} … {common('share.note_cut')}"
         st.info("  \n".join(map(as_plain, shown.splitlines())), icon=":material/sticky_note_2:")
     wanted = address.value(FINGERPRINT)
-    if wanted and wanted != checkpoint.fingerprint:
-        name, found = as_plain(checkpoint.name), checkpoint.fingerprint
-        st.caption(
-            f":material/info: {common('share.other_weights', name=name, wanted=as_plain(wanted[:12]), found=found)}"
-        )
+    if wanted and not is_same_fingerprint(wanted, checkpoint.fingerprint):
+        name, (asked, found) = as_plain(checkpoint.name), shown_fingerprints(wanted[:64], checkpoint.fingerprint)
+        st.caption(f":material/info: {common('share.other_weights', name=name, wanted=as_plain(asked), found=found)}")

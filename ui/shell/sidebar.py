@@ -7,6 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig, PictureConfig
 from transformer.families.family_config import FamilyConfig
+from transformer.files.layout import shown_name
 from ui.compute.loading import choosable_checkpoints, group_of, readable_config
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MAX_PADS, Focus, with_task
@@ -104,7 +105,7 @@ def _checkpoint(focus: Focus) -> None:
 def _in_group(name: str) -> str:
     """A name in the list, with where it comes from, unless it came with the app."""
     group = group_of(name)
-    shown = name_in_list(name)
+    shown = shown_name(name_in_list(name))
     return shown if group == "shipped" else common(f"sidebar.{group}", name=shown)
 
 

@@ -41,7 +41,7 @@ def atlas_page(checkpoint: Checkpoint, found: Habits, sentences: Sequence[str], 
     title = text["title"].format(checkpoint=checkpoint.name)
     lead = words["lead"].format(
         checkpoint=as_plain(checkpoint.name),
-        fingerprint=checkpoint.fingerprint,
+        fingerprint=checkpoint.short_fingerprint,
         parameters=whole(checkpoint.model.n_parameters),
         heads=len(found),
         count=len(sentences),

@@ -40,7 +40,7 @@ def report(found: CheckpointReport, *, sentence_file: str) -> str:
     title = text["title"].format(checkpoint=checkpoint.name)
     lead = text["lead"].format(
         checkpoint=as_plain(checkpoint.name),
-        fingerprint=checkpoint.fingerprint,
+        fingerprint=checkpoint.short_fingerprint,
         parameters=whole(checkpoint.model.n_parameters),
         heads=len(found.roles.heads),
         count=found.roles.n_sentences,

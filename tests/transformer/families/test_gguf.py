@@ -213,7 +213,7 @@ def test_a_whole_checkpoint_is_traced_and_writes(tmp_path: Path) -> None:
     file = write_gguf(tmp_path / "sha256-0123", model, tokens=keys)  # as Ollama calls it
     assert is_gguf(file)
     checkpoint = load(file)
-    assert checkpoint.name == "sha256-0123" and checkpoint.framing.ends == (0,) and len(checkpoint.fingerprint) == 12
+    assert checkpoint.name == "sha256-0123" and checkpoint.framing.ends == (0,) and len(checkpoint.fingerprint) == 64
     assert load(file).fingerprint == checkpoint.fingerprint
     found = trace(checkpoint, "The cat sat")
     written = decode(checkpoint, "The cat sat", Greedy(max_new_tokens=5))

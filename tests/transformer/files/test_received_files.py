@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -15,6 +17,7 @@ import transformer
 from tests.foreign_checkpoints import foreign_checkpoint
 from tests.shipped import SHIPPED
 from transformer import CheckpointError
+from transformer.files import layout
 from transformer.files.received_files import MAX_BYTES, is_received, receive
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
@@ -41,6 +44,35 @@ def test_a_checkpoint_is_kept_under_its_fingerprint(
     assert transformer.load(place).fingerprint == original.fingerprint
     assert receive(files, tmp_path) == place  # the same once more
     assert [path.name for path in tmp_path.iterdir()] == [place.name]
+
+
+def test_another_checkpoint_with_the_same_short_fingerprint_is_another(
+    files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two files that agree in 12 digits can be made in a minute; here the rest of the digest says which is which."""
+    monkeypatch.setattr(
+        layout.hashlib,
+        "sha256",
+        lambda: SimpleNamespace(
+            update=seen.append, hexdigest=lambda: "0" * 12 + sha256(b"".join(seen)).hexdigest()[12:]
+        ),
+    )
+    places = []
+    for n_bytes in (0, 1):
+        seen = []
+        content = {**files, "config.json": files["config.json"] + b" " * n_bytes}
+        places.append(receive(content, tmp_path))
+        assert (places[-1] / "config.json").read_bytes() == content["config.json"]
+    assert places[0] != places[1] and layout.shown_name(places[0].name) == layout.shown_name(places[1].name)
+
+
+def test_a_file_of_an_earlier_version_says_twelve_digits() -> None:
+    whole = "0123456789ab" + "c" * 52
+    assert layout.is_same_fingerprint(whole, whole) and layout.is_same_fingerprint(whole[:12], whole)
+    for other in (whole[:11], whole[:13], whole[:12] + "d" * 52, "", None, 12, ["0123456789ab"]):
+        assert not layout.is_same_fingerprint(other, whole)
+    assert layout.shown_fingerprints(whole, "f" * 64) == (whole[:12], "f" * 12)
+    assert layout.shown_fingerprints(whole, whole[:12] + "d" * 52) == (whole, whole[:12] + "d" * 52)
 
 
 def test_a_folder_of_ours_is_taken_as_it_is(files: dict[str, bytes], tmp_path: Path) -> None:

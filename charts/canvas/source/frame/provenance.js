@@ -14,11 +14,15 @@ export function provenance(title) {
 
 const PICTURE = /^[0-9a-g]{64}$/; // the text of a picture says nothing to a reader
 
+const SHORT_DIGITS = 12; // of a fingerprint, for the eye
+const UPLOADED = /^(received-[0-9a-f]{12})[0-9a-f]{52}$/;
+
 // What stands below a picture: the sentence, what was given or answered, and the model.
 export function caption() {
   const { checkpoint, fingerprint, sentence, target } = globalThis.glassformerView ?? {};
   const read = [sentence, target].filter((text) => text && !PICTURE.test(text)).join(" → ");
-  return [read, checkpoint && `${checkpoint} (${fingerprint})`, "Glassformer"].filter(Boolean).join(" · ");
+  const model = checkpoint && `${checkpoint.replace(UPLOADED, "$1")} (${fingerprint.slice(0, SHORT_DIGITS)})`;
+  return [read, model, "Glassformer"].filter(Boolean).join(" · ");
 }
 
 // As “Share” writes it (ui/shell/share.py): the address leaves out what is as it is at the start.
