@@ -98,8 +98,12 @@ def worksheet_from_link(p: Page) -> None:
         st.caption(f":material/info: {as_plain(note)}")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(p.text["made"].format(title=sheet.title, count=len(sheet.exercises)), width="content")
-        text = p.text
-        _downloads(p, lambda: replace(sheet, figure=framed_figure(name, focus, text=text)), name=f"view-{name}")
+        text, kept = p.text, replace(sheet, checkpoint=None)  # the server keeps it as long as this page is open
+
+        def drawn() -> Sheet:
+            return replace(kept, figure=framed_figure(name, focus, text=text), checkpoint=Page(name, focus).checkpoint)
+
+        _downloads(p, drawn, name=f"view-{name}")
 
 
 def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> tuple[Sheet, Focus, tuple[str, ...]]:
