@@ -1,63 +1,60 @@
 """The commands of ``python -m transformer`` that draw: they belong to the program, not to the library."""
 
-import argparse
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
 
 from glassformer import APP
-from transformer.commands.heads_command import progress_bar
+from transformer.commands.command_line import CHECKPOINT, LIMIT, Command, argument, progress_bar
+
+_LANGUAGE = argument(
+    "--lang", dest="language", default="en", metavar="LANG", help="the language of its texts: en (default) or fr"
+)
 
 
-def add_commands(commands: argparse._SubParsersAction) -> None:
-    """``handout``, ``explain``, ``atlas`` and ``gallery``."""
-    handout = commands.add_parser("handout", help="write one sentence's way through a model as one HTML file")
-    handout.add_argument("--checkpoint", required=True, metavar="DIR")
-    handout.add_argument("sentence")
-    handout.add_argument("--target", help="the answer to read (teacher forcing); without it the model writes one")
-    handout.add_argument("--out", required=True, metavar="FILE", help="where it goes, e.g. handout.html")
-    handout.add_argument("--lang", default="en", help="the language of its texts: en (default) or fr")
-    handout.set_defaults(command=_handout)
-    report = commands.add_parser("explain", help="write what a checkpoint's heads and parts do as one HTML file")
-    report.add_argument("--checkpoint", required=True, metavar="DIR")
-    report.add_argument("--sentences", metavar="FILE", help="one sentence a line; by default those that come along")
-    report.add_argument("--out", required=True, metavar="FILE", help="where it goes, e.g. report.html")
-    report.add_argument("--lang", default="en", help="the language of its texts: en (default) or fr")
-    report.set_defaults(command=_explain)
-    cards = commands.add_parser("atlas", help="write the cards of all heads as one HTML file, a CSV and JSON files")
-    cards.add_argument("--checkpoint", required=True, metavar="DIR")
-    cards.add_argument("--text", metavar="FILE", help="one sentence a line; by default those that come along")
-    cards.add_argument("--limit", type=int, metavar="N", help="read the first N sentences only")
-    cards.add_argument("out", metavar="FOLDER", help="where atlas.html, heads.csv and the JSON files go")
-    cards.add_argument("--lang", default="en", help="the language of its texts: en (default) or fr")
-    cards.set_defaults(command=_atlas)
-    gallery = commands.add_parser("gallery", help="write the moving pictures of many sentences as a folder of pages")
-    gallery.add_argument(
-        "sentences", metavar="FILE", help="TOML: [[page]] with checkpoint (DIR), sentence and perhaps answer"
-    )
-    gallery.add_argument("out", metavar="FOLDER", help="where the pages and index.html go")
-    gallery.add_argument("--lang", default="en", help="the language of its texts: en (default) or fr")
-    gallery.set_defaults(command=_gallery)
-
-
-def _handout(options: argparse.Namespace) -> int:
+def _handout(checkpoint: str, sentence: str, target: str | None, out: str, language: str) -> None:
     import_from_app()
     from views.overview.handout import handout_of
 
-    with _speaking(options.lang):
-        html = handout_of(options.checkpoint, options.sentence, options.target)
-    return _written(html, options.out)
+    with _speaking(language):
+        html = handout_of(checkpoint, sentence, target)
+    _write(html, out)
 
 
-def _gallery(options: argparse.Namespace) -> int:
+HANDOUT = Command(
+    "handout",
+    "write one sentence's way through a model as one HTML file",
+    _handout,
+    (
+        CHECKPOINT,
+        argument("sentence"),
+        argument("--target", help="the answer to read (teacher forcing); without it the model writes one"),
+        argument("--out", required=True, metavar="FILE", help="where it goes, e.g. handout.html"),
+        _LANGUAGE,
+    ),
+)
+
+
+def _gallery(sentences: str, out: str, language: str) -> None:
     import_from_app()
     from views.overview.gallery import read_entries, write_gallery
 
-    with _speaking(options.lang):
-        for file in write_gallery(read_entries(Path(options.sentences)), Path(options.out)):
+    with _speaking(language):
+        for file in write_gallery(read_entries(Path(sentences)), Path(out)):
             print(f"{file}  {file.stat().st_size:,} bytes")
-    return 0
+
+
+GALLERY = Command(
+    "gallery",
+    "write the moving pictures of many sentences as a folder of pages",
+    _gallery,
+    (
+        argument("sentences", metavar="FILE", help="TOML: [[page]] with checkpoint (DIR), sentence and perhaps answer"),
+        argument("out", metavar="FOLDER", help="where the pages and index.html go"),
+        _LANGUAGE,
+    ),
+)
 
 
 def explain(
@@ -79,10 +76,23 @@ def explain(
         return report_of(checkpoint, sentences, progress=progress)
 
 
-def _explain(options: argparse.Namespace) -> int:
+def _explain(checkpoint: str, sentences: str | None, out: str, language: str) -> None:
     with progress_bar("sentence") as progress:
-        html = explain(options.checkpoint, options.sentences, language=options.lang, progress=progress)
-    return _written(html, options.out)
+        html = explain(checkpoint, sentences, language=language, progress=progress)
+    _write(html, out)
+
+
+EXPLAIN = Command(
+    "explain",
+    "write what a checkpoint's heads and parts do as one HTML file",
+    _explain,
+    (
+        CHECKPOINT,
+        argument("--sentences", metavar="FILE", help="one sentence a line; by default those that come along"),
+        argument("--out", required=True, metavar="FILE", help="where it goes, e.g. report.html"),
+        _LANGUAGE,
+    ),
+)
 
 
 def atlas(
@@ -108,13 +118,25 @@ def atlas(
         return list(write_atlas(Path(out), model, sentences, file=file.name, progress=progress))
 
 
-def _atlas(options: argparse.Namespace) -> int:
+def _atlas(checkpoint: str, text: str | None, limit: int | None, out: str, language: str) -> None:
     with progress_bar("sentence") as progress:
-        files = atlas(
-            options.checkpoint, options.text, options.out, limit=options.limit, language=options.lang, progress=progress
-        )
+        files = atlas(checkpoint, text, out, limit=limit, language=language, progress=progress)
     print(f"{files[0]}  {files[0].stat().st_size:,} bytes, and {len(files) - 1} files of data beside it")
-    return 0
+
+
+ATLAS = Command(
+    "atlas",
+    "write the cards of all heads as one HTML file, a CSV and JSON files",
+    _atlas,
+    (
+        CHECKPOINT,
+        argument("--text", metavar="FILE", help="one sentence a line; by default those that come along"),
+        LIMIT,
+        argument("out", metavar="FOLDER", help="where atlas.html, heads.csv and the JSON files go"),
+        _LANGUAGE,
+    ),
+)
+DRAWING_COMMANDS = (HANDOUT, EXPLAIN, ATLAS, GALLERY)
 
 
 def _speaking(language: str) -> AbstractContextManager[None]:
@@ -125,12 +147,11 @@ def _speaking(language: str) -> AbstractContextManager[None]:
     return speaking(language)
 
 
-def _written(html: str, path: str) -> int:
+def _write(html: str, path: str) -> None:
     from transformer.disk.whole_files import write_text
 
     write_text(Path(path), html)
     print(f"{path}  {len(html.encode()):,} bytes")
-    return 0
 
 
 def import_from_app() -> None:

@@ -1,1 +1,1 @@
-"""Commands of ``python -m transformer`` that report what a model does."""
+"""The commands of ``python -m transformer``, as data."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import math
 import sys
@@ -10,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from transformer.commands.heads_command import progress_bar
+from transformer.commands.command_line import BAD_INPUT, CHECKPOINT, JSON, Command, argument, progress_bar
 
 if TYPE_CHECKING:
     from transformer.heads.prompt_batch import PromptBatch, Spread
@@ -18,45 +17,52 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
-def add_batch(commands: argparse._SubParsersAction) -> None:
-    """``batch``."""
-    batch = commands.add_parser("batch", help="average attribution, patching and roles of heads over many prompts")
-    batch.add_argument("--checkpoint", required=True, metavar="DIR")
-    batch.add_argument(
-        "prompts",
-        metavar="FILE",
-        nargs="?",
-        help="CSV with the columns clean, corrupted, answer, other, of which all but clean may be left out, or one "
-        "prompt a line; by default ten pairs that come along",
-    )
-    batch.add_argument(
-        "--largest", type=int, default=10, metavar="N", help="heads that are truly patched, not estimated (default 10)"
-    )
-    batch.add_argument("--out", metavar="FILE", help="write all heads and sub-layers there, as CSV")
-    batch.add_argument("--json", action="store_true", help="print one JSON object")
-    batch.set_defaults(command=_batch)
-
-
-def _batch(options: argparse.Namespace) -> int:
+def _batch(checkpoint: str, prompts: str | None, largest: int, out: str | None, as_json: bool) -> int:
     from transformer.disk.tables import csv_text
     from transformer.disk.whole_files import write_text
     from transformer.files.checkpoints import load
     from transformer.heads.prompt_batch import PAIRS, cases_of, prompt_batch, read_lines
 
-    lines, checkpoint = read_lines(options.prompts or PAIRS), load(options.checkpoint)
-    cases, problems = cases_of(checkpoint, lines)
+    lines, model = read_lines(prompts or PAIRS), load(checkpoint)
+    cases, problems = cases_of(model, lines)
     for problem in problems:
         print(problem, file=sys.stderr)
     with progress_bar("line") as progress:
-        found = prompt_batch(checkpoint, cases, largest=options.largest, progress=progress)
-    if options.out:
-        write_text(Path(options.out), csv_text(found.records()))
-    if options.json:
+        found = prompt_batch(model, cases, largest=largest, progress=progress)
+    if out:
+        write_text(Path(out), csv_text(found.records()))
+    if as_json:
         everything = {"gap": found.gap._asdict(), "parts": found.records(), "lines": found.lines()}
         print(json.dumps(_without_nan(everything), ensure_ascii=False))
     else:
         print(report(found))
-    return 2 if problems else 0
+    return BAD_INPUT if problems else 0
+
+
+BATCH = Command(
+    "batch",
+    "average attribution, patching and roles of heads over many prompts",
+    _batch,
+    (
+        CHECKPOINT,
+        argument(
+            "prompts",
+            metavar="FILE",
+            nargs="?",
+            help="CSV with the columns clean, corrupted, answer, other, of which all but clean may be left out, or one "
+            "prompt a line; by default ten pairs that come along",
+        ),
+        argument(
+            "--largest",
+            type=int,
+            default=10,
+            metavar="N",
+            help="heads that are truly patched, not estimated (default 10)",
+        ),
+        argument("--out", metavar="FILE", help="write all heads and sub-layers there, as CSV"),
+        JSON,
+    ),
+)
 
 
 def report(found: PromptBatch) -> str:

@@ -4,9 +4,6 @@ Optical Recognition of Handwritten Digits, Alpaydin & Kaynak 1998, UCI Machine L
 people who wrote them are in every part: scores are for their hands, not for those of others.
 """
 
-import argparse
-from pathlib import Path
-
 from transformer.config import LEVELS
 
 SEED = 2021
@@ -34,18 +31,3 @@ def digit_rows() -> dict[str, list[str]]:
         "dev": shuffled[N_TRAIN : N_TRAIN + N_DEV],
         "test": shuffled[N_TRAIN + N_DEV :],
     }
-
-
-def add_digits(commands: argparse._SubParsersAction) -> None:
-    digits = commands.add_parser("digits", help="write scikit-learn's handwritten digits as a corpus")
-    digits.add_argument("--data", default="data", metavar="DIR", help="the files go to DIR/digits (default: data)")
-    digits.set_defaults(command=_digits)
-
-
-def _digits(options: argparse.Namespace) -> int:
-    folder = Path(options.data) / "digits"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, rows in digit_rows().items():
-        (folder / f"{name}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-        print(f"{folder / name}.tsv  {len(rows):,} pictures")
-    return 0

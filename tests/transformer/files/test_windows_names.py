@@ -12,7 +12,7 @@ import pytest
 from tests.conftest import ROOT
 from transformer import CheckpointError
 from transformer.config import ModelConfig
-from transformer.files.fetch_and_verify import is_plain_name
+from transformer.files.fetch import is_plain_name
 from transformer.files.received_files import FOREIGN_BYTES, MAX_BYTES, receive
 from transformer.files.snapshots import is_snapshot
 from transformer.training.recipe import Recipe

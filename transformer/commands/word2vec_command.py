@@ -1,21 +1,14 @@
 """``python -m transformer word2vec``: train both kinds of word vectors on the English side of a corpus."""
 
-import argparse
 import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 
-
-def add_word2vec(commands: argparse._SubParsersAction) -> None:
-    word2vec = commands.add_parser("word2vec", help="train word vectors by skip-gram and CBOW (some minutes)")
-    word2vec.add_argument("--data", default="data", help="folder that holds the corpora (default: data)")
-    word2vec.add_argument("--corpus", default="tatoeba-en", help="the first column is read (default: tatoeba-en)")
-    word2vec.add_argument("--output", default="checkpoints/word2vec-en", metavar="DIR")
-    word2vec.set_defaults(command=_word2vec)
+from transformer.commands.command_line import Command, argument
 
 
-def _word2vec(options: argparse.Namespace) -> int:
+def _word2vec(data: str, corpus: str, output: str) -> None:
     from transformer.disk.whole_files import write_text
     from transformer.training.corpora import SOURCES, corpus_folders, load_corpus
     from transformer.word_vectors.vector_files import save_vectors
@@ -23,8 +16,8 @@ def _word2vec(options: argparse.Namespace) -> int:
     from transformer.word_vectors.word2vec_objectives import OBJECTIVES
     from transformer.word_vectors.word2vec_training import WordRecipe, train_vectors
 
-    recipe, corpus, output = WordRecipe(), load_corpus(options.corpus, options.data), Path(options.output)
-    texts = [text for text, *_ in corpus.train]
+    recipe, read, folder = WordRecipe(), load_corpus(corpus, data), Path(output)
+    texts = [text for text, *_ in read.train]
     vocabulary = Vocabulary.of(texts, min_count=recipe.min_count)
     tables, rows = {}, []
     for objective in OBJECTIVES:
@@ -38,18 +31,17 @@ def _word2vec(options: argparse.Namespace) -> int:
         tables[objective] = train_vectors(vocabulary, texts, objective, recipe, report)
         minutes = (time.process_time() - started) / 60
         rows.append(f"| {objective} | {losses[0]:.3f} | {losses[-1]:.3f} | {minutes:.1f} |")
-    save_vectors(output, vocabulary, tables)
-    sources = "; ".join(f"{folder}: {SOURCES[folder]}" for folder in corpus_folders(options.corpus))
+    save_vectors(folder, vocabulary, tables)
+    sources = "; ".join(f"{name}: {SOURCES[name]}" for name in corpus_folders(corpus))
     settings = "\n".join(f"| {name} | {value} |" for name, value in asdict(recipe).items())
     write_text(
-        output / "README.md",
+        folder / "README.md",
         _CARD.format(
-            name=output.name, n_words=len(vocabulary.words), sources=sources, digest=corpus.digest, n_texts=len(texts),
-            n_counted=int(vocabulary.counts.sum()), settings=settings, rows="\n".join(rows), corpus=options.corpus,
+            name=folder.name, n_words=len(vocabulary.words), sources=sources, digest=read.digest, n_texts=len(texts),
+            n_counted=int(vocabulary.counts.sum()), settings=settings, rows="\n".join(rows), corpus=corpus,
         ),
     )  # fmt: skip
-    print(f"{output} holds the vectors of {len(vocabulary.words):,} words")
-    return 0
+    print(f"{folder} holds the vectors of {len(vocabulary.words):,} words")
 
 
 _CARD = """# {name}
@@ -74,3 +66,14 @@ This command trains them again:
 python -m transformer word2vec --data DIR --corpus {corpus}
 ```
 """
+
+WORD2VEC = Command(
+    "word2vec",
+    "train word vectors by skip-gram and CBOW (some minutes)",
+    _word2vec,
+    (
+        argument("--data", default="data", help="folder that holds the corpora (default: data)"),
+        argument("--corpus", default="tatoeba-en", help="the first column is read (default: tatoeba-en)"),
+        argument("--output", default="checkpoints/word2vec-en", metavar="DIR"),
+    ),
+)

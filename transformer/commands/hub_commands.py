@@ -1,0 +1,77 @@
+"""Commands about third-party checkpoints: ``fetch`` downloads one, ``verify`` compares it with Hugging Face's code."""
+
+import json
+import os
+from dataclasses import asdict
+
+from transformer.commands.command_line import BAD_INPUT, JSON, Command, argument
+from transformer.system.terminal import one_line
+
+
+def _fetch(name: str, output: str, yes: bool) -> int:
+    from transformer.files.checkpoints import load
+    from transformer.files.fetch import fetch
+
+    folder = fetch(name, output, agree=lambda: yes or _agreed())
+    if folder is None:
+        return BAD_INPUT
+    print(f"{folder}  {load(folder).short_fingerprint}")
+    return 0
+
+
+def _agreed() -> bool:
+    """Ask on the terminal; where there is none, nobody agrees."""
+    try:
+        return input("download? [y/N] ").strip().lower() in ("y", "yes")
+    except EOFError:
+        return False
+
+
+def _listed_folder() -> str:
+    """The first folder that the app lists."""
+    return os.environ.get("GLASSFORMER_CHECKPOINTS", "").split(os.pathsep)[0] or "checkpoints"
+
+
+FETCH = Command(
+    "fetch",
+    "download a checkpoint from huggingface.co (needs huggingface_hub)",
+    _fetch,
+    (
+        argument("name", metavar="OWNER/NAME"),
+        argument(
+            "--output",
+            default=_listed_folder,
+            metavar="DIR",
+            help="where it goes (default: %(default)s, which the app lists)",
+        ),
+        argument("--yes", action="store_true", help="do not ask before the download"),
+    ),
+)
+
+
+def _verify(folder: str, as_json: bool) -> int:
+    from transformer.files.checkpoints import load
+    from transformer.files.verify import TOLERANCE, verify
+
+    checkpoint = load(folder)
+    found = verify(checkpoint)
+    agrees = all(comparison.agrees for comparison in found)
+    if as_json:
+        rows = [asdict(comparison) for comparison in found]
+        print(json.dumps({"family": checkpoint.config.family, "agrees": agrees, "lengths": rows}))
+    else:
+        print(f"{one_line(checkpoint.name)}  {checkpoint.config.family}  {len(checkpoint.mapping)} tensors mapped")
+        print(f"{len(checkpoint.unread)} not read: {one_line(', '.join(checkpoint.unread)) or 'none'}\n")
+        print(f"{'tokens':>6}{'logits':>12}{'attention':>12}  map with the larger difference")
+        for row in found:
+            print(f"{row.length:>6}{row.logits:>12.1e}{row.attention:>12.1e}  {row.map}")
+        print("\nequal" if agrees else "\nNOT equal", f"within {TOLERANCE:.0e}")
+    return 0 if agrees else 1
+
+
+VERIFY = Command(
+    "verify",
+    "compare a Hugging Face checkpoint with Hugging Face's own code (needs transformers)",
+    _verify,
+    (argument("folder", metavar="DIR"), JSON),
+)
