@@ -4,8 +4,9 @@ import json
 import os
 import re
 import stat
+import tomllib
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 from transformer.errors import MessageError
 
@@ -43,6 +44,14 @@ def check_plain(file: Path) -> None:
 def read_plain_text(file: Path, most: int = MAX_TEXT_BYTES) -> str:
     """The same as text. Raises ``ValueError`` for what is no UTF-8, too."""
     return read_plain(file, most).decode("utf-8").replace("\r\n", "\n")
+
+
+def parse_toml(text: str) -> dict[str, Any]:
+    """Parse TOML. Raises ``tomllib.TOMLDecodeError`` for text that is none, nested too deeply to be read, too."""
+    try:
+        return tomllib.loads(text)
+    except RecursionError:
+        raise tomllib.TOMLDecodeError("its values are nested too deeply") from None
 
 
 def json_object(path: Path) -> dict:

@@ -108,7 +108,7 @@ def _of_ollama(text: str) -> Path:
         blob = folder / "blobs" / digest.replace(":", "-")
         if not re.fullmatch(r"sha256-[0-9a-f]{64}", blob.name) or not is_gguf(blob):
             raise ValueError(digest)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration) as error:
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration, RecursionError) as error:
         raise CheckpointError("Ollama keeps no {name} on this computer", name=repr(text[:200])) from error
     return blob
 

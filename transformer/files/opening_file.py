@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from transformer.disk.plain_files import read_plain_text
+from transformer.disk.plain_files import parse_toml, read_plain_text
 
 OPENING = "opening.toml"
 LONGEST_FILE = 50_000  # bytes
@@ -66,7 +66,7 @@ def read_opening(folder: Path) -> Opening | None:
     if path.stat().st_size > LONGEST_FILE:
         raise ValueError(f"{where} has more than {LONGEST_FILE:,} bytes")
     try:
-        values = tomllib.loads(read_plain_text(path))
+        values = parse_toml(read_plain_text(path))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{where} is not valid TOML: {error}") from None
     _known(values, {"name", "opening", "example"}, where)

@@ -134,7 +134,7 @@ def load_role_history(checkpoint: Checkpoint) -> RoleHistory | None:
         if any(len(head["strengths"]) != len(steps) for head in heads) or len(losses) not in (0, len(steps)):
             raise ValueError(f"it does not have a number for each of its {len(steps)} steps")
         history = RoleHistory(steps, tuple(HeadHistory(**head) for head in heads), losses, int(values["n_sentences"]))
-    except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, OSError, RecursionError) as error:
         raise broken_file(checkpoint, FILE, error) from error
     if not is_same_fingerprint(found, checkpoint.fingerprint) or steps != training_steps(checkpoint):
         raise file_of_other_weights(checkpoint, FILE, found)

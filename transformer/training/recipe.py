@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.config import ModelConfig, PictureConfig, config_class
-from transformer.disk.plain_files import RESERVED, read_plain_text
+from transformer.disk.plain_files import RESERVED, parse_toml, read_plain_text
 from transformer.training.corpora import corpus_folders
 from transformer.training.text_tasks import TEXT_TASKS
 
@@ -201,7 +201,7 @@ def load_recipe(path: str | Path) -> Recipe:
     """Read a recipe. Raises ``ValueError`` that names the file and what is wrong in it."""
     path = Path(path)
     try:
-        values: dict[str, Any] = tomllib.loads(read_plain_text(path))
+        values: dict[str, Any] = parse_toml(read_plain_text(path))
     except FileNotFoundError:
         raise ValueError(f"there is no recipe {path}; the shipped ones are in configs/") from None
     except tomllib.TOMLDecodeError as error:

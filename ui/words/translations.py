@@ -14,6 +14,7 @@ from pathlib import Path
 from string import Formatter
 from typing import Any
 
+from transformer.disk.plain_files import parse_toml
 from ui.server.limits import public
 from ui.words.once_a_run import once_a_run
 
@@ -112,13 +113,13 @@ _changed_at_first = lru_cache(maxsize=512)(_changed_now)
 
 @lru_cache(maxsize=256)
 def _parsed(path: str, _changed: int) -> dict[str, Any]:
-    return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    return parse_toml(Path(path).read_text(encoding="utf-8"))
 
 
 @lru_cache(maxsize=256)
 def _parsed_or_nothing(path: str, _changed: int) -> dict[str, Any]:
     try:
-        return tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        return parse_toml(Path(path).read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         _LOG.warning("%s is left out: %s", "/".join(Path(path).parts[-2:]), error)
         return {}

@@ -11,6 +11,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from transformer.disk.plain_files import parse_toml
 from transformer.errors import MessageError
 from transformer.runs.attention_view import KINDS
 from transformer.runs.traces import STACKS
@@ -119,7 +120,7 @@ def _read(path: Path, _changed: int) -> Lesson:
             most=f"{LONGEST_FILE:,}",
         )
     try:
-        values = tomllib.loads(path.read_text(encoding="utf-8"))
+        values = parse_toml(path.read_text(encoding="utf-8"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise MessageError(
             "{where} is not valid TOML: {problem}. Often a quotation mark is missing.", where=where, problem=error
