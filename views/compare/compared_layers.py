@@ -9,6 +9,7 @@ import transformer
 from charts.toolkit.numbers import whole
 from charts.toolkit.words import in_words
 from transformer.families.family_config import FamilyConfig
+from transformer.files.layout import shown_name
 from transformer.layers.layer_anatomy import Part, anatomy
 from transformer.models import Model
 from transformer.text.message import N_
@@ -31,7 +32,8 @@ def layers(p: Page) -> None:
     for column, letter, first in zip(_columns(), "AB", (0, _first_llama(names)), strict=True):
         key = f"layers_{letter.lower()}"
         with column:
-            chosen.append(choice.select(p.text["layers_of"].format(side=letter), names, names[first], key=key))
+            label = p.text["layers_of"].format(side=letter)
+            chosen.append(choice.select(label, names, names[first], key=key, format_func=shown_name))
     models = [_model(p, name) for name in chosen]
     if None in models:
         return

@@ -11,6 +11,7 @@ from charts.canvas.attention_maps import attention_map
 from charts.canvas.choices import Cell
 from charts.toolkit.style import three_digits
 from transformer.config import KINDS
+from transformer.files.layout import shown_name
 from transformer.files.model_card import began_as, card_of
 from transformer.predictions.comparison import alike_heads
 from transformer.runs.run import Run
@@ -91,7 +92,8 @@ def checkpoints(p: Page) -> None:
     kin = _kin_of(p.checkpoint, others)
     room = st.container(horizontal=True, vertical_alignment="bottom")
     with room:
-        name = choice.select(p.text["other"], others, others[0], key="other", help=p.text["other_help"], width=300)
+        about = {"help": p.text["other_help"], "width": 300, "format_func": shown_name}
+        name = choice.select(p.text["other"], others, others[0], key="other", **about)
         if names := ", ".join(f"**{other}**" for other in kin if other != name):
             st.caption(p.text["kin_other"].format(name=p.focus.checkpoint, others=names), width=560)
     trace = _read(p, name)
