@@ -1,14 +1,12 @@
-"""Sentences that have broken pages before, or would."""
+"""The few texts that every page's own tests try; all of them are in ``tests/kinds_of_text.py``."""
 
 from __future__ import annotations
 
-NASTY = (
-    "😀",
-    "<script>alert(1)</script> **b** $x$ `c` </s> :red[r] [l](http://x) # h",
-    "one\n\n- two\tthree",
-    "في الحديقة",
-    "a" * 60,
-    "{0} %s \\ \u200b",
+from tests.kinds_of_text import KINDS_OF_TEXT
+
+NASTY = tuple(
+    KINDS_OF_TEXT[name]
+    for name in ("emoji", "markup", "lines and tabs", "Arabic", "60 equal letters", "braces and percent")
 )
-EMPTY = ("", "  \n ")
-TOO_LONG = "word " * 300
+EMPTY = (KINDS_OF_TEXT["empty"], KINDS_OF_TEXT["blank"])
+TOO_LONG = KINDS_OF_TEXT["too long"]

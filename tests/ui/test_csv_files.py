@@ -8,6 +8,8 @@ import io
 import pandas as pd
 import pytest
 
+from tests.kinds_of_text import SENDABLE
+from transformer.disk.tables import csv_text
 from ui.show.csv_files import as_csv
 
 
@@ -34,3 +36,13 @@ def test_every_other_text_is_as_it_was(text: str) -> None:
 def test_numbers_keep_all_their_digits() -> None:
     table = pd.DataFrame({"weight": [-0.1234567890123456, 1e-300], "id": [-3, 7], "left": pd.Categorical(["=1", "b"])})
     assert cells(table)[1:] == [["-0.1234567890123456", "-3", "'=1"], ["1e-300", "7", "b"]]
+
+
+@pytest.mark.parametrize("name", SENDABLE)
+def test_no_kind_of_text_is_run_or_breaks_a_row_in_any_csv(name: str) -> None:
+    """Those of the app and those of the commands (``atlas``, ``batch``)."""
+    text = SENDABLE[name]
+    for written in (as_csv(pd.DataFrame({"token": [text], "n": [1]})).decode(), csv_text([{"token": text, "n": 1}])):
+        (_, (cell, number)) = csv.reader(io.StringIO(written, newline=""))
+        assert number == "1" and cell.removeprefix("'") == text.replace("\r\n", "\n").replace("\r", "\n")
+        assert cell[:1] not in tuple("=+-@\t\n") or len(cell) == 1
