@@ -23,7 +23,7 @@ from transformer.families.build import build_model
 from transformer.families.llama import llama_config
 from transformer.families.values import Values
 from transformer.files.checkpoints import Checkpoint, load
-from transformer.heads.head_habits import head_habits
+from transformer.heads.head_atlas import head_habits
 from transformer.system.python_process import start_python
 from transformer.text.sentence_files import read_sentences
 

@@ -22,7 +22,7 @@ from torch import Tensor
 import transformer
 from benchmarks.interleaved import time_interleaved
 from charts.canvas.attention_maps import attention_grid
-from transformer.heads.head_habits import head_habits
+from transformer.heads.head_atlas import head_habits
 from transformer.probes import Recording
 from transformer.runs.activation_arrays import RecordedActivations
 from transformer.runs.inputs import prompt_ids

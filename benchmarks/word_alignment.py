@@ -11,8 +11,7 @@ import re
 from pathlib import Path
 
 from transformer.files.checkpoints import load
-from transformer.heads.aligned_words import error_rate
-from transformer.heads.annotations import aligned_pairs
+from transformer.heads.annotated_words import aligned_pairs, error_rate
 from transformer.heads.role_files import load_corpus_roles
 from transformer.scores.ibm_models import IBMModel
 

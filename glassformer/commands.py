@@ -108,7 +108,7 @@ def atlas(
     files in the folder ``out``; their paths, ``atlas.html`` first. ``progress`` and errors as in ``explain``."""
     import_from_app()
     import transformer
-    from transformer.heads.role_tables import first_sentences
+    from transformer.commands.role_tables import first_sentences
     from transformer.text.sentence_files import SHIPPED
     from views.heads.atlas import write_atlas
 

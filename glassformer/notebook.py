@@ -57,7 +57,7 @@ def atlas(checkpoint: Checkpoint, sentences: Sequence[str] | None = None, *, lan
     from glassformer.commands import import_from_app
 
     import_from_app()
-    from transformer.heads.head_habits import head_habits
+    from transformer.heads.head_atlas import head_habits
     from transformer.text.sentence_files import SHIPPED, read_sentences
     from ui.words.texts import speaking
     from views.heads.atlas import atlas_page

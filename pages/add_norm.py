@@ -3,7 +3,7 @@
 from charts.toolkit.numbers import number
 from transformer.decoder import DecoderLayer
 from transformer.encoder import EncoderLayer
-from transformer.layers.layer_norm_steps import norm_kind, norm_parameters, norm_statistics
+from transformer.layers.norms import norm_kind, norm_parameters, norm_statistics
 from transformer.residual import residual_connection
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page, page

@@ -3,8 +3,7 @@
 import streamlit as st
 
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
-from transformer.attention_maps.attention_path import attention_path
-from transformer.attention_maps.value_weighting import norm_weighted
+from transformer.attention_maps.attention_path import attention_path, norm_weighted
 from ui.shell.choice import chosen_section
 from ui.shell.guidance.way import way_to
 from ui.shell.page import page

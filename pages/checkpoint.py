@@ -10,7 +10,7 @@ from transformer.config import PictureConfig
 from transformer.families.foreign_folder import stored_files
 from transformer.files.checkpoints import WEIGHTS, load
 from transformer.files.received_files import is_received
-from transformer.layers.parameters import parameter_statistics
+from transformer.layers.costs import parameter_statistics
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell.choice import tabs

@@ -5,7 +5,7 @@ from dataclasses import replace
 from transformer import decode
 from transformer.attribution.leave_one_out import leave_one_out
 from transformer.models import Classifier
-from transformer.predictions.masked_tokens import fillings
+from transformer.predictions.answer_probabilities import fillings
 from transformer.predictions.word_alignment import word_alignment
 from transformer.runs.beam_search import beam_search
 from transformer.runs.decoding_strategies import reshape_logits

@@ -4,9 +4,8 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from transformer.embedding import Embedding
+from transformer.layers.embedding_space import analogy, nearest_rows, principal_components
 from transformer.layers.gradient_step import training_step
-from transformer.layers.neighbours import analogy, nearest_rows
-from transformer.layers.projection import principal_components
 from ui.lab.training_step import one_training_step
 from ui.shell import choice
 from ui.shell.choice import chosen_section
@@ -50,7 +49,7 @@ with page("embeddings", needs=("token",)) as p:
     show_snippet(
         "embeddings",
         p.preamble
-        + "\nimport torch\nfrom transformer.layers.neighbours import nearest_rows\n\n"
+        + "\nimport torch\nfrom transformer.layers.embedding_space import nearest_rows\n\n"
         + f"embedding = checkpoint.model.{p.focus.stack}.embedding\n"
         + "E = embedding.table.weight.detach()\n"
         + f"id = trace.tokens({p.focus.stack!r})[{p.focus.token}].id\n"

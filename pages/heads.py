@@ -4,13 +4,10 @@ import streamlit as st
 
 from charts.canvas.attention_heads import attention_heads
 from charts.canvas.attention_maps import predicted_rows
-from transformer.heads.aligned_words import alignment_tallies
-from transformer.heads.corpus_roles import corpus_roles, summarise
+from transformer.heads.annotated_words import alignment_tallies, syntactic_tallies
+from transformer.heads.head_roles import choose_role, corpus_roles, head_roles, sentence_roles, summarise
 from transformer.heads.induction import induction_test
-from transformer.heads.offsets import positional_tallies
-from transformer.heads.places import place_shares
-from transformer.heads.sentence_roles import choose_role, head_roles, sentence_roles
-from transformer.heads.syntactic import syntactic_tallies
+from transformer.heads.weight_patterns import place_shares, positional_tallies
 from ui.lab.head_table import concatenation, definitions, role_counts, role_text, sorted_heads
 from ui.shell.choice import chosen_section
 from ui.shell.guidance.way import way_to

@@ -5,7 +5,7 @@ import streamlit as st
 from charts.canvas.attention_maps import predicted_rows
 from charts.canvas.mask_editor import mask_editor
 from transformer.attention import attention_weights
-from transformer.attention_maps.score_rule import score_rule
+from transformer.attention_maps.attention_arithmetic import score_rule
 from transformer.masks import combined_mask
 from transformer.runs import mask_edits
 from ui.lab import edited_model

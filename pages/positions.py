@@ -3,8 +3,12 @@
 import streamlit as st
 
 from transformer import positions as schemes
-from transformer.layers.position_edits import reordered_positions, without_positions
-from transformer.layers.position_scores import alibi_bias, measured_position_scores
+from transformer.layers.positional_encodings import (
+    alibi_bias,
+    measured_position_scores,
+    reordered_positions,
+    without_positions,
+)
 from transformer.variants.disentangled_attention import DisentangledAttention, RelativeEmbedding
 from transformer.variants.family_embedding import HalvedSinusoids
 from transformer.variants.partial_rotary import PartialRotaryEncoding
@@ -71,7 +75,7 @@ with page("positions", needs=("token",), marks=place_looked_at, only=stack_looke
     show_snippet(
         "positions",
         p.preamble
-        + "\nfrom transformer.layers.position_edits import reordered_positions, without_positions\n\n"
+        + "\nfrom transformer.layers.positional_encodings import reordered_positions, without_positions\n\n"
         + (f"print(trace['{p.focus.stack}.embedding.position'].values)\n" if own in ("sinusoidal", "learned") else "")
         + f"edits = without_positions(checkpoint.model, {stack!r})  # or reordered_positions(…, order)\n"
         + f"print(transformer.trace(checkpoint, {p.focus.sentence!r}, edits=edits).text)\n",

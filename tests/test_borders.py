@@ -39,7 +39,7 @@ DATA_CLASSES = {
 FIGURES = "_figure"  # in the name of a module of a view: drawn from arrays with labels, as in charts/
 LAZY = ROOT / "transformer" / "__init__.py"  # imports by a table of names, each once somebody asks for it
 BY_TABLE = {LAZY, LAZY.with_name("moved.py")}
-BESIDE_THE_PAPER = {  # what a student reads; everything else of the library lies in a room
+BESIDE_THE_PAPER = {  # what a student reads; everything else of the library is in a package
     *("attention", "embedding", "positions", "feed_forward", "layer_norm", "residual", "encoder", "decoder"),
     *("models", "masks", "config", "probes", "errors", "moved", "__init__", "__main__"),
 }
@@ -232,45 +232,54 @@ def test_editors_know_the_names_that_load_lazily() -> None:
     assert sorted(known) == transformer.__all__
 
 
-# ---- rooms ----------------------------------------------------------------------------------------------------------
+# ---- layers ---------------------------------------------------------------------------------------------------------
 
-PACKAGES_OF_FLOORS = ("transformer", "ui")
+LAYERED = ("transformer", "ui")
 
 
-def rooms_in_order(package: str) -> list[str]:
-    """The rooms of a package from the lowest to the highest, as the table of ``docs/code.md`` has them; "" is what lies
-    at the root of the package, which is the lowest."""
+def layers_in_order(package: str) -> list[str]:
+    """Return the subpackages of ``package`` from the lowest to the highest, in the order of ``docs/code.md``.
+
+    "" is what lies at the root of the package, which is the lowest.
+    """
     rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / "code.md").read_text(encoding="utf-8"), re.MULTILINE)
-    return ["", *(room for row in rows for room in re.findall(rf"`{package}/([\w/]+)/`", row))]
+    return ["", *(layer for row in rows for layer in re.findall(rf"`{package}/([\w/]+)/`", row))]
 
 
-def room_of(module: str, order: Sequence[str]) -> str:
-    """ "text" of "transformer.text.tokens", "" of "transformer.attention"; a room within a room counts by itself where
-    ``order`` has it."""
+def layer_of(module: str, order: Sequence[str]) -> str:
+    """Return "text" for "transformer.text.tokens" and "" for "transformer.attention".
+
+    A package within a package counts by itself where ``order`` has it.
+    """
     path = f"{'/'.join(module.split('.')[1:])}/"
-    return max((room for room in order if path.startswith(f"{room}/")), key=len, default="")
+    return max((layer for layer in order if path.startswith(f"{layer}/")), key=len, default="")
 
 
 def upward_imports(
     package: str, order: Sequence[str], graph: Mapping[str, set[str]]
 ) -> dict[tuple[str, str], set[tuple[str, str]]]:
-    """(room, room above it) → the imports (module, module) that lead upwards. ``__main__`` may import everything."""
+    """Return (layer, layer above it) → the imports (module, module) that lead upwards.
+
+    ``__main__`` may import everything.
+    """
     found: dict[tuple[str, str], set[tuple[str, str]]] = {}
     for module, others in graph.items():
         if module.split(".")[0] == package and module != f"{package}.__main__":
             for other in others:
-                rooms = room_of(module, order), room_of(other, order)
-                if other.split(".")[0] == package and order.index(rooms[0]) < order.index(rooms[1]):
-                    found.setdefault(rooms, set()).add((module, other))
+                layers = layer_of(module, order), layer_of(other, order)
+                if other.split(".")[0] == package and order.index(layers[0]) < order.index(layers[1]):
+                    found.setdefault(layers, set()).add((module, other))
     return found
 
 
-@pytest.mark.parametrize("package", PACKAGES_OF_FLOORS)
-def test_rooms_are_floors(package: str) -> None:
-    """A room imports those below it only; so no two rooms import each other."""
-    order = rooms_in_order(package)
+@pytest.mark.parametrize("package", LAYERED)
+def test_packages_are_layers(package: str) -> None:
+    """A package imports those below it only; so no two packages import each other."""
+    order = layers_in_order(package)
     there = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
-    assert sorted(room for room in order[1:] if "/" not in room) == sorted(there), "docs/code.md names every room once"
+    assert sorted(layer for layer in order[1:] if "/" not in layer) == sorted(there), (
+        "docs/code.md names every package once"
+    )
     assert not upward_imports(package, order, graph())
 
 

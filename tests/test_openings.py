@@ -10,8 +10,8 @@ import pytest
 import transformer
 from tests.shipped import SHIPPED
 from transformer.__main__ import main
+from transformer.commands.opening_checks import complaints, sharpest_heads
 from transformer.files.opening_file import OPENING, PLACE, read_opening
-from transformer.heads.opening_checks import complaints, sharpest_heads
 
 
 @pytest.mark.slow

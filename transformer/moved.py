@@ -11,7 +11,7 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 
 MOVED = {  # below ``transformer``: what the README and the snippets of the pages showed → where it is now
-    "analysis.add_and_norm.add_and_norm": "layers.add_and_norm.add_and_norm",
+    "analysis.add_and_norm.add_and_norm": "layers.norms.add_and_norm",
     "analysis.answers.answer_probabilities.answer_of": "predictions.answer_probabilities.answer_of",
     "analysis.answers.change_of_answer.answer_under": "interventions.change_of_answer.answer_under",
     "analysis.answers.change_of_answer.effect_of": "interventions.change_of_answer.effect_of",
@@ -30,9 +30,9 @@ MOVED = {  # below ``transformer``: what the README and the snippets of the page
     "analysis.head_importance.head_importance": "interventions.head_importance.head_importance",
     "analysis.layer_anatomy.anatomy": "layers.layer_anatomy.anatomy",
     "analysis.lens.logit_lens": "predictions.lens.logit_lens",
-    "analysis.neighbours.nearest_rows": "layers.neighbours.nearest_rows",
-    "analysis.position_edits.reordered_positions": "layers.position_edits.reordered_positions",
-    "analysis.position_edits.without_positions": "layers.position_edits.without_positions",
+    "analysis.neighbours.nearest_rows": "layers.embedding_space.nearest_rows",
+    "analysis.position_edits.reordered_positions": "layers.positional_encodings.reordered_positions",
+    "analysis.position_edits.without_positions": "layers.positional_encodings.without_positions",
     "explanation.activation_patching.asked_instead": "interventions.activation_patching.asked_instead",
     "explanation.activation_patching.contrast": "interventions.activation_patching.contrast",
     "explanation.activation_patching.head_places": "interventions.activation_patching.head_places",
@@ -40,12 +40,12 @@ MOVED = {  # below ``transformer``: what the README and the snippets of the page
     "explanation.activation_patching.token_places": "interventions.activation_patching.token_places",
     "explanation.attention_trust.beside_attention": "attribution.attention_trust.beside_attention",
     "explanation.attention_trust.input_attributions": "attribution.attention_trust.input_attributions",
-    "explanation.attribution.attribute": "attribution.attribution.attribute",
-    "explanation.attribution_by_key.strongest_sources": "attribution.attribution_by_key.strongest_sources",
+    "explanation.attribution.attribute": "attribution.direct_logit_attribution.attribute",
+    "explanation.attribution_by_key.strongest_sources": "attribution.direct_logit_attribution.strongest_sources",
     "explanation.attribution_patching.estimated_shares": "interventions.attribution_patching.estimated_shares",
     "explanation.firing_examples.head_firings": "heads.firing_examples.head_firings",
     "explanation.firing_examples.unit_firings": "heads.firing_examples.unit_firings",
-    "explanation.head_habits.head_habits": "heads.head_habits.head_habits",
+    "explanation.head_habits.head_habits": "heads.head_atlas.head_habits",
     "explanation.information_flow.information_flow": "attribution.information_flow.information_flow",
     "explanation.information_flow.start_of": "attribution.information_flow.start_of",
     "explanation.jacobian_lens.jacobian_lens": "predictions.jacobian_lens.jacobian_lens",
@@ -58,10 +58,10 @@ MOVED = {  # below ``transformer``: what the README and the snippets of the page
     "explanation.prompt_batch.read_lines": "heads.prompt_batch.read_lines",
     "explanation.query_key_space.query_key_space": "heads.query_key_space.query_key_space",
     "explanation.score_sources.score_sources": "attention_maps.score_sources.score_sources",
-    "roles.corpus_roles.corpus_roles": "heads.corpus_roles.corpus_roles",
-    "roles.development.moment_of": "heads.development.moment_of",
-    "roles.role_history.load_role_history": "heads.role_history.load_role_history",
-    "roles.sentence_roles.sentence_roles": "heads.sentence_roles.sentence_roles",
+    "roles.corpus_roles.corpus_roles": "heads.head_roles.corpus_roles",
+    "roles.development.moment_of": "heads.roles_through_training.moment_of",
+    "roles.role_history.load_role_history": "heads.roles_through_training.load_role_history",
+    "roles.sentence_roles.sentence_roles": "heads.head_roles.sentence_roles",
 }
 
 

@@ -11,7 +11,7 @@ import pytest
 import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
-from transformer.layers.add_and_norm import add_and_norm
+from transformer.layers.norms import add_and_norm
 from ui.words.texts import page_text
 
 TEXT = page_text("add_norm")

@@ -16,9 +16,9 @@ import transformer
 from charts.canvas.attention_maps import READ_TITLE, SHIFTED_TITLE
 from charts.toolkit.payload_bytes import unpack
 from tests.pages.conftest import codes, with_e
-from transformer.attention_maps.query_arithmetic import query_arithmetic
+from transformer.attention_maps.attention_arithmetic import query_arithmetic
+from transformer.attention_maps.attention_path import norm_weighted
 from transformer.attention_maps.rollout import attention_rollout
-from transformer.attention_maps.value_weighting import norm_weighted
 from ui.words.texts import page_text
 from views.attention import attention_controls
 from views.attention.attention_steps import mask_counts
@@ -368,7 +368,7 @@ def test_masked_cells_are_counted_by_their_reason(tiny_checkpoint: Callable) -> 
 
 
 def test_the_equations_hold_only_numbers(tiny_checkpoint: Callable) -> None:
-    from transformer.attention_maps.attention_cell import cell_arithmetic
+    from transformer.attention_maps.attention_arithmetic import cell_arithmetic
 
     trace = transformer.trace(tiny_checkpoint("bert"), r"\alpha } $ \end{aligned}")
     cell = cell_arithmetic(trace, "encoder", 0, "self", head=0, query=1, key=2)

@@ -10,8 +10,7 @@ import pytest
 
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
-from transformer.heads.head_circuits import output_value_circuit, query_key_circuit
-from transformer.heads.head_composition import composition
+from transformer.heads.head_circuits import composition, output_value_circuit, query_key_circuit
 from ui.words.texts import page_text
 
 TEXT = page_text("attention")

@@ -11,8 +11,7 @@ from charts.canvas.attention_maps import SHIFTED_TITLE
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.predictions.comparison import difference_map, head_differences
-from transformer.predictions.word_diff import word_diff
+from transformer.predictions.comparison import difference_map, head_differences, word_diff
 from ui.words.texts import page_text
 from views.compare.run_comparison import marked
 from views.compare.sentence_pairs import pairs_to_compare

@@ -16,9 +16,9 @@ from charts.toolkit.style import signed, three_digits
 from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine
 from tests.pages.conftest import said as said_on_page
 from transformer.attribution.leave_one_out import leave_one_out
+from transformer.predictions.answer_probabilities import blanks, fillings
 from transformer.predictions.decoding_steps import guess_options, step_attention
 from transformer.predictions.hypothesis_tree import beam_tree
-from transformer.predictions.masked_tokens import blanks, fillings
 from transformer.predictions.word_alignment import align
 from ui.compute.store import store
 from ui.words.texts import page_text

@@ -10,7 +10,7 @@ import pytest
 
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.layers.neighbours import analogy, nearest_rows
+from transformer.layers.embedding_space import analogy, nearest_rows
 from transformer.word_vectors.word2vec_objectives import OBJECTIVES
 from ui.words.texts import page_text
 from views.embeddings.word2vec import word_vectors

@@ -12,8 +12,8 @@ import transformer
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed
 from tests.pages.conftest import choose_text, codes, is_fine, said
+from transformer.heads.head_atlas import head_habits
 from transformer.heads.head_circuits import written_words
-from transformer.heads.head_habits import head_habits
 from transformer.heads.removed_head import removed_head
 from transformer.heads.role_files import load_corpus_roles
 from transformer.runs.head_places import Head

@@ -16,7 +16,7 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.pages.conftest import codes
 from tests.triggers import trigger
-from transformer.heads.sentence_roles import HeadRole, head_roles
+from transformer.heads.head_roles import HeadRole, head_roles
 from ui.lab.head_table import (
     ORDERS,
     captions,

@@ -16,7 +16,7 @@ from charts.toolkit.style import three_digits
 from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.nasty import NASTY
-from transformer.heads.corpus_roles import CorpusRole, CorpusRoles, corpus_roles
+from transformer.heads.head_roles import CorpusRole, CorpusRoles, corpus_roles
 from transformer.heads.induction import InductionTest
 from transformer.heads.role_files import FILE, save_corpus_roles
 from transformer.runs.head_places import Head

@@ -13,8 +13,7 @@ from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.layers.residual_stream import SubLayer, in_a_sentence
-from transformer.layers.stream_parts import Part
+from transformer.layers.residual_stream import Part, SubLayer, in_a_sentence
 from transformer.predictions.jacobian_lens import Agreement, JacobianLens, jacobian_lens
 from transformer.predictions.lens import logit_lens
 from transformer.text.sentence_files import read_sentences

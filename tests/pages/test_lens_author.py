@@ -11,8 +11,7 @@ import pytest
 import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import codes, is_fine, said
-from transformer.attribution.attribution import attribute
-from transformer.attribution.attribution_by_key import strongest_sources
+from transformer.attribution.direct_logit_attribution import attribute, strongest_sources
 from transformer.interventions.activation_patching import contrast
 from transformer.interventions.direct_effects import is_removable, removals
 from transformer.layers.residual_stream import in_a_sentence

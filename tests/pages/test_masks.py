@@ -11,8 +11,7 @@ from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import signed, three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.interventions.change_of_answer import effect_of
-from transformer.interventions.padding import padding_drift
+from transformer.interventions.change_of_answer import effect_of, padding_drift
 from transformer.runs.edit_specs import edits_from
 from ui.words.texts import common, page_text
 from views.masks.editor import Recipe

@@ -18,7 +18,7 @@ from transformer.heads.prompt_batch import WHOLE, cases_of, lines_of, prompt_bat
 from transformer.interventions.activation_patching import asked_instead, contrast, head_places, recovered, token_places
 from transformer.interventions.attribution_patching import estimated_shares
 from transformer.interventions.path_patching import path_patching, senders_of
-from transformer.predictions.answer_rows import asked
+from transformer.predictions.answer_probabilities import asked
 from transformer.runs.head_places import Head
 from ui.words.texts import page_text
 

@@ -12,8 +12,7 @@ import transformer
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.layers.position_edits import reordered_positions, without_positions
-from transformer.layers.position_scores import measured_position_scores
+from transformer.layers.positional_encodings import measured_position_scores, reordered_positions, without_positions
 from transformer.predictions.answer_probabilities import answer_of
 from transformer.runs.inputs import prompt_ids
 from ui.show.chips import ChipChoice

@@ -10,7 +10,7 @@ import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from tests.transformer.families.test_sentence_encoders import TEXTS, saved
-from transformer.layers.sentence_vectors import parts_of_cosine
+from transformer.layers.embedding_space import parts_of_cosine
 from ui.shell.navigation import GROUPS
 from ui.shell.page import OF_WORDS
 

@@ -11,14 +11,14 @@ import transformer
 from charts.toolkit.style import signed
 from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.heads.corpus_roles import CorpusRole, CorpusRoles
-from transformer.heads.measures import HeadMeasures
-from transformer.heads.tally import Measure
+from transformer.heads.head_roles import CorpusRole, CorpusRoles
+from transformer.heads.role_measures import HeadMeasures
+from transformer.heads.weight_patterns import Measure
 from transformer.interventions.attribution_patching import estimated_importance, strongest
 from transformer.interventions.change_of_answer import answer_under, effect_of
 from transformer.interventions.head_importance import head_importance, importance_by_chunks
 from transformer.predictions.answer_probabilities import answer_of
-from transformer.predictions.word_diff import word_diff
+from transformer.predictions.comparison import word_diff
 from transformer.runs import tracing
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.run import Run

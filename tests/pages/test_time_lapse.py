@@ -16,8 +16,8 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.pages.conftest import codes, is_fine, said
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
-from transformer.heads.development import Moment, changed_most, development
-from transformer.heads.sentence_roles import HeadRole
+from transformer.heads.head_roles import HeadRole
+from transformer.heads.roles_through_training import Moment, changed_most, development
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.text.tokens import Token, TokenSequence

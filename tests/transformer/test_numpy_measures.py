@@ -14,9 +14,8 @@ import transformer
 from tests.transformer.numpy_forward import NumpyTransformer
 from transformer.attention_maps.rollout import attention_rollout
 from transformer.attribution.input_attribution import gradient_times_input, integrated_gradients
-from transformer.attribution.leave_one_out import leave_one_out
-from transformer.attribution.token_removal import remove_each
-from transformer.heads.shapes import monotonicity
+from transformer.attribution.leave_one_out import leave_one_out, remove_each
+from transformer.heads.weight_patterns import monotonicity
 from transformer.interventions.change_of_answer import effect_of
 from transformer.predictions.comparison import head_divergence
 from transformer.predictions.quantity import quantity_of

@@ -9,10 +9,8 @@ import pytest
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN
-from transformer.attention_maps.attention_cell import cell_arithmetic
+from transformer.attention_maps.attention_arithmetic import cell_arithmetic, query_arithmetic, score_rule
 from transformer.attention_maps.attention_path import attention_path, output_sum
-from transformer.attention_maps.query_arithmetic import query_arithmetic
-from transformer.attention_maps.score_rule import score_rule
 from transformer.interventions.head_importance import head_importance
 from transformer.layers.costs import REST, parameter_costs
 from transformer.layers.feed_forward_units import (
@@ -24,8 +22,8 @@ from transformer.layers.feed_forward_units import (
     why_no_words,
 )
 from transformer.layers.gradient_step import training_step
-from transformer.layers.layer_norm_steps import norm_kind, norm_names, norm_steps
-from transformer.layers.position_edits import without_positions
+from transformer.layers.norms import norm_kind, norm_names, norm_steps
+from transformer.layers.positional_encodings import without_positions
 from transformer.layers.residual_stream import additions, residual_identity, stream_lengths, sublayers
 from transformer.predictions.lens import logit_lens
 from transformer.runs.head_places import all_heads

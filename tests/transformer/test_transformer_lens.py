@@ -17,8 +17,8 @@ bridge = pytest.importorskip("transformer_lens.model_bridge")
 import transformer  # noqa: E402
 from tests.foreign_checkpoints import foreign_checkpoint  # noqa: E402
 from transformer import Checkpoint, Trace  # noqa: E402
-from transformer.attribution.attribution import attribute  # noqa: E402
-from transformer.heads.head_composition import composition  # noqa: E402
+from transformer.attribution.direct_logit_attribution import attribute  # noqa: E402
+from transformer.heads.head_circuits import composition  # noqa: E402
 from transformer.interventions.activation_patching import contrast, head_places, recovered  # noqa: E402
 from transformer.runs.decoding_strategies import Greedy  # noqa: E402
 

@@ -12,7 +12,7 @@ import torch
 
 from transformer.__main__ import main
 from transformer.errors import CheckpointError
-from transformer.layers.neighbours import nearest_rows
+from transformer.layers.embedding_space import nearest_rows
 from transformer.word_vectors.vector_files import VECTORS, WORDS, load_vectors, save_vectors
 from transformer.word_vectors.vocabulary import Vocabulary, words_of
 from transformer.word_vectors.word2vec_objectives import OBJECTIVES, ContinuousBagOfWords, SkipGram, windows

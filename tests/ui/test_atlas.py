@@ -16,8 +16,7 @@ from charts.toolkit.numbers import percent
 from glassformer.notebook import Document, atlas
 from tests.pages.nasty import NASTY
 from transformer.__main__ import main
-from transformer.heads.atlas_files import row
-from transformer.heads.head_habits import N_EXAMPLES, N_INTERVALS, head_habits
+from transformer.heads.head_atlas import N_EXAMPLES, N_INTERVALS, head_habits, row
 from ui.words.texts import page_text
 
 SENTENCES = ("The old man told us a long story.", "A story, a long story!", "She saw him.", "The man saw the old man.")

@@ -17,7 +17,7 @@ import transformer
 from tests.conftest import ROOT
 from tests.ui.marked import FOLDERS, SCRIPTS, calls_in, marked, marked_in_scripts
 from transformer import InputError
-from transformer.heads.corpus_roles import corpus_roles
+from transformer.heads.head_roles import corpus_roles
 from transformer.text.message import Message, message_of
 from transformer.toy.tasks import letter_ids
 from ui.compute import store

@@ -18,12 +18,12 @@ from tests.foreign_checkpoints import FOREIGN
 from tests.nights import FAMILIES_BY_DAY, by_day
 from tests.pages.nasty import NASTY
 from transformer.__main__ import main
-from transformer.attribution.attribution import attribute
+from transformer.attribution.direct_logit_attribution import attribute
 from transformer.heads.checkpoint_report import MAX_TRACED, MAX_WORDS, CheckpointReport, checkpoint_report
-from transformer.heads.corpus_roles import corpus_roles
 from transformer.heads.firing_examples import head_firings
+from transformer.heads.head_roles import corpus_roles
 from transformer.interventions.head_importance import head_importance
-from transformer.predictions.answer_rows import asked
+from transformer.predictions.answer_probabilities import asked
 from ui.words.texts import page_text, speaking
 from views.heads.corpus_role_table import corpus_role_text
 from views.heads.report import report

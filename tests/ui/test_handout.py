@@ -21,7 +21,7 @@ from tests.nights import FAMILIES_BY_DAY, SHIPPED_BY_DAY, by_day
 from tests.pages.nasty import NASTY
 from tests.shipped import SHIPPED
 from transformer.__main__ import main
-from transformer.attention_maps.attention_cell import cell_arithmetic, why_masked
+from transformer.attention_maps.attention_arithmetic import cell_arithmetic, why_masked
 from ui.shell.focus import Focus
 from ui.words.texts import page_text, pictures, speaking
 from views.overview.handout import STEPS, check_length, handout

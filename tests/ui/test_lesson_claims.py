@@ -14,13 +14,13 @@ from transformer.attribution.attention_trust import beside_attention, input_attr
 from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
-from transformer.heads.head_habits import head_habits
+from transformer.heads.head_atlas import head_habits
+from transformer.heads.head_roles import head_roles
 from transformer.heads.role_files import load_corpus_roles
-from transformer.heads.sentence_roles import head_roles
 from transformer.interventions.change_of_answer import answer_under
 from transformer.interventions.head_importance import head_effect
-from transformer.layers.neighbours import nearest_rows
-from transformer.layers.position_edits import reordered_positions, without_positions
+from transformer.layers.embedding_space import nearest_rows
+from transformer.layers.positional_encodings import reordered_positions, without_positions
 from transformer.predictions.hypothesis_tree import beam_tree
 from transformer.predictions.lens import logit_lens
 from transformer.predictions.quantity import quantity_of

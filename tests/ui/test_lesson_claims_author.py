@@ -7,13 +7,12 @@ import pytest
 
 import transformer
 from tests.ui.test_lesson_claims import CAT, checkpoint, right, step, trace  # noqa: F401  (two are fixtures)
-from transformer.attribution.attribution import Attribution, attribute
-from transformer.attribution.attribution_by_key import strongest_sources
+from transformer.attribution.direct_logit_attribution import Attribution, attribute, strongest_sources
 from transformer.attribution.information_flow import Node, information_flow, start_of
 from transformer.interventions.activation_patching import contrast, head_places, recovered, token_places
 from transformer.interventions.direct_effects import is_removable, removals
 from transformer.interventions.head_importance import head_effect
-from transformer.layers.stream_parts import Part
+from transformer.layers.residual_stream import Part
 from views.lens.measured import MOST
 
 WROTE = "07-who-wrote-this-word"

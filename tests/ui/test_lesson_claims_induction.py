@@ -9,7 +9,7 @@ import transformer
 from tests.conftest import ROOT
 from transformer.files.model_card import began_as
 from transformer.heads.role_files import load_corpus_roles
-from transformer.heads.role_history import RoleHistory, load_role_history
+from transformer.heads.roles_through_training import RoleHistory, load_role_history
 from transformer.interventions.head_importance import head_effect
 from transformer.runs.head_places import Head
 from ui.shell.guidance.lessons import Step, find_lesson

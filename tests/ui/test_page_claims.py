@@ -17,8 +17,7 @@ from transformer.heads.role_files import load_corpus_roles
 from transformer.interventions.change_of_answer import same_tokens
 from transformer.layers.costs import parameter_costs
 from transformer.layers.feed_forward_units import silent_share
-from transformer.predictions.answer_probabilities import entropy
-from transformer.predictions.answer_rows import asked
+from transformer.predictions.answer_probabilities import asked, entropy
 from ui.shell.guidance.lessons import find_lesson
 from ui.shell.selectors import text_for, traits_of
 from ui.words.texts import page_text, pictures

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transformer.predictions.word_diff import word_diff
+from transformer.predictions.comparison import word_diff
 from ui.lab.effects import marked_text
 from views.decoding.word_differences import marked
 

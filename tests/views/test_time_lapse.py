@@ -9,7 +9,7 @@ import pytest
 
 from charts.toolkit import style
 from tests.figures import roles_through_training
-from transformer.heads.head_jobs import ROLES
+from transformer.heads.role_measures import ROLES
 from views.training.time_lapse_figures import ROLE_COLOURS, map_strip, role_timeline
 
 NAMES, NOTES = ("0", "<300>"), ("broad", "previous")

@@ -1,10 +1,13 @@
-"""One head from queries, keys and values to what it adds to the stream, with the steps that no probe records."""
+"""One head from queries, keys and values to what it adds to the residual stream, with the steps that no probe records.
+
+``norm_weighted``: how much a token passes on, the weight times the length of what it weighs (Kobayashi et al. 2020).
+"""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from transformer.attention_maps.score_rule import ScoreRule, added_to_scores, score_rule
+from transformer.attention_maps.attention_arithmetic import ScoreRule, added_to_scores, score_rule
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
@@ -110,3 +113,20 @@ def output_matrices(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -
     matrix = projection.weight.detach().cpu().numpy().T  # [heads · channel, model]
     bias = None if projection.bias is None else projection.bias.detach().cpu().numpy()
     return matrix.reshape(module.n_heads, module.d_head, -1), bias
+
+
+def value_norms(trace: Trace, stack: str, layer: int, kind: str) -> np.ndarray:
+    """‖f(x_j)‖ with f(x) = (x W_V + b_V) W_O of every head: [head, key]."""
+    matrices, _ = output_matrices(trace.checkpoint, stack, layer, kind)
+    values = trace.values(f"{stack}.layers.{layer}.{kind}_attention.value")  # [head, key, channel]
+    return np.linalg.norm(values @ matrices, axis=-1)
+
+
+def norm_weighted(trace: Trace, stack: str, layer: int, kind: str) -> np.ndarray:
+    """‖α_ij f(x_j)‖ = α_ij ‖f(x_j)‖: [head, query, key], ≥ 0, in units of the residual stream.
+
+    "Attention is Not Only a Weight" (Kobayashi et al. 2020): a key with a large weight and a short
+    value passes little on, which is how heads come to rest on special tokens.
+    """
+    weights = trace.values(f"{stack}.layers.{layer}.{kind}_attention.weights")
+    return weights * value_norms(trace, stack, layer, kind)[:, None, :]

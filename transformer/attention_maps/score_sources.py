@@ -18,8 +18,8 @@ import numpy as np
 import torch
 
 from transformer.attention import MultiHeadAttention
-from transformer.attention_maps.score_rule import added_to_scores, score_rule
-from transformer.layers.stream_parts import Part, array, stream_parts
+from transformer.attention_maps.attention_arithmetic import added_to_scores, score_rule
+from transformer.layers.residual_stream import Part, array, stream_parts
 from transformer.runs.traces import Trace
 
 

@@ -8,6 +8,8 @@ sign.
 
 Attention need not be an explanation: other weights may give the same answer (Jain & Wallace 2019), though not always,
 and weights that are one possible account can still be useful (Wiegreffe & Pinter 2019).
+
+Whether two lists of numbers put the same things first.
 """
 
 import math
@@ -15,14 +17,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transformer.attention_maps.attention_path import norm_weighted
 from transformer.attention_maps.rollout import attention_rollout
-from transformer.attention_maps.value_weighting import norm_weighted
 from transformer.attribution.attention_lrp import Relevance, attention_lrp
 from transformer.attribution.input_attribution import ROWS as PATH_ROWS
 from transformer.attribution.input_attribution import Attribution, gradient_times_input, integrated_gradients
-from transformer.attribution.rank_agreement import spearman
-from transformer.attribution.token_removal import ROWS as REMOVAL_ROWS
-from transformer.attribution.token_removal import Removal, remove_each
+from transformer.attribution.leave_one_out import ROWS as REMOVAL_ROWS
+from transformer.attribution.leave_one_out import Removal, remove_each
 from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.quantity import Quantity
 from transformer.runs.attention_view import AttentionView
@@ -136,3 +137,28 @@ def _aligned(
         agreement = float("nan") if name == "leave_one_out" else spearman(np.abs(picked), truth)
         measures.append(Measure(name, picked, name in signed, agreement))
     return Aligned(tokens, tuple(positions), tuple(measures))
+
+
+def spearman(first: np.ndarray, second: np.ndarray) -> float:
+    """Spearman's ρ: the correlation of the ranks, −1…1; equal numbers share the mean of their ranks.
+
+    Places where either is NaN are left out. NaN where fewer than three are left, or one side is the same everywhere:
+    then there is no order to agree on. Raises ``ValueError`` for lists of different lengths.
+    """
+    first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
+    if first.shape != second.shape or first.ndim != 1:
+        raise ValueError(f"the numbers have shapes {first.shape} and {second.shape}; give two lists of one length")
+    known = ~(np.isnan(first) | np.isnan(second))
+    if known.sum() < 3:
+        return float("nan")
+    ranks = [_ranks(values[known]) for values in (first, second)]
+    centred = [rank - rank.mean() for rank in ranks]
+    size = float(np.sqrt((centred[0] ** 2).sum() * (centred[1] ** 2).sum()))
+    return float(centred[0] @ centred[1] / size) if size > 0 else float("nan")
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """1 for the smallest; ties share their mean rank."""
+    _, place, count = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(count)
+    return (last - (count - 1) / 2)[place]

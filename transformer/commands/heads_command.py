@@ -12,12 +12,12 @@ from transformer.text.sentence_files import SHIPPED
 def _heads(
     checkpoint: str, sentences: str, limit: int | None, batch_size: int, history: bool, save: bool, as_json: bool
 ) -> None:
+    from transformer.commands.role_tables import first_sentences, history_report, report
     from transformer.files.checkpoints import load
-    from transformer.heads.corpus_roles import corpus_roles
+    from transformer.heads.head_roles import corpus_roles
     from transformer.heads.role_files import as_json as roles_json
     from transformer.heads.role_files import save_corpus_roles
-    from transformer.heads.role_history import role_history, save_role_history
-    from transformer.heads.role_tables import first_sentences, history_report, report
+    from transformer.heads.roles_through_training import role_history, save_role_history
 
     model, name, read = load(checkpoint), Path(sentences).name, first_sentences(sentences, limit)
     if history:

@@ -9,8 +9,8 @@ from transformer.text.sentence_files import SHIPPED
 
 
 def _lens(checkpoint: str, text: str, limit: int | None, batch_size: int, save: bool, as_json: bool) -> None:
+    from transformer.commands.role_tables import first_sentences
     from transformer.files.checkpoints import load
-    from transformer.heads.role_tables import first_sentences
     from transformer.predictions.jacobian_lens import jacobian_lens, save_jacobian_lens
 
     model, sentences = load(checkpoint), first_sentences(text, limit)

@@ -98,9 +98,9 @@ TRACE = Command(
 
 
 def _inspect(folder: str | None, sentence: str | None, checkpoint: str | None, as_json: bool) -> None:
+    from transformer.commands.role_tables import roles_of_sentence, sentence_json, sentence_report
     from transformer.files.checkpoints import load
-    from transformer.heads.role_tables import roles_of_sentence, sentence_json, sentence_report
-    from transformer.layers.parameters import parameter_statistics
+    from transformer.layers.costs import parameter_statistics
 
     if (path := checkpoint or folder) is None:
         raise ValueError("inspect needs the folder of a checkpoint: inspect DIR")

@@ -7,9 +7,9 @@ from transformer.commands.command_line import CHECKPOINT, Command, argument
 
 
 def _openings(checkpoint: str, sentence: str | None, most: int) -> int:
+    from transformer.commands.opening_checks import answer_in, complaints, sharpest_heads
     from transformer.files.checkpoints import load
     from transformer.files.opening_file import read_opening
-    from transformer.heads.opening_checks import answer_in, complaints, sharpest_heads
     from transformer.runs.tracing import trace
 
     model, opening = load(checkpoint), read_opening(Path(checkpoint))

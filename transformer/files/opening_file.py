@@ -1,6 +1,6 @@
 """What a checkpoint opens with: ``opening.toml`` beside its card, its plain name, and sentences that show what it does.
 
-Every entry may claim what the model answers and where a head looks; ``transformer.heads.opening_checks`` asks it.
+Every entry may claim what the model answers and where a head looks; ``transformer.commands.opening_checks`` asks it.
 """
 
 import re

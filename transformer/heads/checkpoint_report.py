@@ -10,16 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.attribution.attribution import Attribution, attribute
+from transformer.attribution.direct_logit_attribution import Attribution, attribute
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.corpus_roles import CorpusRoles, corpus_roles
 from transformer.heads.firing_examples import Firing, head_firings
-from transformer.heads.head_habits import HeadHabits, head_habits
-from transformer.heads.measures import n_annotated
+from transformer.heads.head_atlas import HeadHabits, head_habits
+from transformer.heads.head_roles import CorpusRoles, corpus_roles
+from transformer.heads.role_measures import n_annotated
 from transformer.interventions.head_importance import head_importance
-from transformer.layers.stream_parts import Part
-from transformer.predictions.answer_rows import asked
+from transformer.layers.residual_stream import Part
+from transformer.predictions.answer_probabilities import asked
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.tally import Measure, is_causal, special_tokens
+from transformer.heads.weight_patterns import Measure, is_causal, special_tokens
 from transformer.probes import record
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head, all_heads

@@ -20,12 +20,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from transformer.attribution.attribution import attribute
+from transformer.attribution.direct_logit_attribution import attribute
 from transformer.disk.plain_files import read_plain
 from transformer.errors import InputError, MessageError
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.corpus_roles import summarise
-from transformer.heads.sentence_roles import HeadRole, head_roles
+from transformer.heads.head_roles import HeadRole, head_roles, summarise
 from transformer.interventions.activation_patching import (
     Contrast,
     Place,
@@ -37,8 +36,8 @@ from transformer.interventions.activation_patching import (
     typed_ids,
 )
 from transformer.interventions.attribution_patching import estimated_changes
-from transformer.layers.stream_parts import Part
-from transformer.predictions.answer_rows import asked
+from transformer.layers.residual_stream import Part
+from transformer.predictions.answer_probabilities import asked
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.head_places import Head, all_heads, attention_layers
 from transformer.runs.inputs import target_ids
@@ -100,7 +99,7 @@ class PartOverLines:
     ``attribution``: what it adds to d itself in the clean run (``attribute``); of a whole sub-layer without its biases.
     ``estimated``: what putting it back into the corrupted run adds to d, by one backward pass
     (``attribution_patching``); ``patched``: the same, truly measured, of the heads with the largest estimates.
-    ``role``: of a head, as ``corpus_roles`` names it, with the ``share`` of the sentences in which it has it, and the
+    ``role``: of a head, as ``head_roles`` names it, with the ``share`` of the sentences in which it has it, and the
     ``score`` of that role.
     """
 

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from transformer.attribution.rank_agreement import spearman
+from transformer.attribution.attention_trust import spearman
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.once import once
 from transformer.heads.firing_examples import ROWS, Progress, head_rows, read_batches
-from transformer.layers.projection import Projection, principal_components
+from transformer.layers.embedding_space import Projection, principal_components
 from transformer.runs.head_places import Head
 from transformer.runs.readings import BATCH_SIZE
 from transformer.text.tokens import Token

@@ -15,7 +15,7 @@ from transformer.heads.checkpoint_report import MAX_TRACED, answered_words
 from transformer.heads.firing_examples import Progress
 from transformer.interventions.change_of_answer import effect_of
 from transformer.interventions.direct_effects import removals
-from transformer.layers.stream_parts import Part
+from transformer.layers.residual_stream import Part
 from transformer.probes import Edit
 from transformer.runs.edits import ablate_head
 from transformer.runs.head_places import Head

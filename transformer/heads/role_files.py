@@ -18,13 +18,12 @@ from transformer.disk.whole_files import write_text
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint, file_of_other_weights
 from transformer.files.layout import is_same_fingerprint
-from transformer.heads import aligned_words, induction, offsets, places, shapes, syntactic, tally
-from transformer.heads.annotations import ARCS, PAIRS
-from transformer.heads.corpus_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles
-from transformer.heads.head_jobs import MEASURES, ROLES
+from transformer.heads import annotated_words, induction, weight_patterns
+from transformer.heads.annotated_words import ARCS, PAIRS
+from transformer.heads.head_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles
 from transformer.heads.induction import InductionTest
-from transformer.heads.measures import HeadMeasures
-from transformer.heads.tally import Measure
+from transformer.heads.role_measures import MEASURES, ROLES, HeadMeasures
+from transformer.heads.weight_patterns import Measure
 from transformer.runs.head_places import Head, all_heads
 from transformer.runs.readings import task_before
 from transformer.text.sentence_files import sentence_digest
@@ -46,21 +45,21 @@ class SavedRoles:
 def thresholds(version: int = VERSION) -> dict[str, float]:
     """All numbers that the definitions of roles depend on."""
     tests = {
-        "least_on_offset": offsets.LEAST_ON_OFFSET,
-        "least_window_lift": offsets.LEAST_WINDOW_LIFT,
-        "most_offset": offsets.MAX_OFFSET,
-        "least_above_offset": syntactic.LEAST_ABOVE_OFFSET,
-        "least_above_rule": aligned_words.LEAST_ABOVE_RULE,
-        "least_place_share": places.LEAST_SHARE,
-        "least_place_lift": places.LEAST_LIFT,
-        "least_rows_of_a_measure": tally.LEAST_ROWS_IN_ALL,
+        "least_on_offset": weight_patterns.LEAST_ON_OFFSET,
+        "least_window_lift": weight_patterns.LEAST_WINDOW_LIFT,
+        "most_offset": weight_patterns.MAX_OFFSET,
+        "least_above_offset": annotated_words.LEAST_ABOVE_OFFSET,
+        "least_above_rule": annotated_words.LEAST_ABOVE_RULE,
+        "least_place_share": weight_patterns.LEAST_SHARE,
+        "least_place_lift": weight_patterns.LEAST_LIFT,
+        "least_rows_of_a_measure": weight_patterns.LEAST_ROWS_IN_ALL,
     }
     return {
-        "least_share": places.LEAST_SHARE,
-        "least_lift": places.LEAST_LIFT,
-        "least_monotone": shapes.LEAST_MONOTONE,
-        "least_broad": shapes.LEAST_BROAD,
-        "least_rows": places.LEAST_ROWS,
+        "least_share": weight_patterns.LEAST_SHARE,
+        "least_lift": weight_patterns.LEAST_LIFT,
+        "least_monotone": weight_patterns.LEAST_MONOTONE,
+        "least_broad": weight_patterns.LEAST_BROAD,
+        "least_rows": weight_patterns.LEAST_ROWS,
         "least_consistent": LEAST_CONSISTENT,
         "least_induction": induction.LEAST_INDUCTION,
         **(tests if version > 1 else {}),

@@ -23,7 +23,7 @@ from torch import Tensor
 
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
-from transformer.predictions.answer_rows import asked
+from transformer.predictions.answer_probabilities import asked
 from transformer.predictions.quantity import answer_logits
 from transformer.probes import Edit, record
 from transformer.runs.inputs import prompt_ids, source_tensor

@@ -20,7 +20,7 @@ from torch import Tensor
 from transformer.interventions.activation_patching import Contrast, Place, Turn, logits_at, probe_of
 from transformer.interventions.head_importance import HeadImportance, Importance, answer_log_p
 from transformer.models import Model
-from transformer.predictions.answer_rows import asked
+from transformer.predictions.answer_probabilities import asked
 from transformer.probes import Edit, record
 from transformer.runs.autograd import gradients, gradients_begin_at
 from transformer.runs.head_places import Head, all_heads

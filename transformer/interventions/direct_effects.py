@@ -13,10 +13,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.attribution.attribution import Attribution, attribution_of
-from transformer.attribution.rank_agreement import spearman
+from transformer.attribution.attention_trust import spearman
+from transformer.attribution.direct_logit_attribution import Attribution, attribution_of
 from transformer.interventions.activation_patching import Contrast
-from transformer.layers.stream_parts import Part
+from transformer.layers.residual_stream import Part
 from transformer.probes import Edit, record
 from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from transformer.config import ModelConfig
 from transformer.interventions.change_of_answer import ChangeOfAnswer, effect_of
-from transformer.predictions.answer_rows import asked
+from transformer.predictions.answer_probabilities import asked
 from transformer.probes import Edit, record
 from transformer.runs.decoding_state import writable
 from transformer.runs.edits import ablate_head

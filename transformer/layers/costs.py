@@ -1,4 +1,4 @@
-"""Where a model's parameters are, and where the time of one forward pass goes, block by block."""
+"""Where a model's parameters are, what is in each of them, and where the time of one forward pass goes."""
 
 import time
 from collections.abc import Iterator
@@ -151,3 +151,31 @@ def _joined(costs: list[Cost]) -> tuple[Cost, ...]:
         sums[key] = Cost(*key, before.parameters + cost.parameters, sum(measured) if measured else None)
     order = list(dict.fromkeys(block for block, _ in sums))
     return tuple(sorted(sums.values(), key=lambda cost: order.index(cost.block)))
+
+
+@dataclass(frozen=True)
+class ParameterStatistics:
+    """One trained tensor. ``std`` is the biased standard deviation, ``largest`` the largest magnitude."""
+
+    name: str
+    shape: tuple[int, ...]
+    numbers: int
+    mean: float
+    std: float
+    largest: float
+
+
+@torch.inference_mode()
+def parameter_statistics(model: Model) -> list[ParameterStatistics]:
+    """Every parameter once (a tied matrix under its first name), in the order of the modules."""
+    return [
+        ParameterStatistics(
+            name=name,
+            shape=tuple(parameter.shape),
+            numbers=parameter.numel(),
+            mean=float(parameter.mean()),
+            std=float(parameter.std(correction=0)),
+            largest=float(parameter.abs().max()),
+        )
+        for name, parameter in model.named_parameters()
+    ]

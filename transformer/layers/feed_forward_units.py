@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.layers.layer_norm_steps import denominators, norm_parameters
+from transformer.layers.norms import denominators, norm_parameters
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
 from transformer.variants.output_heads import TokenHead

@@ -9,7 +9,7 @@ from types import NoneType
 from torch import nn
 
 from transformer.layer_norm import RMSNorm
-from transformer.layers.positional import rotary_of
+from transformer.layers.positional_encodings import rotary_of
 from transformer.models import Model
 from transformer.positions import LearnedEncoding, RotaryEncoding
 from transformer.text.message import N_, Message

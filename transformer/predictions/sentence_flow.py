@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from transformer.attention_maps.score_rule import score_rule
+from transformer.attention_maps.attention_arithmetic import score_rule
 from transformer.layers.residual_stream import SubLayer, sublayers
-from transformer.predictions.answer_rows import asked
+from transformer.predictions.answer_probabilities import asked
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence

@@ -8,7 +8,7 @@ from statistics import fmean
 import torch
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.corpus_roles import corpus_roles
+from transformer.heads.head_roles import corpus_roles
 from transformer.models import Model
 from transformer.runs.batches import length_batches, pad
 from transformer.runs.decoding_state import greedy_batch

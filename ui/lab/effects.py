@@ -11,7 +11,7 @@ import charts.figures.edit_effects
 from charts.toolkit.style import signed, three_digits
 from transformer.interventions.change_of_answer import Effect, candidates
 from transformer.predictions.answer_probabilities import Answer
-from transformer.predictions.word_diff import Piece, word_diff
+from transformer.predictions.comparison import Piece, word_diff
 from transformer.text.message import N_
 from ui.lab import edited_model
 from ui.shell.choice import one_of

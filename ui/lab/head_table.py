@@ -9,15 +9,21 @@ import pandas as pd
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed, three_digits
 from transformer.attention import MultiHeadAttention
-from transformer.heads import places
-from transformer.heads.corpus_roles import LEAST_CONSISTENT, CorpusRole
-from transformer.heads.head_jobs import ROLES
+from transformer.heads import weight_patterns
+from transformer.heads.annotated_words import LEAST_ABOVE_OFFSET
+from transformer.heads.head_roles import LEAST_AWAKE, LEAST_CONSISTENT, CorpusRole, HeadRole
 from transformer.heads.induction import LEAST_INDUCTION, LONGEST, N_SEQUENCES, repeated_lengths
-from transformer.heads.offsets import LEAST_ON_OFFSET, LEAST_WINDOW_LIFT, WINDOW
-from transformer.heads.places import LEAST_LIFT, LEAST_ROWS, LEAST_SHARE
-from transformer.heads.sentence_roles import LEAST_AWAKE, HeadRole
-from transformer.heads.shapes import LEAST_BROAD, LEAST_MONOTONE
-from transformer.heads.syntactic import LEAST_ABOVE_OFFSET
+from transformer.heads.role_measures import ROLES
+from transformer.heads.weight_patterns import (
+    LEAST_BROAD,
+    LEAST_LIFT,
+    LEAST_MONOTONE,
+    LEAST_ON_OFFSET,
+    LEAST_ROWS,
+    LEAST_SHARE,
+    LEAST_WINDOW_LIFT,
+    WINDOW,
+)
 from ui.words.texts import PageText
 
 ORDERS = ("layer", "role", "entropy", "sinks")
@@ -25,7 +31,7 @@ CORPUS_ORDERS = (*ORDERS, "consistency")
 MEASURES = ("entropy", "confidence", "sinks", "distance", "induction", "previous_random")  # beside the roles
 
 
-_ROLES_HERE = ("induction", *ROLES)  # of one sentence (``sentence_roles``)
+_ROLES_HERE = ("induction", *ROLES)  # of one sentence (``head_roles``)
 
 
 def sorted_heads(roles: Sequence[HeadRole | CorpusRole], *, order: str) -> list[tuple[int, int]] | None:
@@ -145,7 +151,7 @@ def definitions(text: PageText) -> str:
         "offset": LEAST_ON_OFFSET,
         "window_lift": LEAST_WINDOW_LIFT,
         "above": LEAST_ABOVE_OFFSET,
-        "place": places.LEAST_SHARE,
+        "place": weight_patterns.LEAST_SHARE,
     }
     lines = [text["definition_intro"], ""]
     for name, meaning in text["definition"].items():

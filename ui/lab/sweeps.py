@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from charts.toolkit.style import signed, three_digits
-from transformer.attribution.rank_agreement import spearman
+from transformer.attribution.attention_trust import spearman
 from ui.compute.store import Name, store
 from ui.shell.page import Page
 

@@ -1,7 +1,7 @@
 """The score of a query and a key as LaTeX: what this model makes of their product."""
 
 from charts.toolkit.numbers import in_tex, number
-from transformer.attention_maps.score_rule import ScoreRule
+from transformer.attention_maps.attention_arithmetic import ScoreRule
 
 
 def score_formula(rule: ScoreRule, product: str, *, root: str = "", added: str = "") -> str:

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import in_tex, number
-from transformer.layers.layer_norm_steps import NormSteps, norm_kind, norm_steps
+from transformer.layers.norms import NormSteps, norm_kind, norm_steps
 from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table

@@ -5,8 +5,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
-from transformer.layers.add_and_norm import Half, add_and_norm
-from transformer.layers.layer_norm_steps import norm_kind, norm_names
+from transformer.layers.norms import Half, add_and_norm, norm_kind, norm_names
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import labels
@@ -60,7 +59,7 @@ def one_vector(p: Page, norm: str) -> None:
     )
     show_snippet(
         "one vector",
-        f"{p.preamble}from transformer.layers.add_and_norm import add_and_norm\n\n"
+        f"{p.preamble}from transformer.layers.norms import add_and_norm\n\n"
         f'halves = add_and_norm(trace, "{p.focus.stack}", {p.focus.layer}, "{norm}", {p.focus.token})\n'
         "for half in halves:\n"
         "    for name, vector in half.vectors.items():\n"

@@ -13,8 +13,8 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.attention import MultiHeadAttention
+from transformer.attention_maps.attention_arithmetic import RELATIVE, ScoreRule
 from transformer.attention_maps.attention_path import AttentionPath, output_sum
-from transformer.attention_maps.score_rule import RELATIVE, ScoreRule
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell import choice

@@ -7,9 +7,8 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import number
-from transformer.attention_maps.attention_cell import CellArithmetic, cell_arithmetic, why_masked
-from transformer.attention_maps.query_arithmetic import query_input
-from transformer.layers.positional import rotary_of
+from transformer.attention_maps.attention_arithmetic import CellArithmetic, cell_arithmetic, query_input, why_masked
+from transformer.layers.positional_encodings import rotary_of
 from transformer.runs.attention_view import AttentionView
 from ui.shell import choice
 from ui.shell.navigation import go_to

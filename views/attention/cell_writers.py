@@ -8,8 +8,7 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _, in_words
 from transformer.attention_maps.score_sources import ScoreSources, score_sources
-from transformer.layers.residual_stream import in_a_sentence
-from transformer.layers.stream_parts import Part
+from transformer.layers.residual_stream import Part, in_a_sentence
 from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
 from ui.shell import choice

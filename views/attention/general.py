@@ -11,8 +11,14 @@ from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.heads.head_circuits import Circuit, output_value_circuit, query_key_circuit
-from transformer.heads.head_composition import WAYS, Composition, composition
+from transformer.heads.head_circuits import (
+    WAYS,
+    Circuit,
+    Composition,
+    composition,
+    output_value_circuit,
+    query_key_circuit,
+)
 from transformer.runs.head_places import Head
 from transformer.text.message import N_
 from ui.compute.jobs import jobs

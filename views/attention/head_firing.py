@@ -6,7 +6,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
-from transformer.attention_maps.score_rule import score_rule
+from transformer.attention_maps.attention_arithmetic import score_rule
 from transformer.heads.firing_examples import Firing, head_firings
 from transformer.heads.query_key_space import query_key_space
 from transformer.runs.head_places import Head

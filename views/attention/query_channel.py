@@ -3,9 +3,9 @@
 import streamlit as st
 
 from charts.toolkit.numbers import number
+from transformer.attention_maps.attention_arithmetic import QueryArithmetic, query_arithmetic
 from transformer.attention_maps.attention_path import AttentionPath
-from transformer.attention_maps.query_arithmetic import QueryArithmetic, query_arithmetic
-from transformer.layers.layer_norm_steps import norm_kind
+from transformer.layers.norms import norm_kind
 from ui.shell.page import Page
 from ui.show.score_formula import signed, tex_number
 from ui.words.model_terms import rotary_words

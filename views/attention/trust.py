@@ -18,8 +18,8 @@ from transformer.attribution.attention_trust import (
     n_passes,
 )
 from transformer.attribution.input_attribution import gradient_times_input, integrated_gradients
-from transformer.attribution.token_removal import remove_each
-from transformer.predictions.answer_rows import asked
+from transformer.attribution.leave_one_out import remove_each
+from transformer.predictions.answer_probabilities import asked
 from transformer.predictions.quantity import QUANTITIES, Quantity, quantity_of
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.edit_specs import EditSpec

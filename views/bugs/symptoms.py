@@ -12,7 +12,7 @@ from transformer.faults.catalogue import HEALTHY, Diagnosis
 from transformer.faults.patients import self_attention_in_training
 from transformer.faults.signs import signs_of
 from transformer.predictions.answer_probabilities import Answer
-from transformer.predictions.word_diff import word_diff
+from transformer.predictions.comparison import word_diff
 from transformer.runs.attention_view import AttentionView
 from ui.lab.effects import marked
 from ui.shell.page import Page

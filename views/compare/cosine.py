@@ -5,7 +5,7 @@ import streamlit as st
 
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
-from transformer.layers.sentence_vectors import parts_of_cosine
+from transformer.layers.embedding_space import parts_of_cosine
 from ui.shell.page import Page
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_source

@@ -11,10 +11,9 @@ from charts.toolkit.style import three_digits
 from transformer import Checkpoint
 from transformer.config import ModelConfig
 from transformer.families.family_config import FamilyConfig
-from transformer.heads.sentence_roles import sentence_roles
+from transformer.heads.head_roles import sentence_roles
 from transformer.interventions.change_of_answer import same_tokens
-from transformer.predictions.answer_probabilities import divergence
-from transformer.predictions.answer_rows import asked
+from transformer.predictions.answer_probabilities import asked, divergence
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell.page import Page

@@ -14,14 +14,15 @@ from charts.toolkit.words import _, in_words
 from transformer.predictions.answer_probabilities import answer_of
 from transformer.predictions.comparison import (
     MapDifference,
+    Piece,
     StreamSimilarity,
     beginning,
     compared_attention,
     difference_map,
     head_differences,
     stream_similarity,
+    word_diff,
 )
-from transformer.predictions.word_diff import Piece, word_diff
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace

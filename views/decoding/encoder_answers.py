@@ -8,8 +8,8 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.attribution.leave_one_out import leave_one_out
+from transformer.predictions.answer_probabilities import blanks, filled, fillings
 from transformer.predictions.decoding_steps import StepAttention
-from transformer.predictions.masked_tokens import blanks, filled, fillings
 from transformer.runs.attention_view import AttentionView
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.jobs import jobs

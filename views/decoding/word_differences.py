@@ -1,6 +1,6 @@
 """One text beside another: the words that differ are marked."""
 
-from transformer.predictions.word_diff import word_diff
+from transformer.predictions.comparison import word_diff
 from ui.lab.effects import marked_text
 from ui.words.texts import as_plain
 

@@ -7,8 +7,7 @@ import streamlit as st
 from charts.toolkit.numbers import in_tex, whole
 from charts.toolkit.style import three_digits
 from transformer import Checkpoint
-from transformer.layers.neighbours import analogy, nearest_rows
-from transformer.layers.projection import principal_components
+from transformer.layers.embedding_space import analogy, nearest_rows, principal_components
 from transformer.text.message import N_
 from transformer.variants.family_embedding import FamilyEmbedding
 from ui.compute.store import store

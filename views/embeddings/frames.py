@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pandas as pd
 
-from transformer.layers.neighbours import Neighbour
+from transformer.layers.embedding_space import Neighbour
 
 N_NEIGHBOURS = 12
 

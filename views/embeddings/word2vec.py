@@ -8,8 +8,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
-from transformer.layers.neighbours import Neighbour, analogy, nearest_rows
-from transformer.layers.projection import principal_components
+from transformer.layers.embedding_space import Neighbour, analogy, nearest_rows, principal_components
 from transformer.text.tokens import Token, TokenSequence
 from transformer.word_vectors.vector_files import WordVectors, load_vectors
 from transformer.word_vectors.vocabulary import words_of

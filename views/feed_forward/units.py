@@ -19,7 +19,7 @@ from transformer.layers.feed_forward_units import (
     unit_words,
     why_no_words,
 )
-from transformer.layers.layer_norm_steps import norm_kind
+from transformer.layers.norms import norm_kind
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell import choice

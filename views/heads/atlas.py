@@ -11,9 +11,8 @@ from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from transformer.disk.whole_files import write_text
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.atlas_files import Habits, write_data
 from transformer.heads.firing_examples import Progress
-from transformer.heads.head_habits import HeadHabits, head_habits
+from transformer.heads.head_atlas import Habits, HeadHabits, head_habits, write_data
 from transformer.text.sentence_files import sentence_digest
 from ui.lab.firing_list import in_context
 from ui.show.documents import document_of

@@ -11,7 +11,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from charts.toolkit.numbers import whole
 from transformer.errors import CheckpointError, InputError
-from transformer.heads.corpus_roles import CorpusRoles, corpus_roles
+from transformer.heads.head_roles import CorpusRoles, corpus_roles
 from transformer.heads.role_files import load_corpus_roles
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
 from ui.compute.jobs import jobs

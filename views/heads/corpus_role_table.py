@@ -10,11 +10,10 @@ import streamlit as st
 
 from charts.toolkit.style import three_digits
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.annotations import aligned_pairs, annotated_sentences
-from transformer.heads.corpus_roles import CorpusRole
-from transformer.heads.head_jobs import ROLES
+from transformer.heads.annotated_words import aligned_pairs, annotated_sentences
+from transformer.heads.head_roles import CorpusRole, HeadRole
 from transformer.heads.induction import LEAST_INDUCTION
-from transformer.heads.sentence_roles import HeadRole
+from transformer.heads.role_measures import ROLES
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.readings import task_before
 from ui.lab.head_table import captions, clear_heads, role_table

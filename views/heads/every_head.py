@@ -4,7 +4,7 @@ from functools import partial
 
 from charts.canvas.attention_overview import attention_overview
 from charts.canvas.choices import AnyHead, HeadChoice
-from transformer.heads.sentence_roles import sentence_roles
+from transformer.heads.head_roles import sentence_roles
 from ui.lab.head_table import captions
 from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds

@@ -8,8 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import percent
-from transformer.heads.corpus_roles import CorpusRole
-from transformer.heads.sentence_roles import HeadRole
+from transformer.heads.head_roles import CorpusRole, HeadRole
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import TokenSequence
 from ui.shell import focus as shared_focus

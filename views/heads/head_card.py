@@ -10,10 +10,10 @@ import streamlit as st
 
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import signed, three_digits
-from transformer.heads.corpus_roles import CorpusRole
 from transformer.heads.firing_examples import Example
+from transformer.heads.head_atlas import HeadHabits, head_habits
 from transformer.heads.head_circuits import reads_words_out, written_words
-from transformer.heads.head_habits import HeadHabits, head_habits
+from transformer.heads.head_roles import CorpusRole
 from transformer.heads.removed_head import RemovedHead, removed_head
 from transformer.runs.head_places import Head
 from transformer.runs.readings import with_task
@@ -262,7 +262,7 @@ def _chosen(p: Page, examples: Sequence[Example], read: SentenceList) -> None:
 def _snippet(p: Page, head: Head, read: SentenceList) -> str:
     return (
         "import transformer\nfrom transformer.runs.head_places import Head\n"
-        "from transformer.heads.head_habits import head_habits\n"
+        "from transformer.heads.head_atlas import head_habits\n"
         f"from transformer.text.sentence_files import read_sentences\n\n{p.load_line}"
         f"found = head_habits(checkpoint, {read.python})\n"
         f'habits = found[Head("{head.stack}", "{head.kind}", {head.layer}, {head.head})]\n'

@@ -80,12 +80,12 @@ def snippet(p: Page, corpus: Corpus | None) -> str:
     focus = p.focus
     if corpus is None:
         return (
-            f"{p.preamble}\nfrom transformer.heads.sentence_roles import sentence_roles\n\n"
+            f"{p.preamble}\nfrom transformer.heads.head_roles import sentence_roles\n\n"
             f'view = trace.attention("{focus.stack}", layer={focus.layer}, kind="{focus.kind}")\n'
             f"role = sentence_roles(view)[{focus.head}]\nprint(role.role, role.score)\nprint(role.scores)\n"
         )
     return (
-        "import transformer\nfrom transformer.heads.corpus_roles import corpus_roles\n"
+        "import transformer\nfrom transformer.heads.head_roles import corpus_roles\n"
         "from transformer.text.sentence_files import read_sentences\n\n"
         f"{p.load_line}"
         f"sentences = {_sentences(corpus)}\n"

@@ -7,9 +7,8 @@ import pandas as pd
 
 from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
-from transformer.heads.corpus_roles import CorpusRole
-from transformer.heads.head_jobs import GENERAL, MEASURES, NO_JOB
-from transformer.heads.measures import HeadMeasures
+from transformer.heads.head_roles import CorpusRole
+from transformer.heads.role_measures import GENERAL, MEASURES, NO_JOB, HeadMeasures
 from ui.lab.head_table import test_name
 from ui.words.texts import PageText, as_plain
 from views.heads.corpus import Corpus

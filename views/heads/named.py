@@ -5,9 +5,8 @@ from collections.abc import Sequence
 
 from charts.canvas.attention_heads import MAX_NAMED, HeadWords
 from charts.toolkit.style import three_digits
-from transformer.heads.corpus_roles import CorpusRole
-from transformer.heads.places import LEAST_SHARE
-from transformer.heads.sentence_roles import AT_REST, HeadRole
+from transformer.heads.head_roles import AT_REST, CorpusRole, HeadRole
+from transformer.heads.weight_patterns import LEAST_SHARE
 from ui.lab.head_table import captions
 from ui.words.texts import PageText
 from views.heads.corpus_role_table import clear_captions, corpus_captions, corpus_role_text

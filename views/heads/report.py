@@ -12,7 +12,7 @@ from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
 from transformer.heads.checkpoint_report import CheckpointReport, Progress, checkpoint_report
-from transformer.heads.head_habits import HeadHabits
+from transformer.heads.head_atlas import HeadHabits
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import SHIPPED, read_sentences
 from ui.lab.firing_list import in_context

@@ -7,10 +7,9 @@ import numpy as np
 import streamlit as st
 
 from charts.toolkit.numbers import percent
-from transformer.heads.corpus_roles import CorpusRole
-from transformer.heads.head_jobs import PLACES
-from transformer.heads.likeness import most_alike, most_alike_maps
-from transformer.heads.sentence_roles import HeadRole
+from transformer.heads.head_roles import CorpusRole, HeadRole
+from transformer.heads.head_similarity import most_alike, most_alike_maps
+from transformer.heads.role_measures import PLACES
 from transformer.runs.attention_view import AttentionView
 from ui.shell import choice, page_state
 from ui.shell import focus as shared_focus

@@ -14,11 +14,9 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _, in_words
-from transformer.attribution.attribution import Attribution, attribute
-from transformer.attribution.attribution_by_key import strongest_sources
+from transformer.attribution.direct_logit_attribution import Attribution, attribute, strongest_sources
 from transformer.layer_norm import RMSNorm
-from transformer.layers.residual_stream import in_a_sentence
-from transformer.layers.stream_parts import Part
+from transformer.layers.residual_stream import Part, in_a_sentence
 from transformer.predictions.lens import Lens, shown_word
 from transformer.text.message import N_
 from ui.compute.store import store
@@ -231,8 +229,8 @@ def _snippet(p: Page, found: Attribution) -> str:
     if question.against is not None:
         place.append(f"against={question.against}")
     return (
-        f"{p.preamble}\nfrom transformer.attribution.attribution import attribute\n"
-        "from transformer.attribution.attribution_by_key import strongest_sources\n\n"
+        f"{p.preamble}\nfrom transformer.attribution.direct_logit_attribution import attribute\n"
+        "from transformer.attribution.direct_logit_attribution import strongest_sources\n\n"
         f"found = attribute(trace, {', '.join(place)})\n"
         "print(found.total, found.logit, found.deviation)\n"
         "for part in found.strongest(10):\n    print(part.label, found.of(part))\n"

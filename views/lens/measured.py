@@ -7,7 +7,7 @@ import streamlit as st
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed
 from charts.toolkit.words import in_words
-from transformer.attribution.attribution import Attribution
+from transformer.attribution.direct_logit_attribution import Attribution
 from transformer.errors import InputError
 from transformer.interventions.activation_patching import contrast
 from transformer.interventions.direct_effects import Removals, is_removable, removals

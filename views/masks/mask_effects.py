@@ -8,7 +8,7 @@ import streamlit as st
 from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, predicted_rows, row_title
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
-from transformer.interventions.padding import PADS, padding_drift
+from transformer.interventions.change_of_answer import PADS, padding_drift
 from transformer.runs.attention_view import AttentionView
 from ui.compute.loading import load_trace
 from ui.compute.store import store

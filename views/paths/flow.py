@@ -6,7 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.toolkit.style import three_digits
 from transformer.attribution.information_flow import Flow, edges_into, information_flow, start_of
 from transformer.errors import MessageError
-from transformer.predictions.answer_rows import asked
+from transformer.predictions.answer_probabilities import asked
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.choice import one_of

@@ -17,7 +17,7 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed, three_digits
 from transformer.errors import InputError
-from transformer.heads.corpus_roles import summarise
+from transformer.heads.head_roles import summarise
 from transformer.heads.prompt_batch import (
     LARGEST,
     PAIRS,

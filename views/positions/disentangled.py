@@ -4,7 +4,7 @@ import streamlit as st
 
 from charts.canvas.attention_maps import KEY_TITLE, QUERY_TITLE
 from charts.canvas.value_map import value_map
-from transformer.attention_maps.score_rule import score_rule
+from transformer.attention_maps.attention_arithmetic import score_rule
 from ui.shell.page import Page
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula

@@ -5,7 +5,7 @@ import streamlit as st
 
 from charts.toolkit.style import signed
 from transformer.families.family_config import FamilyConfig
-from transformer.layers import position_scores, positional
+from transformer.layers import positional_encodings
 from transformer.text.tokens import TokenSequence
 from ui.compute.store import store
 from ui.shell.page import Page
@@ -37,7 +37,7 @@ def _measured(p: Page) -> None:
     show_figure(
         relative_bias(values, distances=distances),
         name="scores-by-distance",
-        caption=p.text["distance_measured"].format(count=n_positions, texts=position_scores.N_TEXTS),
+        caption=p.text["distance_measured"].format(count=n_positions, texts=positional_encodings.N_TEXTS),
         alt=p.text["distance_alt"],
     )
     strongest = int((values.max(axis=1) - values.mean(axis=1)).argmax())
@@ -55,15 +55,15 @@ def _scores(p: Page, ids: tuple[int, ...], n_positions: int) -> tuple[np.ndarray
     return store.get(
         checkpoint,
         ("position scores", ids, stack, n_positions),
-        lambda: position_scores.measured_position_scores(checkpoint, ids, stack=stack, n_positions=n_positions),
+        lambda: positional_encodings.measured_position_scores(checkpoint, ids, stack=stack, n_positions=n_positions),
     )
 
 
 def _agreement(p: Page, shown: Shown) -> None:
     config, text = p.checkpoint.config, p.text
-    curves = {text["sinusoidal"]: position_scores.sinusoidal_agreement(config.d_model + config.d_model % 2, MOST)}
+    curves = {text["sinusoidal"]: positional_encodings.sinusoidal_agreement(config.d_model + config.d_model % 2, MOST)}
     if config.d_head % 2 == 0:
-        curves[text["rotary"]] = position_scores.rotary_agreement(config, MOST)
+        curves[text["rotary"]] = positional_encodings.rotary_agreement(config, MOST)
     show_figure(
         agreement_by_distance(curves, chosen=text[shown.scheme]),
         name="agreement-by-distance",
@@ -86,7 +86,7 @@ def _agreement(p: Page, shown: Shown) -> None:
 def _learned(p: Page, shown: Shown) -> None:
     maximum = (shown.checkpoint or p.checkpoint).config.max_length
     table = table_of(p, shown, min(MOST, maximum))
-    curve = position_scores.similarity_by_distance(positional.similarity(table))
+    curve = positional_encodings.similarity_by_distance(positional_encodings.similarity(table))
     show_figure(
         agreement_by_distance({p.text["learned"]: curve}, chosen=p.text["learned"]),
         name="agreement-by-distance",
@@ -97,7 +97,7 @@ def _learned(p: Page, shown: Shown) -> None:
 
 def _alibi(p: Page, shown: Shown) -> None:
     config = p.checkpoint.config
-    bias = position_scores.alibi_bias(config.n_heads, MOST // 2 + 1)
+    bias = positional_encodings.alibi_bias(config.n_heads, MOST // 2 + 1)
     show_figure(
         relative_bias(bias, distances=-np.arange(MOST // 2 + 1)),
         name="alibi-by-distance",

@@ -9,7 +9,7 @@ import streamlit as st
 
 from charts.toolkit.style import three_digits
 from transformer import Edit, Trace, trace_of
-from transformer.layers.position_edits import reordered_positions, without_positions
+from transformer.layers.positional_encodings import reordered_positions, without_positions
 from transformer.predictions.answer_probabilities import Answer, answer_of
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.run import Run

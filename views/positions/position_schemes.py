@@ -7,8 +7,8 @@ import streamlit as st
 
 from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
-from transformer.attention_maps.score_rule import score_rule
-from transformer.layers import positional
+from transformer.attention_maps.attention_arithmetic import score_rule
+from transformer.layers import positional_encodings
 from transformer.variants.family_embedding import HalvedSinusoids
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.shell import choice
@@ -183,7 +183,7 @@ def similarity(p: Page, shown: Shown) -> None:
     table = table_of(p, shown, _n_positions(p, shown))
     with above:
         show_figure(
-            position_similarity(positional.similarity(table)),
+            position_similarity(positional_encodings.similarity(table)),
             name="positions-similarity",
             caption=p.text["similarity_caption"].format(regularity=p.text[f"similarity_{shown.scheme}"]),
         )
@@ -193,7 +193,7 @@ def similarity(p: Page, shown: Shown) -> None:
 
 def _linear_map(p: Page, table: np.ndarray) -> None:
     """What a similarity cannot tell and the encodings can: which way, by one linear map for all positions."""
-    deviation = np.abs(positional.shifted(table[_BACK:], -_BACK) - table[:-_BACK]).max()
+    deviation = np.abs(positional_encodings.shifted(table[_BACK:], -_BACK) - table[:-_BACK]).max()
     st.markdown(p.text["shift"].format(distance=_BACK))
     show_formula(
         r"\begin{pmatrix} PE_{p+k,\,2i} \\ PE_{p+k,\,2i+1} \end{pmatrix} = "
@@ -239,12 +239,12 @@ def bias(p: Page, shown: Shown) -> None:
     """The relative bias: what each head adds to the score of a key at each distance."""
     if shown.checkpoint is None:
         causal = p.focus.stack == "decoder"
-        buckets, distances = positional.relative_buckets(p.checkpoint.config, 4 * FAR, causal=causal)
+        buckets, distances = positional_encodings.relative_buckets(p.checkpoint.config, 4 * FAR, causal=causal)
         figure, caption = distance_buckets(buckets, distances=distances), p.text["buckets_caption"]
     else:
         config = shown.checkpoint.config
         stack = p.focus.stack if shown.own else "encoder" if config.has_encoder else "decoder"
-        values, distances = positional.relative_bias(shown.checkpoint.model, stack, FAR)
+        values, distances = positional_encodings.relative_bias(shown.checkpoint.model, stack, FAR)
         zero = "" if values.any() else p.text["bias_zero"]
         figure, caption = relative_bias(values, distances=distances), p.text["bias_caption"].format(zero=zero)
     show_figure(figure, name="relative-bias", caption=caption)
@@ -281,7 +281,7 @@ def _formula(p: Page, shown: Shown, *, dimension: int = 0) -> None:
         caption=p.text["sinusoidal_formula"].format(width=width, count=count),
     )
     position = p.focus.token or min(1, count - 1)  # at position 0 every sine is 0: nothing to see
-    value = positional.sinusoidal_table(position + 1, even(width))[position, dimension]
+    value = positional_encodings.sinusoidal_table(position + 1, even(width))[position, dimension]
     wave, pair = (r"\sin", dimension) if dimension % 2 == 0 else (r"\cos", dimension - 1)
     angle = rf"\left({position} / 10000^{{{pair}/{width}}}\right)"
     show_formula(

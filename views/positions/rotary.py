@@ -5,7 +5,7 @@ import streamlit as st
 from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
 from transformer.attention import MultiHeadAttention
-from transformer.layers import positional
+from transformer.layers import positional_encodings
 from transformer.variants.partial_rotary import Rotary
 from transformer.variants.rotary_scaling import (
     FactorScaling,
@@ -37,17 +37,19 @@ def two_heatmaps(p: Page, shown: Shown) -> None:
     with added:
         st.markdown(p.text["both_added"])
         show_figure(
-            encoding_heatmap(positional.sinusoidal_table(len(tokens), even(config.d_model)), tokens=tokens),
+            encoding_heatmap(positional_encodings.sinusoidal_table(len(tokens), even(config.d_model)), tokens=tokens),
             name="positions-heatmap",
         )
     with turned:
         st.markdown(p.text["both_turned" if shown.own else "both_turned_elsewhere"])
         show_figure(
-            encoding_heatmap(positional.rotary_table(rotary, len(tokens)), tokens=tokens, dimensions=CHANNELS),
+            encoding_heatmap(
+                positional_encodings.rotary_table(rotary, len(tokens)), tokens=tokens, dimensions=CHANNELS
+            ),
             name="rotary-heatmap",
         )
     place = min(p.focus.token, len(tokens) - 1)
-    turns = positional.angles_of(rotary, len(tokens), n_positions=len(tokens))[place]
+    turns = positional_encodings.angles_of(rotary, len(tokens), n_positions=len(tokens))[place]
     middle = len(turns) // 2
     st.markdown(
         p.text["both_token"].format(
@@ -76,9 +78,9 @@ def angles(p: Page, shown: Shown) -> None:
     frequencies = rotary.frequencies(n_tokens)
     show_figure(
         rotary_angles(
-            positional.own_rotary_angles(attention, n_distances, n_positions=n_tokens)
+            positional_encodings.own_rotary_angles(attention, n_distances, n_positions=n_tokens)
             if shown.own
-            else positional.rotary_angles(config, n_distances),
+            else positional_encodings.rotary_angles(config, n_distances),
             pairs=pairs,
         ),
         name="rotary-angles",
@@ -114,13 +116,14 @@ def _looked_at(p: Page) -> tuple[int, MultiHeadAttention]:
 
 def _rotary(p: Page, shown: Shown) -> Rotary:
     """The turning of that layer, or that of the paper for a model that turns nothing."""
-    return positional.rotary_of(_looked_at(p)[1]) if shown.own else Rotary(p.checkpoint.config.d_head)
+    return positional_encodings.rotary_of(_looked_at(p)[1]) if shown.own else Rotary(p.checkpoint.config.d_head)
 
 
 def _turned_otherwise(p: Page, rotary: Rotary) -> list[str]:
     """A sentence about the layers with other angles than those that are drawn (Gemma 3), if there are any."""
     turned = [
-        positional.rotary_of(layer.self_attention) for layer in p.checkpoint.model.get_submodule(p.focus.stack).layers
+        positional_encodings.rotary_of(layer.self_attention)
+        for layer in p.checkpoint.model.get_submodule(p.focus.stack).layers
     ]
     others = [str(index) for index, other in enumerate(turned) if other != rotary]
     same = [str(index) for index, other in enumerate(turned) if other == rotary]
@@ -170,7 +173,7 @@ def _stretching(text: PageText, rotary: Rotary, n_tokens: int) -> str:
     factor = three_digits(scaling.factor)
     if isinstance(scaling, LinearScaling):
         return text["rotary_linear"].format(factor=factor)
-    kept, slowed, between = positional.stretched_pairs(rotary, n_tokens)
+    kept, slowed, between = positional_encodings.stretched_pairs(rotary, n_tokens)
     way = "YaRN, Peng et al. 2023" if isinstance(scaling, Yarn) else "Llama 3, Grattafiori et al. 2024"
     return text["rotary_by_parts"].format(
         way=way, pairs=rotary.n_turned // 2, kept=kept, slowed=slowed, between=between, factor=factor

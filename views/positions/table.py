@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer import Checkpoint
-from transformer.layers import positional
+from transformer.layers import positional_encodings
 from ui.shell.page import Page
 
 
@@ -22,9 +22,9 @@ class Shown:
 def table_of(p: Page, shown: Shown, n_positions: int) -> np.ndarray:
     """The rows that are added, [position, model]: of the model itself, of another checkpoint, or by the formula."""
     if shown.checkpoint is None:
-        return positional.sinusoidal_table(n_positions, even(p.checkpoint.config.d_model))
+        return positional_encodings.sinusoidal_table(n_positions, even(p.checkpoint.config.d_model))
     stack = p.focus.stack if shown.own else "encoder" if shown.checkpoint.config.has_encoder else "decoder"
-    return positional.added_encoding(shown.checkpoint.model, stack, n_positions)
+    return positional_encodings.added_encoding(shown.checkpoint.model, stack, n_positions)
 
 
 def even(width: int) -> int:

@@ -6,9 +6,9 @@ import numpy as np
 import streamlit as st
 
 from charts.toolkit.style import three_digits
-from transformer.attribution.rank_agreement import spearman
+from transformer.attribution.attention_trust import spearman
 from transformer.errors import CheckpointError
-from transformer.heads.corpus_roles import CorpusRoles
+from transformer.heads.head_roles import CorpusRoles
 from transformer.heads.role_files import load_corpus_roles
 from transformer.interventions.head_importance import Importance
 from ui.shell.page import Page

@@ -7,7 +7,7 @@ import streamlit as st
 
 import transformer
 from charts.toolkit.numbers import whole
-from transformer.heads.role_history import FILE, HeadHistory, RoleHistory, load_role_history, role_history
+from transformer.heads.roles_through_training import FILE, HeadHistory, RoleHistory, load_role_history, role_history
 from ui.compute.store import store
 from ui.lab.head_table import test_name
 from ui.shell.page import Page
@@ -45,7 +45,7 @@ def jobs_through_training(p: Page) -> None:
     name = p.focus.checkpoint
     show_snippet(
         "jobs",
-        f"{p.preamble}\nfrom transformer.heads.role_history import load_role_history\n\n"
+        f"{p.preamble}\nfrom transformer.heads.roles_through_training import load_role_history\n\n"
         "history = load_role_history(checkpoint)\n"
         "for head in history.heads:\n"
         "    if head.has_job:\n"

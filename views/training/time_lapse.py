@@ -12,7 +12,14 @@ from charts.canvas.attention_maps import attention_map, predicted_rows
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.files.snapshots import quantise, snapshot_file, snapshot_steps
-from transformer.heads.development import Moment, changed_most, map_change, moment_of, settled, training_steps
+from transformer.heads.roles_through_training import (
+    Moment,
+    changed_most,
+    map_change,
+    moment_of,
+    settled,
+    training_steps,
+)
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 from ui.compute.jobs import jobs
@@ -244,7 +251,7 @@ def _arithmetic(p: Page, moments: Sequence[Moment]) -> None:
     step = moments[0].step
     show_snippet(
         "time lapse",
-        f"{p.preamble}\nfrom transformer.heads.development import moment_of\n\n"
+        f"{p.preamble}\nfrom transformer.heads.roles_through_training import moment_of\n\n"
         f"earlier = transformer.snapshot(checkpoint, {step})\n"
         f"moment = moment_of(earlier, {step}, trace)\n"
         "print(moment.text)\n"

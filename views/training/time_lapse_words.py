@@ -7,7 +7,7 @@ from itertools import groupby
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.files.model_card import began_as
-from transformer.heads.development import Moment, greatest_turn, settled, settled_heads, shared_words
+from transformer.heads.roles_through_training import Moment, greatest_turn, settled, settled_heads, shared_words
 from transformer.runs.head_places import Head
 from ui.lab.head_table import role_text
 from ui.words.texts import PageText, as_plain, page_text

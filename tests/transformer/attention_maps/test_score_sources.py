@@ -12,7 +12,7 @@ from tests.transformer.test_pictures import PICTURE
 from tests.transformer.tiny import random_model
 from transformer.attention_maps.score_sources import score_sources
 from transformer.config import PictureConfig
-from transformer.layers.stream_parts import Part, stream_parts
+from transformer.layers.residual_stream import Part, stream_parts
 from transformer.runs.traces import Trace
 
 SENTENCE = "The old man told us a long story."

@@ -6,15 +6,15 @@ import numpy as np
 import pytest
 
 import transformer
+from transformer.attention_maps.attention_path import norm_weighted
 from transformer.attention_maps.rollout import attention_rollout
-from transformer.attention_maps.value_weighting import norm_weighted
 from transformer.attribution.attention_trust import (
     ANSWER_MEASURES,
     beside_attention,
     beside_nothing,
     input_attributions,
+    spearman,
 )
-from transformer.attribution.rank_agreement import spearman
 from transformer.predictions.quantity import quantity_of
 
 SENTENCE = "The old man told us a story."

@@ -14,8 +14,8 @@ import torch
 import transformer
 from transformer.attribution import input_attribution
 from transformer.attribution.input_attribution import BASELINES, gradient_times_input, integrated_gradients
-from transformer.attribution.token_removal import remove_each
-from transformer.predictions import answer_rows
+from transformer.attribution.leave_one_out import remove_each
+from transformer.predictions import answer_probabilities
 from transformer.predictions.quantity import QUANTITIES, quantity_of
 from transformer.runs.edits import Edit
 from transformer.text.tokens import TokenSequence
@@ -66,7 +66,7 @@ def test_a_probability_is_the_one_that_decoding_shows(tiny_checkpoint, kind):
     """What is never written has no share in it; unless somebody asks for just that."""
     checkpoint = tiny_checkpoint(kind)
     step, trace = transformer.decode(checkpoint, SENTENCE).steps[0], transformer.trace(checkpoint, SENTENCE)
-    row = answer_rows.asked(trace).rows[0]
+    row = answer_probabilities.asked(trace).rows[0]
     for candidate in step.candidates[:3]:
         quantity = quantity_of(trace, row=row, id=candidate.id, of="probability")
         value = remove_each(checkpoint, quantity).value

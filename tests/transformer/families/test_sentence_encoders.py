@@ -14,8 +14,8 @@ from tests.transformer.families.hugging_face import build
 from tests.transformer.text.foreign_folders import theirs, word_piece, write
 from transformer.errors import CheckpointError
 from transformer.files.verify import verify
-from transformer.layers.sentence_vectors import parts_of_cosine, pooled_tokens
-from transformer.predictions.answer_rows import asked
+from transformer.layers.embedding_space import parts_of_cosine, pooled_tokens
+from transformer.predictions.answer_probabilities import asked
 
 TEXTS = ("The cat sat on the mat.", "A dog lies in the sun, and sleeps.")
 SETTINGS = {"tokenizer_class": "BertTokenizer", "model_type": "bert"}

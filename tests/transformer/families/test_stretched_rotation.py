@@ -12,10 +12,9 @@ import torch
 import transformer
 from tests.foreign_checkpoints import STRETCHED, foreign_checkpoint
 from transformer import Checkpoint
-from transformer.attention_maps.query_arithmetic import query_arithmetic
+from transformer.attention_maps.attention_arithmetic import query_arithmetic
 from transformer.layers.layer_anatomy import anatomy
-from transformer.layers.position_edits import without_positions
-from transformer.layers.positional import rotary_of, stretched_pairs
+from transformer.layers.positional_encodings import rotary_of, stretched_pairs, without_positions
 from transformer.probes import record
 from transformer.runs.decoding_strategies import Beam, Greedy
 from transformer.runs.inputs import prompt_of

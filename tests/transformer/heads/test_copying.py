@@ -6,7 +6,7 @@ import pytest
 
 from tests.transformer.copying import COPYING, copying_checkpoint
 from transformer.heads.head_circuits import output_value_circuit
-from transformer.heads.measures import copying_measures
+from transformer.heads.role_measures import copying_measures
 
 
 @pytest.mark.parametrize(("kind", "count"), [("translator", 8), ("gpt", 4), ("bert", 4), ("sentiment", 0)])

@@ -9,7 +9,7 @@ import pytest
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN
-from transformer.attention_maps.score_rule import added_to_scores, score_rule
+from transformer.attention_maps.attention_arithmetic import added_to_scores, score_rule
 from transformer.heads.firing_examples import head_firings, unit_firings
 from transformer.heads.query_key_space import query_key_space
 from transformer.runs.head_places import Head, attention_layers

@@ -11,14 +11,15 @@ import torch
 
 from tests.transformer.tiny import random_model
 from transformer.heads.head_circuits import (
+    WAYS,
     Circuit,
+    composition,
     embeddings,
     head_matrices,
     output_value_circuit,
     query_key_circuit,
     written_words,
 )
-from transformer.heads.head_composition import WAYS, composition
 
 PLACES = [
     ("translator", "decoder", "cross"),

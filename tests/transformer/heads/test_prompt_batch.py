@@ -17,9 +17,9 @@ import transformer
 from tests.foreign_checkpoints import FOREIGN
 from tests.transformer.interventions.test_activation_patching import CLEAN, KINDS, corrupted
 from transformer.__main__ import main
-from transformer.attribution.attribution import attribute
+from transformer.attribution.direct_logit_attribution import attribute
 from transformer.errors import InputError
-from transformer.heads.corpus_roles import summarise
+from transformer.heads.head_roles import head_roles, summarise
 from transformer.heads.prompt_batch import (
     MOST_BYTES,
     WHOLE,
@@ -33,7 +33,6 @@ from transformer.heads.prompt_batch import (
     read_lines,
     token_of,
 )
-from transformer.heads.sentence_roles import head_roles
 from transformer.interventions.activation_patching import (
     Contrast,
     Place,

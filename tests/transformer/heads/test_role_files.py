@@ -14,9 +14,9 @@ import pytest
 import transformer
 from transformer.errors import CheckpointError
 from transformer.heads import role_files
-from transformer.heads.corpus_roles import CorpusRoles, corpus_roles
-from transformer.heads.measures import HeadMeasures
+from transformer.heads.head_roles import CorpusRoles, corpus_roles
 from transformer.heads.role_files import FILE, as_json, load_corpus_roles, save_corpus_roles
+from transformer.heads.role_measures import HeadMeasures
 from transformer.text.sentence_files import read_sentences, sentence_digest
 
 SHIPPED = sorted((Path(__file__).resolve().parents[3] / "checkpoints").glob(f"*/{FILE}"))

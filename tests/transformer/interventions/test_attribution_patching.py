@@ -15,7 +15,7 @@ from tests.foreign_checkpoints import FOREIGN
 from tests.transformer.interventions.test_activation_patching import CLEAN, contrast_of
 from transformer.interventions.activation_patching import Contrast, head_places, logits_at, probe_of, token_places
 from transformer.interventions.attribution_patching import estimated_importance, estimated_shares, strongest
-from transformer.predictions.answer_rows import asked
+from transformer.predictions.answer_probabilities import asked
 from transformer.probes import Edit, record
 
 STEP = 1e-5

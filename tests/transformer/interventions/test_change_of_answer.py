@@ -7,10 +7,9 @@ import pytest
 
 import transformer
 from tests.transformer.copying import COPYING, copying_checkpoint
-from transformer.interventions.change_of_answer import answer_under, candidates, effect_of, same_tokens
+from transformer.interventions.change_of_answer import answer_under, candidates, effect_of, padding_drift, same_tokens
 from transformer.interventions.head_importance import head_importance, importance_by_chunks
-from transformer.interventions.padding import padding_drift
-from transformer.predictions.word_diff import Piece, word_diff, words
+from transformer.predictions.comparison import Piece, word_diff, words
 from transformer.runs.head_places import Head, all_heads
 from transformer.text.tokenizer import NEVER_WRITTEN
 

@@ -8,10 +8,10 @@ import torch
 
 import transformer
 from tests.conftest import ROOT
-from transformer.attribution.attribution import attribute
+from transformer.attribution.direct_logit_attribution import attribute
 from transformer.interventions.activation_patching import contrast
 from transformer.interventions.direct_effects import TOKENS_PER_PASS, is_removable, removals
-from transformer.layers.stream_parts import Part
+from transformer.layers.residual_stream import Part
 from transformer.probes import Edit
 
 SENTENCE = "The old man told us a long story."

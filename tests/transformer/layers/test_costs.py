@@ -1,9 +1,12 @@
+"""Every trained number is counted once."""
+
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import transformer
-from transformer.layers.costs import REST, measured_costs, parameter_costs
+from transformer.layers.costs import REST, measured_costs, parameter_costs, parameter_statistics
 
 KINDS = ("translator", "gpt", "bert", "sentiment")
 
@@ -66,3 +69,16 @@ def test_no_passes_are_refused(tiny_checkpoint):
     checkpoint = tiny_checkpoint("bert")
     with pytest.raises(ValueError, match="repeats is 0"):
         measured_costs(transformer.trace(checkpoint, "The dog."), repeats=0)
+
+
+def test_statistics_are_those_of_the_weights_and_cover_all_of_them(tiny_checkpoint):
+    model = tiny_checkpoint("bert").model  # tied: the embedding is the projection, too
+    rows = parameter_statistics(model)
+    assert sum(row.numbers for row in rows) == model.n_parameters
+    assert not any("vocabulary_projection" in row.name for row in rows)
+    for row in rows:
+        values = model.get_parameter(row.name).detach().numpy().astype(np.float64)
+        assert row.shape == values.shape
+        np.testing.assert_allclose(
+            [row.mean, row.std, row.largest], [values.mean(), values.std(), np.abs(values).max()], atol=1e-6
+        )

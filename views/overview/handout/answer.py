@@ -11,9 +11,8 @@ from charts.documents.document_parts import Cards, Drawing, Live, Paragraph, Par
 from charts.toolkit.style import three_digits, three_digits_alike
 from charts.toolkit.words import _
 from transformer import Decoding, decode
-from transformer.predictions.answer_probabilities import answer_of, class_probabilities
+from transformer.predictions.answer_probabilities import answer_of, blanks, class_probabilities, fillings
 from transformer.predictions.decoding_steps import likeliest, n_forced, step_attention
-from transformer.predictions.masked_tokens import blanks, fillings
 from transformer.predictions.sentence_flow import layers_within, sentence_flow
 from transformer.runs.inputs import prompt_of
 from transformer.runs.traces import Trace

@@ -6,7 +6,7 @@ from charts.canvas.attention_maps import attention_grid
 from charts.documents.document_parts import Drawing, Paragraph, Section, Views
 from charts.toolkit.numbers import percent, whole
 from transformer.layers.feed_forward_units import most_active_units, silent_share
-from transformer.layers.layer_norm_steps import norm_names, norm_steps
+from transformer.layers.norms import norm_names, norm_steps
 from transformer.layers.residual_stream import sublayers
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus

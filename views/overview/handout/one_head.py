@@ -10,10 +10,9 @@ from charts.documents.document_parts import Drawing, Paragraph, Part, Section, V
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.attention_maps.attention_cell import CellArithmetic, cell_arithmetic, why_masked
+from transformer.attention_maps.attention_arithmetic import CellArithmetic, ScoreRule, cell_arithmetic, why_masked
 from transformer.attention_maps.attention_path import AttentionPath, attention_path, output_sum
-from transformer.attention_maps.score_rule import ScoreRule
-from transformer.layers.positional import rotary_of
+from transformer.layers.positional_encodings import rotary_of
 from transformer.runs.traces import Trace
 from transformer.text.message import N_
 from ui.shell.focus import Focus

@@ -1,0 +1,134 @@
+"""What could stand at a blank, or where a word stands already."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import transformer
+from transformer.interventions.change_of_answer import effect_of
+from transformer.predictions.answer_probabilities import (
+    answer_of,
+    blanks,
+    class_probabilities,
+    divergence,
+    entropy,
+    filled,
+    fillings,
+    softmax,
+)
+from transformer.runs.decoding_state import writable
+
+
+@pytest.mark.parametrize("target", [None, "Le chien dort."])
+def test_probability_of_a_translation_is_the_product_over_its_tokens(tiny_checkpoint, target):
+    checkpoint = tiny_checkpoint("translator")
+    trace = transformer.trace(checkpoint, "The dog sleeps.", target=target, source_pads=2)
+    answer = answer_of(trace)
+    with torch.inference_mode():
+        logits = checkpoint.model(torch.tensor([trace.source.ids]), torch.tensor([trace.target.ids]))[0]
+    ids = list(trace.prediction.ids)[: -1 if target else None]  # nobody gave the end behind the target
+    log_p = torch.log_softmax(writable(logits).double(), dim=-1)[range(len(ids)), ids]
+    assert answer.text == trace.text
+    assert len(answer.parts) == len(ids)
+    assert answer.probability == pytest.approx(float(log_p.sum().exp()), rel=1e-4)
+    assert answer.mean_probability == pytest.approx(float(log_p.mean().exp()), rel=1e-4)
+
+
+def test_a_continuation_leaves_the_prompt_out(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("gpt")
+    trace = transformer.trace(checkpoint, "The dog", target=" sleeps")
+    answer = answer_of(trace)
+    n_prompt = 1 + len(checkpoint.tokenizer.encode("The dog"))
+    assert len(answer.parts) == len(trace.prediction) - n_prompt, "nobody gave the end behind the target"
+    assert trace.prediction[len(trace.prediction) - 1].role == "end"
+    assert "".join(part.display for part in answer.parts).startswith(trace.prediction[n_prompt - 1].display)
+    row = softmax(writable(torch.tensor(trace.values("decoder.logits")[n_prompt - 1])).numpy())
+    assert answer.parts[0].probability == pytest.approx(row[trace.prediction[n_prompt - 1].id])
+
+
+@pytest.mark.parametrize("name", ["translator", "gpt"])
+def test_every_page_gives_a_written_token_the_same_probability(tiny_checkpoint, name):
+    """``<pad>`` and ``<s>`` are never written: counted by one page and not by another, 0.899 there is 0.900 here."""
+    checkpoint = tiny_checkpoint(name)
+    trace = transformer.trace(checkpoint, "The dog sleeps.")
+    steps = transformer.decode(checkpoint, "The dog sleeps.").steps
+    written = [step.chosen.probability for step in steps]
+    assert [part.probability for part in answer_of(trace).parts] == pytest.approx(written, rel=1e-5)
+    assert np.exp(effect_of(trace, ()).before) == pytest.approx(written, rel=1e-5)
+    assert steps[0].candidates[0].probability != pytest.approx(softmax(trace.values("decoder.logits")[0]).max())
+
+
+def test_what_is_ruled_out_adds_nothing_to_a_divergence():
+    with np.errstate(divide="ignore"):
+        p, q = np.log([[0.5, 0.5, 0.0]]), np.log([[0.25, 0.75, 0.0]])
+    assert divergence(p, q) == pytest.approx(0.5 * np.log2(2) + 0.5 * np.log2(2 / 3)) and divergence(p, p) == 0
+    assert entropy(p) == pytest.approx(1)
+
+
+def test_a_masked_token_model_is_asked_only_at_its_blanks(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("bert")
+    trace = transformer.trace(checkpoint, "The ___ sleeps under the ___.")
+    answer = answer_of(trace)
+    assert len(answer.parts) == 2 and 0 < answer.probability < 1
+    nothing = answer_of(transformer.trace(checkpoint, "The dog."))
+    assert nothing.parts == () and np.isnan(nothing.probability)
+
+
+def test_a_classifier_answers_with_its_best_class(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("sentiment")
+    trace = transformer.trace(checkpoint, "The dog.")
+    answer = answer_of(trace)
+    assert answer.parts[0].display == trace.text and answer.probability >= 0.5
+    classes = class_probabilities(trace)
+    assert tuple(part.display for part in classes) == checkpoint.config.class_names
+    assert sum(part.probability for part in classes) == pytest.approx(1) and answer.parts[0] in classes
+
+
+def test_softmax_survives_large_logits():
+    np.testing.assert_allclose(softmax(np.array([1000.0, 1000.0, -np.inf])), [0.5, 0.5, 0])
+
+
+def test_blanks_are_found_where_they_were_typed(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("bert")
+    trace = transformer.trace(checkpoint, "The ___ sat on the [MASK].")
+    found = blanks(trace)
+    assert len(found) == 2 and [trace.source[position].display for position in found] == ["<mask>"] * 2
+    assert blanks(transformer.trace(checkpoint, "The cat sat on the mat.")) == ()
+
+
+def test_fillings_are_the_softmax_of_the_logits(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("bert")
+    trace = transformer.trace(checkpoint, "The ___ sat on the mat.")
+    (position,) = blanks(trace)
+    found = fillings(trace, position, shown=6)
+    logits = trace.values("encoder.logits")[position].astype(np.float64)
+    powers = np.exp(logits - logits.max())
+    expected = powers / powers.sum()
+    assert len(found.rows) == 6
+    assert [row.probability for row in found.rows] == sorted((row.probability for row in found.rows), reverse=True)
+    for row in found.rows:
+        assert row.probability == pytest.approx(expected[row.id], rel=1e-6)
+        assert row.piece == checkpoint.tokenizer.display(row.id) and not row.stands_there
+    assert sum(row.probability for row in found.rows) + found.rest == pytest.approx(1.0)
+    everything = fillings(trace, position, shown=10_000).rows
+    assert {"<mask>", "<pad>", "<s>"}.isdisjoint(row.piece for row in everything) and len(everything) == len(logits) - 3
+
+
+def test_blanks_are_filled_with_the_likeliest_word(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("bert")
+    trace = transformer.trace(checkpoint, "The ___ sat on the ___")
+    words = [fillings(trace, position).rows[0].piece.replace("·", " ") for position in blanks(trace)]
+    assert filled(trace) == f"The{words[0]} sat on the{words[1]}"
+
+
+def test_the_word_that_stands_there_is_listed(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("bert")
+    trace = transformer.trace(checkpoint, "The cat sat on the mat.")
+    for position in range(1, len(trace.source) - 1):
+        rows = fillings(trace, position, shown=3).rows
+        assert [row.id for row in rows if row.stands_there] == [trace.source[position].id]
+    everything = fillings(trace, 0, shown=10_000).rows  # <s> has its place among the others, not behind them
+    assert next(row.piece for row in everything if row.stands_there) == "<s>"
+    assert [row.probability for row in everything] == sorted((row.probability for row in everything), reverse=True)

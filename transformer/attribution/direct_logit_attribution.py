@@ -1,0 +1,341 @@
+"""Direct logit attribution: one logit as a sum over the parts of the model (Elhage et al. 2021).
+
+    logit = embedding + Σ heads + Σ feed-forward layers + biases
+
+The sum is exact; what it leaves open is how a part came to write what it wrote: that a head reads another head's work
+is no part of it.
+
+The output of the stack is a sum: the embedding, and what every sub-layer wrote. A LayerNorm on the way is linear as
+long as the σ that it divided by is held fixed, and so is the projection to the vocabulary. So the row of W can be
+carried *backwards* through them, and its dot product with what a part wrote is what that part added to the logit
+(Elhage et al. 2021, "Direct logit attribution"; nostalgebraist 2020). ``ask`` says which logit is meant, ``last_step``
+carries the row of W through the projection and whatever stands in front of it, ``Walk`` through the layers.
+
+``shares_of_keys`` splits a head's part by the keys that it attended to: context = Σ α_key · v_key, so the part is the
+sum over the keys of α_key · ⟨v_key W_O, direction⟩. In cross-attention the keys are the words of the source sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from transformer.layer_norm import RMSNorm
+from transformer.layers.residual_stream import CONVOLUTION, SUBLAYERS, Part, Values, array
+from transformer.masks import padding_mask
+from transformer.models import Classifier, Model
+from transformer.predictions.lens import lens_stack
+from transformer.runs.traces import Trace
+from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
+
+
+@dataclass(frozen=True)
+class Question:
+    """Whose logit, and where. ``token``: an id of the vocabulary, or a class; ``against``: the one whose logit is taken
+    away, or ``None``. ``rows``: the positions whose streams are read out: one, or all real ones in a classifier that
+    takes their mean. ``position`` is ``None`` for a classifier."""
+
+    stack: str
+    position: int | None
+    rows: tuple[int, ...]
+    token: int
+    against: int | None = None
+
+    @property
+    def logits(self) -> str:
+        """The activation that holds the answer."""
+        return "classifier.logits" if self.position is None else f"{self.stack}.logits"
+
+
+def ask(trace: Trace, position: int | None = None, *, token: int | None = None, against: int | None = None) -> Question:
+    """The question to a trace, checked. Raises what ``attribute`` raises."""
+    model, stack = trace.checkpoint.model, lens_stack(trace.checkpoint)
+    tokens = trace.tokens(stack)
+    if trace.checkpoint.config.n_classes:
+        if position is not None:
+            raise ValueError(f"position is {position}, but a classifier answers for the whole sentence; leave it out")
+        rows, logits = (0,), trace.values("classifier.logits")
+        if isinstance(model.classifier, Classifier):
+            real = padding_mask(torch.tensor(tokens.ids), trace.checkpoint.config.pad_id)
+            rows = tuple(torch.nonzero(real)[:, 0].tolist())
+    else:
+        if position is None or not 0 <= position < len(tokens):
+            raise ValueError(f"position is {position}; the {stack} read the positions 0 to {len(tokens) - 1}")
+        if stack == "encoder" and tokens[position].is_padding:
+            raise ValueError(f"position {position} is padding, of which nothing is asked; choose a token")
+        rows, logits = (position,), trace.values(f"{stack}.logits")[position]
+    token = int(logits.argmax()) if token is None else token
+    for id in (token, against):
+        if id is not None and not 0 <= id < len(logits):
+            raise ValueError(f"there is no token {id}; this model has {len(logits)}, counted from 0")
+    return Question(stack, position, rows, token, against)
+
+
+class Walk:
+    """The way back through one stack for ``direction`` [row, model], one for each of the positions ``rows``.
+
+    ``parts``: what each part adds, over all rows. ``readings``: for each attention, by its name, the vectors that the
+    heads' contexts are multiplied by, [row, head, channel]: with them the share of every key can be told.
+    """
+
+    def __init__(self, values: Values, stack: nn.Module, name: str, rows: list[int], direction: np.ndarray) -> None:
+        self.values, self.rows, self.direction = values, rows, direction
+        self.parts: dict[Part, float] = {}
+        self.readings: dict[str, np.ndarray] = {}
+        if stack.final_norm is not None:
+            self.direction = self.before_norm(stack.final_norm, f"{name}.final_norm", Part("final_norm"))
+        for index in reversed(range(len(stack.layers))):
+            self.walk_layer(stack.layers[index], f"{name}.layers.{index}", index)
+        self.walk_embedding(stack.embedding, f"{name}.embedding")
+        self.parts = dict(reversed(self.parts.items()))  # in the order of the forward pass
+
+    def walk_layer(self, layer: nn.Module, name: str, index: int) -> None:
+        if hasattr(layer, CONVOLUTION):  # out = norm(x + convolution), DeBERTa-v2's first layer
+            norm = Part("convolution_norm", index)
+            self.direction = self.before_norm(layer.convolution_norm, f"{name}.convolution_norm", norm)
+            self.parts[Part(CONVOLUTION, index)] = self.product(f"{name}.{CONVOLUTION}", self.direction)
+        for kind in reversed(SUBLAYERS):
+            if (sublayer := getattr(layer, kind, None)) is None:
+                continue
+            if not layer.pre_norm:  # out = norm(x + sublayer(x)): everything before goes through this norm, too
+                norm = Part(f"{kind}_norm", index)
+                self.direction = self.before_norm(getattr(layer, norm.kind), f"{name}.{norm.kind}", norm)
+            written = self.direction
+            if hasattr(layer, f"{kind}_output_norm"):  # out = x + norm(sublayer(norm(x)))
+                norm = Part(f"{kind}_output_norm", index)
+                written = self.before_norm(getattr(layer, norm.kind), f"{name}.{norm.kind}", norm)
+            if kind == "feed_forward":
+                self.parts[Part(kind, index)] = self.product(f"{name}.{kind}.output", written)
+            else:
+                self.walk_heads(sublayer, f"{name}.{kind}", written, Part(kind, index))
+
+    def walk_heads(self, attention: nn.Module, name: str, written: np.ndarray, part: Part) -> None:
+        """Concat(head_1, …) W_O + b_O is a sum over the heads: each has its own columns of W_O."""
+        projection = attention.output_projection
+        if projection.bias is not None:
+            self.parts[part._replace(kind=f"{part.kind}_bias")] = float((written @ array(projection.bias)).sum())
+        read = (written @ array(projection.weight)).reshape(len(self.rows), attention.n_heads, -1)
+        self.readings[name] = read  # [row, head, channel]
+        per_head = self.added(name, read)
+        for head in reversed(range(attention.n_heads)):
+            self.parts[part._replace(head=head)] = float(per_head[head])
+
+    def added(self, name: str, read: np.ndarray) -> np.ndarray:
+        """What each head's context adds along its reading, over the rows: [head]."""
+        context = self.values(f"{name}.context")[:, self.rows]  # [head, row, channel]
+        return np.einsum("hrc,rhc->h", context, read)
+
+    def walk_embedding(self, embedding: nn.Module, name: str) -> None:
+        """x = norm((token + segment + position) W), of which a model has what it has."""
+        if getattr(embedding, "norm", None) is not None:
+            self.direction = self.before_norm(embedding.norm, f"{name}.norm", Part("embedding_norm"))
+        if getattr(embedding, "projection", None) is not None:
+            self.direction = self.direction @ array(embedding.projection.weight)
+        if embedding.position_encoding is not None:
+            self.parts[Part("position")] = self.product(f"{name}.position", self.direction)
+        if getattr(embedding, "segment", None) is not None:
+            self.parts[Part("segment")] = float((self.direction @ array(embedding.segment)).sum())
+        self.parts[Part("token")] = self.product(f"{name}.token", self.direction)
+
+    def before_norm(self, norm: nn.Module, name: str, part: Part) -> np.ndarray:
+        """The direction before a norm; its β is a part of its own."""
+        if (bias := getattr(norm, "bias", None)) is not None:
+            self.parts[part] = float((self.direction @ array(bias)).sum())
+        return before_norm(norm, name, self.values, self.rows, self.direction)
+
+    def product(self, name: str, direction: np.ndarray) -> float:
+        """Σ over the rows of what was written there, along the direction."""
+        return float((self.values(name)[self.rows] * direction).sum())
+
+
+def before_norm(norm: nn.Module, name: str, values: Values, rows: list[int], direction: np.ndarray) -> np.ndarray:
+    """The direction [row, model] before a norm whose σ is held fixed.
+
+    ⟨d, γ (x − μ)/σ⟩ = ⟨(γd − mean(γd))/σ, x⟩, for taking the mean away is symmetric. RMSNorm takes none away.
+    """
+    scaled = direction * array(norm.weight)
+    if isinstance(norm, RMSNorm):
+        mean_square = values(f"{name}.mean_square")[rows].astype(np.float64)
+        return scaled / np.sqrt(mean_square + norm.epsilon)[:, None]
+    return (scaled - scaled.mean(axis=-1, keepdims=True)) / values(f"{name}.std")[rows].astype(np.float64)[:, None]
+
+
+_SMALLEST = 1e-6  # below it f(z)/z is taken there: 0/0 has no value, its limit does
+
+
+@dataclass(frozen=True)
+class LastStep:
+    """``direction`` [row, model]: what the stack's output is multiplied by; ``parts``: what is added behind it;
+    ``logit``: before a ``cap`` bends it; ``gated``: a layer with an activation stands in between."""
+
+    direction: np.ndarray
+    parts: dict[Part, float]
+    logit: float
+    cap: float | None
+    gated: bool
+
+
+def last_step(model: Model, values: Values, question: Question) -> LastStep:
+    """The row of W that reads the word's logit out of the stream (minus the other's), carried to before the head.
+
+    A head with a layer of its own, f(x W + b), is linear once every unit lets through the share f(z)/z that it let
+    through in this run (Ali et al. 2022, "XAI for Transformers", §3, do so with the gates of attention).
+    """
+    stack, rows = model.get_submodule(question.stack), list(question.rows)
+    head = model.classifier if question.position is None else stack.vocabulary_projection
+    gated = isinstance(head, TokenHead | FirstTokenClassifier)
+    projection = head if isinstance(head, nn.Linear) else head.projection
+    ids = [id for id in (question.token, question.against) if id is not None]
+    signs = np.array([1.0, -1.0])[: len(ids)]
+    direction = signs @ array(projection.weight[ids]) * getattr(projection, "scale", 1.0)
+    direction = np.tile(direction / len(rows), (len(rows), 1))  # a classifier takes the mean of its rows
+    parts: dict[Part, float] = {}
+    if projection.bias is not None:
+        parts[Part("logit_bias")] = float(signs @ array(projection.bias[ids]))
+    cap = getattr(projection, "cap", None)
+    hidden = read_out(model, question.stack)
+    if cap is None:
+        given = values(question.logits)
+        given = given if question.position is None else given[question.position]
+        logit = float(signs @ given[ids].astype(np.float64))
+    else:  # the recorded ones are bent already
+        logit = float((values(hidden)[rows] * direction).sum()) + sum(parts.values())
+    if isinstance(head, TokenHead):
+        norm = f"{question.stack}.vocabulary_projection.norm"
+        parts[Part("head_norm")] = float((direction @ array(head.norm.bias)).sum())
+        direction = before_norm(head.norm, norm, values, rows, direction)
+    if gated:
+        before = torch.from_numpy(values(hidden)[rows].astype(np.float64)) @ _double(head.dense.weight).T
+        before = before + _double(head.dense.bias)
+        before = torch.where(before.abs() < _SMALLEST, _SMALLEST, before)
+        direction = direction * (head.activation(before) / before).numpy()
+        parts[Part("head_bias")] = float((direction @ array(head.dense.bias)).sum())
+        direction = direction @ array(head.dense.weight)
+    return LastStep(direction, parts, logit, cap, gated)
+
+
+def read_out(model: Model, stack: str) -> str:
+    """The activation that the last step reads."""
+    module = model.get_submodule(stack)
+    last = f"{stack}.layers.{len(module.layers) - 1}.residual.out"
+    return last if module.final_norm is None else f"{stack}.final_norm.output"
+
+
+def _double(tensor: Tensor) -> Tensor:
+    return tensor.detach().cpu().double()
+
+
+@dataclass(frozen=True)
+class Attribution:
+    """``values`` [part], in logits: what each of ``parts`` added, in the order of the forward pass. ``logit``: what the
+    model itself gave (the difference of two, where the question has two), before the cap of a model that bends its
+    logits (``cap``). ``gated``: a layer with an activation stands in front of the logits, of which every unit lets
+    through the share that it let through in this run. ``readings``: see ``Walk``.
+    """
+
+    question: Question
+    parts: tuple[Part, ...]
+    values: np.ndarray
+    logit: float
+    cap: float | None
+    gated: bool
+    readings: Mapping[str, np.ndarray]
+
+    @property
+    def total(self) -> float:
+        """The sum of all parts."""
+        return float(self.values.sum())
+
+    @property
+    def deviation(self) -> float:
+        """|sum − logit|: rounding, and nothing else."""
+        return abs(self.total - self.logit)
+
+    def of(self, part: Part) -> float:
+        return float(self.values[self.parts.index(part)])
+
+    def table(self, kind: str) -> np.ndarray:
+        """[layer, head] of one kind of attention; [layer, 1] of the feed-forward layers."""
+        found = {(part.layer, max(part.head, 0)): self.of(part) for part in self.parts if part.kind == kind}
+        if not found:
+            raise ValueError(f"there is no part {kind!r}; there are {', '.join({part.kind: 0 for part in self.parts})}")
+        shape = tuple(1 + max(place[axis] for place in found) for axis in (0, 1))
+        return np.array([[found[layer, head] for head in range(shape[1])] for layer in range(shape[0])])
+
+    def strongest(self, most: int) -> tuple[Part, ...]:
+        """The parts that moved the logit most, up or down."""
+        order = np.argsort(-np.abs(self.values), kind="stable")[:most]
+        return tuple(self.parts[place] for place in order)
+
+
+def attribute(
+    trace: Trace, position: int | None = None, *, token: int | None = None, against: int | None = None
+) -> Attribution:
+    """Whose work is the logit of ``token`` at ``position`` (minus that of ``against``)?
+
+    ``position``: of the decoder's tokens, where row t answers "what comes after token t"; in a masked-token model of
+    the sentence's; a classifier has none. ``token``: an id, or a class; by default what the model finds likeliest
+    there. Every norm divides by the σ that it had in this run. In a classifier that takes the mean of all tokens the
+    parts are sums over the tokens.
+
+    Raises ``ValueError`` for a position or a token that does not exist, or a position that is padding.
+    """
+    question = ask(trace, position, token=token, against=against)
+    return attribution_of(trace.checkpoint.model, trace.values, question, edited=bool(trace.run.edits))
+
+
+def attribution_of(model: Model, values: Values, question: Question, *, edited: bool = False) -> Attribution:
+    """``attribute`` on any recorded pass; ``values(name)``: its activations without the batch axis."""
+    last = last_step(model, values, question)
+    stack = model.get_submodule(question.stack)
+    walk = Walk(values, stack, question.stack, list(question.rows), last.direction)
+    parts = walk.parts | last.parts
+    if edited:  # what an edit put between two parts is nobody's work
+        parts[Part("edits")] = last.logit - sum(parts.values())
+    numbers = np.array(list(parts.values()))
+    return Attribution(question, tuple(parts), numbers, last.logit, last.cap, last.gated, walk.readings)
+
+
+@dataclass(frozen=True)
+class Source:
+    """What one head brought from one key: ``weight`` α (its mean, where several rows are read), ``value`` in logits."""
+
+    part: Part
+    key: int
+    display: str
+    weight: float
+    value: float
+
+
+def shares_of_keys(trace: Trace, attribution: Attribution, *, kind: str, layer: int) -> np.ndarray:
+    """[head, key]: what each head of one attention brought from each key, summed over the rows of the question.
+
+    A row sums to the head's part, unless an edit of the run changed the head's context behind the weights.
+    """
+    name = f"{attribution.question.stack}.layers.{layer}.{kind}"
+    weights = trace.values(f"{name}.weights")[:, list(attribution.question.rows)]  # [head, row, key]
+    values = trace.values(f"{name}.value")  # [head, key, channel]
+    return np.einsum("hrk,hkc,rhc->hk", weights, values, attribution.readings[name], optimize=True)
+
+
+def strongest_sources(trace: Trace, attribution: Attribution, *, most: int | None = None) -> tuple[Source, ...]:
+    """All pairs of a head and a key, those that moved the logit most first; ``most`` of them."""
+    question, found = attribution.question, []
+    kinds = {part.kind for part in attribution.parts if part.head >= 0}
+    for layer in range(trace.n_layers(question.stack)):
+        for kind in kinds:
+            shares = shares_of_keys(trace, attribution, kind=kind, layer=layer)
+            name = f"{question.stack}.layers.{layer}.{kind}.weights"
+            weights = trace.values(name)[:, list(question.rows)].mean(axis=1)  # [head, key]
+            found += [
+                (Part(kind, layer, head), key, float(weights[head, key]), float(share))
+                for (head, key), share in np.ndenumerate(shares)
+                if weights[head, key] > 0
+            ]
+    found.sort(key=lambda source: -abs(source[3]))
+    read = {kind: trace.tokens("encoder" if kind == "cross_attention" else question.stack).labels for kind in kinds}
+    return tuple(Source(part, key, read[part.kind][key], *numbers) for part, key, *numbers in found[:most])

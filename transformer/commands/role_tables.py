@@ -1,0 +1,155 @@
+"""Roles as tables: over a file of sentences and through training (``python -m transformer heads``), and in one sentence
+(``inspect``).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.heads.head_roles import LEAST_CONSISTENT, LEAST_LEANING, CorpusRole, CorpusRoles, HeadRole, head_roles
+from transformer.heads.induction import LEAST_INDUCTION, InductionTest
+from transformer.heads.role_measures import HeadMeasures
+from transformer.heads.roles_through_training import RoleHistory
+from transformer.runs.decoding_strategies import Greedy
+from transformer.runs.head_places import OfHead
+from transformer.runs.readings import task_before
+from transformer.runs.tracing import trace
+from transformer.text.sentence_files import read_sentences
+
+_MEASURES = ("entropy", "confidence", "sinks", "diagonal", "monotone", "induction")
+
+
+def first_sentences(path: str | Path, limit: int | None) -> list[str]:
+    """The first ``limit`` sentences of a file. Raises ``InputError`` for a file without sentences, ``ValueError`` for a
+    limit below 1."""
+    sentences = read_sentences(path)
+    if limit is not None and limit < 1:
+        raise ValueError(
+            f"--limit is {limit}; it must be at least 1, or left out to read all {len(sentences)} sentences"
+        )
+    return sentences[:limit]
+
+
+def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> str:
+    """A table with a line for every head. The line above says what it comes from, the one below how many heads have a
+    role."""
+    limit = checkpoint.config.max_length
+    measures = [name for name in _MEASURES if any(not math.isnan(_score(head, name)) for head in roles.heads)]
+    head_line = f"{'layer and head':<22}{'role':<14}{'in':>6}   {'largest share':<20}{'strongest test':<24}" + "".join(
+        f"{name:>12}" for name in measures
+    )
+    lines = [
+        f"{checkpoint.name} {checkpoint.short_fingerprint}: {roles.n_sentences} sentences of {sentence_file} "
+        f"({roles.digest})"
+        + (f", {roles.n_skipped} skipped: empty, or longer than the {limit} tokens it reads" if roles.n_skipped else "")
+        + (f', each behind "{task}"' if (task := task_before(checkpoint)) else ""),
+        f"role: what the head does in at least {LEAST_CONSISTENT:.0%} of the sentences; in brackets: what it does less "
+        f"often, but in {LEAST_LEANING:.0%} of them or more; –: no clear role; strongest test: that of the literature "
+        "which says most about the head, with a star where its threshold is reached",
+        "",
+        head_line,
+        *(_line(head, measures) for head in roles.heads),
+        "",
+        f"{sum(head.role != 'none' for head in roles.heads)} of {len(roles.heads)} heads have a role",
+        _jobs_line(roles),
+    ]
+    if roles.induction is not None:
+        lines.append(_induction_line(roles.induction))
+    return "\n".join(lines)
+
+
+def _jobs_line(roles: CorpusRoles) -> str:
+    """How many heads reach the threshold of a test of the literature, by the name of the test."""
+    names = Counter(head.measured.strongest for head in roles.heads if head.measured.has_job)
+    counts = ", ".join(f"{name} {count}" for name, count in names.most_common()) or "none"
+    return f"{names.total()} of {len(roles.heads)} have a job by the tests of the literature: {counts}"
+
+
+def _strongest(measured: HeadMeasures) -> str:
+    """ "offset -1 0.89", with a star where the threshold is reached."""
+    if not (name := measured.strongest):
+        return "–"
+    where = f" {measured.where[name]:+d}" if name in measured.where else ""
+    return f"{name}{where} {measured.measures[name].score:.2f}{'*' if measured.clear else ''}"
+
+
+def _line(head: CorpusRole, measures: list[str]) -> str:
+    does = head.leaning or head.role
+    name = "–" if does == "none" else f"({does})" if head.leaning else does
+    numbers = "".join(f"{_number(_score(head, measure)):>12}" for measure in measures)
+    nearest = head.nearest
+    largest = f"{nearest} {_number(_score(head, nearest))}" if nearest else "–"
+    share = f"{head.shares.get(does, 0.0):.0%}" if head.n_sentences else "–"
+    return f"{_place(head):<22}{name:<14}{share:>6}   {largest:<20}{_strongest(head.measured):<24}{numbers}"
+
+
+def _induction_line(test: InductionTest) -> str:
+    best = test.strongest
+    found = ", ".join(f"{head.layer}.{head.head}" for head in test.heads) or "none"
+    return (
+        f"induction heads (at least {LEAST_INDUCTION} in {len(test.lengths)} sequences of {min(test.lengths)} to "
+        f"{max(test.lengths)} random tokens, each written twice): {found}; the largest score is "
+        f"{_number(test.induction[best])} (head {best.layer}.{best.head}), evenly spread attention scores "
+        f"{_number(test.chance)}"
+    )
+
+
+def _place(head: OfHead) -> str:
+    return f"{head.stack} {head.kind} {head.layer}.{head.head}"
+
+
+def _score(head: CorpusRole, name: str) -> float:
+    return head.scores.get(name, math.nan)
+
+
+def _number(value: float) -> str:
+    return "–" if math.isnan(value) else f"{value:.3g}"
+
+
+def history_report(history: RoleHistory) -> str:
+    """A line for every head, those with a job first: its test, and how far it was at every step."""
+    heads = sorted(history.heads, key=lambda head: (not head.has_job, -head.strengths[-1]))
+    lines = [
+        f"the strongest test of the finished model over {history.n_sentences} sentences, at every step: 0 is chance, 1 "
+        "the threshold; a star: a job",
+        "",
+        f"{'layer and head':<22}{'test':<16}" + "".join(f"{step:>9,}" for step in history.steps),
+    ]
+    for head in heads:
+        strengths = "".join(f"{strength:>9.2f}" for strength in head.strengths)
+        lines.append(f"{_place(head):<22}{head.test + '*' * head.has_job:<16}{strengths}")
+    if history.repeated_loss:
+        losses = "".join(f"{loss:>9.2f}" for loss in history.repeated_loss)
+        lines += ["", f"{'loss of random tokens, second time':<38}{losses}"]
+    return "\n".join(lines)
+
+
+def roles_of_sentence(checkpoint: Checkpoint, sentence: str) -> tuple[HeadRole, ...]:
+    """Of every head, in the order of the forward pass. A decoder-only model reads the sentence and nothing more.
+
+    Raises ``InputError`` for a sentence that the model cannot take.
+    """
+    strategy = Greedy(1) if checkpoint.config.kind == "decoder-only" else None
+    found = trace(checkpoint, sentence, strategy=strategy)
+    return tuple(role for view in found.attention_views() for role in head_roles(view))
+
+
+def sentence_json(checkpoint: Checkpoint, roles: Sequence[HeadRole]) -> dict:
+    """For ``json.dumps``, which knows no NaN: a measure that is not defined is null."""
+    heads = [
+        {**asdict(role), "scores": {name: None if math.isnan(v) else v for name, v in role.scores.items()}}
+        for role in roles
+    ]
+    return {"checkpoint": checkpoint.name, "fingerprint": checkpoint.fingerprint, "heads": heads}
+
+
+def sentence_report(roles: Sequence[HeadRole]) -> str:
+    lines = [f"{'head':<32}{'role':<13}{'score':>6}{'entropy':>9}{'distance':>10}"]
+    for role in roles:
+        place = f"{role.stack} {role.kind} layer {role.layer} head {role.head}"
+        numbers = f"{role.score:>6.2f}{role.scores['entropy']:>9.2f}{role.scores['distance']:>10.2f}"
+        lines.append(f"{place:<32}{role.role:<13}{numbers}")
+    return "\n".join(lines)

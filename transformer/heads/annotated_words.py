@@ -1,0 +1,262 @@
+"""Tests of the literature against annotated sentences: syntactic heads, and cross-attention that aligns.
+
+**The sentences** are the project's own. ``sentences/arcs-en.txt`` (grammatical arcs) and ``sentences/pairs-en-fr.txt``
+(which word translates which) say in their first lines how to read them. A word is named by its form; one that occurs
+more than once carries its number, as in ``the#2``.
+
+**Alignment**: a word of the translation attends to the word that it translates. Over pairs that were aligned by hand,
+with the given translation read by the decoder. A target word is linked with the source word that gets its largest
+weight (special tokens left out, the tokens of words put together). The rows of a word are those of its tokens as they
+are *read* ("aligned_read"), or one row earlier, those that *predict* them ("aligned_next"; Chen et al. 2020, "Accurate
+Word Alignment Induction from Neural Machine Translation", read both ways).
+
+    precision = share of the target words that have a sure link whose predicted link is a possible one
+    AER       = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)      (Och & Ney 2003, §5; A predicted, S sure, P possible)
+
+A head aligns if its precision is at least ten percentage points more than that of the best of a few fixed rules: an
+offset between the words, or the straight line through both sentences and its neighbours. Voita et al. (2019) ask the
+same of syntactic heads. Chance: the share of possible links among the source words.
+
+**Syntax**: from a word, the head attends to the word that it depends on, or that depends on it. Voita et al. 2019
+(§5.2): the share of the arcs of a relation in which the largest weight of the one word's row falls on the other one. A
+head is syntactic if that is at least 10 % (here: percentage points) more than a head would have that always attends to
+one fixed offset, the best one for this relation. The same is asked beyond evenly spread attention: a word of many
+tokens sums up more of it, and nouns have more tokens than articles. As there, special tokens are left out of the
+largest weight; as in Clark et al. 2019 (§4.1), the tokens of a word are put together (sum over the keys, mean over the
+queries). Arcs that the mask forbids do not count: a decoder never attends from a determiner to its noun. Chance: 1 over
+the number of words that the row may attend to.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+
+from transformer.attention_maps.whole_words import word_spans, word_weights
+from transformer.heads.weight_patterns import Tallies, Tally, evenly
+from transformer.runs.attention_view import AttentionView
+
+FOLDER = Path(__file__).parent / "sentences"
+ARCS, PAIRS = FOLDER / "arcs-en.txt", FOLDER / "pairs-en-fr.txt"
+RELATIONS = ("det", "amod", "nsubj", "obj", "aux")
+
+
+@dataclass(frozen=True)
+class AnnotatedSentence:
+    """``arcs``: relation → (dependent, head), as indices into ``words``."""
+
+    words: tuple[str, ...]
+    arcs: Mapping[str, tuple[tuple[int, int], ...]]
+
+    @property
+    def text(self) -> str:
+        return joined(self.words)
+
+
+@dataclass(frozen=True)
+class AlignedPair:
+    """A sentence and its translation. ``sure``, ``possible``: links (source word, target word); a sure link is also a
+    possible one (Och & Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models", §5)."""
+
+    source: tuple[str, ...]
+    target: tuple[str, ...]
+    sure: frozenset[tuple[int, int]]
+    possible: frozenset[tuple[int, int]]
+
+
+@cache
+def annotated_sentences(path: Path = ARCS) -> tuple[AnnotatedSentence, ...]:
+    """Raises ``ValueError``, with the line, for an annotation that does not fit its sentence."""
+    found = []
+    for words_line, arcs_line in _blocks(path, 2):
+        words = tuple(words_line.split())
+        arcs: dict[str, tuple[tuple[int, int], ...]] = {}
+        for part in arcs_line.split("|"):
+            relation, *pairs = part.split()
+            if relation not in RELATIONS or relation in arcs:
+                raise ValueError(f"{path.name}: {arcs_line!r} has {relation!r}; each of {RELATIONS} may stand once")
+            arcs[relation] = tuple(_link(path, pair, ">", words, words) for pair in pairs)
+        found.append(AnnotatedSentence(words, arcs))
+    return tuple(found)
+
+
+@cache
+def aligned_pairs(path: Path = PAIRS) -> tuple[AlignedPair, ...]:
+    """Raises ``ValueError``, with the line, for a link to a word that is not there."""
+    found = []
+    for source_line, target_line, links in _blocks(path, 3):
+        source, target = tuple(source_line.split()), tuple(target_line.split())
+        sure, possible = set(), set()
+        for link in links.split():
+            sign = "=" if "=" in link else "~"
+            pair = _link(path, link, sign, source, target)
+            possible.add(pair)
+            if sign == "=":
+                sure.add(pair)
+        found.append(AlignedPair(source, target, frozenset(sure), frozenset(possible)))
+    return tuple(found)
+
+
+def joined(words: tuple[str, ...]) -> str:
+    """The sentence as a person writes it: no space before a full stop or a comma, nor after an elided article."""
+    text = ""
+    for word in words:
+        close = not text or word in (".", ",", "?", "!", "-") or text.endswith(("'", "-"))
+        text += word if close else f" {word}"
+    return text
+
+
+def _blocks(path: Path, size: int) -> Iterator[list[str]]:
+    """Groups of ``size`` lines; lines that are empty or begin with # are left out."""
+    lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+    lines = [line for line in lines if line and not line.startswith("#")]
+    if len(lines) % size:
+        raise ValueError(f"{path.name} has {len(lines)} lines; every sentence needs {size}")
+    for at in range(0, len(lines), size):
+        yield lines[at : at + size]
+
+
+def _link(path: Path, link: str, sign: str, ones: tuple[str, ...], others: tuple[str, ...]) -> tuple[int, int]:
+    left, found, right = link.partition(sign)
+    if not found:
+        raise ValueError(f"{path.name}: {link!r} is not a link; write word{sign}word")
+    return _word(path, left, ones), _word(path, right, others)
+
+
+def _word(path: Path, name: str, words: tuple[str, ...]) -> int:
+    form, numbered, number = name.partition("#")
+    places = [index for index, word in enumerate(words) if word == form]
+    if not numbered and len(places) == 1:
+        return places[0]
+    if numbered and number.isdigit() and len(places) > 1 and 1 <= int(number) <= len(places):
+        return places[int(number) - 1]
+    raise ValueError(
+        f"{path.name}: {name!r} is not one word of {' '.join(words)!r}; a form that occurs more than once is numbered"
+    )
+
+
+LEAST_ABOVE_RULE = 0.1
+SHIFTS = {"aligned_next": 1, "aligned_read": 0}  # rows between the one that counts and the word's own
+_OFFSETS = range(-3, 4)
+Links = Sequence[int | np.integer]
+
+
+def alignment_tallies(view: AttentionView, pair: AlignedPair) -> dict[str, Tally]:
+    """Of one pair: "aligned_next" and "aligned_read", precision; each with "…_aer", whose share is 1 − AER. Nothing in
+    self-attention."""
+    if view.kind != "cross":
+        return {}
+    sources, targets = word_spans(view.key, pair.source), word_spans(view.query, pair.target)
+    if sources is None or targets is None:
+        return {}
+    found = {}
+    for name, shift in SHIFTS.items():
+        rows = [(begin - shift, end - shift) for begin, end in targets]
+        links = word_weights(view.weights, rows, sources).argmax(axis=-1)  # [head, target word]
+        right, agreed, asked, both = np.array([_agreement(head, pair) for head in links.tolist()], dtype=float).T
+        chance = sum(len(_possible(pair, word)) / len(pair.source) for word in _linked(pair))
+        found[name] = Tally.of(right, chance, int(asked[0]))
+        found[f"{name}_aer"] = Tally.of(agreed, 0.0, int(both[0]))
+    return found
+
+
+def best_rule_precision(pairs: Sequence[AlignedPair]) -> float:
+    """The precision of the best fixed rule: offsets between −3 and 3, from the word's own place and from the straight
+    line."""
+    asked = sum(len(_linked(pair)) for pair in pairs)
+    rights: dict[tuple[str, int], int] = {}
+    for pair in pairs:
+        for name, links in _rules(len(pair.source), len(pair.target)):
+            rights[name] = rights.get(name, 0) + _agreement(links, pair)[0]
+    return max(rights.values(), default=0) / max(1, asked)
+
+
+def error_rate(links: Mapping[int, Sequence[Links]], pairs: Sequence[AlignedPair]) -> float:
+    """AER of ``links[k]``, the source word of every target word of pair k (−1: none), over all these pairs."""
+    agreed = both = 0
+    for index, chosen in links.items():
+        _, hits, _, count = _agreement(chosen, pairs[index])
+        agreed, both = agreed + hits, both + count
+    return 1 - agreed / both
+
+
+def _agreement(links: Links, pair: AlignedPair) -> tuple[int, int, int, int]:
+    """(right words, |A ∩ S| + |A ∩ P|, words with a sure link, |A| + |S|)."""
+    chosen = {(int(source), target) for target, source in enumerate(links) if source >= 0}
+    linked = _linked(pair)
+    right = sum(target in linked for source, target in chosen & pair.possible)
+    both = len(chosen & pair.sure) + len(chosen & pair.possible)
+    return right, both, len(linked), len(chosen) + len(pair.sure)
+
+
+def _linked(pair: AlignedPair) -> set[int]:
+    return {target for _, target in pair.sure}
+
+
+def _possible(pair: AlignedPair, target: int) -> list[int]:
+    return [source for source, word in pair.possible if word == target]
+
+
+def _rules(n_sources: int, n_targets: int) -> Iterator[tuple[tuple[str, int], list[int]]]:
+    line = np.rint(np.linspace(0, n_sources - 1, n_targets)).astype(int)
+    for name, start in (("offset", np.arange(n_targets)), ("line", line)):
+        for offset in _OFFSETS:
+            yield (name, offset), np.clip(start + offset, 0, n_sources - 1).tolist()
+
+
+LEAST_ABOVE_OFFSET = 0.1  # Voita et al. 2019, §5.2
+# Measure → (relation, whether the row is the dependent's).
+DIRECTIONS = {
+    "subject_verb": ("nsubj", True),
+    "verb_subject": ("nsubj", False),
+    "object_verb": ("obj", True),
+    "verb_object": ("obj", False),
+    "adjective_noun": ("amod", True),
+    "noun_adjective": ("amod", False),
+    "determiner_noun": ("det", True),
+    "noun_determiner": ("det", False),
+    "auxiliary_verb": ("aux", True),
+    "verb_auxiliary": ("aux", False),
+}
+
+
+def directed_arcs(sentence: AnnotatedSentence, name: str, *, causal: bool) -> list[tuple[int, int]]:
+    """(the word that looks, the word to find), without those that a causal mask forbids."""
+    relation, from_dependent = DIRECTIONS[name]
+    arcs = sentence.arcs.get(relation, ())
+    directed = [(one, other) if from_dependent else (other, one) for one, other in arcs]
+    return [(looks, found) for looks, found in directed if not causal or found < looks]
+
+
+def syntactic_tallies(view: AttentionView, sentence: AnnotatedSentence, *, causal: bool) -> dict[str, Tally]:
+    """Self-attention over one annotated sentence, by the names of ``DIRECTIONS``; nothing where its words are not found
+    among the tokens (an alphabet that the model lacks, or a decoder that reads something else)."""
+    spans = word_spans(view.key, sentence.words) if view.kind == "self" else None
+    if spans is None:
+        return {}
+    best = word_weights(view.weights, spans, spans).argmax(axis=-1)  # [head, word]
+    longest = word_weights(evenly(view)[None], spans, spans)[0].argmax(axis=-1)  # [word]
+    tallies = {}
+    for name in DIRECTIONS:
+        if arcs := directed_arcs(sentence, name, causal=causal):
+            looks, found = np.array(arcs).T
+            choice = looks + 1 if causal else np.full(len(arcs), len(spans))
+            hits = (best[:, looks] == found).sum(axis=1).astype(float)
+            tallies[name] = Tally.of(hits, (1 / choice).sum(), len(arcs))
+            hits = np.array([float((longest[looks] == found).sum())])
+            tallies[f"{name}_longest"] = Tally.of(hits, 0.0, len(arcs))
+    return tallies
+
+
+def best_offset_share(sentences: Sequence[AnnotatedSentence], name: str, *, causal: bool) -> float:
+    """The share of the arcs that the best fixed offset between words finds: what Voita et al. compare with."""
+    offsets = Counter(b - a for sentence in sentences for a, b in directed_arcs(sentence, name, causal=causal))
+    return max(offsets.values(), default=0) / max(1, offsets.total())
+
+
+def least_of_arcs(tallies: Tallies, name: str, *, best_offset: float) -> float:
+    """The threshold: what the best fixed offset finds, or evenly spread attention, and ``LEAST_ABOVE_OFFSET`` more."""
+    return max(best_offset, float(tallies[f"{name}_longest"].shares[0, 0])) + LEAST_ABOVE_OFFSET

@@ -1,0 +1,516 @@
+"""The atlas of heads: what each head does over many sentences, with examples, and as files.
+
+The strongest activations say nothing about all the others ("An Interpretability Illusion for BERT", Bolukbasi et al.
+2021). So every row of every sentence counts: the position of its strongest weight is put into one of a few kinds that
+exclude each other, beside how often attention without a preference would fall there; and examples are drawn at random,
+from each kind and from ten intervals of the strongest weight, the rare ones named as rare. What a head does in most
+rows can then be told with the rows in which it does something else.
+
+Every row has three measures:
+
+- "weight": the largest α of the row.
+- "passed": the largest ‖α f(x)‖ (Kobayashi et al. 2020), in units of the residual stream. A large weight on a short
+  value passes little on.
+- "effect": the direct effect on the answer, in logits (Elhage et al. 2021): what the head added at this row to
+  logit(word) − logit(alternative), where the word is the most likely one there (in a classifier the class of the
+  sentence). It is summed over all keys; the key is the one from which most of it came. Only of the stack that words are
+  read out of.
+
+As data: a CSV, and JSON files in a folder laid out as HeadVis's (Anthropic 2026). ``config.json`` says what was read,
+``scatter_data.json`` has all measures of every head, ``heads/L{layer}H{head}.json`` the examples of one head by kind of
+position and by interval. A model with several kinds of attention gets such a folder for each of them
+(``encoder_self/``, …). The fields are our own: HeadVis has no cross-attention, and no kinds of position.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from transformer.attention_maps.attention_path import output_matrices
+from transformer.attribution.direct_logit_attribution import Question, Walk, last_step, read_out
+from transformer.disk.tables import csv_text
+from transformer.disk.whole_files import write_text
+from transformer.errors import InputError
+from transformer.files.checkpoints import Checkpoint
+from transformer.heads.firing_examples import ROWS, Example, Progress, head_rows, read_batches
+from transformer.heads.weight_patterns import places_in
+from transformer.predictions.lens import lens_stack
+from transformer.runs.head_places import Head, attention_layers
+from transformer.runs.readings import Recorded
+from transformer.runs.recording_size import ALWAYS, allowed_bytes
+from transformer.text.sentence_files import sentence_digest
+from transformer.text.tokens import TokenSequence
+from transformer.variants.output_heads import FirstTokenClassifier
+
+MEASURES = ("weight", "passed", "effect")
+
+
+class Rows(NamedTuple):
+    """One measure of one attention layer in one sentence: ``values`` [head, query], and the key that it is about,
+    ``keys`` [head, query]."""
+
+    values: np.ndarray
+    keys: np.ndarray
+
+
+class LayerRows(NamedTuple):
+    """One attention layer (stack, kind, layer) in one sentence; ``allowed`` [query, key]; ``measures`` by name."""
+
+    place: tuple[str, str, int]
+    asked: TokenSequence
+    read: TokenSequence
+    allowed: np.ndarray
+    measures: Mapping[str, Rows]
+
+
+class RowMeasures:
+    """The measures of a checkpoint's heads; ``parts``: which probes a batch must have kept for them."""
+
+    def __init__(self, checkpoint: Checkpoint) -> None:
+        self.checkpoint, self.stack = checkpoint, lens_stack(checkpoint)
+        model = checkpoint.model
+        self.parts: Collection[str] = {*ROWS, "value", "std", "mean_square", read_out(model, self.stack)}
+        self.lengths = {}  # by attention: W_O W_Oᵀ of every head [head, channel, channel], for ‖v W_O‖² = v W_O W_Oᵀ vᵀ
+        for place in attention_layers(checkpoint.config):
+            stack, kind, layer = place
+            matrices, _ = output_matrices(checkpoint, stack, layer, kind)
+            self.lengths[place] = matrices @ matrices.transpose(0, 2, 1)
+
+    def of_sentence(self, batch: Recorded, row: int) -> Iterator[LayerRows]:
+        """Every attention layer in the sentence ``row`` of a batch."""
+        readings = self._readings(batch, row)
+        for place, squares in self.lengths.items():
+            stack, kind, layer = place
+            asked, read, weights, allowed = head_rows(batch, stack, kind, layer, row)
+            name = f"{stack}.layers.{layer}.{kind}_attention"
+            values = _array(batch, f"{name}.value", row)[:, : len(read)]  # [head, key, channel]
+            lengths = np.sqrt(np.maximum(((values @ squares) * values).sum(axis=-1), 0.0))
+            found = {"weight": _largest(weights), "passed": _largest(weights * lengths[:, None])}
+            if name in readings:
+                shares = weights * (readings[name] @ values.transpose(0, 2, 1))  # [head, query, key]
+                total = shares.sum(axis=-1)
+                keys = (shares * np.where(total < 0, -1, 1)[..., None]).argmax(axis=-1)
+                found["effect"] = Rows(total, keys)
+            yield LayerRows(place, asked, read, allowed, found)
+
+    def _readings(self, batch: Recorded, row: int) -> Mapping[str, np.ndarray]:
+        """By the name of an attention: what its context is multiplied by to give logits, [head, query, channel]."""
+        model, stack = self.checkpoint.model, self.stack
+        if isinstance(getattr(model, "classifier", None), FirstTokenClassifier):
+            return {}  # of the rows of a text only the first one is read
+        given = batch.logits[row].numpy(force=True)
+        n_rows = len(batch.tokens[stack][row])
+
+        def values(name: str) -> np.ndarray:
+            return given if name.endswith(".logits") else _array(batch, name, row)
+
+        def direction(*rows: int, position: int | None) -> np.ndarray:
+            logits = torch.from_numpy(given if position is None else given[position])
+            word, other = logits.topk(2).indices.tolist()
+            return last_step(model, values, Question(stack, position, rows, word, other)).direction
+
+        if self.checkpoint.config.n_classes:
+            directions = direction(*range(n_rows), position=None)
+        else:
+            directions = np.concatenate([direction(place, position=place) for place in range(n_rows)])
+        walk = _Readings(values, model.get_submodule(stack), stack, list(range(n_rows)), directions)
+        return {name: read.transpose(1, 0, 2).astype(np.float32) for name, read in walk.readings.items()}
+
+
+class _Readings(Walk):
+    """The way back without what was written on the way: of that nothing need be recorded."""
+
+    def added(self, name: str, read: np.ndarray) -> np.ndarray:
+        return np.zeros(read.shape[1])
+
+    def product(self, name: str, direction: np.ndarray) -> float:
+        return 0.0
+
+
+def _array(batch: Recorded, name: str, row: int) -> np.ndarray:
+    return batch.recording.tensors[name][row].numpy(force=True)
+
+
+def _largest(values: np.ndarray) -> Rows:
+    keys = values.argmax(axis=-1)
+    return Rows(np.take_along_axis(values, keys[..., None], axis=-1)[..., 0], keys)
+
+
+# In this order: a place belongs to the first kind that holds for it. The key is …
+SELF_KINDS = (
+    "special",  # a special token
+    "itself",  # the query's own token
+    "previous",  # one before it
+    "next",  # one behind it
+    "same",  # the same token elsewhere
+    "after_same",  # the token that followed the same token elsewhere: what an induction head looks for
+    "punctuation",  # punctuation that stands by itself
+    "near",  # two or three tokens away
+    "left",  # farther to the left
+    "right",  # farther to the right
+)
+CROSS_KINDS = (
+    "special",
+    "line",  # at most one token off the straight line through both sentences
+    "punctuation",
+    "before",  # before that line
+    "behind",  # behind it
+)
+N_INTERVALS = 10
+N_EXAMPLES = 3
+BATCH = 8  # sentences: the logits of every token of a batch are in memory
+RARE = 0.01  # of all rows: an interval with less is said to be rare
+
+
+@dataclass(frozen=True, eq=False)
+class Habit:
+    """One kind of place. ``share`` of the rows whose strongest weight falls on it; ``chance``: the share that a key
+    drawn evenly from those allowed would have; ``halves``: the share in every other sentence, and in the rest;
+    ``error``: the standard error of their difference (``halves_of``)."""
+
+    kind: str
+    share: float
+    chance: float
+    halves: tuple[float, float]
+    error: float
+    examples: tuple[Example, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Interval:
+    """The rows in which a measure lies in [``low``, ``high``), of the last interval ``high`` as well; ``share`` of all
+    rows; ``examples`` drawn from them at random."""
+
+    low: float
+    high: float
+    share: float
+    examples: tuple[Example, ...]
+
+    @property
+    def is_rare(self) -> bool:
+        return 0 < self.share < RARE
+
+
+@dataclass(frozen=True, eq=False)
+class HeadHabits:
+    """Of one head over ``n_rows`` rows in ``n_sentences`` sentences. ``habits``: all kinds of place, their shares sum
+    to 1. ``intervals``: by measure (``row_measures.MEASURES``), ten equal ones, of "weight" from 0 to 1, of the others
+    from the least value that there was, at most 0, to the largest; ``means`` of the measures."""
+
+    head: Head
+    n_rows: int
+    n_sentences: int
+    habits: tuple[Habit, ...]
+    intervals: Mapping[str, tuple[Interval, ...]]
+    means: Mapping[str, float]
+
+    @property
+    def main(self) -> Habit:
+        """The kind that the head prefers most: the largest share above chance."""
+        return max(self.habits, key=lambda habit: habit.share - habit.chance)
+
+    @property
+    def against(self) -> Habit | None:
+        """What the other rows do most often; ``None`` where there are none."""
+        others = [habit for habit in self.habits if habit is not self.main and habit.share > 0]
+        return max(others, key=lambda habit: habit.share, default=None)
+
+    @property
+    def is_stable(self) -> bool:
+        """Whether the main kind's share differs between the two halves by no more than two standard errors."""
+        first, second = self.main.halves
+        return abs(first - second) <= 2 * self.main.error + 1e-9  # of rounding
+
+
+def head_habits(
+    checkpoint: Checkpoint,
+    sentences: Sequence[str],
+    *,
+    batch_size: int = BATCH,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> dict[Head, HeadHabits]:
+    """Read the sentences once, and count for every head of the model.
+
+    A row counts when its query is a token of the text and it has at least two keys to choose from. ``seed``: of the
+    draw of examples. ``progress`` and errors as in ``head_firings``, and ``InputError`` for more rows than may
+    be kept in memory; a head without a row is not in the answer.
+    """
+    measures = RowMeasures(checkpoint)
+    layers: dict[tuple, _Layer] = {}
+    for batch in read_batches(checkpoint, sentences, batch_size=batch_size, parts=measures.parts, progress=progress):
+        for row, index in enumerate(batch.indices):
+            kinds: dict[tuple[str, str], np.ndarray] = {}
+            for rows in measures.of_sentence(batch, row):
+                stack, kind, _ = rows.place
+                if (stack, kind) not in kinds:
+                    kinds[stack, kind] = places(rows.asked, rows.read, cross=kind == "cross")
+                layers.setdefault(rows.place, _Layer()).add(index, rows, kinds[stack, kind], seed)
+        _check_memory(layers.values())
+    return {habits.head: habits for place, layer in layers.items() if layer.sentences for habits in layer.heads(*place)}
+
+
+def places(asked: TokenSequence, read: TokenSequence, *, cross: bool) -> np.ndarray:
+    """[query, key]: the kind of every pair of tokens, as an index of ``SELF_KINDS`` or ``CROSS_KINDS``."""
+    of_roles = places_in(asked, read, cross=cross)
+    tests = {"special": of_roles["sink"], "punctuation": of_roles["punctuation"]}
+    if cross:
+        before = np.cumsum(of_roles["diagonal"], axis=1) == 0
+        tests |= {"line": of_roles["diagonal"], "before": before, "behind": ~before}
+    else:
+        distance = np.arange(len(read))[None, :] - np.arange(len(asked))[:, None]
+        after_same = np.zeros_like(of_roles["repeated"])
+        after_same[:, 1:] = (of_roles["repeated"] | of_roles["same"])[:, :-1]
+        tests |= {
+            "itself": of_roles["same"],
+            "previous": of_roles["previous"],
+            "next": of_roles["next"],
+            "same": of_roles["repeated"],
+            "after_same": after_same,
+            "near": np.abs(distance) <= 3,
+            "left": distance < 0,
+            "right": distance > 0,
+        }
+    names = CROSS_KINDS if cross else SELF_KINDS
+    shape = (len(asked), len(read))
+    return np.select([np.broadcast_to(tests[name], shape) for name in names], range(len(names)))
+
+
+def halves_of(hits: np.ndarray, rows: np.ndarray, half: np.ndarray) -> tuple[tuple[float, float], float]:
+    """The share of ``hits`` among ``rows``, both counted by sentence, in the sentences of half 0 and of half 1; and the
+    standard error of the difference of the two.
+
+    The rows of one sentence are alike, so what varies is whole sentences (Cochran 1977, "Sampling Techniques", §2.11,
+    the ratio of two counts): a half of k sentences with H hits in N rows has the share p = H / N with the variance
+    k/(k−1) Σ (h − p n)² / N² over its sentences. NaN, where a half has fewer than two.
+    """
+    shares, variance = [], 0.0
+    for which in (0, 1):
+        own, of = hits[half == which], rows[half == which]
+        k, total = len(of), max(1, int(of.sum()))
+        share = float(own.sum() / total)
+        variance += k / (k - 1) * float(((own - share * of) ** 2).sum()) / total**2 if k > 1 else math.nan
+        shares.append(share)
+    return (shares[0], shares[1]), math.sqrt(variance)
+
+
+def _check_memory(layers: Iterable[_Layer]) -> None:
+    """Before more is read: what is kept of all rows may take as much as one recorded pass."""
+    kept = sum(layer.n_bytes for layer in layers)
+    if kept > ALWAYS and kept > (most := allowed_bytes()):
+        raise InputError(
+            "What is kept of every row of these sentences takes more than {most} MB of memory, and no more is allowed. "
+            "Give fewer or shorter sentences.",
+            most=f"{most / 1e6:,.0f}",
+        )
+
+
+class _Layer:
+    """What one attention layer has done so far: a column of numbers for every row, and only then the counts, because
+    where the intervals of a measure end is known last."""
+
+    def __init__(self) -> None:
+        self.sentences: list[tuple[int, TokenSequence, TokenSequence]] = []
+        self.n_rows = 0
+        # "sentence", "query", "draw" [row]; the others [head, row]; with room for more rows behind ``n_rows``, in few
+        # large pieces of memory: many small ones would keep apart what lies between them.
+        self.columns: dict[str, np.ndarray] = {}
+        self.chances: np.ndarray | float = 0.0  # [kind], summed over rows
+
+    def add(self, index: int, rows: LayerRows, kinds: np.ndarray, seed: int) -> None:
+        """One more sentence; ``kinds`` [query, key]."""
+        text = np.array([not token.special for token in rows.asked])
+        counted = np.flatnonzero(text & (rows.allowed.sum(axis=1) > 1))
+        if not len(counted):
+            return
+        new = {
+            "sentence": np.full(len(counted), len(self.sentences), dtype=np.int32),
+            "query": counted,
+            "draw": np.random.default_rng((seed, index)).random(len(rows.asked))[counted],
+            "kind": kinds[counted, rows.measures["weight"].keys[:, counted]].astype(np.uint8),
+        }
+        for name, (values, keys) in rows.measures.items():
+            new[name] = values[:, counted].astype(np.float32)
+            new[f"{name} key"] = keys[:, counted].astype(np.uint16)
+        for name, column in new.items():
+            kept, end = self.columns.get(name, column[..., :0]), self.n_rows + len(counted)
+            if end > kept.shape[-1]:
+                grown = np.empty((*kept.shape[:-1], 2 * end), kept.dtype)
+                grown[..., : self.n_rows] = kept[..., : self.n_rows]
+                kept = self.columns[name] = grown
+            kept[..., self.n_rows : end] = column
+        self.n_rows += len(counted)
+        allowed, names = rows.allowed[counted], CROSS_KINDS if rows.place[1] == "cross" else SELF_KINDS
+        of_kind = np.stack([((kinds[counted] == number) & allowed).sum(axis=1) for number in range(len(names))])
+        self.chances = self.chances + (of_kind / allowed.sum(axis=1)).sum(axis=1)
+        self.sentences.append((index, rows.asked, rows.read))
+
+    @property
+    def n_bytes(self) -> int:
+        return sum(column.nbytes for column in self.columns.values())
+
+    def heads(self, stack: str, kind: str, layer: int) -> Iterator[HeadHabits]:
+        columns = {name: column[..., : self.n_rows] for name, column in self.columns.items()}
+        in_turn = np.argsort(columns.pop("draw"))  # each row is as likely as any other to come first
+        half = np.array([index for index, _, _ in self.sentences]) % 2  # [sentence]
+        n_rows, n_sentences = self.n_rows, len(self.sentences)
+        rows = np.bincount(columns["sentence"], minlength=n_sentences)
+        names = CROSS_KINDS if kind == "cross" else SELF_KINDS
+        for head in range(len(columns["kind"])):
+            own = {name: column if column.ndim == 1 else column[head] for name, column in columns.items()}
+            places = own["kind"].astype(np.int64) * n_sentences + own["sentence"]
+            hits = np.bincount(places, minlength=len(names) * n_sentences).reshape(-1, n_sentences)  # [kind, sentence]
+            shown = self._examples(own, "weight", own["kind"], in_turn)
+            habits = tuple(
+                Habit(
+                    name,
+                    float(hits[number].sum() / n_rows),
+                    float(self.chances[number] / n_rows),
+                    *halves_of(hits[number], rows, half),
+                    shown.get(number, ()),
+                )
+                for number, name in enumerate(names)
+            )
+            measured = [name for name in columns if f"{name} key" in columns]
+            yield HeadHabits(
+                Head(stack, kind, layer, head),
+                n_rows,
+                n_sentences,
+                habits,
+                {name: self._intervals(own, name, in_turn) for name in measured},
+                {name: float(own[name].mean(dtype=np.float64)) for name in measured},
+            )
+
+    def _intervals(self, own: Mapping[str, np.ndarray], name: str, in_turn: np.ndarray) -> tuple[Interval, ...]:
+        values = own[name]
+        low = min(0.0, float(values.min()))
+        high = 1.0 if name == "weight" else max(0.0, float(values.max()))
+        high = high if high > low else 1.0  # a head whose part of W_O is 0 passes nothing on
+        edges = np.linspace(low, high, N_INTERVALS + 1)
+        place = np.clip(((values - low) * (N_INTERVALS / (high - low))).astype(int), 0, N_INTERVALS - 1)
+        shares = np.bincount(place, minlength=N_INTERVALS) / len(values)
+        shown = self._examples(own, name, place, in_turn)
+        return tuple(
+            Interval(float(edges[number]), float(edges[number + 1]), float(shares[number]), shown.get(number, ()))
+            for number in range(N_INTERVALS)
+        )
+
+    def _examples(
+        self, own: Mapping[str, np.ndarray], name: str, buckets: np.ndarray, in_turn: np.ndarray
+    ) -> dict[int, tuple[Example, ...]]:
+        """Of every bucket the ``N_EXAMPLES`` rows that come first ``in_turn``; ``buckets`` [row]: in which each is."""
+        found: dict[int, tuple[Example, ...]] = {}
+        for bucket in np.unique(buckets):
+            rows = in_turn[buckets[in_turn] == bucket][:N_EXAMPLES]
+            found[int(bucket)] = tuple(
+                Example(
+                    float(own[name][row]),
+                    self.sentences[own["sentence"][row]][0],
+                    int(own["query"][row]),
+                    int(own[f"{name} key"][row]),
+                    *self.sentences[own["sentence"][row]][1:],
+                )
+                for row in rows
+            )
+        return found
+
+
+TABLE = "heads.csv"
+Habits = Mapping[Head, HeadHabits]
+
+
+def write_data(folder: Path, checkpoint: Checkpoint, found: Habits, sentences: Sequence[str]) -> Iterator[Path]:
+    """Writes all files, one after the other; yields the path of each."""
+    yield _written(folder / TABLE, csv_text([row(habits) for habits in found.values()]))
+    attentions = dict.fromkeys((head.stack, head.kind) for head in found)
+    for stack, kind in attentions:
+        own = [habits for head, habits in found.items() if (head.stack, head.kind) == (stack, kind)]
+        place = folder / f"{stack}_{kind}" if len(attentions) > 1 else folder
+        config = {
+            "model": checkpoint.name,
+            "fingerprint": checkpoint.fingerprint,
+            "attention": [stack, kind],
+            "n_layers": 1 + max(habits.head.layer for habits in own),
+            "n_heads": 1 + max(habits.head.head for habits in own),
+            "n_sentences": len(sentences),
+            "sentences": sentence_digest(sentences),
+            "metrics": [name for name, value in row(own[0]).items() if isinstance(value, float)],
+        }
+        yield _written(place / "config.json", json.dumps(config, ensure_ascii=False))
+        yield _written(place / "scatter_data.json", json.dumps([row(habits) for habits in own]))
+        for habits in own:
+            name = f"L{habits.head.layer}H{habits.head.head}.json"
+            yield _written(place / "heads" / name, json.dumps(in_full(habits), ensure_ascii=False))
+
+
+def row(habits: HeadHabits) -> dict[str, object]:
+    """One head: its place, what it does most often beyond chance, what speaks against that, and all shares by kind
+    (``share_previous``, ``chance_previous``) and by strength (``strength_0.9``: rows whose strongest weight is ≥ 0.9).
+    """
+    main, against = habits.main, habits.against
+    return {
+        **habits.head._asdict(),
+        "rows": habits.n_rows,
+        "sentences": habits.n_sentences,
+        "habit": main.kind,
+        "share": main.share,
+        "chance": main.chance,
+        "share_in_half_0": main.halves[0],
+        "share_in_half_1": main.halves[1],
+        "stable": habits.is_stable,
+        "otherwise": against.kind if against else "",
+        "share_otherwise": against.share if against else 0.0,
+        **{f"mean_{name}": mean for name, mean in habits.means.items()},
+        **{f"largest_{name}": intervals[-1].high for name, intervals in habits.intervals.items() if name != "weight"},
+        **{f"share_{habit.kind}": habit.share for habit in habits.habits},
+        **{f"chance_{habit.kind}": habit.chance for habit in habits.habits},
+        **{f"strength_{interval.low:.1f}": interval.share for interval in habits.intervals["weight"]},
+    }
+
+
+def in_full(habits: HeadHabits) -> dict[str, object]:
+    """``row`` with the examples of every kind of place and of every interval of every measure."""
+    return {
+        **row(habits),
+        "kinds": [
+            {"kind": habit.kind, "share": habit.share, "chance": habit.chance, "examples": _examples(habit.examples)}
+            for habit in habits.habits
+        ],
+        "intervals": {
+            name: [
+                {"low": one.low, "high": one.high, "share": one.share, "rare": one.is_rare,
+                 "examples": _examples(one.examples)}
+                for one in intervals
+            ]
+            for name, intervals in habits.intervals.items()
+        },
+    }  # fmt: skip
+
+
+def _examples(examples: Sequence[Example]) -> list[dict[str, object]]:
+    """The sentence's number, its tokens (of cross-attention the answer's, and the source's as "read"), the positions of
+    the one that looks and the one that is looked at, and the value."""
+    return [
+        {
+            "sentence": one.sentence,
+            "tokens": one.asked.displays,
+            **({} if one.read is one.asked else {"read": one.read.displays}),
+            "query": one.query,
+            "key": one.key,
+            "value": one.value,
+        }
+        for one in examples
+    ]
+
+
+def _written(path: Path, text: str) -> Path:
+    write_text(path, text)
+    return path

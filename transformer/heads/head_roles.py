@@ -1,0 +1,272 @@
+"""The role of every head in one sentence, and over many sentences.
+
+In a sentence: where the head attends to, how sharply, and which of a few known roles that is. They were found in
+trained models: the positions and shapes of ``weight_patterns``, and induction, which only a text shows that repeats
+itself. A role describes the head in this sentence only, and does not say whether the model needs the head.
+
+Over many sentences: the roles sentence by sentence, their means, and the tests of the literature. Voita et al. 2019
+("Analyzing Multi-Head Self-Attention", §4 and §5) name a head only if it plays one role in most sentences, and is sure
+of itself. One sentence cannot tell.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.heads.induction import LEAST_INDUCTION, InductionTest, followers, induction_test
+from transformer.heads.role_measures import (
+    PLACES,
+    ROLES,
+    HeadMeasures,
+    Tallied,
+    add_reading,
+    count_annotated,
+    head_measures,
+    n_annotated,
+)
+from transformer.heads.weight_patterns import (
+    LEAST_BROAD,
+    LEAST_MONOTONE,
+    LEAST_ROWS,
+    counted_rows,
+    evenly,
+    least_share,
+    place_shares,
+    places_in,
+    shape_scores,
+)
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.head_places import Head, OfHead, attention_layers
+from transformer.runs.readings import BATCH_SIZE, Reading, nothing_read, readings
+from transformer.text.sentence_files import sentence_digest
+
+AT_REST = ("first", "sink")  # where a head looks that has nothing to do
+LEAST_AWAKE = 0.1  # of a row: a head that sends less to what followed is not said to have woken up
+
+
+class Scored:
+    """What has a ``role`` and ``scores``, all measures by name, NaN where one is not defined."""
+
+    role: str
+    scores: Mapping[str, float]
+
+    @property
+    def score(self) -> float:
+        """Of the role itself, NaN for "none"."""
+        return self.scores.get(self.role, math.nan)
+
+    @property
+    def nearest(self) -> str:
+        """The place with the largest share, however small that is; "" where none gets any."""
+        shares = {place: share for place in PLACES if (share := self.scores.get(place, math.nan)) > 0}
+        return max(shares, key=shares.__getitem__, default="")
+
+
+@dataclass(frozen=True)
+class HeadRole(OfHead, Scored):
+    """The role of one head in one sentence.
+
+    Shares lie in 0…1; "broad" is the entropy as a share of
+    the largest possible, 0…1; "monotone" lies in −1…1; "entropy" is in bits; "distance" in tokens; "confidence" and
+    "sinks" are shares.
+    """
+
+    role: str
+    scores: Mapping[str, float]
+
+
+def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:
+    """``head_roles``, and "induction" where a head sends more to what followed the last time than to any other place.
+
+    A head may rest in the rows of which nothing has been read before; so only the others count. It must be as clear as
+    every role (``least_share``, ``LEAST_ROWS``).
+
+    In those rows, too, the heads of large models rest for the most part. So "induction" is also the role of a head at
+    rest, or of one without a role, where from ``LEAST_AWAKE`` of a row on goes to what followed, and that is as clear a
+    share ("awake") of what goes neither to the first token nor to special ones:
+
+        awake = mean of Σ_{j followed} α_ij ÷ (1 − mean of Σ_{j at rest} α_ij)
+    """
+    roles = head_roles(view)
+    followed = followers(view)
+    rows = followed.any(axis=1) & counted_rows(view)
+    if rows.sum() < LEAST_ROWS:
+        return roles
+    places = places_in(view.query, view.key, cross=False)
+    resting = (places["first"] | places["sink"]) & ~followed
+
+    def share(weights: np.ndarray, place: np.ndarray) -> np.ndarray:
+        return (weights * place).sum(axis=-1)[..., rows].mean(axis=-1)
+
+    chance, chance_at_rest = (float(share(evenly(view), place)) for place in (followed, resting))
+    shares, at_rest = share(view.weights, followed), share(view.weights, resting)  # [head]
+    awake = shares / np.maximum(1 - at_rest, 1e-9)
+    least, least_awake = least_share(chance), least_share(chance / (1 - chance_at_rest))
+    found = []
+    for role, most, of_rest in zip(roles, shares.tolist(), awake.tolist(), strict=True):
+        clear = most >= least and not most <= role.score  # a role without a score, "none", is no rival
+        clear |= role.role in (*AT_REST, "none") and most >= LEAST_AWAKE and of_rest >= least_awake
+        name = "induction" if clear else role.role
+        found.append(replace(role, role=name, scores={**role.scores, "induction": most, "awake": of_rest}))
+    return tuple(found)
+
+
+def head_roles(view: AttentionView) -> tuple[HeadRole, ...]:
+    """The role of every head of one layer, see ``place_shares`` and ``choose_role``."""
+    shares, chances = place_shares(view)
+    measured = {**shares, **shape_scores(view)}
+    roles = []
+    for head in range(view.n_heads):
+        scores = {name: float(values[head]) for name, values in measured.items()}
+        roles.append(HeadRole(view.stack, view.kind, view.layer, head, choose_role(scores, chances), scores))
+    return tuple(roles)
+
+
+def choose_role(scores: Mapping[str, float], chances: Mapping[str, float]) -> str:
+    """The place that gets the largest share, if it gets enough (``least_share``); else "broad", else "monotone", else
+    "none"."""
+    clear = [place for place in PLACES if scores.get(place, np.nan) >= least_share(chances.get(place, np.nan))]
+    if clear:
+        return max(clear, key=lambda place: scores[place])  # the first of equals
+    if scores.get("broad", np.nan) >= LEAST_BROAD:
+        return "broad"
+    return "monotone" if scores.get("monotone", np.nan) >= LEAST_MONOTONE else "none"
+
+
+LEAST_CONSISTENT = 0.5  # a head has the role that it has in at least half of the sentences
+LEAST_LEANING = 0.1  # a rarer role is not mentioned
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class CorpusRole(OfHead, Scored):
+    """One head over many sentences.
+
+    ``shares``: for every role the share of the ``n_sentences`` in which the head has it; sentences that are too short
+    for roles do not count. ``role``: the most frequent one if its share is at least ``LEAST_CONSISTENT``, else "none".
+    ``scores``: the mean of every measure over the ``counts`` sentences in which it is defined (NaN where there are
+    none); in a decoder-only model also "induction" and "previous_random" (``transformer.heads.induction``).
+    ``measured``: the tests of the literature, counted over the rows of all sentences (``transformer.heads``).
+    """
+
+    role: str
+    shares: Mapping[str, float]
+    scores: Mapping[str, float]
+    counts: Mapping[str, int]
+    n_sentences: int
+    measured: HeadMeasures = field(default_factory=HeadMeasures)
+
+    @property
+    def consistency(self) -> float:
+        """The share of the sentences in which it does what it does most often; NaN where all were too short."""
+        return max(self.shares.values(), default=math.nan)
+
+    @property
+    def most_frequent(self) -> str:
+        """What it does most often, however rarely that is; "none" also where all sentences were too short."""
+        return max(self.shares, key=self.shares.__getitem__, default="none")
+
+    @property
+    def leaning(self) -> str:
+        """Of a head without a clear role: the role that it has most often, from ``LEAST_LEANING`` of the sentences on;
+        else ""."""
+        clear = {role: share for role, share in self.shares.items() if role != "none" and share >= LEAST_LEANING}
+        return max(clear, key=clear.__getitem__, default="") if self.role == "none" else ""
+
+    @property
+    def is_induction_head(self) -> bool:
+        return self.scores.get("induction", 0.0) >= LEAST_INDUCTION
+
+
+@dataclass(frozen=True)
+class CorpusRoles:
+    """All heads of a model over ``n_sentences`` sentences; ``n_skipped`` others did not fit into the model.
+
+    ``digest`` names the whole list of sentences (``sentence_digest``). ``induction``: of a decoder-only model.
+    """
+
+    heads: tuple[CorpusRole, ...]
+    n_sentences: int
+    n_skipped: int
+    digest: str
+    induction: InductionTest | None = None
+
+    def of(self, stack: str, kind: str) -> tuple[CorpusRole, ...]:
+        """The heads of one kind of attention, layer by layer."""
+        return tuple(head for head in self.heads if (head.stack, head.kind) == (stack, kind))
+
+    def head(self, stack: str, kind: str, layer: int, head: int) -> CorpusRole:
+        """One head. Raises ``KeyError`` for one that the model does not have."""
+        return {found.place: found for found in self.heads}[Head(stack, kind, layer, head)]
+
+
+def corpus_roles(
+    checkpoint: Checkpoint,
+    sentences: Sequence[str],
+    *,
+    batch_size: int = BATCH_SIZE,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> CorpusRoles:
+    """The roles of all heads over ``sentences``, see ``readings`` for what the model reads.
+
+    ``progress(done, total)`` is called after every batch, those of the annotated sentences included; what it raises
+    ends the work. ``seed``: of the random sequences of the induction test. Raises ``InputError`` where no sentence is
+    left that the model can read.
+    """
+    found: list[tuple[HeadRole, ...]] = []
+    tallied: Tallied = [{} for _ in attention_layers(checkpoint.config)]
+    skipped, total = 0, len(sentences) + n_annotated(checkpoint)
+
+    def report(done: int) -> None:
+        if progress is not None:
+            progress(done, total)
+
+    for batch in readings(checkpoint, sentences, batch_size=batch_size):
+        for reading in batch:
+            add_reading(tallied, reading)
+            found += [roles for roles in [_roles_of(reading)] if roles]
+            skipped += not reading.views
+        report(len(found) + skipped)
+    if not found:
+        raise nothing_read(checkpoint, len(sentences))
+    count_annotated(checkpoint, tallied, batch_size=batch_size, progress=lambda done: report(len(sentences) + done))
+    heads = tuple(summarise(of_one_head) for of_one_head in zip(*found, strict=True))
+    induction, tested = None, {}
+    if checkpoint.config.kind == "decoder-only":
+        induction = induction_test(checkpoint, seed=seed)
+        heads = tuple(_with_induction(head, induction) for head in heads)
+        tested = {place: induction.measure(place) for place in induction.induction}
+    measured = head_measures(checkpoint, tallied, induction=tested)
+    heads = tuple(replace(head, measured=one) for head, one in zip(heads, measured, strict=True))
+    return CorpusRoles(heads, len(found), skipped, sentence_digest(sentences), induction)
+
+
+def summarise(roles: Sequence[HeadRole]) -> CorpusRole:
+    """One head over the sentences of ``roles``: the role that it has most often, if that is often enough."""
+    told = [role for role in roles if not math.isnan(role.scores["broad"])]  # long enough to tell a role
+    count = Counter(role.role for role in told)
+    shares = {role: count[role] / len(told) for role in ROLES if count[role]}
+    often = max(shares, key=shares.__getitem__, default="none")  # the first of equals
+    scores, counts = {}, {}
+    for name in dict.fromkeys(name for role in roles for name in role.scores):
+        values = [value for role in roles if not math.isnan(value := role.scores.get(name, math.nan))]
+        scores[name] = math.fsum(values) / len(values) if values else math.nan
+        counts[name] = len(values)
+    first = roles[0]
+    role = often if shares.get(often, 0.0) >= LEAST_CONSISTENT else "none"
+    return CorpusRole(*first.place, role, shares, scores, counts, len(told))
+
+
+def _roles_of(reading: Reading) -> tuple[HeadRole, ...] | None:
+    return tuple(role for view in reading.views for role in head_roles(view)) or None
+
+
+def _with_induction(head: CorpusRole, test: InductionTest) -> CorpusRole:
+    more = {"induction": test.induction[head.place], "previous_random": test.previous[head.place]}
+    counts = dict.fromkeys(more, len(test.lengths))
+    return replace(head, scores={**head.scores, **more}, counts={**head.counts, **counts})

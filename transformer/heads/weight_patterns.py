@@ -1,0 +1,351 @@
+"""Tests of the literature on attention weights alone: kinds of position, offsets, the shape of a map.
+
+A ``Tally`` says which rows of attention count and sums over them; the ``Measure`` that comes out is a score beside its
+chance level. A threshold is a published one, or the chance level and a fixed distance.
+
+**Kinds of position**: neighbours, the token itself, special tokens and punctuation, the same token elsewhere, the first
+token, the rarest one; in cross-attention the diagonal. Clark et al. 2019, "What Does BERT Look At?" (§3): neighbours,
+the token itself, special tokens and punctuation (in BERT's layers 6 to 10 more than half of the attention goes to
+``[SEP]``). Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks": the first position. Wang et
+al. 2022, "Interpretability in the Wild" (§3): duplicate-token heads. Each kind is measured by the share of the
+attention that goes there, against what attention spread evenly would send there; a head attends there from half of its
+attention on, if that is half as much again as chance.
+
+"rare" is the share of rows whose largest weight falls on the rarest token of the sentence (Voita et al. 2019, §5.3: 66
+% of the rows of the head that they found; here half). Rare is what stands last in the vocabulary: its order is that of
+frequency in word-piece and unigram vocabularies, and nearly so in the merges of byte pairs.
+
+**Offsets** (positional heads): the largest weight falls on one fixed offset, on a window of three, or on the token
+itself. Voita et al. 2019, "Analyzing Multi-Head Self-Attention" (§5.1): "at least 90 % of the time its maximum
+attention weight is assigned to a specific relative position". They found −1 and +1; here every offset up to
+``MAX_OFFSET`` is tried.
+
+    score(d) = share of the rows i, among those that may attend to i + d, in which argmax_j α_ij = i + d
+
+A special token is no neighbour: where it stands at i + d, the row does not count, as at the edge of the text. In short
+sentences those are a tenth of all rows, so that counting them would fail every head that leaves special tokens alone.
+The score of a head is that of its best offset among those that at least half of all rows have: in short sentences a
+head that rests on the first token would look like one with a large offset. A window counts the rows whose argmax is one
+of three neighbouring offsets, all of which the row has, with a fourth key to choose ("the last three tokens"). Chance:
+1, or 3, over the number of keys that the row may attend to.
+
+**Shape of a map**: how spread out and how far a head attends, and whether cross-attention moves forward.
+
+- "broad": entropy of a row over the largest possible, H(α_i) / log₂(number of keys allowed), mean over the rows (Clark
+  et al. 2019, §3.3: "broad" heads). A broad head is no head with a role, so its chance level is 0 and it is named only
+  if nothing else fits.
+- "monotone": Kendall's τ_b between the row and its strongest key; cross-attention only. Chance: 0.
+- "entropy" in bits and "distance" in tokens (Vig & Belinkov 2019), "confidence", and "sinks", the share of special
+  tokens and punctuation.
+
+confidence = mean over rows of max_j α_ij over the tokens j that are not special (Voita et al. 2019, §4, who leave out
+``</s>``): a head that rests on ``</s>`` is not sure of anything.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.runs.attention_view import AttentionView, stands_alone
+from transformer.text.tokens import TokenSequence
+
+LEAST_ROWS_IN_ALL = 20  # over all sentences: fewer rows tell nothing
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How well one head does one job. ``score`` over ``rows`` rows (or arcs, or words); ``chance``: what attention
+    without a preference scores; ``least``: the score from which the head has the job."""
+
+    score: float
+    chance: float
+    least: float
+    rows: int
+
+    @property
+    def strength(self) -> float:
+        """How far it is on the way from chance to the threshold: (score − chance) / (least − chance). From 1 on the
+        head has the job; 0 is chance."""
+        way = self.least - self.chance
+        return (self.score - self.chance) / way if way > 0 else 0.0
+
+    @property
+    def reached(self) -> bool:
+        return self.rows >= LEAST_ROWS_IN_ALL and self.score >= self.least
+
+
+@dataclass(frozen=True)
+class Tally:
+    """What was counted in some rows. ``total`` [head, place]; ``chance`` [place]: what the same rows would give to
+    attention without a preference; ``rows`` [place]: how many rows were counted. Tallies of sentences add up."""
+
+    total: np.ndarray
+    chance: np.ndarray
+    rows: np.ndarray
+
+    @classmethod
+    def of(cls, total: np.ndarray, chance: float, rows: int) -> "Tally":
+        """Of one place; ``total`` [head]."""
+        return cls(total[:, None], np.array([chance]), np.array([rows]))
+
+    def __add__(self, other: "Tally") -> "Tally":
+        return Tally(self.total + other.total, self.chance + other.chance, self.rows + other.rows)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """[head, place]: the mean over the rows, NaN where there was none."""
+        return self.total / np.where(self.rows > 0, self.rows, np.nan)
+
+    @property
+    def chances(self) -> np.ndarray:
+        """[place]."""
+        return self.chance / np.where(self.rows > 0, self.rows, np.nan)
+
+    def measure(self, head: int, least: float, *, place: int = 0) -> Measure:
+        return Measure(float(self.shares[head, place]), float(self.chances[place]), least, int(self.rows[place]))
+
+
+Tallies = Mapping[str, Tally]
+
+
+def added(one: Tallies, other: Tallies) -> dict[str, Tally]:
+    """Tallies by name; a name that one of them lacks keeps what the other has."""
+    names = dict.fromkeys((*one, *other))
+    return {name: one[name] + other[name] if name in one and name in other else (one | other)[name] for name in names}
+
+
+def counted_rows(view: AttentionView) -> np.ndarray:
+    """[query], ``True`` for rows that have a choice: at least two keys allowed, and the query is not padding."""
+    return ~padding_tokens(view.query) & (view.allowed.sum(axis=1) >= 2)
+
+
+def word_rows(view: AttentionView) -> np.ndarray:
+    """[query], ``True`` for the ``counted_rows`` whose query is a token of the text."""
+    return counted_rows(view) & ~special_tokens(view.query)
+
+
+def keys_allowed(view: AttentionView) -> np.ndarray:
+    """[query]: how many keys a row may look at, at least 1, for a division."""
+    return np.maximum(view.allowed.sum(axis=1), 1)
+
+
+def evenly(view: AttentionView) -> np.ndarray:
+    """[query, key]: attention without a preference, spread evenly over what may be looked at."""
+    return view.allowed / keys_allowed(view)[:, None]
+
+
+def is_causal(view: AttentionView) -> bool:
+    """Whether no row may look at what comes after it."""
+    return view.kind == "self" and not np.triu(view.allowed, 1).any()
+
+
+def special_tokens(tokens: TokenSequence) -> np.ndarray:
+    return np.array([token.special for token in tokens], dtype=bool)
+
+
+def padding_tokens(tokens: TokenSequence) -> np.ndarray:
+    return np.array([token.is_padding for token in tokens], dtype=bool)
+
+
+LEAST_SHARE = 0.5  # at least half of the attention goes there …
+LEAST_LIFT = 1.5  # … and half as much again as attention spread evenly would send there
+LEAST_ROWS = 3  # in one sentence fewer rows that have a choice tell nothing
+_NEEDED = ("previous", "next", "same", "repeated")  # rows without such a key are left out of the mean
+
+
+def places_in(query: TokenSequence, key: TokenSequence, *, cross: bool) -> dict[str, np.ndarray]:
+    """Where each place is that gives a role its name, [query, key]. "diagonal" is one of cross-attention, which has no
+    neighbours; nor does the task before a sentence, which the answer does not say again, lie on it."""
+    n_queries, n_keys = len(query), len(key)
+    everywhere = np.ones((n_queries, 1), dtype=bool)
+    first = np.zeros((n_queries, n_keys), dtype=bool)
+    first[:, 0] = True
+    marks = np.array([not token.special and stands_alone(key, token.index) for token in key], dtype=bool)
+    places = {"sink": everywhere & special_tokens(key), "punctuation": everywhere & marks, "first": first}
+    if cross:
+        real_queries, real_keys = int((~padding_tokens(query)).sum()), int((~padding_tokens(key)).sum())
+        begins = sum(token.role == "task" for token in key)
+        band = np.zeros((n_queries, n_keys), dtype=bool)
+        band[:real_queries, begins:real_keys] = diagonal_band(real_queries, real_keys - begins)
+        return {**places, "diagonal": band}
+    distance = np.arange(n_keys)[None, :] - np.arange(n_queries)[:, None]
+    ids = np.array(key.ids)
+    first[0, 0] = False  # the first token that looks at itself looks at "the same token"
+    return {
+        "previous": distance == -1,
+        "next": distance == 1,
+        "same": distance == 0,
+        "repeated": (ids[:, None] == ids[None, :]) & (distance != 0) & ~special_tokens(key),
+        **places,
+    }
+
+
+def place_shares(view: AttentionView) -> tuple[dict[str, np.ndarray], dict[str, float]]:
+    """For each place in one sentence: the mean share of a row that goes there, [head], and what evenly spread attention
+    would give.
+
+    share = mean over rows i of Σ_{j in place(i)} α_ij. Rows of padding, and rows with at most one key to look at, do
+    not count. Neighbours, the token itself and repeated tokens are averaged over the rows that have such a key.
+    With fewer than three rows a share is NaN.
+    """
+    counted = counted_rows(view)
+    shares, chances = {}, {}
+    for name, place in _places_in(view).items():
+        possible = (place & view.allowed).any(axis=1)
+        rows = counted & possible if name in _NEEDED else counted
+        if rows.sum() < LEAST_ROWS or not (possible & rows).any():
+            shares[name], chances[name] = np.full(view.n_heads, np.nan), float("nan")
+            continue
+        shares[name] = (view.weights * place).sum(axis=-1)[:, rows].mean(axis=1)
+        chances[name] = float((evenly(view) * place).sum(axis=-1)[rows].mean())
+    return shares, chances
+
+
+def place_tallies(view: AttentionView) -> dict[str, Tally]:
+    """The same over the tokens of the text alone, to be added up over sentences: "sink" (in causal attention the first
+    position, too), "delimiter" (punctuation), "repeated" or "diagonal", and "rare"."""
+    rows, places = word_rows(view), _places_in(view)
+    sink = places["sink"] | places["first"] if is_causal(view) else places["sink"]
+    found = {"sink": _share_of(view, sink, rows), "delimiter": _share_of(view, places["punctuation"], rows)}
+    if view.kind == "cross":
+        return {**found, "diagonal": _share_of(view, places["diagonal"], rows)}
+    again = places["repeated"]
+    found["repeated"] = _share_of(view, again, rows & (again & view.allowed).any(axis=1))
+    if not special_tokens(view.key).all():
+        rarest = int(np.where(special_tokens(view.key), -1, np.array(view.key.ids)).argmax())
+        seen = rows & view.allowed[:, rarest]
+        hit = (view.weights.argmax(axis=-1) == rarest) & seen
+        found["rare"] = Tally.of(hit.sum(axis=-1), (seen / keys_allowed(view)).sum(), seen.sum())
+    return found
+
+
+def least_share(chance: float) -> float:
+    """How much must go to a place that gets ``chance`` of attention without a preference. In a sentence of three tokens
+    a third of everything goes to any place."""
+    return max(LEAST_SHARE, LEAST_LIFT * chance)
+
+
+def diagonal_band(n_queries: int, n_keys: int) -> np.ndarray:
+    """[query, key], ``True`` within one token of the straight line from the first pair to the last."""
+    line = np.linspace(0, n_keys - 1, n_queries) if n_queries > 1 else np.zeros(n_queries)
+    return np.abs(np.arange(n_keys)[None, :] - line[:, None]) <= 1.0
+
+
+def _places_in(view: AttentionView) -> dict[str, np.ndarray]:
+    return places_in(view.query, view.key, cross=view.kind == "cross")
+
+
+def _share_of(view: AttentionView, place: np.ndarray, rows: np.ndarray) -> Tally:
+    chance = (place & view.allowed).sum(axis=1) / keys_allowed(view)
+    total = np.where(place, view.weights, 0.0).sum(axis=-1)[:, rows].sum(axis=1)
+    return Tally.of(total, chance[rows].sum(), rows.sum())
+
+
+LEAST_ON_OFFSET = 0.9  # Voita et al. 2019, §5.1
+LEAST_WINDOW_LIFT = 1.5  # times chance: three of four keys are hit often whatever a head does
+MAX_OFFSET = 8  # tokens to either side
+WINDOW = 3
+OFFSETS = tuple(range(-MAX_OFFSET, MAX_OFFSET + 1))
+
+
+def positional_tallies(view: AttentionView) -> dict[str, Tally]:
+    """Self-attention of one sentence: "offset" and "profile" by offset, "window" by its first offset. The profile is
+    the mean weight at a distance, Σ_i α_{i,i+d} over the rows that have it (Vig & Belinkov 2019, §4.4, by distance)."""
+    n_queries, n_keys = view.allowed.shape
+    queries, offsets = np.arange(n_queries), np.array(OFFSETS)
+    keys = queries[None, :] + offsets[:, None]  # [offset, query]
+    inside = (keys >= 0) & (keys < n_keys)
+    keys = np.where(inside, keys, 0)
+    has = inside & view.allowed[queries, keys] & word_rows(view) & ~special_tokens(view.key)[keys]
+    best = view.weights.argmax(axis=-1)  # [head, query]
+    hit = (best[:, None, :] == keys[None]) & has
+    evenly = 1 / keys_allowed(view)
+    offset = Tally(hit.sum(axis=-1).astype(float), (has * evenly).sum(axis=-1), has.sum(axis=-1))
+    weights = np.where(has, view.weights[:, queries, keys], 0.0).sum(axis=-1)
+    triples = range(len(OFFSETS) - WINDOW + 1)
+    choice = keys_allowed(view) > WINDOW
+    has_all = np.stack([has[d : d + WINDOW].all(axis=0) & choice for d in triples])  # [window, query]
+    hits = np.stack([hit[:, d : d + WINDOW].any(axis=1) for d in triples], axis=1) & has_all
+    window = Tally(hits.sum(axis=-1).astype(float), (has_all * evenly).sum(axis=-1) * WINDOW, has_all.sum(axis=-1))
+    return {"offset": offset, "profile": Tally(weights, offset.chance, offset.rows), "window": window}
+
+
+def positional_measures(tallies: Tallies, head: int) -> tuple[dict[str, Measure], dict[str, int]]:
+    """("offset", "same", "window" of one head, and the offset at which "offset" and "window" are largest).
+
+    "same" is offset 0, which is no relative position to look at but the token itself.
+    """
+    itself = OFFSETS.index(0)
+    offset, window = tallies["offset"], tallies["window"]
+    common = offset.rows >= 0.5 * offset.rows.max()
+    measures, where = {}, {}
+    if offset.rows[itself]:
+        measures["same"] = offset.measure(head, LEAST_ON_OFFSET, place=itself)
+    common[itself] = False
+    if (place := _best(offset, head, common)) is not None:
+        measures["offset"], where["offset"] = offset.measure(head, LEAST_ON_OFFSET, place=place), OFFSETS[place]
+    common = window.rows >= max(1, 0.5 * window.rows.max())
+    if (place := _best(window, head, common)) is not None:
+        least = max(LEAST_ON_OFFSET, LEAST_WINDOW_LIFT * float(window.chances[place]))
+        measures["window"], where["window"] = window.measure(head, least, place=place), OFFSETS[place]
+    return measures, where
+
+
+def profile(tallies: Tallies, head: int) -> dict[int, float]:
+    """Offset → mean weight, for the offsets that any row has."""
+    shares, rows = tallies["profile"].shares[head], tallies["profile"].rows
+    return {offset: float(share) for offset, share, count in zip(OFFSETS, shares, rows, strict=True) if count}
+
+
+def _best(tally: Tally, head: int, common: np.ndarray) -> int | None:
+    places = np.flatnonzero(common & (tally.rows > 0))
+    return int(places[np.argmax(tally.shares[head, places])]) if len(places) else None
+
+
+SHAPES = ("monotone", "broad", "entropy", "distance", "confidence", "sinks")
+LEAST_MONOTONE = 0.7
+LEAST_BROAD = 0.85
+
+
+def shape_scores(view: AttentionView) -> dict[str, np.ndarray]:
+    """``SHAPES`` of one sentence, [head] each; NaN where one is not defined, or where fewer than three rows count."""
+    rows = counted_rows(view)
+    nothing = np.full(view.n_heads, np.nan)
+    if rows.sum() < LEAST_ROWS:
+        return dict.fromkeys(SHAPES, nothing)
+    entropy = view.entropy[:, rows]
+    distance = np.abs(np.arange(len(view.key))[None, :] - np.arange(len(view.query))[:, None])
+    cross = view.kind == "cross"
+    return {
+        "monotone": monotonicity(view.weights[:, rows]) if cross else nothing,
+        "broad": (entropy / np.log2(view.allowed.sum(axis=1)[rows])).mean(axis=1),
+        "entropy": entropy.mean(axis=1),
+        "distance": nothing if cross else (view.weights * distance).sum(axis=-1)[:, rows].mean(axis=1),
+        "confidence": (view.weights * ~special_tokens(view.key)).max(axis=-1)[:, rows].mean(axis=1),
+        "sinks": view.sink_share[:, rows].mean(axis=1),
+    }
+
+
+def shape_tallies(view: AttentionView) -> dict[str, Tally]:
+    """ "broad" and "monotone" over the tokens of the text alone, to be added up over sentences."""
+    rows = word_rows(view)
+    shares = view.entropy[:, rows] / np.log2(keys_allowed(view)[rows])
+    found = {"broad": Tally.of(shares.sum(axis=1), 0.0, rows.sum())}
+    if view.kind == "cross" and rows.sum() >= LEAST_ROWS:
+        order = monotonicity(view.weights[:, rows]) * rows.sum()  # a long sentence tells more
+        found["monotone"] = Tally.of(order, 0.0, rows.sum())
+    return found
+
+
+def monotonicity(weights: np.ndarray) -> np.ndarray:
+    """Whether the strongest key moves forward with the query: Kendall's τ_b, [head], from weights [head, query, key].
+
+    τ_b = (forward pairs − backward pairs) / √(pairs · pairs whose strongest keys differ), over all pairs of rows
+    (Kendall 1945). 1 = always forward, 0 = no order, −1 = always backwards. A head that never moves gets 0.
+    """
+    strongest = weights.argmax(axis=-1)  # [head, query]
+    n_rows = strongest.shape[1]
+    steps = np.sign(strongest[:, None, :] - strongest[:, :, None])[:, *np.triu_indices(n_rows, 1)]  # later − earlier
+    moved = (steps != 0).sum(axis=-1)
+    return steps.sum(axis=-1) / np.sqrt(np.maximum(moved, 1) * max(1, steps.shape[-1]))

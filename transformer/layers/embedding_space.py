@@ -1,0 +1,112 @@
+"""Vectors as points of one space: neighbours of embeddings, principal components, two sentences compared.
+
+The neighbours of a row of the embedding matrix, and sums such as "he" − "man" + "woman"; many dimensions projected on
+two.
+
+The vector of a sentence, from an encoder without a head, is u[c] = Σ_i w_i[c] h_i[c], with h_i the output of the last
+layer at token i and w the pooling: 1/n each (mean), 1 for the first token (first), or 1 for the token with the largest
+number (max). So the cosine is a sum over pairs of tokens, exactly:
+
+    cos(u, v) = Σ_i Σ_j (w_i ⊙ h_i) · (w′_j ⊙ h′_j) / (‖u‖ ‖v‖)
+
+h_i has attended to the other tokens by then: a part belongs to position i, not to the word alone.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.runs.traces import Trace
+
+
+@dataclass(frozen=True)
+class Neighbour:
+    """A row of the matrix and its cosine with what was asked for, −1 … 1."""
+
+    id: int
+    similarity: float
+
+
+def nearest_rows(
+    table: np.ndarray, vector: np.ndarray, *, count: int = 10, excluded: Collection[int] = ()
+) -> tuple[Neighbour, ...]:
+    """The rows of ``table`` [vocabulary, model] with the largest cosine to ``vector`` [model], nearest first.
+
+    cos(a, b) = a·b / (‖a‖ ‖b‖). ``excluded`` rows are not considered. A row or vector of length 0 has cosine 0.
+    """
+    if vector.shape != table.shape[1:]:
+        raise ValueError(f"vector has shape {vector.shape}, but the rows of the table have shape {table.shape[1:]}")
+    lengths = np.linalg.norm(table, axis=1) * np.linalg.norm(vector)
+    cosines = np.divide(table @ vector, lengths, out=np.zeros(len(table), dtype=table.dtype), where=lengths > 0)
+    wanted = np.ones(len(table), dtype=bool)
+    wanted[list(excluded)] = False
+    candidates = np.flatnonzero(wanted)
+    best = candidates[np.argsort(-cosines[candidates], kind="stable")[:count]]
+    return tuple(Neighbour(int(row), float(cosines[row])) for row in best)
+
+
+def analogy(table: np.ndarray, a: int, b: int, c: int, *, count: int = 10) -> tuple[Neighbour, ...]:
+    """The rows nearest to E[a] − E[b] + E[c]: "a is to b as … is to c" (Mikolov et al. 2013).
+
+    Each row is brought to length 1 first, so that no word counts more for being long (Levy & Goldberg 2014, 3CosAdd).
+    The three words themselves are excluded, as usual: otherwise the answer would nearly always be a or c.
+    """
+    a_vector, b_vector, c_vector = (_unit(table[row]) for row in (a, b, c))
+    return nearest_rows(table, a_vector - b_vector + c_vector, count=count, excluded={a, b, c})
+
+
+def _unit(vector: np.ndarray) -> np.ndarray:
+    length = np.linalg.norm(vector)
+    return vector / length if length > 0 else vector
+
+
+@dataclass(frozen=True)
+class Projection:
+    """``coordinates``: [row, component]; ``explained``: share of the whole variance along each component, 0 … 1."""
+
+    coordinates: np.ndarray
+    explained: tuple[float, ...]
+
+
+def principal_components(table: np.ndarray, *, count: int = 2) -> Projection:
+    """Coordinates of the rows of ``table`` [row, column] along the directions in which they vary most (Pearson 1901).
+
+    The rows are centred; the directions are the eigenvectors of their covariance with the largest eigenvalues, in
+    float64. The sign of a direction means nothing; it is chosen so that its largest entry is positive, which makes the
+    same table always give the same picture. ``explained`` tells how much the picture leaves out.
+    """
+    if not 1 <= count <= table.shape[1]:
+        raise ValueError(f"count is {count}, but the rows have {table.shape[1]} columns; choose 1 to {table.shape[1]}")
+    centred = table.astype(np.float64) - table.mean(axis=0, dtype=np.float64)
+    eigenvalues, eigenvectors = np.linalg.eigh(centred.T @ centred)
+    directions = eigenvectors[:, ::-1][:, :count]
+    largest = np.abs(directions).argmax(axis=0)
+    directions = directions * np.sign(directions[largest, np.arange(count)])
+    whole = float(eigenvalues.clip(min=0).sum())
+    shares = tuple(float(value) / whole if whole else 0.0 for value in eigenvalues[::-1][:count].clip(min=0))
+    return Projection((centred @ directions).astype(np.float32), shares)
+
+
+def pooled_tokens(trace: Trace) -> np.ndarray:
+    """w ⊙ h, [token, model] in float64; its sum over tokens is the vector of the sentence."""
+    last = f"encoder.layers.{trace.n_layers('encoder') - 1}.residual.out"
+    name = "encoder.final_norm.output" if "encoder.final_norm.output" in trace else last
+    hidden = trace.values(name).astype(np.float64)
+    real = np.array([not token.is_padding for token in trace.tokens("encoder")])
+    weight = np.zeros_like(hidden)
+    kind = trace.checkpoint.config.pooling
+    if kind == "mean":
+        weight[real] = 1 / real.sum()
+    elif kind == "first":
+        weight[0] = 1
+    else:
+        best = np.where(real[:, None], hidden, -np.inf).argmax(axis=0)
+        weight[best, np.arange(hidden.shape[1])] = 1
+    return weight * hidden
+
+
+def parts_of_cosine(first: Trace, second: Trace) -> np.ndarray:
+    """What each pair of tokens adds to the cosine of the two sentences: [token of first, token of second]."""
+    one, other = pooled_tokens(first), pooled_tokens(second)
+    return one @ other.T / (np.linalg.norm(one.sum(axis=0)) * np.linalg.norm(other.sum(axis=0)))

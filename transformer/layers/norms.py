@@ -1,0 +1,199 @@
+"""Norms taken apart: the statistics of every position, and one token's vector at every step of a sub-layer.
+
+The steps stand in the order in which this model computes: norm before the sub-layer, or after the addition.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.layers.residual_stream import SubLayer, residual_identity, sublayers
+from transformer.runs.traces import Trace
+from transformer.text.message import N_
+
+
+@dataclass(frozen=True)
+class NormStatistics:
+    """Mean and biased standard deviation (without ε) over the model's dimensions, all [position]."""
+
+    mean_before: np.ndarray
+    std_before: np.ndarray
+    mean_after: np.ndarray
+    std_after: np.ndarray
+
+
+def norm_statistics(trace: Trace, name: str, *, after: str = "normalized") -> NormStatistics:
+    """Before and after the LayerNorm ``name``; ``after`` is "normalized" (before γ and β) or "output"."""
+    if after not in ("normalized", "output"):
+        raise ValueError(f"after is {after!r}; choose normalized or output")
+    before, result = trace.values(f"{name}.input"), trace.values(f"{name}.{after}")
+    return NormStatistics(before.mean(axis=-1), before.std(axis=-1), result.mean(axis=-1), result.std(axis=-1))
+
+
+@dataclass(frozen=True)
+class NormSteps:
+    """One position's way through one LayerNorm or RMSNorm. Vectors are [model], as recorded.
+
+    ``denominator`` is √(σ² + ε) as recorded, ``std`` the biased σ without ε. ``textbook`` is the other formula,
+    γ · (x − μ) / (σ + ε) + β; ``recomputed`` is the model's own formula in double precision.
+    RMSNorm has neither ``mean`` nor ``bias`` (``None``); its ``std`` is the root mean square √(mean(x²)).
+    """
+
+    x: np.ndarray
+    mean: float | None
+    std: float
+    epsilon: float
+    denominator: float
+    normalized: np.ndarray
+    gain: np.ndarray
+    bias: np.ndarray | None
+    output: np.ndarray
+    recomputed: np.ndarray
+    textbook: np.ndarray
+
+    def columns(self, first: int, count: int) -> dict[str, np.ndarray]:
+        """``count`` dimensions from ``first`` on, step by step: one column for each step."""
+        rows = slice(first, first + count)
+        if self.bias is None:
+            return {
+                N_("dimension"): np.arange(len(self.x))[rows],
+                "x": self.x[rows],
+                "÷ √(mean(x²) + ε)": self.normalized[rows],
+                "γ": self.gain[rows],
+                N_("output"): self.output[rows],
+            }
+        return {
+            N_("dimension"): np.arange(len(self.x))[rows],
+            "x": self.x[rows],
+            "x − μ": (self.x - np.float32(self.mean))[rows],
+            "÷ √(σ² + ε)": self.normalized[rows],
+            "γ": self.gain[rows],
+            "β": self.bias[rows],
+            N_("output"): self.output[rows],
+            N_("with (σ + ε)"): self.textbook[rows],
+        }
+
+    @property
+    def largest_deviation(self) -> float:
+        """Largest |recomputed − recorded|: rounding to single precision, nothing else."""
+        return float(np.abs(self.recomputed - self.output).max())
+
+    @property
+    def textbook_difference(self) -> float:
+        """Largest |(x − μ)/(σ + ε) formula − model's formula|, both in double precision."""
+        return float(np.abs(self.textbook - self.recomputed).max())
+
+
+def norm_steps(trace: Trace, name: str, position: int) -> NormSteps:
+    """The arithmetic of the norm ``name`` (e.g. "encoder.layers.0.feed_forward_norm") at one position.
+
+    LayerNorm: y = γ · (x − μ) / √(σ² + ε) + β (Ba et al. 2016, §3). RMSNorm: y = γ · x / √(mean(x²) + ε) (Zhang &
+    Sennrich 2019). Raises ``KeyError`` for a norm that the trace does not have.
+    """
+    x = trace.values(f"{name}.input")[position]
+    gain, bias, epsilon = norm_parameters(trace.checkpoint, name)
+    exact = x.astype(np.float64)
+    mean, variance = (0.0, np.square(exact).mean()) if bias is None else (exact.mean(), exact.var())
+    std, shift = float(np.sqrt(variance)), 0.0 if bias is None else bias
+    return NormSteps(
+        x=x,
+        mean=None if bias is None else float(trace.values(f"{name}.mean")[position]),
+        std=std,
+        epsilon=epsilon,
+        denominator=float(denominators(trace, name)[position]),
+        normalized=trace.values(f"{name}.normalized")[position],
+        gain=gain,
+        bias=bias,
+        output=trace.values(f"{name}.output")[position],
+        recomputed=gain * (exact - mean) / np.sqrt(variance + epsilon) + shift,
+        textbook=gain * (exact - mean) / (std + epsilon) + shift,
+    )
+
+
+def denominators(trace: Trace, name: str) -> np.ndarray:
+    """What the norm ``name`` divided by, as recorded: √(σ² + ε), or √(mean(x²) + ε) of an RMSNorm; [position]."""
+    if f"{name}.std" in trace:
+        return trace.values(f"{name}.std")
+    return np.sqrt(trace.values(f"{name}.mean_square") + trace.checkpoint.model.get_submodule(name).epsilon)
+
+
+def norm_parameters(checkpoint: Checkpoint, name: str) -> tuple[np.ndarray, np.ndarray | None, float]:
+    """(γ [model], β [model], ε) of the norm ``name``; an RMSNorm has no β."""
+    module = checkpoint.model.get_submodule(name)
+    bias = getattr(module, "bias", None)
+    return module.weight.detach().cpu().numpy(), None if bias is None else bias.detach().cpu().numpy(), module.epsilon
+
+
+def norm_kind(checkpoint: Checkpoint, name: str) -> str:
+    """ "LayerNorm" or "RMSNorm": what the norm ``name`` is."""
+    return type(checkpoint.model.get_submodule(name)).__name__
+
+
+def norm_names(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
+    """The norms of one layer in the order of the forward pass, then the stack's final one where it has one, then those
+    behind the embedding and in front of the vocabulary, which some families have.
+
+    Those of single heads (queries and keys of Qwen3) are left out: they do not stand in the stream.
+    """
+    beside = (f"{stack}.final_norm", f"{stack}.embedding.norm", f"{stack}.vocabulary_projection.norm")
+    names = [name.removesuffix(".input") for name in trace.names() if name.endswith("norm.input")]
+    own = [name for name in names if name.startswith(f"{stack}.layers.{layer}.") and name.count(".") == 3]
+    return (*own, *(name for name in beside if name in names))
+
+
+@dataclass(frozen=True)
+class Half:
+    """Either half of the name, with one token's vectors as recorded, each [model], in the order of computing.
+
+    ``kind`` "norm": ``vectors`` holds "x" or "written" (what comes in), "normalized", "scaled" (γ and β on it); where
+    the sum above it comes in, it is not repeated. "add": "x" or "x_and_attention", "update", "sum". ``sublayer``: its
+    kind ("self_attention" …), or "" for a norm that stands beside no sub-layer. ``norm``: the name of the norm.
+    """
+
+    kind: str
+    sublayer: str
+    norm: str
+    vectors: dict[str, np.ndarray]
+
+
+def add_and_norm(trace: Trace, stack: str, layer: int, norm: str, position: int) -> tuple[Half, ...]:
+    """The halves around the sub-layer of ``norm`` (a name of ``norm_names``) at one position.
+
+    pre-norm: the norm, whose output the sub-layer reads; then x + update = sum. post-norm: x + update = sum, then its
+    norm. Where what a sub-layer writes is normalised as well (Gemma 2), that norm stands in between. The final norm of
+    a stack and its like add nothing: one half.
+    """
+    found = _sublayer_of(trace, stack, layer, norm)
+    if found is None:
+        return (_norm(trace, norm, position, "", start="x"),)
+    order = trace.checkpoint.config.norm
+    sums = residual_identity(trace, found, norm=order)
+    before, update, total = (part[position] for part in (sums.before, sums.update, sums.total))
+    if order == "post":
+        add = Half("add", found.kind, found.norm, {"x": before, "update": update, "sum": total})
+        return add, _norm(trace, found.norm, position, found.kind, start="")
+    # Side by side (GPT-NeoX): the second sub-layer reads the stream as it came into the layer, and is added last.
+    alike = np.array_equal(before, trace.values(f"{found.norm}.input")[position])
+    add = Half(
+        "add", found.kind, found.norm, {"x" if alike else "x_and_attention": before, "update": update, "sum": total}
+    )
+    halves = [_norm(trace, found.norm, position, found.kind, start="x")]
+    if found.update.endswith("_output_norm.output"):
+        halves.append(_norm(trace, found.update.removesuffix(".output"), position, found.kind, start="written"))
+    return (*halves, add)
+
+
+def _sublayer_of(trace: Trace, stack: str, layer: int, norm: str) -> SubLayer | None:
+    for one in sublayers(trace, stack):
+        if one.layer == layer and norm in (one.norm, one.update.removesuffix(".output")):
+            return one
+    return None
+
+
+def _norm(trace: Trace, norm: str, position: int, sublayer: str, *, start: str) -> Half:
+    parts = {"normalized": "normalized", "scaled": "output"}
+    if start:
+        parts = {start: "input", **parts}
+    vectors = {what: trace.values(f"{norm}.{part}")[position] for what, part in parts.items()}
+    return Half("norm", sublayer, norm, vectors)
