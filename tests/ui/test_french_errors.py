@@ -106,9 +106,9 @@ def refusals(files: dict[str, bytes]) -> dict[str, dict[str, bytes]]:
         "des nombres qui ne sont pas finis (NaN ou infini)": {"model.safetensors": save(broken)},
         "il y manque decoder.final_norm.bias (24,)": {"model.safetensors": save(fewer)},
         "et 35 de plus": {"model.safetensors": save({"a": torch.zeros(2)})},
-        "la description ne couvre pas tout le fichier": {"model.safetensors": weights[: len(weights) // 2]},
-        "l’en-tête est trop court": {"model.safetensors": b""},
-        "l’en-tête est trop long": {"model.safetensors": (2**62).to_bytes(8, "little") + weights[8:]},
+        "n’est pas un fichier safetensors complet": {"model.safetensors": weights[: len(weights) // 2]},
+        "complet : il finit trop tôt": {"model.safetensors": b""},
+        "octets, plus que le fichier": {"model.safetensors": (2**62).to_bytes(8, "little") + weights[8:]},
         "tokenizer.json n’est pas un tokenizer lisible : ce n’est pas du JSON valide (il manque": {
             "tokenizer.json": b"{"
         },
