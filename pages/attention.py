@@ -80,5 +80,5 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     else:
         with st.container(key="attention path"):
             step = stepper(p, path.rule)
-            draw_step(p, path, step, rows=rows, key=shown.key, on_click=cell_opener(p, shown))
+            draw_step(p, path, step, rows=rows, key=shown.key, means=cell_opener(shown))
         show_source(MultiHeadAttention.forward, attention_scores, attention_weights)

@@ -17,7 +17,7 @@ from ui.show.drawings import show_grid
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from views.heads import corpus
 from views.heads.corpus_role_table import comparison_table, corpus_counts, corpus_role_text, depth, sections
-from views.heads.every_head import look_at, show_every_head
+from views.heads.every_head import show_every_head
 from views.heads.groups import heads_of_one_key
 from views.heads.head_card import CARD, open_card
 from views.heads.heads_controls import controls, snippet
@@ -61,7 +61,6 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
                 scrolls=shown.scrolls,
             ),
             key="heads grid",
-            on_click=look_at,
         )
         brush_note(p)
     if not shown.stretch and (count := len(views[0].key)) > MANY_TOKENS:

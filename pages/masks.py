@@ -34,7 +34,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
         height = 340 if focus.lesson else 400  # so that its legend stays in sight below the lesson's bar
         labels = predicted_rows(p.trace, focus.kind)
         drawn = mask_editor(now, head=focus.head, own=own.allowed, shifted_labels=labels, height=height)
-        show_mask_editor(drawn, key="mask editor", on_edit=editor.draw)
+        show_mask_editor(drawn, key="mask editor", means=editor.paint)
     with beside:
         show_answers(p, specs)
         show_numbers(p, effect)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -20,11 +19,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 from charts.canvas.attention_heads import HeadWords, attention_heads
 from charts.canvas.attention_maps import attention_grid, attention_lines, attention_map
 from charts.canvas.attention_overview import attention_overview
+from charts.canvas.choices import AnyHead, HeadChoice
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.mask_editor import mask_editor
 from charts.canvas.value_map import value_map
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
+from ui.shell.actions import Action, Actions, SelectCell, SelectHead, SelectToken
 from ui.shell.frame import bring_canvas
 from ui.show.drawings import show_grid, show_lines, show_map, show_mask_editor, show_overview
 
@@ -174,17 +175,17 @@ def main() -> None:
     scene, state = st.query_params.get("scene", "map"), st.session_state
     figure = drawn(scene, state)
     if scene == "mask":
-        show_mask_editor(figure, key=scene, on_edit=remember("stroke"))
+        show_mask_editor(figure, key=scene, means=remember("stroke"))
     elif scene in GRIDS or scene.startswith("heads"):
-        show_grid(figure, key=scene, on_click=remember("head"))
+        show_grid(figure, key=scene, means=remember("head"))
     elif scene.endswith("overview"):
-        show_overview(figure, key=scene, on_click=remember("head"))
+        show_overview(figure, key=scene, means=remember("head"))
     elif scene == "lines":
-        show_lines(figure, key=scene, on_click=remember("token"))
+        show_lines(figure, key=scene, means=remember("token"))
     elif scene == "scores":
         show_map(figure, key=scene)
     else:
-        show_map(figure, key=scene, on_click=remember("cell"))
+        show_map(figure, key=scene, means=remember("cell"))
     st.text(f"runs {state.setdefault('runs', 0)}")
     state["runs"] += 1
     for name in ("cell", "head", "token", "stroke"):
@@ -192,9 +193,24 @@ def main() -> None:
             st.text(f"{name} {state[name]}")
 
 
-def remember(name: str) -> Callable[[object], None]:
+def remember(name: str) -> Callable[[object, Action], Actions]:
     """What is clicked goes back into the picture as what is selected."""
-    return partial(st.session_state.__setitem__, name)
+
+    def means(_state: object, action: Action) -> Actions:
+        match action:
+            case SelectCell(query, key):
+                st.session_state[name] = (query, key)
+            case SelectHead(layer, head, None):
+                st.session_state[name] = HeadChoice(layer, head)
+            case SelectHead(layer, head, stack, kind):
+                st.session_state[name] = AnyHead(stack, kind, layer, head)
+            case SelectToken(token):
+                st.session_state[name] = token
+            case _:
+                st.session_state[name] = action
+        return ()
+
+    return means
 
 
 if __name__ == "__main__":

@@ -137,10 +137,10 @@ def test_a_click_brings_the_cell_to_python_for_one_run(in_the_app):
     canvas = in_the_app("map")
     canvas.says("runs 0")
     canvas.page.mouse.click(*canvas.at(*canvas.cell(9, 4)))
-    canvas.says("cell Cell(query=9, key=4)")
+    canvas.says("cell (9, 4)")
     canvas.says("runs 1")
     canvas.page.mouse.click(*canvas.at(*canvas.cell(5, 1)))
-    canvas.says("cell Cell(query=5, key=1)")
+    canvas.says("cell (5, 1)")
     canvas.says("runs 2")
 
 
@@ -171,7 +171,7 @@ def test_the_keyboard_does_what_the_mouse_does(in_the_app):
     assert canvas.tip().startswith("‘·cat’ looks at ‘·cat’")
     assert len(canvas.sent) == before
     canvas.page.keyboard.press("Enter")
-    canvas.says("cell Cell(query=2, key=2)")
+    canvas.says("cell (2, 2)")
     assert (
         canvas.page.locator("canvas")
         .get_attribute("aria-label")
@@ -252,7 +252,7 @@ def test_the_space_bar_paints_on_a_mask(in_the_app):
     assert canvas.page.locator(".live").inner_text().startswith("‘·The’ looks at ‘<s>’: 0.196")
     canvas.page.keyboard.press(" ")
     assert canvas.page.locator(".live").inner_text().startswith("‘·The’ looks at ‘<s>’: masked")
-    canvas.says("stroke MaskStroke(cells=(Cell(query=1, key=0),), allowed=False)")
+    canvas.says("stroke PaintMask(cells=(SelectCell(query=1, key=0),), allowed=False)")
 
 
 def test_within_a_head_of_the_grid_the_shift_key_moves(show):

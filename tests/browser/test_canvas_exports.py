@@ -103,7 +103,7 @@ def test_a_figure_for_a_paper_is_white_with_black_letters_in_millimetres(show, t
 def test_what_was_clicked_is_not_marked_in_a_picture(in_the_app, tmp_path: Path) -> None:
     canvas = in_the_app("map")
     canvas.page.mouse.click(*canvas.at(*canvas.cell(7, 5)))
-    canvas.says("cell Cell(query=7, key=5)")
+    canvas.says("cell (7, 5)")
     chosen = style.CHOSEN.lower()
     drawn = saved(canvas, "as SVG", tmp_path).read_text(encoding="utf-8").lower()
     printed = saved(canvas, PAPER, tmp_path, title=TITLE, width="174").read_text(encoding="utf-8").lower()

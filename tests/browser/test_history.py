@@ -6,14 +6,18 @@ At a person's pace: in less time than a click takes, the browser may not have he
 from __future__ import annotations
 
 from collections.abc import Callable
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
-from playwright.sync_api import Page, expect
+from _pytest.mark import ParameterSet
+from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import settle
 from tests.browser.hand import Hand
+from tests.browser.seen import change_every_control, seen
+from tests.browser.test_links import difference
 from tests.browser.test_shell import eventually
+from tests.pages.test_shared_links import VIEW, VIEWS, left_in
 
 pytestmark = pytest.mark.browser
 OWN = "/attention?sentence=My+dog+is+big.&layer=1&head=1&stack=decoder&kind=cross"
@@ -30,13 +34,13 @@ def turn_to(page: Page, hand: Hand, title: str) -> None:
     settle(page)
 
 
-def back(page: Page) -> None:
-    page.evaluate("history.back()")
+def back(page: Page, *, steps: int = -1) -> None:
+    page.evaluate("steps => history.go(steps)", steps)
     page.wait_for_timeout(250)
     settle(page)
 
 
-def switch(page: Page, key: str):
+def switch(page: Page, key: str) -> Locator:
     return page.locator(f".st-key-{key} input[type=checkbox]")
 
 
@@ -77,3 +81,55 @@ def test_a_page_that_asks_for_a_guess_asks_on_return(app: str, visit: Callable[.
     expect(switch(page, "attention_guess")).to_be_checked()
     expect(question).to_have_text(asked)
     assert eventually(page, lambda: said(page).get("attention_guess"), ["true"])
+
+
+# The page that a reader turns to: one that computes little.
+ELSEWHERE = {"en": ("Tokens", "Overview"), "fr": ("Jetons", "Vue d’ensemble")}
+BY_DAY = {("attention", 0), ("decoding", 1), ("heads", 0)}
+
+
+def views() -> list[ParameterSet]:
+    """A few views in every run, all of all pages in the night."""
+    return [
+        pytest.param(name, extra, id=f"{name}-{number}", marks=() if (name, number) in BY_DAY else pytest.mark.nightly)
+        for name, several in VIEWS.items()
+        for number, extra in enumerate(several)
+    ]
+
+
+@pytest.mark.parametrize(("name", "extra"), views())
+def test_every_control_keeps_its_value_wherever_the_reader_goes(
+    app: str, visit: Callable[..., Page], name: str, extra: dict
+) -> None:
+    """Set, leave, Back, Forward and Back, reload, the address in a new tab: the same view; one entry for one page."""
+    page = visit(f"{app}/{'' if name == 'overview' else name}?{urlencode({**VIEW, **extra}, doseq=True)}")
+    change_every_control(page, without=left_in(extra))
+    hand, left, before, shown = Hand(page), page.url, entries(page), seen(page)
+    turn_to(page, hand, ELSEWHERE[extra.get("language", "en")][name == "tokens"])
+    assert entries(page) == before + 1, "one entry for one page"
+
+    def is_as_it_was(what: str, tab: Page = page) -> None:
+        assert tab.url == left, what
+        same = eventually(tab, lambda: seen(tab) == shown, True, seconds=5)
+        assert same, f"{what}\n{difference(shown, seen(tab))}"
+
+    elsewhere = page.url
+    back(page)
+    is_as_it_was("after Back")
+    back(page, steps=1)
+    assert page.url == elsewhere
+    back(page)
+    is_as_it_was("after Forward and Back")
+    page.reload()
+    settle(page)
+    is_as_it_was("after a reload")
+    is_as_it_was("in a new tab", visit(left))
+
+
+def test_a_page_remembers_what_was_chosen_on_it(app: str, visit: Callable[..., Page]) -> None:
+    """A reader who comes back by the row of pages, and not by Back."""
+    page = visit(f"{app}{OWN}&attention_show=lines")
+    left, hand, before = said(page), Hand(page), entries(page)
+    turn_to(page, hand, "Heads")
+    turn_to(page, hand, "Attention")
+    assert said(page) == left and entries(page) == before + 2

@@ -31,7 +31,6 @@ SENTENCE = "The old man told us a story."
 def go(app, step):
     """As the callback of the drawing does it."""
     choose_text(app, "step", *([step] if step else []))
-    app.session_state["step: drawn at"] = step
     return app.run()
 
 

@@ -18,6 +18,7 @@ from transformer.heads.removed_head import removed_head
 from transformer.heads.role_files import load_corpus_roles
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
+from ui.shell.actions import SelectHead
 from ui.words.texts import common, page_text
 from views.heads import head_card, scatter
 
@@ -206,12 +207,12 @@ def test_heads_as_points(open_app: Callable, tiny_checkpoint: Callable, name: st
 
 
 def test_a_clicked_point_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
-    changed = {}
-    monkeypatch.setattr(scatter.shared_focus, "change", lambda **values: changed.update(values))
+    sent = []
+    monkeypatch.setattr(scatter, "send", sent.append)
     selection = SimpleNamespace(points=[{"point_index": 1}], box=[], lasso=[])
     monkeypatch.setattr(st, "session_state", {f"chart {scatter._NAME}": SimpleNamespace(selection=selection)})
     scatter._follow(None, [SimpleNamespace(layer=0, head=0), SimpleNamespace(layer=2, head=5)])
-    assert changed == {"layer": 2, "head": 5}
+    assert sent == [SelectHead(2, 5)]
 
 
 def test_a_frame_around_points_chooses_the_maps(

@@ -15,7 +15,7 @@ from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.layers.positional_encodings import measured_position_scores, reordered_positions, without_positions
 from transformer.predictions.answer_probabilities import answer_of
 from transformer.runs.inputs import prompt_ids
-from ui.show.chips import ChipChoice
+from ui.shell.actions import SelectChip
 from ui.words.texts import page_text
 from views.positions import order
 
@@ -168,12 +168,12 @@ def test_an_address_says_which_two_change_places(open_app, monkeypatch):
     assert set(pairs) == {(0, 2)}
 
 
-def test_a_click_on_a_card_makes_it_one_of_the_two(monkeypatch):
+def test_a_click_on_a_card_makes_it_one_of_the_two():
     pair = {"swap first": 1, "swap second": 4}
-    monkeypatch.setattr(order.choice, "put", pair.__setitem__)
     movable = [[None, 1, 2, 3, 4, 5], [None, 1, 2, 3, 5, 4]]  # a special token stays where it is
     for row, card, wanted in ((0, 3, (4, 3)), (0, 3, (4, 3)), (0, 0, (4, 3)), (1, 4, (3, 5))):
-        order._take(movable, tuple(pair.values()), ChipChoice(row, card))
+        for action in order._take(movable, tuple(pair.values()), None, SelectChip(row, card)):
+            (pair[action.key],) = action.values
         assert tuple(pair.values()) == wanted
 
 

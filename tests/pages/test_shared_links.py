@@ -1,7 +1,6 @@
 """What Share gives, opened by somebody else, shows the same view: on every page, with every control moved.
 
-What a browser does is imitated: it writes to the address what the controls hold that Streamlit binds to it. In a real
-one, for each kind of control: tests/browser/test_links.py.
+In a real browser, for each kind of control: tests/browser/test_links.py.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ from streamlit.testing.v1.element_tree import (
     WidgetState,
 )
 
+from tests.pages.conftest import choose_text
 from tests.pages.fuzzing import PAGES, choose, elements
 
 VIEW = {
@@ -114,7 +114,7 @@ def change_every_control(app: AppTest, left: tuple[str, ...]) -> list[str]:
     for tabs in app.main.get("tab_container"):
         key = tabs.proto.tab_container.id.split("-", 2)[2]
         if not any(name in key.replace(" ", "-") for name in left):
-            app.session_state[key] = app.tabs[-1].label
+            choose_text(app, key, app.tabs[-1].label)
             app.run()
             changed.append(key)
     while ahead := [control for control in controls(app, left) if control.key not in changed]:
@@ -155,23 +155,6 @@ def change(app: AppTest, control: Widget) -> None:
     app.run()
 
 
-def address(app: AppTest) -> dict[str, str | list[str]]:
-    """As a browser has it: what the server wrote, and what the controls hold that are bound to it."""
-    written = dict(app.query_params)
-    for control in elements(app):
-        name, state = getattr(control.proto, "query_param_key", ""), getattr(control, "_widget_state", None)
-        if name and (kind := state.WhichOneof("value")):
-            held = getattr(state, kind)
-            written[name] = (
-                in_address(held) if isinstance(held, bool | float | str) else list(map(in_address, held.data))
-            )
-    return written
-
-
-def in_address(value: bool | float | str) -> str:
-    return value if isinstance(value, str) else str(value).lower() if isinstance(value, bool) else f"{value:.15g}"
-
-
 def shown(app: AppTest) -> list[tuple[str, dict, Any]]:
     """Everything on a page, in order, but for empty places of what took long."""
     return [
@@ -193,10 +176,10 @@ def test_a_link_shows_the_same_view_to_somebody_else(
     monkeypatch.setattr(SelectSlider, "_widget_state", property(_sent_by_slider))
     first = open_app(name, **VIEW | extra)
     change_every_control(first, left_in(extra))
-    second = open_app(name, **address(first))
+    second = open_app(name, **first.query_params)
     assert not first.exception and not second.exception
     for mine, theirs in zip(shown(first), shown(second), strict=True):
-        assert mine == theirs, address(first)
+        assert mine == theirs, first.query_params
 
 
 def test_every_page_has_a_view() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -11,12 +12,13 @@ import streamlit as st
 
 from ui.shell import focus as shared_focus
 from ui.shell import picture, strip
+from ui.shell.actions import SelectChip
 from ui.shell.events import measure, one_of, whole_number, whole_numbers
 from ui.shell.presentation import presenter_keys
 from ui.show import chips as chips_module
 from ui.show.chips import Chip, ChipRow, chips
+from ui.show.drawings import read_step
 from views.attention import shaded
-from views.decoding import stepper
 from views.overview import diagram
 
 WRONG = [-2, -1, 1.5, "1", True, None, [], {}, float("nan"), float("inf"), 10**9, 10**400, "x" * 5000]
@@ -72,22 +74,22 @@ def test_a_forged_event_changes_nothing(wrong: object, changed: list, monkeypatc
         state = says(monkeypatch, key, **values)
         callback()
         assert list(state) == [key], (key, values)
-    state = says(monkeypatch, stepper.KEY, step=wrong)
-    stepper.moved()
-    assert list(state) == [stepper.KEY]
+    assert read_step(wrong) is None
     if not isinstance(wrong, str):  # which may be a picture with a slip; the page says what is wrong with it
         says(monkeypatch, "sidebar picture", chosen=wrong)
         picture._chosen()
     assert changed == []
 
 
-def test_a_click_on_the_strip_still_chooses(changed: list, monkeypatch: pytest.MonkeyPatch) -> None:
-    own = shared_focus.current().stack
+def test_a_click_on_the_strip_still_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
+    focus = shared_focus.current()
+    own, kept = focus.stack, []
+    monkeypatch.setattr(shared_focus, "keep", lambda focus, *, told: kept.append(focus))
     other = "encoder" if own == "decoder" else "decoder"
     for stack in (own, other):
         says(monkeypatch, "token strip", chosen={"stack": stack, "token": 2})
         strip._chosen()
-    assert changed == [{"token": 2}, {"token": 2, "stack": other, "kind": "self"}]
+    assert kept == [replace(focus, token=2), replace(focus, token=2, stack=other, kind="self")]
 
 
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: repr(wrong)[:12])
@@ -95,11 +97,11 @@ def test_a_forged_click_on_a_card_is_no_click(wrong: object, monkeypatch: pytest
     rows, told = [ChipRow("reads", (Chip("a"), Chip("b")))], []
     mounted = {}
     monkeypatch.setattr(chips_module, "_component", lambda **how: mounted.update(how))
-    chips(rows, key="k", on_click=told.append)
+    chips(rows, key="k", means=lambda _state, action: told.append(action) or ())
     for chosen in (wrong, {"row": wrong, "card": 0}, {"row": 0, "card": wrong}, {"row": 0}, {"row": 0, "card": 2}):
         says(monkeypatch, "k", chosen=chosen)
         mounted["on_chosen_change"]()
         assert told == []
     says(monkeypatch, "k", chosen={"row": 0, "card": 1})
     mounted["on_chosen_change"]()
-    assert told == [(0, 1)]
+    assert told == [SelectChip(0, 1)]

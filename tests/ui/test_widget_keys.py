@@ -10,15 +10,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = re.compile(r"[a-z0-9{}]+(-[a-z0-9{}]+)*( [a-z0-9{}]+(-[a-z0-9{}]+)*)*")
 # Of these the key is a name in the address, where it stays as it was given: people have kept addresses.
-IN_ADDRESS = ("chosen_option", "chosen_section", "one_of", "tabs", "second_sentence")
+IN_ADDRESS = re.compile(r"choice\.\w+|chosen_option|chosen_section|one_of|tabs|second_sentence|read_option|_draw|fold")
 
 
 def keys() -> Iterator[tuple[str, str]]:
     for path in (path for name in ("ui", "views", "pages") for path in (ROOT / name).rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if not isinstance(call, ast.Call) or ast.unparse(call.func) in IN_ADDRESS:
-                continue
-            if any(word.arg in ("bind", None) for word in call.keywords):  # None: **IN_ADDRESS
+            if not isinstance(call, ast.Call) or IN_ADDRESS.fullmatch(ast.unparse(call.func)):
                 continue
             for word in call.keywords:
                 if word.arg == "key" and isinstance(word.value, ast.Constant | ast.JoinedStr):

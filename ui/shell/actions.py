@@ -1,15 +1,16 @@
 """What a reader does in a figure, as plain values: every figure sends one of these (``ui.shell.reducer``).
 
-No figure changes anything by itself. What a cell or a head means on a page is said by a function from one action to
-those that follow from it, which the figure is given as ``means``:
+No figure changes anything by itself. What a cell means on a page is said by a function of the state and the action,
+which the figure is given as ``means`` and which returns the actions that follow:
 
-    def _opens_arithmetic(cell: SelectCell) -> Actions:
-        return SelectLocation(token=cell.query), SetChoice("attention_key", (cell.key,)), Reveal("attention arithmetic")
+    def _open_arithmetic(state: State, cell: SelectCell) -> Actions:
+        return SelectToken(cell.query), SetChoice("attention_key", (cell.key,)), Reveal("attention arithmetic")
+
+An action that no ``means`` is given for means what its name says.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 
@@ -76,18 +77,30 @@ class PaintMask:
 
 @dataclass(frozen=True)
 class SetChoice:
-    """The values of one control of a page, none for its default; without ``page`` of the one that is shown."""
+    """The values of one control of a page, none for its default; without ``page`` of the one that is shown.
+
+    ``owner``: what the values belong to, where the control does not belong to the same when it is drawn.
+    """
 
     key: str
     values: tuple[object, ...] = ()
     page: str = ""
+    owner: tuple | None = None
+
+
+@dataclass(frozen=True)
+class SelectStep:
+    """A step of a text that is written."""
+
+    step: int
 
 
 @dataclass(frozen=True)
 class OpenPage:
-    """Another page, by its name."""
+    """Another page, by its name, at a place in the model."""
 
     page: str
+    location: SelectLocation | None = None
 
 
 @dataclass(frozen=True)
@@ -106,8 +119,8 @@ Action = (
     | SelectChip
     | PaintMask
     | SetChoice
+    | SelectStep
     | OpenPage
     | Reveal
 )
 Actions = tuple[Action, ...]
-Meaning = Callable[[Action], Actions]

@@ -353,6 +353,11 @@ def _report_tab(page: str, key: str, names: Mapping[str, str], first: str) -> No
     _write_from_a_fragment()
 
 
+def as_texts(values: Sequence[Any]) -> tuple[str, ...]:
+    """Return the values of a choice as the address says them."""
+    return tuple(map(_text, values))
+
+
 def _write_from_a_fragment() -> None:
     if runs_a_fragment():
         shared_focus.write_address()

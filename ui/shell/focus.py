@@ -316,9 +316,14 @@ def change(**values: object) -> None:
     See ``changed``.
     """
     focus, told = changed(current(), **values)
+    keep(focus, told=told)
+
+
+def keep(focus: Focus, *, told: Sequence[str] = ()) -> None:
+    """Keep a focus before the page runs, and lines about it for the page to show."""
     _keep(focus)
     if told:
-        st.session_state[_NOTES], st.session_state[_NOTES_OF] = told, _place(focus)
+        st.session_state[_NOTES], st.session_state[_NOTES_OF] = tuple(told), _place(focus)
     st.session_state[_CUT] = " ".join(told)
 
 

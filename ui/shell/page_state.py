@@ -51,12 +51,17 @@ def take(parameters: Mapping[str, Sequence[str]]) -> None:
 
 def end() -> None:
     """End the page: it has taken what the browser's address brought. A run that begins anew has not come so far."""
-    st.session_state[_BROUGHT] = frozenset()
+    st.session_state[_BROUGHT] = None
+
+
+def is_restored() -> bool:
+    """Whether the browser has brought an address for this page, so that all of it is as the address says."""
+    return st.session_state.get(_BROUGHT) is not None
 
 
 def is_brought(key: str) -> bool:
     """Whether the value of a choice came with the address that the browser has brought for this page."""
-    return key in st.session_state.get(_BROUGHT, ())
+    return key in (st.session_state.get(_BROUGHT) or ())
 
 
 def choices() -> Mapping[str, Texts]:
@@ -91,18 +96,6 @@ def keep(key: str, texts: Sequence[str], *, page: str = "", adopted: bool = Fals
         owners = {name: of for name, of in state.get(_OWNERS, {}).get(page, {}).items() if name != key}
         owners |= {} if owner is None else {key: _name_of(owner)}
         state[_OWNERS] = {**state.get(_OWNERS, {}), page: owners}
-
-
-def keep_all(choices: Mapping[str, Mapping[str, Texts]]) -> None:
-    """Keep these choices by page and parameter, e.g. those that an action has led to."""
-    changed = [
-        (page, key, now.get(key, ()))
-        for page, now in choices.items()
-        for key in {*now, *all_choices().get(page, {})}
-        if now.get(key, ()) != values(key, page=page)
-    ]
-    for page, key, texts in changed:
-        keep(key, texts, page=page, adopted=True)
 
 
 def belongs_to(key: str, owner: object) -> None:

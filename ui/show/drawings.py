@@ -12,102 +12,91 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
 
 import streamlit as st
 
 from charts.canvas.attention_overview import heads_of
-from charts.canvas.choices import AnyHead, Cell, HeadChoice, MaskStroke
+from charts.canvas.choices import AnyHead, HeadChoice
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.module import picture
-from ui.shell.events import heard, one_of, whole_numbers
+from ui.shell.actions import (
+    Action,
+    OpenPage,
+    PaintMask,
+    SelectCell,
+    SelectHead,
+    SelectLocation,
+    SelectStep,
+    SelectToken,
+)
+from ui.shell.events import heard, one_of, whole_number, whole_numbers
+from ui.shell.reducer import Meaning, send
 from ui.words.catalogues import browser_words
 from ui.words.texts import language
-
-Choice = TypeVar("Choice")
 
 _PICTURE = st.components.v2.component("glassformer_canvas", js=picture())
 
 
-def show_map(figure: CanvasFigure, *, key: str, on_click: Callable[[Cell], None] | None = None) -> None:
-    """One map (``attention_map``, ``value_map``). A click on a cell is told to ``on_click`` as ``Cell(query=row,
-    key=column)``; without it no cell can be clicked."""
+def show_map(figure: CanvasFigure, *, key: str, means: Meaning | None = None) -> None:
+    """One map (``attention_map``, ``value_map``). A click sends ``SelectCell``; without ``means`` no cell can be
+    clicked."""
     read = partial(read_cell, shape=_shape(figure))
-    _mount(figure if on_click else figure.with_metadata(still=True), "click", read, on_click or _nothing, key=key)
+    _mount(figure if means else figure.with_metadata(still=True), "click", read, means, key=key)
 
 
-def show_mask_editor(figure: CanvasFigure, *, key: str, on_edit: Callable[[MaskStroke], None]) -> None:
-    """``mask_editor``. The end of a stroke is told to ``on_edit``, which applies it to the mask."""
-    _mount(figure, "edit", partial(read_stroke, shape=_shape(figure)), on_edit, key=key)
+def show_mask_editor(figure: CanvasFigure, *, key: str, means: Meaning) -> None:
+    """``mask_editor``. The end of a stroke sends ``PaintMask``."""
+    _mount(figure, "edit", partial(read_stroke, shape=_shape(figure)), means, key=key)
 
 
-def show_grid(figure: CanvasFigure, *, key: str, on_click: Callable[[HeadChoice], None]) -> None:
-    """All heads of all layers (``attention_grid``). A click on a head is told to ``on_click``."""
+def show_grid(figure: CanvasFigure, *, key: str, means: Meaning | None = None) -> None:
+    """All heads of all layers (``attention_grid``). A click sends ``SelectHead``."""
     shown = frozenset(HeadChoice(tile["layer"], tile["head"]) for tile in figure.metadata["tiles"])
-    _mount(figure, "click", partial(read_head, shown=shown), on_click, key=key)
+    _mount(figure, "click", partial(read_head, shown=shown), means, key=key)
 
 
-def show_overview(figure: CanvasFigure, *, key: str, on_click: Callable[[AnyHead], None]) -> None:
-    """``attention_overview``. A click on a head is told to ``on_click``."""
-    _mount(figure, "click", partial(read_any_head, shown=frozenset(heads_of(figure))), on_click, key=key)
+def show_overview(figure: CanvasFigure, *, key: str, means: Meaning | None = None) -> None:
+    """``attention_overview``. A click sends ``SelectHead``."""
+    _mount(figure, "click", partial(read_any_head, shown=frozenset(heads_of(figure))), means, key=key)
 
 
-def show_lines(figure: CanvasFigure, *, key: str, on_click: Callable[[int], None]) -> None:
-    """``attention_lines``. The index of a token that is clicked is told to ``on_click``; in cross-attention only query
-    tokens can be clicked."""
-    _mount(figure, "click", partial(read_token, count=len(figure.metadata["rows"])), on_click, key=key)
+def show_lines(figure: CanvasFigure, *, key: str, means: Meaning | None = None) -> None:
+    """``attention_lines``. A click sends ``SelectToken``; in cross-attention only query tokens can be clicked."""
+    _mount(figure, "click", partial(read_token, count=len(figure.metadata["rows"])), means, key=key)
 
 
-def show_steps(figure: CanvasFigure, *, key: str, on_step: Callable[[], None]) -> None:
-    """``written_steps``, all steps in the browser.
-
-    When the reader rests at another step, the script runs, after ``on_step`` with its number in
-    ``st.session_state[key].step``.
-    """
-    _PICTURE(key=key, data=spoken(figure).packed(), on_step_change=on_step)
+def show_steps(figure: CanvasFigure, *, key: str, means: Meaning) -> None:
+    """``written_steps``, all steps in the browser. When the reader rests at another step, it sends ``SelectStep``."""
+    _mount(figure, "step", read_step, means, key=key)
 
 
-def show_flow(
-    figure: CanvasFigure,
-    *,
-    key: str,
-    on_place: Callable[[Mapping[str, object]], None],
-    on_inside: Callable[[tuple[str, int]], None],
-    on_page: Callable[[str, Mapping[str, object]], None],
-) -> None:
-    """``sentence_flow_picture``. Where the reader rests is told to ``on_place`` as parts of a ``Focus``, a layer that
-    is unfolded and whose numbers were not sent to ``on_inside``, a link that is followed to ``on_page`` with the place.
-    """
+def show_flow(figure: CanvasFigure, *, key: str, on_inside: Callable[[tuple[str, int]], None]) -> None:
+    """``sentence_flow_picture``. It sends ``SelectLocation`` where the reader rests, and ``OpenPage`` where a link is
+    followed. ``on_inside`` is told which layer was unfolded whose numbers it has not got."""
     shown = FlowPlaces.of_figure(figure)
     hear = {
-        "on_place_change": partial(_told, key, "place", partial(read_place, shown=shown), on_place),
-        "on_inside_change": partial(_told, key, "inside", partial(read_layer, shown=shown), on_inside),
-        "on_page_change": partial(_told, key, "page", partial(read_link, shown=shown), lambda link: on_page(*link)),
+        "on_place_change": partial(_told, key, "place", partial(read_location, shown=shown), None),
+        "on_inside_change": partial(_ask, key, partial(read_layer, shown=shown), on_inside),
+        "on_page_change": partial(_told, key, "page", partial(read_link, shown=shown), None),
     }
     _PICTURE(key=key, data=spoken(figure).packed(), **hear)
 
 
 def _mount(
-    figure: CanvasFigure,
-    event: str,
-    read: Callable[[object], Choice | None],
-    tell: Callable[[Choice], None],
-    *,
-    key: str,
+    figure: CanvasFigure, event: str, read: Callable[[object], Action | None], means: Meaning | None, *, key: str
 ) -> None:
-    """What the browser says about ``event`` ("click", "edit") is told, where ``read`` finds a choice in it."""
-    callback = partial(_told, key, event, read, tell)
-    _PICTURE(key=key, data=spoken(figure).packed(), **{f"on_{event}_change": callback})
+    """Send what the browser says about ``event`` ("click", "edit"), where ``read`` finds an action in it."""
+    _PICTURE(key=key, data=spoken(figure).packed(), **{f"on_{event}_change": partial(_told, key, event, read, means)})
 
 
-def _told(key: str, event: str, read: Callable[[object], Choice | None], tell: Callable[[Choice], None]) -> None:
-    said = heard(key, event)
-    if (choice := read(said)) is not None:
-        tell(choice)
+def _told(key: str, event: str, read: Callable[[object], Action | None], means: Meaning | None) -> None:
+    if (action := read(heard(key, event))) is not None and (means or not isinstance(action, SelectCell)):
+        send(action, means)
 
 
-def _nothing(_choice: object) -> None:
-    """For a picture that cannot be clicked."""
+def _ask(key: str, read: Callable[[object], tuple[str, int] | None], tell: Callable[[tuple[str, int]], None]) -> None:
+    if (layer := read(heard(key, "inside"))) is not None:
+        tell(layer)
 
 
 def spoken(figure: CanvasFigure) -> CanvasFigure:
@@ -120,13 +109,13 @@ def _shape(figure: CanvasFigure) -> tuple[int, int]:
     return len(figure.metadata["rows"]), len(figure.metadata["columns"])
 
 
-def read_cell(value: object, shape: tuple[int, int]) -> Cell | None:
+def read_cell(value: object, shape: tuple[int, int]) -> SelectCell | None:
     """A click as the browser sends it, {"query": row, "key": column}, on a map of that many rows and columns."""
     numbers = whole_numbers(value, ("query", "key"))
-    return Cell(*numbers) if numbers and numbers[0] < shape[0] and numbers[1] < shape[1] else None
+    return SelectCell(*numbers) if numbers and numbers[0] < shape[0] and numbers[1] < shape[1] else None
 
 
-def read_stroke(value: object, shape: tuple[int, int]) -> MaskStroke | None:
+def read_stroke(value: object, shape: tuple[int, int]) -> PaintMask | None:
     """A stroke as the browser sends it: {"cells": [query, key, query, key, …], "allowed": bool}."""
     if not isinstance(value, Mapping) or not isinstance(value.get("allowed"), bool):
         return None
@@ -136,24 +125,23 @@ def read_stroke(value: object, shape: tuple[int, int]) -> MaskStroke | None:
     pairs = ({"query": q, "key": k} for q, k in zip(*[iter(numbers)] * 2, strict=True))
     cells = (read_cell(pair, shape) for pair in pairs)
     painted = tuple(cell for cell in cells if cell)
-    return MaskStroke(painted, value["allowed"]) if painted else None
+    return PaintMask(painted, value["allowed"]) if painted else None
 
 
-def read_head(value: object, shown: Collection[HeadChoice]) -> HeadChoice | None:
+def read_head(value: object, shown: Collection[HeadChoice]) -> SelectHead | None:
     """{"layer": …, "head": …}, of a grid that shows these heads."""
     numbers = whole_numbers(value, ("layer", "head"))
-    choice = numbers and HeadChoice(*numbers)
-    return choice if choice in shown else None
+    return SelectHead(*numbers) if numbers and HeadChoice(*numbers) in shown else None
 
 
-def read_any_head(value: object, shown: Collection[AnyHead]) -> AnyHead | None:
+def read_any_head(value: object, shown: Collection[AnyHead]) -> SelectHead | None:
     """{"stack": …, "attention": …, "layer": …, "head": …}, of a picture that shows these heads."""
     numbers = whole_numbers(value, ("layer", "head"))
     named = numbers and tuple(value.get(name) for name in ("stack", "attention"))
     if not named or not all(isinstance(name, str) for name in named):
         return None
-    choice = AnyHead(*named, *numbers)
-    return choice if choice in shown else None
+    stack, kind = named
+    return SelectHead(*numbers, stack=stack, kind=kind) if AnyHead(stack, kind, *numbers) in shown else None
 
 
 @dataclass(frozen=True)
@@ -178,7 +166,7 @@ class FlowPlaces:
         )
 
 
-def read_place(value: object, shown: FlowPlaces) -> dict[str, object] | None:
+def read_location(value: object, shown: FlowPlaces) -> SelectLocation | None:
     """{"stack": …, "kind": …, "layer": …, "head": …, "token": …}, of a ``sentence_flow_picture``."""
     numbers = whole_numbers(value, ("layer", "head", "token"))
     stack = numbers and one_of(value.get("stack"), shown.layers)
@@ -187,14 +175,14 @@ def read_place(value: object, shown: FlowPlaces) -> dict[str, object] | None:
         return None
     if numbers[1] >= shown.heads[stack, kind]:
         return None
-    return {"stack": stack, "kind": kind, **dict(zip(("layer", "head", "token"), numbers, strict=True))}
+    return SelectLocation(stack, kind, *numbers)
 
 
-def read_link(value: object, shown: FlowPlaces) -> tuple[str, dict[str, object]] | None:
+def read_link(value: object, shown: FlowPlaces) -> OpenPage | None:
     """{"page": …} and a place, of a ``sentence_flow_picture``."""
-    place = read_place(value, shown)
-    page = place and one_of(value.get("page"), shown.pages)
-    return (page, place) if page else None
+    location = read_location(value, shown)
+    page = location and one_of(value.get("page"), shown.pages)
+    return OpenPage(page, location) if page else None
 
 
 def read_layer(value: object, shown: FlowPlaces) -> tuple[str, int] | None:
@@ -204,7 +192,13 @@ def read_layer(value: object, shown: FlowPlaces) -> tuple[str, int] | None:
     return (stack, numbers[0]) if stack and numbers[0] < shown.layers[stack] else None
 
 
-def read_token(value: object, count: int) -> int | None:
+def read_token(value: object, count: int) -> SelectToken | None:
     """{"token": …}, one of ``count``."""
     numbers = whole_numbers(value, ("token",))
-    return numbers[0] if numbers and numbers[0] < count else None
+    return SelectToken(*numbers) if numbers and numbers[0] < count else None
+
+
+def read_step(value: object) -> SelectStep | None:
+    """The number of a step."""
+    step = whole_number(value)
+    return None if step is None else SelectStep(step)

@@ -1,6 +1,6 @@
 """The living picture: the sentence on its way through the model, with the numbers of this trace."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 
@@ -15,10 +15,9 @@ from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace_of
 from ui.compute.store import store
 from ui.shell import choice
-from ui.shell import focus as shared_focus
 from ui.shell.fitting import fit_trace
 from ui.shell.focus import Focus
-from ui.shell.navigation import go_to, pages
+from ui.shell.navigation import pages
 from ui.shell.page import Page
 from ui.show.drawings import show_flow
 
@@ -73,7 +72,7 @@ def _stop(p: Page) -> str:
 
 
 def _show(p: Page, figure: CanvasFigure, *, key: str) -> None:
-    show_flow(figure, key=key, on_place=_place, on_inside=partial(_unfold, hash(p.run)), on_page=_go_to)
+    show_flow(figure, key=key, on_inside=partial(_unfold, hash(p.run)))
 
 
 def flow_figure(flow: SentenceFlow, trace: Trace, focus: Focus, *, links: bool = True, stop: str = "") -> CanvasFigure:
@@ -89,14 +88,6 @@ def flow_figure(flow: SentenceFlow, trace: Trace, focus: Focus, *, links: bool =
     existing = pages() if links else ()
     leads = {part: page for part, page in LINKS.items() if page in existing}
     return sentence_flow_picture(flow, begin=begin, pictures=pictures, links=leads)
-
-
-def _place(place: Mapping[str, object]) -> None:
-    shared_focus.change(**place)
-
-
-def _go_to(page: str, place: Mapping[str, object]) -> None:
-    go_to(page, **place)
 
 
 def _unfold(run: int, layer: tuple[str, int]) -> None:

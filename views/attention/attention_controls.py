@@ -1,6 +1,6 @@
 """What the Attention page shows, chosen above its map and kept in the address: drawing, row names, cell."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -15,7 +15,6 @@ from charts.canvas.attention_maps import (
     row_title,
     title_of,
 )
-from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
@@ -25,10 +24,11 @@ from transformer.text.message import N_
 from transformer.variants.layer_orders import SandwichLayer
 from ui.shell import choice
 from ui.shell import focus as shared_focus
+from ui.shell.actions import Actions, Reveal, SelectCell, SelectToken, SetChoice
 from ui.shell.choice import chosen_option
-from ui.shell.guidance.way import opened
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import presenting
+from ui.shell.reducer import Meaning, State
 from ui.show.drawings import show_lines, show_map
 from views.attention import row_guess, rows
 
@@ -105,7 +105,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted, *, lower: int = 0
         named = replace(view, query=p.trace.prediction) if shown.predicted else view
         drawn = attention_lines(named, heads=[p.focus.head], selected_token=p.focus.token)
         titled = drawn.with_metadata(row_title=_(row_title(view, shifted=shown.predicted)))
-        show_lines(titled, key="attention lines", on_click=_follow)
+        show_lines(titled, key="attention lines")
         return
     if shown.drawing == "rollout":
         _draw_rollout(p, view, labels, stretch=shown.stretch, height=height)
@@ -123,7 +123,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted, *, lower: int = 0
                 follow_pointer=True,
             ),
             key="attention map",
-            on_click=cell_opener(p, shown),
+            means=cell_opener(shown),
         )
     else:
         show_map(
@@ -144,7 +144,7 @@ def draw(p: Page, view: AttentionView, shown: Shown, weighted, *, lower: int = 0
                 follow_pointer=True,
             ),
             key="attention values",
-            on_click=cell_opener(p, shown),
+            means=cell_opener(shown),
         )
         block = p.checkpoint.model.get_submodule(f"{p.focus.stack}.layers.{p.focus.layer}")
         sandwich = p.text["show_values_sandwich"] if isinstance(block, SandwichLayer) else ""
@@ -173,7 +173,7 @@ def _draw_rollout(p: Page, view: AttentionView, labels: tuple[str, ...], *, stre
             follow_pointer=True,
         ),
         key="attention rollout",
-        on_click=_follow_row,
+        means=_follow_row,
     )
     st.caption(p.text["show_rollout_help"])
     if found.source is not None and found.target is not None:
@@ -181,29 +181,24 @@ def _draw_rollout(p: Page, view: AttentionView, labels: tuple[str, ...], *, stre
         st.caption(p.text["show_rollout_source"].format(share=three_digits(float(share))))
 
 
-def _follow(token: int) -> None:
-    shared_focus.change(token=token)
+def _follow_row(_state: State, cell: SelectCell) -> Actions:
+    return (SelectToken(cell.query),)
 
 
-def _follow_row(cell: Cell) -> None:
-    shared_focus.change(token=cell.query)
+def cell_opener(shown: Shown) -> Meaning:
+    """What a click on a map means: open the arithmetic of the cell, unless it is open."""
+    return partial(_open_cell, shown.key)
 
 
-def cell_opener(p: Page, shown: Shown) -> Callable[[Cell], None]:
-    """For a click on a map: open the arithmetic of the cell, unless it is open."""
-    return partial(_open_cell, (p.focus.token, shown.key))
+def _open_cell(open_key: int | None, state: State, cell: SelectCell) -> Actions:
+    if (cell.query, cell.key) == (state.focus.token, open_key):
+        return ()
+    return SelectToken(cell.query), *open_column(cell.key)
 
 
-def _open_cell(open_now: tuple[int, int | None], cell: Cell) -> None:
-    if cell != open_now:
-        open_column(cell.key)
-        shared_focus.change(token=cell.query)
-
-
-def open_column(key: int) -> None:
-    """In a callback: open the arithmetic of the focused query and this key."""
-    choice.put(KEY, key)
-    opened(ARITHMETIC)
+def open_column(key: int) -> Actions:
+    """What opens the arithmetic of the focused query and this key."""
+    return SetChoice(KEY, (key,)), Reveal(ARITHMETIC)
 
 
 def close_cell() -> None:

@@ -8,7 +8,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.attention_maps import KEY_TITLE, row_title
-from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
@@ -20,6 +19,7 @@ from transformer.text.message import N_
 from ui.shell import choice
 from ui.shell.choice import one_of
 from ui.shell.page import Page
+from ui.shell.reducer import Meaning
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.show.score_formula import score_formula
@@ -63,12 +63,12 @@ def _go(step: int) -> None:
 
 
 def draw_step(
-    p: Page, path: AttentionPath, step: int, *, rows: tuple[str, ...], key: int | None, on_click: Callable[[Cell], None]
+    p: Page, path: AttentionPath, step: int, *, rows: tuple[str, ...], key: int | None, means: Meaning
 ) -> None:
-    """One step; ``rows``: names of the query tokens, ``key``: the chosen column, if any; ``on_click``: what a click on
-    a cell does, if the step has cells."""
+    """One step; ``rows``: names of the query tokens, ``key``: the chosen column, if any; ``means``: what a click on a
+    cell means, if the step has cells."""
     draw = (_projections, _products, _scaled, _masked, _softmax, _mix, _output)[step - 1]
-    draw(p, path, rows, partial(_cells, p, path, rows, key, on_click))
+    draw(p, path, rows, partial(_cells, p, path, rows, key, means))
 
 
 def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
@@ -268,7 +268,7 @@ def _cells(
     path: AttentionPath,
     rows: tuple[str, ...],
     key: int | None,
-    on_click: Callable[[Cell], None],
+    means: Meaning,
     values: np.ndarray,
     *,
     name: str,
@@ -293,5 +293,5 @@ def _cells(
             height=_HEIGHT_IN_LESSON if p.focus.lesson else _HEIGHT,
         ),
         key=f"attention step {step}",
-        on_click=on_click,
+        means=means,
     )

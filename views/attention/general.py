@@ -7,7 +7,6 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
@@ -23,9 +22,10 @@ from transformer.runs.head_places import Head
 from transformer.text.message import N_
 from ui.compute.jobs import jobs
 from ui.compute.store import store
-from ui.shell import focus as shared_focus
+from ui.shell.actions import Actions, SelectCell, SelectHead
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
+from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common
@@ -129,14 +129,14 @@ def _composition(p: Page) -> None:
             height=420,
         ),
         key="attention composition",
-        on_click=partial(_look_at, found.later),
+        means=partial(_look_at, found.later),
     )
     st.caption(text["composition_caption"].format(random=three_digits(found.random)))
 
 
-def _look_at(heads: Sequence[Head], cell: Cell) -> None:
+def _look_at(heads: Sequence[Head], _state: State, cell: SelectCell) -> Actions:
     head = heads[cell.query]
-    shared_focus.change(kind=head.kind, layer=head.layer, head=head.head)
+    return (SelectHead(head.layer, head.head, kind=head.kind),)
 
 
 def _in_words(p: Page, found: Composition, row: int) -> str:

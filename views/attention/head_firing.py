@@ -15,9 +15,10 @@ from ui.compute.jobs import jobs
 from ui.lab.firing_list import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import choice
-from ui.shell import focus as shared_focus
+from ui.shell.actions import SelectSentence
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
+from ui.shell.reducer import send
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.texts import as_plain, common
 from views.attention.attention_controls import open_column
@@ -75,10 +76,9 @@ def _list(p: Page, head: Head, read: SentenceList, *, special: bool) -> None:
 
 def _open(p: Page, read: SentenceList, one: Firing) -> None:
     """Before the next run: this page with that sentence, that query, and the arithmetic of that cell."""
-    open_column(one.key)
-    shared_focus.change(
-        sentence=with_task(p.checkpoint, read.sentences[one.sentence]), target="", token=one.query, pads=0
-    )
+    sentence = with_task(p.checkpoint, read.sentences[one.sentence])
+    for action in (SelectSentence(sentence, one.query), *open_column(one.key)):
+        send(action)
 
 
 def _space(p: Page, head: Head, read: SentenceList, colour: str) -> None:

@@ -6,14 +6,14 @@ from functools import partial
 import streamlit as st
 
 from charts.canvas.attention_maps import KEY_TITLE, row_title, title_of
-from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.words import _
 from transformer.attention_maps.whole_words import in_words, spans
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
-from ui.shell import focus as shared_focus
+from ui.shell.actions import Actions, SelectCell, SelectToken
 from ui.shell.page import Page
+from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_snippet, show_source
 from views.attention.attention_controls import map_height
@@ -40,7 +40,7 @@ def words(p: Page, view: AttentionView) -> None:
             height=map_height(),
         ),
         key="attention words",
-        on_click=partial(_follow_word, [begin for begin, _end in parts]),
+        means=partial(_follow_word, [begin for begin, _end in parts]),
     )
     pieces = len(view.query) + len(view.key) - len(together.query) - len(together.key)
     st.caption(p.text["words_help" if pieces else "words_none"])
@@ -53,5 +53,5 @@ def words(p: Page, view: AttentionView) -> None:
     show_source(in_words, spans)
 
 
-def _follow_word(first_pieces: Sequence[int], cell: Cell) -> None:
-    shared_focus.change(token=first_pieces[cell.query])
+def _follow_word(first_pieces: Sequence[int], _state: State, cell: SelectCell) -> Actions:
+    return (SelectToken(first_pieces[cell.query]),)

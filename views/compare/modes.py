@@ -8,7 +8,6 @@ import streamlit as st
 
 import transformer
 from charts.canvas.attention_maps import attention_map
-from charts.canvas.choices import Cell
 from charts.toolkit.style import three_digits
 from transformer.config import KINDS
 from transformer.files.layout import shown_name
@@ -27,9 +26,11 @@ from ui.compute.loading import (
     readable_config,
 )
 from ui.shell import choice
+from ui.shell.actions import Actions, SelectCell, SetChoice
 from ui.shell.choice import chosen_option, one_of
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import presenting
+from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.words.catalogues import said
 from ui.words.language_guess import guess_language
@@ -123,7 +124,7 @@ def checkpoints(p: Page) -> None:
         numbers = {"layer": one.layer, "head": one.head, "best_layer": best[0], "best_head": best[1]}
         largest, value = three_digits(float(far.max())), three_digits(float(far[best]))
         st.markdown(p.text["alike_intro"].format(**numbers, largest=largest, value=value))
-        heads_map(p, far, key="compare alike", selected=(layer, head), on_click=_pick)
+        heads_map(p, far, key="compare alike", selected=(layer, head), means=_pick)
     code_of_checkpoints(p, [name])
 
 
@@ -187,8 +188,8 @@ def _read(p: Page, name: str) -> Trace | None:
         return None
 
 
-def _pick(cell: Cell) -> None:
-    choice.put(_PICKED, f"{cell.query}.{cell.key}")
+def _pick(_state: State, cell: SelectCell) -> Actions:
+    return (SetChoice(_PICKED, (f"{cell.query}.{cell.key}",)),)
 
 
 def _picked(question: tuple, best: tuple[int, int], *, shape: tuple[int, int]) -> tuple[int, int]:

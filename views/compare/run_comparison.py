@@ -1,13 +1,12 @@
 """Two runs side by side: both answers, both maps on one scale, their difference, and what else differs."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 import streamlit as st
 
 from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, attention_map, row_title
-from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
@@ -26,11 +25,12 @@ from transformer.predictions.comparison import (
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
-from ui.shell import focus as shared_focus
+from ui.shell.actions import Actions, SelectCell, SelectHead
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.picture import show_picture
 from ui.shell.presentation.presenter import presenting
+from ui.shell.reducer import Meaning, State
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula
 from ui.words.catalogues import said
@@ -196,10 +196,8 @@ def shorten(text: str) -> str:
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
-def heads_map(
-    p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int] | None, on_click: Callable[[Cell], None]
-) -> None:
-    """One number for every head on a canvas; a click is told to ``on_click`` as ``Cell(query=layer, key=head)``."""
+def heads_map(p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int] | None, means: Meaning) -> None:
+    """One number for every head on a canvas; ``means``: what ``SelectCell(query=layer, key=head)`` means."""
     layers, heads = values.shape
     show_map(
         value_map(
@@ -216,7 +214,7 @@ def heads_map(
             height=min(420, 46 * layers + 110),
         ),
         key=key,
-        on_click=on_click,
+        means=means,
     )
 
 
@@ -238,13 +236,13 @@ def which_heads(p: Page, first: Head, *others: Head, differences: Sequence[MapDi
         with column:
             st.markdown(f"**{letter}.** {intro} {largest}" if len(others) > 1 else f"{intro} {largest}")
             key = "compare heads" + ("" if letter == "B" else f" {letter}")
-            heads_map(p, values, key=key, selected=(first.layer, first.head), on_click=_look_at)
+            heads_map(p, values, key=key, selected=(first.layer, first.head), means=_look_at)
     keys, rows = len(differences[0].key.pairs), len(differences[0].query.pairs)
     show_formula(p.text["heads_formula"], caption=p.text["heads_caption"].format(keys=keys, rows=rows))
 
 
-def _look_at(cell: Cell) -> None:
-    shared_focus.change(layer=cell.query, head=cell.key)
+def _look_at(_state: State, cell: SelectCell) -> Actions:
+    return (SelectHead(cell.query, cell.key),)
 
 
 def in_which_layer(p: Page, first: Head, second: Head) -> None:

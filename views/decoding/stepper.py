@@ -8,12 +8,13 @@ names the step where Python last put the reader, and stays the same while the re
 import streamlit as st
 
 from ui.shell import choice, page_state
-from ui.shell.events import heard, whole_number
+from ui.shell.actions import Actions, SelectStep, SetChoice
+from ui.shell.reducer import State
 
 KEY = "stepper"
 PARAMETER = "step"
-# In the session: at which step of which text the drawing is, and how Python has moved it there.
-_AT, _TEXT, _BEGIN = "step: drawn at", "step: of which text", "step: begins at"
+# In the session: which text the drawing shows, and how Python has moved the reader in it.
+_TEXT, _BEGIN = "step: of which text", "step: begins at"
 
 
 def current(count: int, *, text: tuple) -> int:
@@ -24,11 +25,10 @@ def current(count: int, *, text: tuple) -> int:
     page_state.belongs_to(PARAMETER, text)
     asked = choice.value(PARAMETER)
     step = min(int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 6 else 0, count - 1)
-    if asked != (str(step) if step else ""):
+    if asked != "".join(_said(step)):
         choice.put(PARAMETER, *_said(step), owner=text)
-    state = st.session_state
-    if (state.get(_AT), state.get(_TEXT)) != (step, hash(text)):
-        state[_AT], state[_TEXT], state[_BEGIN] = step, hash(text), (begin()[0] + 1, step)
+    if page_state.is_restored() or st.session_state.get(_TEXT) != hash(text):
+        _move(step, text)
     return step
 
 
@@ -40,14 +40,16 @@ def begin() -> tuple[int, int]:
 def move_to(step: int, *, text: tuple) -> None:
     """In a callback, before ``current``: go to a step, also of another text than the one shown so far."""
     choice.put(PARAMETER, *_said(step), page="decoding", owner=text)
+    _move(step, text)
 
 
-def moved() -> None:
-    """The callback of the drawing: the reader rests at another step."""
-    step = whole_number(heard(KEY, "step"))
-    if step is not None:
-        st.session_state[_AT] = step
-        page_state.keep(PARAMETER, _said(step), page="decoding")
+def rests_at(_state: State, chosen: SelectStep) -> Actions:
+    """What it means that the reader rests at another step of the drawing."""
+    return (SetChoice(PARAMETER, _said(chosen.step), page="decoding"),)
+
+
+def _move(step: int, text: tuple) -> None:
+    st.session_state[_TEXT], st.session_state[_BEGIN] = hash(text), (begin()[0] + 1, step)
 
 
 def _said(step: int) -> tuple[str, ...]:

@@ -62,6 +62,6 @@ def walk(
         begin=stepper.begin(),
     )
     with place, st.container(gap="xsmall"):
-        show_steps(steps, key=stepper.KEY, on_step=stepper.moved)
+        show_steps(steps, key=stepper.KEY, means=stepper.rests_at)
         st.caption(p.text[f"walk_{kind}_caption"].format(layer=layer))
     return step

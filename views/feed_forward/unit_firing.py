@@ -11,8 +11,9 @@ from ui.compute.jobs import jobs
 from ui.lab.firing_list import show_firings
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import choice
-from ui.shell import focus as shared_focus
+from ui.shell.actions import SelectSentence
 from ui.shell.page import Page
+from ui.shell.reducer import send
 from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain, common
 from views.feed_forward.units import STRONGEST, choose_unit
@@ -57,4 +58,4 @@ def firing(p: Page) -> None:
 
 def _open(p: Page, read: SentenceList, one: Firing) -> None:
     sentence = with_task(p.checkpoint, read.sentences[one.sentence])
-    shared_focus.change(sentence=sentence, target="", token=one.key, pads=0)
+    send(SelectSentence(sentence, one.key))

@@ -1,12 +1,9 @@
 """Every head of the model in one picture: all kinds of attention, all layers, each with its role."""
 
-from functools import partial
-
 from charts.canvas.attention_overview import attention_overview
-from charts.canvas.choices import AnyHead, HeadChoice
+from charts.canvas.choices import AnyHead
 from transformer.heads.head_roles import sentence_roles
 from ui.lab.head_table import captions
-from ui.shell import focus as shared_focus
 from ui.shell.fitting import attention_kinds
 from ui.shell.page import Page
 from ui.show.drawings import show_overview
@@ -39,14 +36,4 @@ def show_every_head(p: Page, *, corpus: Corpus | None, stretch: bool) -> None:
         stretch=stretch,
         heads_a_key=len(heads_of_one_key(p, focused)),
     )
-    show_overview(figure, key="heads of every kind", on_click=partial(_look_at_any, here))
-
-
-def look_at(chosen: HeadChoice) -> None:
-    """In a callback: make all pages look at this head of the focused attention."""
-    shared_focus.change(layer=chosen.layer, head=chosen.head)
-
-
-def _look_at_any(here: AnyHead, chosen: AnyHead) -> None:
-    if chosen != here:  # another stack would begin at its first token
-        shared_focus.change(stack=chosen.stack, kind=chosen.attention, layer=chosen.layer, head=chosen.head)
+    show_overview(figure, key="heads of every kind")

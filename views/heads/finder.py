@@ -11,9 +11,10 @@ from charts.toolkit.numbers import percent
 from transformer.heads.head_roles import CorpusRole, HeadRole
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import TokenSequence
-from ui.shell import focus as shared_focus
+from ui.shell.actions import SelectHead
 from ui.shell.choice import one_of
 from ui.shell.page import Page
+from ui.shell.reducer import send
 from ui.show.figures import show_snippet, show_table
 from ui.words.texts import PageText, as_plain
 from views.heads.measure_words import measure_name
@@ -99,8 +100,7 @@ def _follow(places: Sequence[tuple[int, int]]) -> None:
     """In a callback: all pages look at the head whose row was chosen."""
     rows = st.session_state[f"data {_TABLE}"].selection.rows
     if rows and rows[0] < len(places):
-        layer, head = places[rows[0]]
-        shared_focus.change(layer=layer, head=head)
+        send(SelectHead(*places[rows[0]]))
 
 
 def _snippet(p: Page, query: int, key: int) -> str:

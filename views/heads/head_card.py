@@ -22,10 +22,11 @@ from ui.compute.store import store
 from ui.lab.firing_list import in_context
 from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import choice
-from ui.shell import focus as shared_focus
+from ui.shell.actions import SelectSentence
 from ui.shell.choice import chosen_option
 from ui.shell.guidance.way import opened
 from ui.shell.page import Page
+from ui.shell.reducer import send
 from ui.show.figures import show_figure, show_snippet, show_source, show_table
 from ui.words.texts import PageText, as_plain, common
 from views.heads.habit_figures import habit_bars, strength_bars
@@ -256,7 +257,7 @@ def _chosen(p: Page, examples: Sequence[Example], read: SentenceList) -> None:
     if rows and rows[0] < len(examples):
         one = examples[rows[0]]
         sentence = with_task(p.checkpoint, read.sentences[one.sentence])
-        shared_focus.change(sentence=sentence, target="", token=one.query, pads=0)
+        send(SelectSentence(sentence, one.query))
 
 
 def _snippet(p: Page, head: Head, read: SentenceList) -> str:

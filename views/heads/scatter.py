@@ -12,9 +12,10 @@ from transformer.heads.head_similarity import most_alike, most_alike_maps
 from transformer.heads.role_measures import PLACES
 from transformer.runs.attention_view import AttentionView
 from ui.shell import choice, page_state
-from ui.shell import focus as shared_focus
+from ui.shell.actions import SelectHead, SetChoice
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
+from ui.shell.reducer import send
 from ui.show.figures import show_figure
 from ui.words.texts import PageText
 from views.heads.scatter_figure import head_scatter
@@ -113,6 +114,6 @@ def _follow(p: Page, roles: Roles) -> None:
         return
     if chosen.box or chosen.lasso:
         places = sorted((head.layer, head.head) for head in heads)
-        choice.put(BRUSHED, *(f"{layer}.{head}" for layer, head in places))
+        send(SetChoice(BRUSHED, tuple(f"{layer}.{head}" for layer, head in places)))
     else:
-        shared_focus.change(layer=heads[0].layer, head=heads[0].head)
+        send(SelectHead(heads[0].layer, heads[0].head))

@@ -1,14 +1,13 @@
 """Who wrote it? A word's logit as a sum over the parts of the model, and where each head took its share from."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.choices import Cell
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import whole
@@ -21,9 +20,10 @@ from transformer.predictions.lens import Lens, shown_word
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell import choice
+from ui.shell.actions import Actions, OpenPage, SelectCell, SelectLocation
 from ui.shell.choice import chosen_section
-from ui.shell.navigation import go_to
 from ui.shell.page import Page
+from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain
@@ -121,7 +121,7 @@ def author(p: Page, lens: Lens, position: int | None, words: Words) -> None:
         )
     with right:
         columns, figure = heads_map(found, title=p.text["author_heads"].format(word=words.shown))
-        show_map(figure, key="lens heads", on_click=partial(_open, columns, found.question.stack, position or 0))
+        show_map(figure, key="lens heads", means=partial(_open, columns, found.question.stack, position or 0))
         cross = any(column.kind == "cross_attention" for column in columns)
         st.caption(p.text["author_heads_caption" if cross else "author_heads_caption_self"])
     sections = ("measured", "sources") if found.gated else ("sources", "measured")
@@ -159,12 +159,13 @@ def heads_map(found: Attribution, *, title: str) -> tuple[list[Part], CanvasFigu
     )
 
 
-def _open(columns: Sequence[Part], stack: str, token: int, cell: Cell) -> None:
+def _open(columns: Sequence[Part], stack: str, token: int, _state: State, cell: SelectCell) -> Actions:
     """The page that shows the part in full."""
-    part, place = columns[cell.key], {"stack": stack, "layer": cell.query, "token": token}
+    part, place = columns[cell.key], SelectLocation(stack, layer=cell.query, token=token)
     if part.head < 0:
-        go_to("feed_forward", **place)
-    go_to("attention", kind=part.kind.removesuffix("_attention"), head=part.head, **place)
+        return (OpenPage("feed_forward", place),)
+    kind = part.kind.removesuffix("_attention")
+    return (OpenPage("attention", replace(place, kind=kind, head=part.head)),)
 
 
 def _in_words(p: Page, lens: Lens, found: Attribution, words: Words) -> str:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import streamlit as st
 
-from charts.canvas.choices import MaskStroke
 from transformer.runs.attention_view import AttentionView
 from transformer.text.word_spans import words_of
 from ui.shell import choice
+from ui.shell.actions import Actions, PaintMask, SetChoice
 from ui.shell.page import Page
+from ui.shell.reducer import State
 
 _MASK = "mask"  # the recipe, as texts
 _NOW, _PAST, _OF = "mask now", "mask past", "mask of"  # of the last run, for callbacks
 _MAX_STEPS = 50
+_PAIR = re.compile(r"([0-9]{1,5})-([0-9]{1,5})")
 
 
 @dataclass(frozen=True)
@@ -44,12 +46,7 @@ class Recipe:
 
     def _drawn(self) -> list[str]:
         """ "allow 2-3,2-4" and "block 0-1": the cells as they are in the end."""
-        last = {(query, key): allowed for query, key, allowed in self.cells}
-        drawn = []
-        for name, wanted in (("allow", True), ("block", False)):
-            if pairs := [f"{query}-{key}" for (query, key), allowed in sorted(last.items()) if allowed == wanted]:
-                drawn.append(f"{name} {','.join(pairs)}")
-        return drawn
+        return _drawn_texts({(query, key): allowed for query, key, allowed in self.cells})
 
     def to_texts(self) -> tuple[str, ...]:
         """For the address: "window 3", "layer", "allow 2-3"; only what differs from a recipe that changes nothing."""
@@ -68,13 +65,21 @@ class Recipe:
                 recipe = replace(recipe, everywhere=False)
             elif name in ("allow", "block"):
                 for part in rest.split(","):
-                    found = re.fullmatch(r"([0-9]{1,5})-([0-9]{1,5})", part)
+                    found = _PAIR.fullmatch(part)
                     if found and int(found[1]) < len(view.query) and int(found[2]) < len(view.key):
                         cells.append((int(found[1]), int(found[2]), name == "allow"))
             elif name in presets(view, words):
                 size = {"window": {"size": max(1, number or 2)}, "word": {"word": number or 0}}.get(name, {})
                 recipe = replace(recipe, preset=name, **size)
         return replace(recipe, cells=tuple(cells))
+
+
+def _drawn_texts(cells: Mapping[tuple[int, int], bool]) -> list[str]:
+    drawn = []
+    for name, wanted in (("allow", True), ("block", False)):
+        if pairs := [f"{query}-{key}" for (query, key), allowed in sorted(cells.items()) if allowed == wanted]:
+            drawn.append(f"{name} {','.join(pairs)}")
+    return drawn
 
 
 def presets(view: AttentionView, words: Sequence) -> tuple[str, ...]:
@@ -98,6 +103,8 @@ def current(p: Page, view: AttentionView, words: Sequence) -> Recipe:
         recipe = replace(recipe, cells=(), word=0)
     if state.get(_OF) != of:
         state[_OF], state[_PAST] = of, []
+    elif recipe != state[_NOW]:  # painted
+        _remember(state[_NOW])
     if recipe.to_texts() != choice.values(_MASK):
         choice.put(_MASK, *recipe.to_texts())
     state[_NOW] = recipe
@@ -109,8 +116,13 @@ def change(**values: object) -> None:
     now = st.session_state.get(_NOW, Recipe())
     new = replace(now, **values)
     if new != now:
-        st.session_state[_PAST] = [*st.session_state.get(_PAST, [])[-_MAX_STEPS:], now]
+        _remember(now)
         _keep(new)
+
+
+def _remember(recipe: Recipe) -> None:
+    """For ``undo``."""
+    st.session_state[_PAST] = [*st.session_state.get(_PAST, [])[-_MAX_STEPS:], recipe]
 
 
 def _keep(recipe: Recipe) -> None:
@@ -118,10 +130,17 @@ def _keep(recipe: Recipe) -> None:
     choice.put(_MASK, *recipe.to_texts(), page="masks")
 
 
-def draw(stroke: MaskStroke) -> None:
-    """In a callback: add the cells of one stroke."""
-    cells = st.session_state.get(_NOW, Recipe()).cells
-    change(cells=(*cells, *((cell.query, cell.key, stroke.allowed) for cell in stroke.cells)))
+def paint(state: State, stroke: PaintMask) -> Actions:
+    """What a stroke means: its cells are added to the mask."""
+    drawn, others = {}, []
+    for text in state.values(_MASK):
+        name, _, rest = text.partition(" ")
+        if name in ("allow", "block"):
+            drawn |= {tuple(map(int, pair)): name == "allow" for pair in _PAIR.findall(rest)}
+        else:
+            others.append(text)
+    drawn |= {(cell.query, cell.key): stroke.allowed for cell in stroke.cells}
+    return (SetChoice(_MASK, (*others, *_drawn_texts(drawn))),)
 
 
 def undo() -> None:

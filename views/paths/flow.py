@@ -9,10 +9,11 @@ from transformer.errors import MessageError
 from transformer.predictions.answer_probabilities import asked
 from ui.compute.store import store
 from ui.shell import choice
+from ui.shell.actions import OpenPage, SelectLocation
 from ui.shell.choice import one_of
 from ui.shell.events import heard
-from ui.shell.navigation import go_to
 from ui.shell.page import Page
+from ui.shell.reducer import send
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import said
 from ui.words.model_terms import output_bias
@@ -70,7 +71,7 @@ def _open() -> None:
     for point in chosen.points if chosen else ():
         if (place := point.get("customdata")) and place[3] >= 0:
             stack, kind, layer, head, token = place
-            go_to("attention", stack=STACKS[stack], kind=KINDS[kind], layer=layer, head=head, token=token)
+            send(OpenPage("attention", SelectLocation(STACKS[stack], KINDS[kind], layer, head, token)))
 
 
 def _found(p: Page, row: int, threshold: float) -> Flow:

@@ -7,15 +7,15 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from transformer.interventions.activation_patching import Contrast
 from transformer.interventions.path_patching import INPUTS, path_patching, senders_of
 from transformer.runs.head_places import Head
+from ui.shell.actions import Actions, OpenPage, SelectCell, SelectLocation
 from ui.shell.choice import chosen_option
-from ui.shell.navigation import go_to
 from ui.shell.page import Page
+from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain
@@ -109,14 +109,13 @@ def _map(p: Page, senders: tuple[Head, ...], shares: np.ndarray, receiver: str, 
             masked_text=text["no_gap"],
         ),
         key="path patching",
-        on_click=partial(_open, rows, told),
+        means=partial(_open, rows, told),
     )
 
 
-def _open(rows: Sequence[tuple[str, str, int]], senders: Collection[Head], cell: Cell) -> None:
+def _open(rows: Sequence[tuple[str, str, int]], senders: Collection[Head], _state: State, cell: SelectCell) -> Actions:
     sender = Head(*rows[cell.query], cell.key)
-    if sender in senders:
-        go_to("attention", **sender._asdict())
+    return (OpenPage("attention", SelectLocation(*rows[cell.query], cell.key)),) if sender in senders else ()
 
 
 def _name(p: Page, head: Head) -> str:

@@ -12,7 +12,6 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed, three_digits
@@ -37,9 +36,10 @@ from ui.compute.store import Name, store
 from ui.lab.second_sentence import ready_pairs
 from ui.server.limits import limits, public
 from ui.shell import choice
+from ui.shell.actions import Actions, OpenPage, SelectCell, SelectLocation
 from ui.shell.choice import chosen_option
-from ui.shell.navigation import go_to
 from ui.shell.page import Page
+from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.catalogues import said
@@ -262,14 +262,13 @@ def _map(p: Page, found: PromptBatch, measure: str) -> None:
             masked_text=text["many_not_measured"],
         ),
         key="many prompts",
-        on_click=partial(_open, rows),
+        means=partial(_open, rows),
     )
     st.caption(text["many_caption"])
 
 
-def _open(rows: list[tuple[str, str, int]], cell: Cell) -> None:
-    stack, kind, layer = rows[cell.query]
-    go_to("attention", stack=stack, kind=kind, layer=layer, head=cell.key)
+def _open(rows: list[tuple[str, str, int]], _state: State, cell: SelectCell) -> Actions:
+    return (OpenPage("attention", SelectLocation(*rows[cell.query], cell.key)),)
 
 
 def _name(p: Page, part: PartOverLines) -> str:

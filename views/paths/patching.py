@@ -7,7 +7,6 @@ import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
 from transformer.errors import InputError
@@ -31,10 +30,10 @@ from ui.compute.store import store
 from ui.lab import sweeps
 from ui.lab.second_sentence import second_sentence
 from ui.shell import choice
-from ui.shell import focus as shared_focus
+from ui.shell.actions import Actions, OpenPage, SelectCell, SelectLocation
 from ui.shell.choice import one_of
-from ui.shell.navigation import go_to
 from ui.shell.page import Page
+from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
@@ -264,7 +263,7 @@ def _map(
             masked_text=text["no_gap"],
         ),
         key=f"patching {stack}",
-        on_click=partial(_open, places),
+        means=partial(_open, places),
     )
 
 
@@ -285,11 +284,11 @@ def _place_name(p: Page, both: Contrast, turn: Turn, place: Place) -> str:
     return p.text[f"place_{place.part}"].format(layer=place.layer, column=as_plain(_column(both, turn, place)))
 
 
-def _open(places: list[list[Place]], cell: Cell) -> None:
+def _open(places: list[list[Place]], _state: State, cell: SelectCell) -> Actions:
     """A head opens on Attention; a place of the stream becomes the layer and token that all pages show."""
     place = places[cell.query][cell.key]
     if place.part in HEADS:
         kind = HEADS[place.part].removesuffix("_attention")
-        go_to("attention", stack=place.stack, kind=kind, layer=place.layer, head=place.index)
+        return (OpenPage("attention", SelectLocation(place.stack, kind, place.layer, place.index)),)
     kind = "cross" if place.part == "cross_attention" else "self"
-    shared_focus.change(stack=place.stack, layer=place.layer, token=place.index, kind=kind)
+    return (SelectLocation(place.stack, kind, place.layer, token=place.index),)

@@ -17,12 +17,14 @@ from transformer.text.tokens import Token, TokenSequence
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.shell import choice, page_state
+from ui.shell.actions import Actions, SelectChip, SetChoice
 from ui.shell.choice import chosen_option
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import labels
+from ui.shell.reducer import State
 from ui.shell.strip import FIRST_CHOSEN
-from ui.show.chips import Chip, ChipChoice, ChipRow, chips
+from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, numbered, page_texts
@@ -194,16 +196,16 @@ def _show_readings(
         chips(rows, key="order tokens")
         return
     movable = [[None if token.special else token.index for token in row] for row in (tokens, by_place)][-len(rows) :]
-    chips(rows, key="order tokens", on_click=partial(_take, movable, pair))
+    chips(rows, key="order tokens", means=partial(_take, movable, pair))
 
 
-def _take(movable: Sequence[Sequence[int | None]], pair: tuple[int, int], chosen: ChipChoice) -> None:
+def _take(movable: Sequence[Sequence[int | None]], pair: tuple[int, int], _state: State, chosen: SelectChip) -> Actions:
     """It changes places with the one that was clicked before it, the second of the ``pair`` that change places now;
     ``movable``: the tokens of both rows."""
     token = movable[chosen.row][chosen.card]
-    if token is not None and token not in pair:
-        choice.put("swap first", pair[1])
-        choice.put("swap second", token)
+    if token is None or token in pair:
+        return ()
+    return SetChoice("swap first", (pair[1],)), SetChoice("swap second", (token,))
 
 
 def _show_looks(p: Page, before: Trace, after: Trace, token: int, order: Sequence[int] | None, n_read: int) -> None:

@@ -10,7 +10,7 @@ from transformer.runs.edit_specs import EditSpec
 from ui.shell import choice
 from ui.words.texts import PageText, as_plain, quoted
 
-_EDIT = "edit"  # once for each edit
+EDIT = "edit"  # once for each edit
 _DROPPED = "surgery edits: dropped"
 MOST = 32  # edits at a time
 LONGEST = 2000  # characters of one: the sentence of a patch
@@ -20,7 +20,7 @@ _EXCLUSIVE = ("zero", "mean", "scale", "patch")  # of one head: only one of thes
 
 def specs() -> tuple[str, ...]:
     """The edits as texts (``transformer.runs.edit_specs``), in the order in which they are applied."""
-    return choice.values(_EDIT, page="surgery")
+    return choice.values(EDIT, page="surgery")
 
 
 def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
@@ -39,7 +39,7 @@ def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
             dropped.append(text)
     if dropped:  # said until the list is changed: a page may run again at once
         st.session_state[_DROPPED] = tuple(dropped)
-        choice.put(_EDIT, *fitting)
+        choice.put(EDIT, *fitting)
     return st.session_state.get(_DROPPED, ())
 
 
@@ -54,17 +54,24 @@ def say_what_was_dropped(dropped: Sequence[str], text: PageText) -> None:
 def add(text: str) -> None:
     """Add an edit; it takes the place of another one of the same head, where both cannot hold. One that is too many
     or too long is said to be dropped."""
-    new = EditSpec.parse(text)
-    others = [old for old in specs() if old != text and not _excludes(EditSpec.parse(old), new)]
-    if len(others) >= MOST or len(text) > LONGEST:
+    if (found := _added(specs(), text)) is None:
         st.session_state[_DROPPED] = (text,)
     else:
-        _change([*others, text])
+        _change(found)
 
 
-def toggle(text: str) -> None:
-    """Add an edit, or take it back if it is there."""
-    remove(text) if text in specs() else add(text)
+def _added(texts: Sequence[str], text: str) -> tuple[str, ...] | None:
+    new = EditSpec.parse(text)
+    others = [old for old in texts if old != text and not _excludes(EditSpec.parse(old), new)]
+    return None if len(others) >= MOST or len(text) > LONGEST else (*others, text)
+
+
+def toggled(texts: Sequence[str], text: str) -> tuple[str, ...]:
+    """Return the edits with another one, or without it if it is among them; with too many they stay as they are."""
+    if text in texts:
+        return tuple(old for old in texts if old != text)
+    found = _added(texts, text)
+    return tuple(texts) if found is None else found
 
 
 def remove(text: str) -> None:
@@ -76,7 +83,7 @@ def clear() -> None:
 
 
 def _change(texts: Iterable[str]) -> None:
-    choice.put(_EDIT, *texts, page="surgery")
+    choice.put(EDIT, *texts, page="surgery")
     st.session_state.pop(_DROPPED, None)
 
 

@@ -7,7 +7,6 @@ from functools import partial
 import numpy as np
 import streamlit as st
 
-from charts.canvas.choices import Cell
 from charts.canvas.value_map import value_map
 from transformer import InputError
 from transformer.interventions.attribution_patching import estimated_importance, strongest
@@ -20,11 +19,12 @@ from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.lab import sweeps
 from ui.shell import choice
-from ui.shell import focus as shared_focus
+from ui.shell.actions import Actions, SelectCell, SelectHead, SetChoice
 from ui.shell.choice import chosen_option, one_of
 from ui.shell.fitting import attention_kinds
 from ui.shell.focus import start_of
 from ui.shell.page import Page
+from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, common, model_sentences, numbered, other_pictures, slider_format
@@ -110,21 +110,23 @@ def _map(p: Page, found: Importance, *, click: str, what: str, estimated: bool =
             masked_text=text["not_measured"],
         ),
         key="importance",
-        on_click=partial(_choose_head, rows, [table.shape[1] for table in tables for _row in table], click),
+        means=partial(_choose_head, rows, [table.shape[1] for table in tables for _row in table], click),
     )
     if not estimated:
         st.caption(text["map_caption"].format(count=len(found.heads)))
 
 
-def _choose_head(rows: Sequence[tuple[str, str, int]], heads: Sequence[int], click: str, cell: Cell) -> None:
+def _choose_head(
+    rows: Sequence[tuple[str, str, int]], heads: Sequence[int], click: str, state: State, cell: SelectCell
+) -> Actions:
     """``rows``: stack, kind and layer of each row of the map; ``heads``: how many it has."""
     stack, kind, layer = rows[cell.query]
     if cell.key >= heads[cell.query]:
-        return
+        return ()
     if click == "focus":
-        shared_focus.change(stack=stack, kind=kind, layer=layer, head=cell.key)
-    else:
-        edit_list.toggle(f"{click}:{stack}.{layer}.{kind}.{cell.key}")
+        return (SelectHead(layer, cell.key, stack, kind),)
+    spec = f"{click}:{stack}.{layer}.{kind}.{cell.key}"
+    return (SetChoice(edit_list.EDIT, edit_list.toggled(state.values(edit_list.EDIT), spec)),)
 
 
 def _cell(text: str, rows: list[tuple[str, str, int]]) -> tuple[int, int] | None:

@@ -10,9 +10,10 @@ from charts.toolkit.numbers import whole
 from transformer.pictures.patch_numbers import N_SPECIAL, ids_of, patches_of
 from transformer.pictures.patch_tokenizer import PatchTokenizer
 from transformer.text.message import N_
-from ui.shell import focus as shared_focus
+from ui.shell.actions import Actions, SelectChip, SelectToken
 from ui.shell.page import Page
-from ui.show.chips import Chip, ChipChoice, ChipRow, chips
+from ui.shell.reducer import State
+from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain
 
@@ -48,7 +49,7 @@ def patches(p: Page) -> None:
         )
         for number, places in enumerate(rows)
     ]
-    chips(drawn, key="token cards", on_click=partial(_follow, rows))
+    chips(drawn, key="token cards", means=partial(_follow, rows))
     token, base = tokens[p.focus.token], config.n_levels
     if token.special:
         st.markdown(text["class_token"].format(token=as_plain(token.display), id=token.id))
@@ -91,5 +92,5 @@ def patches(p: Page) -> None:
     )
 
 
-def _follow(rows: Sequence[range], chosen: ChipChoice) -> None:
-    shared_focus.change(token=rows[chosen.row][chosen.card])
+def _follow(rows: Sequence[range], _state: State, chosen: SelectChip) -> Actions:
+    return (SelectToken(rows[chosen.row][chosen.card]),)

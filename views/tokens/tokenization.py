@@ -18,10 +18,11 @@ from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import Token, TokenSequence
 from ui.compute.loading import checkpoint_names, config_of, load_checkpoint
 from ui.compute.store import store
-from ui.shell import focus as shared_focus
+from ui.shell.actions import Actions, SelectChip, SelectToken
 from ui.shell.choice import one_of
 from ui.shell.page import Page
-from ui.show.chips import Chip, ChipChoice, ChipRow, chips
+from ui.shell.reducer import State
+from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, page_texts
 from views.tokens.token_figures import token_lengths
@@ -88,13 +89,11 @@ def token_cards(p: Page) -> None:
         title = text["given" if p.trace.forced else "writes"] if answer else text["reads"]
         rows.append(ChipRow(title, cards, chosen=p.focus.token if stack == p.focus.stack else None))
     legend = {tone: text[f"legend_{tone}"] for tone in ("word", "part", "byte", "special", "frame")}
-    chips(rows, key="token cards", legend=legend, on_click=partial(_follow, tuple(p.trace.stacks)))
+    chips(rows, key="token cards", legend=legend, means=partial(_follow, tuple(p.trace.stacks)))
 
 
-def _follow(stacks: Sequence[str], chosen: ChipChoice) -> None:
-    stack = stacks[chosen.row]
-    other = {} if stack == shared_focus.current().stack else {"stack": stack, "kind": "self"}
-    shared_focus.change(token=chosen.card, **other)
+def _follow(stacks: Sequence[str], _state: State, chosen: SelectChip) -> Actions:
+    return (SelectToken(chosen.card, stacks[chosen.row]),)
 
 
 def _hint(text: PageText, tokenizer: Tokenizer, token: Token) -> str:

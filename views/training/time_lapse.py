@@ -28,9 +28,11 @@ from ui.compute.store import store
 from ui.lab.head_table import role_text
 from ui.shell import choice
 from ui.shell import focus as shared_focus
+from ui.shell.actions import SelectHead, SetChoice
 from ui.shell.fitting import attention_kinds
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
+from ui.shell.reducer import send
 from ui.shell.selectors import selectors
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
@@ -204,8 +206,8 @@ def _overview(p: Page, moments: Sequence[Moment], names: Sequence[str], here: in
         if points:
             group, layer, head, index = points[0]["customdata"]
             stack, kind = kinds[group]
-            shared_focus.change(stack=stack, kind=kind, layer=layer, head=head)
-            choice.put(STEP, codes[index])
+            send(SelectHead(layer, head, stack, kind))
+            send(SetChoice(STEP, (codes[index],)))
 
     show_figure(figure, name=_CHART, caption=p.text["time_roles"], on_select=go)
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 from transformer.runs.traces import STACKS, Trace
 from transformer.text.tokens import TokenSequence
-from ui.shell import choice
-from ui.shell import focus as shared_focus
+from ui.shell.actions import Actions, SelectToken, SetChoice
 from ui.shell.events import component, heard, one_of, whole_numbers
 from ui.shell.focus import Focus
+from ui.shell.reducer import State, send
 from ui.words.texts import common
 
 # A choice on pages that begin at another token than the first: that the first one was clicked, at which every focus
@@ -81,9 +81,10 @@ def _chosen() -> None:
     numbers = whole_numbers(chosen, ("token",))
     stack = one_of(chosen.get("stack"), STACKS) if numbers else None
     if stack:
-        (token,), focus = numbers, shared_focus.current()
-        for page in _OTHERWISE:
-            first = () if token else ("1",)
-            choice.put(FIRST_CHOSEN, *first, page=page, owner=(focus.checkpoint, focus.sentence))
-        other = {} if stack == focus.stack else {"stack": stack, "kind": "self"}
-        shared_focus.change(token=token, **other)
+        send(SelectToken(*numbers, stack), _choose_token)
+
+
+def _choose_token(state: State, chosen: SelectToken) -> Actions:
+    """The token; and on pages that begin at another one, that the first one was meant."""
+    first, owner = () if chosen.token else (1,), (state.focus.checkpoint, state.focus.sentence)
+    return chosen, *(SetChoice(FIRST_CHOSEN, first, page, owner) for page in _OTHERWISE)

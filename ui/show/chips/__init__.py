@@ -1,14 +1,15 @@
 """Tokens as cards: the text with its spaces visible, a number below, a colour for its kind, a bar for a probability."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
+from ui.shell.actions import SelectChip
 from ui.shell.events import component, heard, whole_numbers
+from ui.shell.reducer import Meaning, send
 
-__all__ = ["TONES", "Chip", "ChipChoice", "ChipRow", "chips", "chips_data", "read_choice"]
+__all__ = ["TONES", "Chip", "ChipRow", "SelectChip", "chips", "chips_data", "read_choice"]
 
 TONES = ("plain", "word", "part", "byte", "special", "frame", "marked")
 
@@ -43,40 +44,32 @@ class ChipRow:
     chosen: int | None = None
 
 
-class ChipChoice(NamedTuple):
-    """A card that was clicked: which row, which of its cards."""
-
-    row: int
-    card: int
-
-
 def chips(
     rows: Sequence[ChipRow],
     *,
     key: str,
     legend: Mapping[str, str] | None = None,
-    on_click: Callable[[ChipChoice], None] | None = None,
+    means: Meaning | None = None,
 ) -> None:
-    """Draw rows of cards; ``legend`` explains the tones that occur. A click on a card is told to ``on_click`` before
-    the page runs; without it no card can be clicked.
+    """Draw rows of cards; ``legend`` explains the tones that occur. A click on a card sends ``SelectChip``; without
+    ``means`` no card can be clicked.
 
     Texts are typed by users: they reach the page as text only (``textContent``).
     """
-    data = chips_data(rows, legend=legend, choose=on_click is not None)
+    data = chips_data(rows, legend=legend, choose=means is not None)
     counts = tuple(len(row.chips) for row in rows)
-    _component(key=key, data=data, on_chosen_change=partial(_told, key, counts, on_click))
+    _component(key=key, data=data, on_chosen_change=partial(_told, key, counts, means))
 
 
-def _told(key: str, counts: Sequence[int], on_click: Callable[[ChipChoice], None] | None) -> None:
-    said = heard(key, "chosen")
-    if on_click and (choice := read_choice(said, counts)):
-        on_click(choice)
+def _told(key: str, counts: Sequence[int], means: Meaning | None) -> None:
+    if means and (action := read_choice(heard(key, "chosen"), counts)):
+        send(action, means)
 
 
-def read_choice(value: object, counts: Sequence[int]) -> ChipChoice | None:
+def read_choice(value: object, counts: Sequence[int]) -> SelectChip | None:
     """A click as the browser sends it, {"row": …, "card": …}, on rows of so many cards. It may send anything."""
-    numbers = whole_numbers(value, ChipChoice._fields)
-    choice = numbers and ChipChoice(*numbers)
+    numbers = whole_numbers(value, ("row", "card"))
+    choice = numbers and SelectChip(*numbers)
     return choice if choice and choice.row < len(counts) and choice.card < counts[choice.row] else None
 
 

@@ -9,8 +9,9 @@ from charts.toolkit.shades import colour_at, ink
 from charts.toolkit.style import CHOSEN, SEQUENTIAL, three_digits
 from transformer.pictures.patch_tokenizer import PatchTokenizer
 from transformer.runs.attention_view import AttentionView
-from ui.shell import focus as shared_focus
+from ui.shell.actions import SelectToken
 from ui.shell.events import component, heard, whole_number
+from ui.shell.reducer import send
 from ui.words.texts import PageText
 
 _FROM, _LEAST = 3, 0.005  # of the words that look at one: how many are named, and from which weight on
@@ -93,4 +94,4 @@ def height_above(view: AttentionView) -> int:
 def _chosen() -> None:
     token = whole_number(heard(_KEY, "chosen"))
     if token is not None:
-        shared_focus.change(token=token)
+        send(SelectToken(token))

@@ -9,9 +9,10 @@ from typing import Any
 from transformer.config import ModelConfig
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
-from ui.shell import focus as shared_focus
+from ui.shell.actions import OpenPage, SelectLocation
 from ui.shell.events import component, heard, one_of, whole_number
-from ui.shell.navigation import GROUPS, go_to, pages
+from ui.shell.navigation import GROUPS, pages
+from ui.shell.reducer import send
 from ui.words.texts import common
 from views.overview.diagram.blocks import Block, Stack, model_stacks
 
@@ -87,10 +88,10 @@ def _open(blocks: Mapping[str, tuple[str, dict[str, Any]]], /) -> None:
     """``blocks``: by id, the page that each opens and what that looks at."""
     if clicked := one_of(heard(_KEY, "opened"), blocks):
         page, place = blocks[clicked]
-        go_to(page, **place)
+        send(OpenPage(page, SelectLocation(**place)))
 
 
 def _choose_layer() -> None:
     chosen = whole_number(heard(_KEY, "layer"))
     if chosen is not None:
-        shared_focus.change(layer=chosen)
+        send(SelectLocation(layer=chosen))
