@@ -80,7 +80,7 @@ def test_saved_roles_are_shown_with_their_numbers(open_app, with_saved, checkpoi
         found = table[TEXT["measure_name"][name]].tolist()
         assert found == pytest.approx([head.scores[name] for head in heads], rel=1e-5)
     assert "Over 3 sentences (mine.txt)" in said(app)
-    jobs = sum(head.measured.has_job for head in heads)
+    jobs = sum(head.measured.has_role for head in heads)
     assert f"the tests of the literature find a job for {jobs} of these {len(heads)} heads" in said(app)
     assert ("No induction heads: the largest score is" in said(app)) == (checkpoint == "tiny-gpt")
     if checkpoint == "tiny-gpt":

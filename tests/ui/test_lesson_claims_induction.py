@@ -127,7 +127,7 @@ def test_the_heads_appear_together_when_the_loss_falls(checkpoint, history) -> N
     born = [
         next(index for index, strength in enumerate(head.strengths) if strength >= 1)
         for head in history.heads
-        if head.test == "induction" and head.has_job
+        if head.test == "induction" and head.has_role
     ]
     at = dict(zip(history.steps, history.repeated_loss, strict=True))
     together = [index for index in born if history.steps[index] in (500, 600)]

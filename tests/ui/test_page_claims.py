@@ -60,7 +60,7 @@ def test_the_head_of_the_lesson_is_a_previous_token_head_in_every_sentence() -> 
     saved = load_corpus_roles(transformer.load(ROOT / "checkpoints" / step.focus["checkpoint"])).roles
     found = saved.head(*place)
     assert (found.role, found.shares["previous"]) == ("previous", 1.0)
-    assert found.measured.has_job and found.measured.where["offset"] == -1
+    assert found.measured.has_role and found.measured.where["offset"] == -1
     on_it = 10 * round(10 * found.measured.measures["offset"].score)
     for told, sentences in ((step.explanation, "sentences"), (french.explanation, "phrases")):
         plain = told.replace("\u202f", " ")
@@ -145,5 +145,5 @@ def test_a_broad_head_that_passes_its_test_is_not_called_short_of_it() -> None:
     """Looking everywhere is no job, however surely a head does it."""
     text = page_text("heads")
     roles = load_corpus_roles(transformer.load(ROOT / "checkpoints" / "captions-en-de")).roles
-    broad = next(head.measured for head in roles.heads if head.measured.clear and not head.measured.has_job)
+    broad = next(head.measured for head in roles.heads if head.measured.clear and not head.measured.has_role)
     assert "which does not define a role" in measure_text(broad, text) and "threshold" not in measure_text(broad, text)

@@ -53,7 +53,7 @@ HEADS = Command(
         argument(
             "--history",
             action="store_true",
-            help="at which step of the training, by the snapshots, every head found its job",
+            help="at which step of the training, by the snapshots, every head found its role",
         ),
         argument(
             "--save",

@@ -54,18 +54,18 @@ def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) ->
         *(_line(head, measures) for head in roles.heads),
         "",
         f"{sum(head.role != 'none' for head in roles.heads)} of {len(roles.heads)} heads have a role",
-        _jobs_line(roles),
+        _roles_line(roles),
     ]
     if roles.induction is not None:
         lines.append(_induction_line(roles.induction))
     return "\n".join(lines)
 
 
-def _jobs_line(roles: CorpusRoles) -> str:
+def _roles_line(roles: CorpusRoles) -> str:
     """How many heads reach the threshold of a test of the literature, by the name of the test."""
-    names = Counter(head.measured.strongest for head in roles.heads if head.measured.has_job)
+    names = Counter(head.measured.strongest for head in roles.heads if head.measured.has_role)
     counts = ", ".join(f"{name} {count}" for name, count in names.most_common()) or "none"
-    return f"{names.total()} of {len(roles.heads)} have a job by the tests of the literature: {counts}"
+    return f"{names.total()} of {len(roles.heads)} have a role by the tests of the literature: {counts}"
 
 
 def _strongest(measured: HeadMeasures) -> str:
@@ -110,17 +110,17 @@ def _number(value: float) -> str:
 
 
 def history_report(history: RoleHistory) -> str:
-    """A line for every head, those with a job first: its test, and how far it was at every step."""
-    heads = sorted(history.heads, key=lambda head: (not head.has_job, -head.strengths[-1]))
+    """A line for every head, those with a role first: its test, and how far it was at every step."""
+    heads = sorted(history.heads, key=lambda head: (not head.has_role, -head.strengths[-1]))
     lines = [
         f"the strongest test of the finished model over {history.n_sentences} sentences, at every step: 0 is chance, 1 "
-        "the threshold; a star: a job",
+        "the threshold; a star: a role",
         "",
         f"{'layer and head':<22}{'test':<16}" + "".join(f"{step:>9,}" for step in history.steps),
     ]
     for head in heads:
         strengths = "".join(f"{strength:>9.2f}" for strength in head.strengths)
-        lines.append(f"{_place(head):<22}{head.test + '*' * head.has_job:<16}{strengths}")
+        lines.append(f"{_place(head):<22}{head.test + '*' * head.has_role:<16}{strengths}")
     if history.repeated_loss:
         losses = "".join(f"{loss:>9.2f}" for loss in history.repeated_loss)
         lines += ["", f"{'loss of random tokens, second time':<38}{losses}"]

@@ -1,6 +1,6 @@
 """What a model loses without one head, over several sentences: alone, and together with the heads that do the same.
 
-A head that can be missed alone may be one of several that do one job; and what it added to an answer may be made up for
+A head that can be missed alone may be one of several with one role; and what it added to an answer may be made up for
 by later parts ("self-repair": McGrath et al. 2023; Rushing & Nanda 2024).
 """
 

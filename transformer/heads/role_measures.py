@@ -50,13 +50,13 @@ from transformer.runs.readings import Reading, readings
 # In the order in which equal scores are decided: a first token that is special is called a sink.
 PLACES = ("previous", "next", "same", "sink", "punctuation", "repeated", "first", "diagonal")
 ROLES = (*PLACES, "monotone", "broad", "none")
-UNCLEAR = ("broad", "none")  # roles that are no job: it looks everywhere, or at nothing that has a name
+UNCLEAR = ("broad", "none")  # roles that say nothing about a head: it attends everywhere, or to nothing that has a name
 
 ALIGNED = tuple(SHIFTS)
 MEASURES = ("offset", "same", *DIRECTIONS, *ALIGNED, "rare", "repeated", "induction", "sink", "delimiter", "diagonal")
 MEASURES += ("monotone", "window", "broad", "copying")
 GENERAL = ("diagonal", "monotone", "window", "broad")  # named only where no sharper measure is reached, in this order
-NO_JOB = ("broad", "copying")  # a head that looks everywhere has none, and copying is what a head writes
+NO_ROLE = ("broad", "copying")  # a head that looks everywhere has none, and copying is what a head writes
 
 
 MAX_SURPRISED = math.log(100)  # nats a token: a model that is more surprised does not know the language of the pairs
@@ -77,12 +77,12 @@ class HeadMeasures:
     @property
     def strongest(self) -> str:
         """The name of the measure that says most about this head: of those that are reached the strongest, a general
-        one only where no other is; else the strongest of all that can mean a job. "" where nothing was measured."""
+        one only where no other is; else the strongest of all that can mean a role. "" where nothing was measured."""
         reached = [name for name, measure in self.measures.items() if measure.reached and name != "copying"]
         sharp = [name for name in reached if name not in GENERAL]
         if not sharp and reached:
             return min(reached, key=GENERAL.index)
-        choice = sharp or [name for name in self.measures if name not in NO_JOB]
+        choice = sharp or [name for name in self.measures if name not in NO_ROLE]
         return max(choice, key=lambda name: self.measures[name].strength, default="")
 
     @property
@@ -91,13 +91,13 @@ class HeadMeasures:
         return bool(self.strongest) and self.measures[self.strongest].reached
 
     @property
-    def has_job(self) -> bool:
-        return self.clear and self.strongest not in NO_JOB
+    def has_role(self) -> bool:
+        return self.clear and self.strongest not in NO_ROLE
 
     @property
     def strength(self) -> float:
-        """Of the strongest measure that can mean a job (1: the threshold, 0: chance); NaN where none was measured."""
-        return max((one.strength for name, one in self.measures.items() if name not in NO_JOB), default=math.nan)
+        """Of the strongest measure that can mean a role (1: the threshold, 0: chance); NaN where none was measured."""
+        return max((one.strength for name, one in self.measures.items() if name not in NO_ROLE), default=math.nan)
 
 
 def view_tallies(view: AttentionView) -> dict[str, Tally]:
@@ -170,7 +170,7 @@ def copying_measures(checkpoint: Checkpoint) -> dict[Head, Measure]:
 
     of Elhage et al. 2021 ("Copying"), as ``transformer.heads.head_circuits`` has it. 1: every token that the head
     looks at becomes more probable; −1: less; about 0: random weights, which is the chance level. What a head writes is
-    no job: beside "induction" it says whether a head that finds the right place also says what stood there (Olsson et
+    no role: beside "induction" it says whether a head that finds the right place also says what stood there (Olsson et
     al. 2022 ask for both).
     """
     found, model = {}, checkpoint.model
@@ -188,7 +188,7 @@ def _pairs_for(checkpoint: Checkpoint) -> tuple:
 
 
 def _thresholds(tallies: Tallies, *, causal: bool) -> dict[str, float]:
-    """From which score on a head of this layer has each of the jobs that were counted at one place of a tally."""
+    """From which score on a head of this layer has each of the roles that were counted at one place of a tally."""
     least = {"monotone": LEAST_MONOTONE, "broad": LEAST_BROAD}
     for name in ("sink", "delimiter", "repeated", "rare", "diagonal"):
         if name in tallies:

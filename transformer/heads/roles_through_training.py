@@ -13,6 +13,7 @@ stretch of training, in which the loss of repeated text falls.
 
 import json
 import re
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
@@ -74,7 +75,7 @@ class Moment:
 
     @property
     def clear_roles(self) -> int:
-        """How many heads have a job: a role other than "broad" and "none"."""
+        """Count the heads with a role other than "broad" and "none"."""
         return sum(role.role not in UNCLEAR for role in self.roles)
 
 
@@ -118,7 +119,7 @@ def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
 
 
 def settled(moments: Sequence[Moment], place: Head) -> int | None:
-    """The index of the first moment from which on a head has the job that it has in the end; ``None`` if it ends up
+    """The index of the first moment from which on a head has the role that it has in the end; ``None`` if it ends up
     without one."""
     roles = [moment.role(place).role for moment in moments]
     if roles[-1] in UNCLEAR:
@@ -128,7 +129,7 @@ def settled(moments: Sequence[Moment], place: Head) -> int | None:
 
 
 def settled_heads(moments: Sequence[Moment]) -> tuple[tuple[Head, ...], ...]:
-    """For every moment the heads whose job is settled from then on (see ``settled``)."""
+    """For every moment the heads whose role is settled from then on (see ``settled``)."""
     found: list[list[Head]] = [[] for _ in moments]
     for role in moments[-1].roles:
         if (index := settled(moments, role.place)) is not None:
@@ -188,6 +189,8 @@ def _own_answer(checkpoint: Checkpoint, run: Run) -> str:
 
 FILE = "head_history.json"
 _DIGITS = 4
+_IN_FILES = {"has_role": "has_job"}  # the name that files have had from the beginning
+_IN_CODE = {name: own for own, name in _IN_FILES.items()}
 
 
 @dataclass(frozen=True)
@@ -200,8 +203,14 @@ class HeadHistory(OfHead):
 
     test: str
     where: int
-    has_job: bool
+    has_role: bool
     strengths: tuple[float, ...]
+
+    @property
+    def has_job(self) -> bool:
+        """The old name of ``has_role``, which a snippet of the Training page showed."""
+        warnings.warn("HeadHistory.has_job is now HeadHistory.has_role", DeprecationWarning, stacklevel=2)
+        return self.has_role
 
 
 @dataclass(frozen=True)
@@ -248,7 +257,7 @@ def role_history(
                 *last.place,
                 test,
                 last.measured.where.get(test, 0),
-                last.measured.has_job,
+                last.measured.has_role,
                 tuple(_strength(one) for one in found),
             )
         )
@@ -275,6 +284,7 @@ def save_role_history(checkpoint: Checkpoint, history: RoleHistory, sentences: S
     """Write ``head_history.json`` into the checkpoint's directory, whole or not at all; returns its path."""
     digest = sentence_digest(sentences)
     values = {"checkpoint": checkpoint.fingerprint, "sentence_digest": digest, **asdict(history)}
+    values["heads"] = [{_IN_FILES.get(name, name): value for name, value in head.items()} for head in values["heads"]]
     return write_heads(checkpoint, FILE, values)
 
 
@@ -291,6 +301,7 @@ def load_role_history(checkpoint: Checkpoint) -> RoleHistory | None:
         found, steps = values.pop("checkpoint"), tuple(values["steps"])
         del values["sentence_digest"]
         heads = [{**head, "strengths": tuple(map(float, head["strengths"]))} for head in values.pop("heads")]
+        heads = [{_IN_CODE.get(name, name): value for name, value in head.items()} for head in heads]
         losses = tuple(map(float, values.pop("repeated_loss")))
         if any(len(head["strengths"]) != len(steps) for head in heads) or len(losses) not in (0, len(steps)):
             raise ValueError(f"it does not have a number for each of its {len(steps)} steps")

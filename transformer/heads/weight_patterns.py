@@ -55,8 +55,8 @@ LEAST_ROWS_IN_ALL = 20  # over all sentences: fewer rows tell nothing
 
 @dataclass(frozen=True)
 class Measure:
-    """How well one head does one job. ``score`` over ``rows`` rows (or arcs, or words); ``chance``: what attention
-    without a preference scores; ``least``: the score from which the head has the job."""
+    """How well one head fits one role. ``score`` over ``rows`` rows (or arcs, or words); ``chance``: what attention
+    without a preference scores; ``least``: the score from which the head has the role."""
 
     score: float
     chance: float
@@ -66,7 +66,7 @@ class Measure:
     @property
     def strength(self) -> float:
         """How far it is on the way from chance to the threshold: (score − chance) / (least − chance). From 1 on the
-        head has the job; 0 is chance."""
+        head has the role; 0 is chance."""
         way = self.least - self.chance
         return (self.score - self.chance) / way if way > 0 else 0.0
 

@@ -49,7 +49,7 @@ class TrainingProgress:
         self._bar.update(row["step"] - self._bar.n)
         self._bar.set_postfix_str(f"loss {row['train_loss']:.3f}{self._rate}")
         if "dev_score" in row:
-            jobs = f", {row['heads_with_job']} heads with a job" if "heads_with_job" in row else ""
+            roles = f", {row['heads_with_job']} heads with a role" if "heads_with_job" in row else ""
             self._bar.write(
-                f"step {row['step']}: dev loss {row['dev_loss']:.3f}, dev score {row['dev_score']:.2f}{jobs}"
+                f"step {row['step']}: dev loss {row['dev_loss']:.3f}, dev score {row['dev_score']:.2f}{roles}"
             )

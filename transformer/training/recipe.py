@@ -48,7 +48,7 @@ class Recipe:
     ``inner_dropout`` is the dropout of attention weights and of the feed-forward layer's hidden units; without it they
     have the model's own ``dropout``, which embeddings and sub-layers' outputs always have (Vaswani et al. 2017, §5.4
     drop only those). ``attention_dropout`` is that of attention weights alone. ``count_jobs``: with every score on
-    dev, how many heads have a job (``validation.heads_with_job``). ``start_from`` is a checkpoint directory whose
+    dev, how many heads have a role (``heads_with_role``). ``start_from`` is a checkpoint directory whose
     tokenizer the run begins with, and whose encoder and decoder, as far as the model has them; but with
     ``fresh_self_attention`` W_Q and W_K of self-attention begin as random, for a model that learns other positions.
     ``teacher`` is a checkpoint directory with the same tokenizer and task: the share ``teacher_weight`` of the loss is

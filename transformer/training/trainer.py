@@ -25,7 +25,7 @@ from transformer.training.validation import (
     dev_bleu,
     dev_loss,
     dev_text_tasks,
-    heads_with_job,
+    heads_with_role,
 )
 
 Report = Callable[[dict[str, float]], None]
@@ -185,7 +185,7 @@ class Trainer:
     def _evaluate(self) -> dict[str, float]:
         """Dev loss and the score by which the best checkpoint is chosen; higher is better.
 
-        Where the recipe asks for it also the number of heads with a job, which chooses nothing.
+        Where the recipe asks for it also the number of heads with a role, which chooses nothing.
         """
         model = self.model.eval()
         objective = OBJECTIVES[self.recipe.task](model)
@@ -201,8 +201,8 @@ class Trainer:
             self.best_score = score
             save(self.directory / "best", model, self.tokenizer)
             write_history(self.directory / "best" / HISTORY, self.history)
-        jobs = {"heads_with_job": heads_with_job(model, self.tokenizer)} if self.recipe.count_jobs else {}
-        return {"dev_loss": loss, "dev_perplexity": math.exp(loss), "dev_score": score, **jobs}
+        roles = {"heads_with_job": heads_with_role(model, self.tokenizer)} if self.recipe.count_jobs else {}
+        return {"dev_loss": loss, "dev_perplexity": math.exp(loss), "dev_score": score, **roles}
 
     def _snapshot(self) -> None:
         if self.step in self.recipe.snapshots and self.accelerator.is_main_process:

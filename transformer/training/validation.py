@@ -79,7 +79,7 @@ def greedy_texts(model: Model, tokenizer: Tokenizer, sources: Sequence[str]) -> 
     return answers
 
 
-def heads_with_job(model: Model, tokenizer: Tokenizer) -> int:
-    """How many heads have a job by the tests of the literature, over the sentences that ship with this package."""
+def heads_with_role(model: Model, tokenizer: Tokenizer) -> int:
+    """Count the heads that have a role by the tests of the literature, over the sentences of this package."""
     checkpoint = Checkpoint(Path("run"), model.eval(), tokenizer, card="")
-    return sum(head.measured.has_job for head in corpus_roles(checkpoint, read_sentences()).heads)
+    return sum(head.measured.has_role for head in corpus_roles(checkpoint, read_sentences()).heads)

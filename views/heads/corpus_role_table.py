@@ -109,7 +109,7 @@ def clear_captions(roles: Roles) -> list[tuple[int, int]]:
     """(layer, head) of those that have what is written below them; the others are pale."""
     if not has_measures(roles):
         return clear_heads(roles)
-    return [(head.layer, head.head) for head in roles if head.measured.has_job]
+    return [(head.layer, head.head) for head in roles if head.measured.has_role]
 
 
 def sections(roles: Roles, *, of_sentences: bool) -> tuple[str, ...]:

@@ -91,7 +91,7 @@ def _token(p: Page, which: str, tokens: TokenSequence, first: int) -> int:
 
 def _job(head: HeadRole | CorpusRole, text: PageText) -> str:
     """What the head does besides: its strongest test, or its role."""
-    if isinstance(head, CorpusRole) and head.measured.has_job:
+    if isinstance(head, CorpusRole) and head.measured.has_role:
         return measure_name(head.measured.strongest, head.measured, text)
     return text["role"][head.role]
 

@@ -114,10 +114,10 @@ def claims(text: PageText, habits: HeadHabits) -> list[str]:
 
 def same_job(this: CorpusRole | None, roles: Sequence[CorpusRole]) -> tuple[Head, ...]:
     """The other heads with the job of this one; none where it has none."""
-    if this is None or not this.measured.has_job:
+    if this is None or not this.measured.has_role:
         return ()
     job = this.measured.strongest
-    others = [one for one in roles if one is not this and one.measured.has_job and one.measured.strongest == job]
+    others = [one for one in roles if one is not this and one.measured.has_role and one.measured.strongest == job]
     return tuple(one.place for one in others)
 
 

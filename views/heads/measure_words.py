@@ -8,7 +8,7 @@ import pandas as pd
 from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
 from transformer.heads.head_roles import CorpusRole
-from transformer.heads.role_measures import GENERAL, MEASURES, NO_JOB, HeadMeasures
+from transformer.heads.role_measures import GENERAL, MEASURES, NO_ROLE, HeadMeasures
 from ui.lab.head_table import test_name
 from ui.words.texts import PageText, as_plain
 from views.heads.corpus import Corpus
@@ -29,7 +29,7 @@ def measure_text(measured: HeadMeasures, text: PageText) -> str:
     name = measured.strongest
     one = measured.measures[name]
     numbers = {key: three_digits(getattr(one, key)) for key in ("score", "least", "chance")}
-    said = text["tests_clear" if measured.has_job else "tests_no_job" if measured.clear else "tests_weak"]
+    said = text["tests_clear" if measured.has_role else "tests_no_job" if measured.clear else "tests_weak"]
     return said.format(test=measure_name(name, measured, text), **numbers)
 
 
@@ -39,7 +39,7 @@ def jobs_text(measured: HeadMeasures, text: PageText) -> str:
     reached = [
         (one.strength, name)
         for name, one in measured.measures.items()
-        if one.reached and name not in (*GENERAL, *NO_JOB)
+        if one.reached and name not in (*GENERAL, *NO_ROLE)
     ]
     if len(reached) < 2:
         return measure_text(measured, text)
@@ -54,7 +54,7 @@ def jobs_text(measured: HeadMeasures, text: PageText) -> str:
 def measure_counts(corpus: Corpus, heads: Sequence[CorpusRole], text: PageText) -> str:
     """How many of these heads have a job, which, and how many of the whole model, in one sentence."""
     found = Counter(
-        measure_name(head.measured.strongest, head.measured, text) for head in heads if head.measured.has_job
+        measure_name(head.measured.strongest, head.measured, text) for head in heads if head.measured.has_role
     )
     counts = ", ".join(text["tests_count"].format(count=n, test=name) for name, n in found.most_common())
     every = corpus.roles.heads
@@ -65,7 +65,7 @@ def measure_counts(corpus: Corpus, heads: Sequence[CorpusRole], text: PageText) 
         heads=len(heads),
         found=text["tests_found"].format(found=counts) if counts else "",
         all=len(every),
-        all_jobs=sum(head.measured.has_job for head in every),
+        all_jobs=sum(head.measured.has_role for head in every),
     )
 
 

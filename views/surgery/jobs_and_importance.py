@@ -38,7 +38,7 @@ def compared(roles: CorpusRoles, found: Importance) -> tuple[float, float, float
         roles.head(one.place.stack, one.place.kind, one.place.layer, one.place.head).measured for one in found.measured
     ]
     changes = np.array([one.kl for one in found.measured])
-    jobs = np.array([one.has_job for one in measured], dtype=bool)
+    jobs = np.array([one.has_role for one in measured], dtype=bool)
     means = [float(changes[which].mean()) if which.any() else math.nan for which in (jobs, ~jobs)]
     return spearman(np.array([one.strength for one in measured]), changes), means[0], means[1]
 

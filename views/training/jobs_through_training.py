@@ -48,7 +48,7 @@ def jobs_through_training(p: Page) -> None:
         f"{p.preamble}\nfrom transformer.heads.roles_through_training import load_role_history\n\n"
         "history = load_role_history(checkpoint)\n"
         "for head in history.heads:\n"
-        "    if head.has_job:\n"
+        "    if head.has_role:\n"
         "        print(head.place, head.test, dict(zip(history.steps, head.strengths)))\n"
         f"# made by: python -m transformer heads --checkpoint checkpoints/{name} --history --save\n",
     )
@@ -58,7 +58,7 @@ def jobs_through_training(p: Page) -> None:
 def _shown(history: RoleHistory) -> Sequence[HeadHistory]:
     """The heads that have a job in the end, the strongest first; where none has, those that come nearest."""
     ordered = sorted(history.heads, key=lambda head: -head.strengths[-1])
-    return [head for head in ordered if head.has_job][:_MOST] or ordered[:_WITHOUT_JOB]
+    return [head for head in ordered if head.has_role][:_MOST] or ordered[:_WITHOUT_JOB]
 
 
 def _rows(p: Page, history: RoleHistory, shown: Sequence[HeadHistory]) -> pd.DataFrame:
@@ -79,7 +79,7 @@ def _rows(p: Page, history: RoleHistory, shown: Sequence[HeadHistory]) -> pd.Dat
 
 def _in_words(p: Page, history: RoleHistory) -> str:
     """How many heads have a job in the end, and between which two steps most of them came over the threshold."""
-    with_job = [head for head in history.heads if head.has_job]
+    with_job = [head for head in history.heads if head.has_role]
     if not with_job:
         return p.text["jobs_none"].format(heads=len(history.heads))
     found = [next(i for i, strength in enumerate(head.strengths) if strength >= 1) for head in with_job]

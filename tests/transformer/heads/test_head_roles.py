@@ -146,7 +146,7 @@ def test_the_head_that_copies_the_previous_token_is_labelled_so(tiny_tokenizer):
     assert head.shares == {"previous": 1.0} and head.consistency == 1.0
     assert head.score > 0.95 and not head.is_induction_head
     measured = head.measured
-    assert (measured.strongest, measured.where["offset"], measured.has_job) == ("offset", -1, True)
+    assert (measured.strongest, measured.where["offset"], measured.has_role) == ("offset", -1, True)
     assert measured.measures["offset"].score == 1.0 and measured.profile[-1] > 0.95
     assert head.scores["previous_random"] > 0.95
     # Its first row, which may look at nothing but itself, does not count: the second one looks at <s>.

@@ -116,7 +116,7 @@ def test_a_file_of_the_first_version_still_opens_without_the_tests_of_the_litera
     path.write_text(json.dumps(values), encoding="utf-8")
     saved = load_corpus_roles(checkpoint).roles
     assert [head.role for head in saved.heads] == [head.role for head in roles.heads]
-    assert not any(head.measured.measures or head.measured.has_job for head in saved.heads)
+    assert not any(head.measured.measures or head.measured.has_role for head in saved.heads)
 
 
 def test_other_annotations_make_the_file_stale(checkpoint, monkeypatch, roles):

@@ -23,6 +23,7 @@ from transformer.heads.head_roles import HeadRole, corpus_roles, head_roles
 from transformer.heads.induction import repeated_lengths, repeated_sequences
 from transformer.heads.roles_through_training import (
     FILE,
+    HeadHistory,
     Moment,
     changed_most,
     development,
@@ -246,7 +247,7 @@ def test_every_strength_is_that_of_the_snapshot(grown_gpt: transformer.Checkpoin
     assert len(history.heads) == len(found[1])
     for head in history.heads:
         assert head.test == found[1][head.place].strongest
-        assert head.has_job == found[1][head.place].has_job
+        assert head.has_role == found[1][head.place].has_role
         for strength, at_step in zip(head.strengths, found, strict=True):
             measure = at_step[head.place].measures.get(head.test)
             assert strength == pytest.approx(measure.strength if measure else 0.0, abs=1e-3, rel=1e-3)
@@ -296,3 +297,21 @@ def test_what_was_saved_is_read_again_for_these_weights_only(grown_gpt: transfor
 def test_a_checkpoint_without_snapshots_has_no_history(tiny_checkpoint: Callable) -> None:
     with pytest.raises(ValueError, match="without snapshots"):
         role_history(tiny_checkpoint("bert"), SENTENCES)
+
+
+def test_files_keep_their_old_name_for_a_role(tmp_path: Path) -> None:
+    """Files of older versions open, and older versions open those that are written now."""
+    shipped = Path(__file__).parents[3] / "checkpoints" / "en-fr"
+    before = json.loads((shipped / FILE).read_text(encoding="utf-8"))["heads"]
+    history = load_role_history(transformer.load(shipped))
+    assert [head.has_role for head in history.heads] == [head["has_job"] for head in before]
+    copy = transformer.load(shutil.copytree(shipped, tmp_path / "en-fr"))
+    save_role_history(copy, history, ["A sentence."])
+    after = json.loads((copy.path / FILE).read_text(encoding="utf-8"))["heads"]
+    assert after == before
+
+
+def test_the_old_name_of_has_role_warns() -> None:
+    head = HeadHistory("encoder", "self", 0, 0, "offset", -1, True, (0.0, 1.0))
+    with pytest.warns(DeprecationWarning, match="is now HeadHistory.has_role"):
+        assert head.has_job
