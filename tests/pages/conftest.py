@@ -48,8 +48,9 @@ _PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 def said(app: AppTest) -> str:
-    """All paragraphs and captions of a page, without what keeps markup from working."""
+    """All paragraphs and captions of a page as the reader sees them, without what ``as_plain`` escapes."""
     found = "\n".join(element.value for element in (*app.markdown, *app.caption))
+    found = re.sub(r"(?<!\\)&#(\d+);", lambda reference: chr(int(reference[1])), found)  # line breaks
     return found.replace("\\", "").replace(":color[]{}", "")
 
 
