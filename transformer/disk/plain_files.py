@@ -5,8 +5,9 @@ import os
 import re
 import stat
 import tomllib
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from transformer.errors import MessageError
 
@@ -25,7 +26,7 @@ def read_plain(file: Path, most: int = MAX_TEXT_BYTES) -> bytes:
     return content
 
 
-def open_plain(file: Path) -> BinaryIO:
+def open_plain(file: Path) -> BufferedReader:
     """Open a regular file for reading. Raises ``ValueError`` for a device, a pipe or a folder, and ``OSError``."""
     handle = os.open(file, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))  # a pipe would wait
     opened = os.fdopen(handle, "rb") if stat.S_ISREG(os.fstat(handle).st_mode) else None

@@ -10,7 +10,7 @@ import json
 import os
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeGuard
 
 import torch
 from torch import Tensor
@@ -93,7 +93,7 @@ class TensorFile:
         tensor = torch.empty(prod(found.shape), dtype=_TORCH[found.type])
         if tensor.numel():
             try:
-                self._fill(self._data + found.start, memoryview(tensor.view(torch.uint8).numpy()))
+                self._fill(self._data + found.start, tensor.view(torch.uint8).numpy().data)
             except (OSError, ValueError) as error:
                 raise not_whole(self.file, error) from error
         return tensor.reshape(found.shape)
@@ -145,7 +145,7 @@ def _stored(name: str, entry: object) -> StoredTensor:
     short = repr(name[:80])
     if len(name) > LONGEST_NAME or not isinstance(entry, dict):
         raise MessageError("it has an unexpected tensor {name}", name=short)
-    type, shape, offsets = (entry.get(part) for part in ("dtype", "shape", "data_offsets"))
+    type, shape, offsets = entry.get("dtype"), entry.get("shape"), entry.get("data_offsets")
     if not (isinstance(type, str) and _are_counts(shape) and _are_counts(offsets)):
         raise MessageError("it has an unexpected tensor {name}", name=short)
     if type not in _BITS or len(shape) > MAX_AXES or len(offsets) != 2:
@@ -157,7 +157,7 @@ def _stored(name: str, entry: object) -> StoredTensor:
     return StoredTensor(type, tuple(shape), start, end)
 
 
-def _are_counts(values: object) -> bool:
+def _are_counts(values: object) -> TypeGuard[list[int]]:
     return isinstance(values, list) and all(type(value) is int and 0 <= value < 2**63 for value in values)
 
 
