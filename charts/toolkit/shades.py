@@ -1,18 +1,27 @@
 """Single colours of a scale, and the ink that can be read on them."""
 
+from functools import lru_cache
+
 import numpy as np
 
 
 def colour_at(share: float, *, colours: tuple[str, ...]) -> str:
     """The colour at ``share`` (0…1) of a scale, as #rrggbb."""
-    return "#" + "".join(f"{round(float(channel)):02x}" for channel in _rgb_at(share, colours))
+    red, green, blue = _rgb_at(share, colours).round().astype(int).tolist()
+    return f"#{red:02x}{green:02x}{blue:02x}"
 
 
 def _rgb_at(share: float, colours: tuple[str, ...]) -> np.ndarray:
     place = min(max(share, 0.0), 1.0) * (len(colours) - 1)
     low = min(int(place), len(colours) - 2)
-    first, second = (np.array([int(colours[low + k][1 + 2 * c : 3 + 2 * c], 16) for c in range(3)]) for k in (0, 1))
+    first, second = _channels(colours)[low : low + 2]
     return first + (second - first) * (place - low)
+
+
+@lru_cache(maxsize=16)
+def _channels(colours: tuple[str, ...]) -> np.ndarray:
+    """Red, green and blue of each colour of a scale: [colour, channel]."""
+    return np.array([list(bytes.fromhex(colour[1:])) for colour in colours], dtype=float)
 
 
 def ink(share: float, *, colours: tuple[str, ...]) -> str:

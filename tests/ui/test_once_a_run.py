@@ -14,7 +14,8 @@ from streamlit.testing.v1 import AppTest
 from tests.pages.conftest import is_fine
 from ui.server.streamlit_private import runs_a_script
 from ui.words.once_a_run import begin_run
-from ui.words.translations import changed
+from ui.words.texts import ROOT
+from ui.words.translations import changed, read
 
 
 def test_within_a_run_a_file_is_as_old_as_it_was_when_it_was_first_asked(tmp_path: Path) -> None:
@@ -50,6 +51,18 @@ def test_a_warm_run_asks_the_disk_little(open_app: Callable[..., AppTest], monke
     is_fine(app.run())
     # For its age; whether it is there; a checkpoint's, too, together with its weights. It was a hundred times.
     assert asked and max(asked.values()) <= 3, asked.most_common(3)
+
+
+def test_a_run_asks_the_session_for_its_language_hardly_ever(
+    open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    app = open_app("attention", checkpoint="tiny-translator", sentence="The cat sat on the mat.", language="fr")
+    is_fine(app.run())
+    asked: list[str] = []
+    monkeypatch.setattr("ui.words.texts._language_of_run", lambda: asked.append("session") or "fr")
+    is_fine(app.run())
+    assert app.button(key="attention next").label == read(ROOT, "attention", "fr")["next"]
+    assert len(asked) <= 1, "a run needs hundreds of texts, and looks once whose they are"
 
 
 def test_a_public_server_asks_the_disk_for_no_text_again(

@@ -1,6 +1,7 @@
 """From recorded tensors to plain arrays."""
 
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 
 from torch import Tensor
 
@@ -36,7 +37,7 @@ class RecordedActivations(Mapping[str, Activation]):
     @property
     def n_bytes(self) -> int:
         """Memory that the recorded tensors take, to the byte where none shares it with another."""
-        return sum(tensor.nbytes for tensor in self._tensors.values())
+        return sum(map(attrgetter("nbytes"), self._tensors.values()))
 
     @property
     def n_numbers(self) -> int:

@@ -245,6 +245,7 @@ def config_of(name: str) -> ModelConfig:
     return _config(path, _stamp(path, _FILES[:1]))
 
 
+@once_a_run
 def readable_config(name: str) -> ModelConfig | None:
     """``config_of``, or ``None`` where it cannot be read: the page says what is wrong with the checkpoint."""
     try:

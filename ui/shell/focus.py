@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextvars import ContextVar
 from dataclasses import asdict, dataclass, fields, replace
 
 import streamlit as st
@@ -27,7 +26,7 @@ from ui.shell.events import LARGEST
 from ui.shell.openings import is_ready, opening_of, start_of
 from ui.shell.outer_page import PAGE
 from ui.words.once_a_run import begin_run
-from ui.words.texts import ENGLISH, common, languages, quoted, take_language_from
+from ui.words.texts import ENGLISH, common, languages, quoted, speak, take_language_from
 
 MAX_PADS = 16
 LAST = -1  # a token: the last one that was typed
@@ -46,7 +45,6 @@ _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "f
 _LATE = 8
 NOTE, FINGERPRINT = "note", "fingerprint"  # what a teacher's link adds to the address of a view (share.py)
 NO_CHOICES = (NOTE, FINGERPRINT, PAGE)
-_spoken: ContextVar[str | None] = ContextVar("spoken", default=None)  # the language of the focus
 
 
 @dataclass(frozen=True)
@@ -381,7 +379,8 @@ def add_note(line: str) -> None:
 
 def _keep(focus: Focus) -> None:
     st.session_state[_FOCUS] = focus
-    _spoken.set(focus.language)
+    if runs_a_script():
+        speak(focus.language)
 
 
 def _place(focus: Focus | None) -> tuple:
@@ -391,12 +390,9 @@ def _place(focus: Focus | None) -> tuple:
 
 
 def _language() -> str:
-    """Of the session that the running script serves; a script has a thread of its own, and so a context of its own."""
-    if not runs_a_script():
-        return ENGLISH
-    if (spoken := _spoken.get()) is not None:  # a page needs a hundred texts, and access to the session is slow
-        return spoken
-    focus: Focus | None = st.session_state.get(_FOCUS)  # a fragment, which runs without its page
+    """Of the session that is served where ``begin`` has not begun: in a callback, and in a fragment, which runs without
+    its page."""
+    focus: Focus | None = st.session_state.get(_FOCUS) if runs_a_script() else None
     return focus.language if focus else ENGLISH
 
 

@@ -26,6 +26,7 @@ from transformer import Checkpoint, Decoding
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from ui.words.once_a_run import within_a_run
+from ui.words.texts import language, speak
 
 _Arguments = ParamSpec("_Arguments")
 _SHARED = (Checkpoint, Decoding, Run, Trace)
@@ -46,6 +47,7 @@ def fragment(draw: Callable[_Arguments, None], *, run_every: float | None = None
     @wraps(draw)
     def draw_alone(*arguments: _Arguments.args, **named: _Arguments.kwargs) -> None:
         with within_a_run():
+            speak(language())
             draw(*arguments, **named)
 
     registered = st.fragment(draw_alone, run_every=run_every)

@@ -37,12 +37,12 @@ class Entry:
 
     @property
     def exists(self) -> bool:
-        return _has_file(self.name)
+        return f"{self.name}.py" in _files()
 
 
 @once_a_run
-def _has_file(name: str) -> bool:
-    return os.path.isfile(f"{REPOSITORY}/pages/{name}.py")
+def _files() -> frozenset[str]:
+    return frozenset(os.listdir(f"{REPOSITORY}/pages"))
 
 
 # The laboratory is a menu of its own; all others stand in one row above the page.
@@ -70,19 +70,15 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
     ),
     "learn": (Entry("lessons"),),
 }
+_IN_LABORATORY = frozenset([entry.name for entry in GROUPS["laboratory"]])
 
 
 @once_a_run
 def pages() -> dict[str, StreamlitPage]:
     """The pages whose file exists, by name. The first one is where the app opens."""
-    entries = tuple(
-        (entry.name, entry.title, LABORATORY_SIGN if is_in_laboratory(entry.name) else "")
-        for group in GROUPS.values()
-        for entry in group
-        if entry.exists
-    )
+    entries = [(name, page_text(name).title, LABORATORY_SIGN if name in _IN_LABORATORY else "") for name in _in_order()]
     # Copies: a run notes on its page that it may be drawn, and another session's run must not take that away.
-    return {name: copy(page) for name, page in _made(entries, runs_a_script()).items()}
+    return {name: copy(page) for name, page in _made(tuple(entries), runs_a_script()).items()}
 
 
 @lru_cache(maxsize=32)  # languages; seventeen pages made anew are 3 ms of the 50 ms of a run
@@ -103,13 +99,20 @@ def _made(entries: tuple[tuple[str, str, str], ...], _within_a_run: bool) -> dic
 
 def is_in_laboratory(name: str) -> bool:
     """Whether the page is one of the laboratory."""
-    return any(entry.name == name for entry in GROUPS["laboratory"])
+    return name in _IN_LABORATORY
+
+
+@once_a_run
+def _in_order() -> list[str]:
+    """The pages whose file exists, in the order of the forward pass and then of the laboratory."""
+    files = _files()
+    return [entry.name for group in GROUPS.values() for entry in group if f"{entry.name}.py" in files]
 
 
 def beside(name: str) -> tuple[str | None, str | None]:
     """The pages before and after the one of that name, in the order of the forward pass and then of the laboratory;
     ``None`` where there is none, and for a page that is not in the list."""
-    order = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
+    order = _in_order()
     if name not in order:
         return None, None
     place = order.index(name)

@@ -9,6 +9,7 @@ from pathlib import Path
 from transformer.config import LEVELS, ModelConfig, PictureConfig
 from transformer.files.opening_file import OPENING, PLACE, Example, Opening, in_language, read_opening
 from ui.compute.loading import checkpoint_names, checkpoint_path, readable_config
+from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, examples, language, model_sentences, pictures
 from ui.words.translations import changed
 
@@ -65,6 +66,7 @@ def _ready_for_all() -> frozenset[str]:
     return frozenset(found | {text for _, text in pictures()} | {said["default"], said["patch"]})
 
 
+@once_a_run
 def _own(checkpoint: str) -> Opening | None:
     folder = checkpoint_path(checkpoint)
     when = changed(f"{folder}/{OPENING}")

@@ -17,6 +17,6 @@ _LEAST = 2  # words that must speak for a language
 def guess_language(text: str) -> str:
     """The code of the language whose common words occur most often; "" where too few do, or two languages tie."""
     words = re.findall(r"[^\W\d_]+", text.lower())
-    counts = sorted(((sum(word in known for word in words), code) for code, known in COMMON.items()), reverse=True)
+    counts = sorted(((sum(map(known.__contains__, words)), code) for code, known in COMMON.items()), reverse=True)
     (most, language), (second, _) = counts[:2]
     return language if most >= _LEAST and most > second else ""

@@ -1,9 +1,9 @@
 """What a run of the script asks the disk or the store, asked once per run.
 
-A page needs a hundred texts and asks for each whether its file has changed; files seldom change, and then the next run
-sees it. The answers belong to the thread that runs the script and to one run of it: ``begin_run`` forgets those of the
-last run, ``end_run`` those of this one, and ``within_a_run`` does both. Where no run has begun (tests, notebooks, the
-thread of a long computation), every question is asked anew.
+A page needs a hundred texts, and for each it matters whether its file has changed; files seldom change, and then the
+next run sees it. The answers belong to the thread that runs the script and to one run of it: ``begin_run`` forgets
+those of the last run, ``end_run`` those of this one, and ``within_a_run`` does both. Where no run has begun (tests,
+notebooks, the thread of a long computation), every question is asked anew.
 """
 
 from collections.abc import Callable, Hashable, Iterator

@@ -14,11 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from charts.toolkit.numbers import whole
+from ui.words.once_a_run import once_a_run
 from ui.words.translations import ENGLISH, names_of_languages, read, read_for_all
 
 ROOT = Path(__file__).resolve().parents[2]  # of ui/words and views
 
-_spoken_here: ContextVar[str] = ContextVar("the language of a file being made", default="")
+_spoken: ContextVar[str] = ContextVar("the language of this run, or of a file being made", default="")
 _language_of_run: Callable[[], str] = lambda: ENGLISH  # noqa: E731  (replaced by ui/shell/focus.py)
 
 # Everything that CommonMark, Streamlit's directives (:red[…], :material/…:, $TeX$) or HTML could read as markup.
@@ -42,7 +43,7 @@ class PageText(Mapping[str, str]):
             if not isinstance(self._values.get(key), str) or not self._values[key].strip():
                 raise ValueError(f"views/{name}/en.toml needs a text {key!r}")
         look_for = self._values.get("look_for")
-        if not isinstance(look_for, list) or len(look_for) != 3 or not all(isinstance(s, str) for s in look_for):
+        if not isinstance(look_for, list) or len(look_for) != 3 or set(map(type, look_for)) != {str}:
             raise ValueError(f"views/{name}/en.toml needs look_for = three sentences; it has {look_for!r}")
 
     @property
@@ -106,7 +107,13 @@ class Example:
 
 def language() -> str:
     """The code of the language that is spoken in this run."""
-    return _spoken_here.get() or _language_of_run()
+    return _spoken.get() or _language_of_run()
+
+
+def speak(code: str) -> None:
+    """Speak that language from now on in this run, whose thread nobody else has: a run needs hundreds of texts, and
+    access to the session is slow."""
+    _spoken.set(code)
 
 
 def slider_format() -> str | None:
@@ -118,11 +125,11 @@ def slider_format() -> str | None:
 @contextmanager
 def speaking(code: str) -> Iterator[None]:
     """Speak that language in what is done inside: for a file that is made where no run of a session is at hand."""
-    before = _spoken_here.set(code)
+    before = _spoken.set(code)
     try:
         yield
     finally:
-        _spoken_here.reset(before)
+        _spoken.reset(before)
 
 
 def languages() -> dict[str, str]:
@@ -131,19 +138,25 @@ def languages() -> dict[str, str]:
 
 
 def take_language_from(source: Callable[[], str]) -> None:
-    """``source()`` gives the code for whoever is being served at that moment; it must not remember anyone."""
+    """``source()`` gives the code for whoever is being served where this run does not ``speak`` yet: in callbacks and
+    fragments. It must not remember anyone."""
     global _language_of_run
     _language_of_run = source
 
 
 def page_text(name: str) -> PageText:
     """The text of one page. Raises ``ValueError`` without title, question and three ``look_for`` sentences."""
-    return PageText(name, read(ROOT, name, language()), language())
+    return _page_text(name, language())
 
 
 def page_texts(name: str) -> tuple[PageText, ...]:
     """The text of one page in every language, the spoken one first: an address may have been made in any of them."""
-    return tuple(PageText(name, read(ROOT, name, code), code) for code in dict.fromkeys((language(), *languages())))
+    return tuple([_page_text(name, code) for code in dict.fromkeys((language(), *languages()))])
+
+
+@once_a_run
+def _page_text(name: str, code: str) -> PageText:
+    return PageText(name, read(ROOT, name, code), code)
 
 
 def common(key: str, **values: object) -> str:
@@ -176,7 +189,8 @@ def model_sentences() -> Mapping[str, Any]:
 def glossary(page: str) -> dict[str, str]:
     """The words of the trade that a page uses, each with what it means: ``ui/words/glossary.toml``."""
     entries = [entry for entry in read_for_all(ROOT, "glossary").values() if page in entry["pages"]]
-    return dict(entry.get(language(), entry[ENGLISH]) for entry in entries)
+    code = language()
+    return dict([entry.get(code, entry[ENGLISH]) for entry in entries])
 
 
 def examples(kind: str = "") -> tuple[Example, ...]:

@@ -40,6 +40,7 @@ def names_of_languages(folder: Path) -> dict[str, str]:
     return {ENGLISH: found.pop(ENGLISH, "English"), **found}
 
 
+@once_a_run
 def read(root: Path, name: str, language: str) -> dict[str, Any]:
     """The texts of that name over the English ones. Not to be changed: they are shared by all sessions.
 
