@@ -24,13 +24,13 @@ from playwright.sync_api import Browser, Page
 
 import transformer
 from charts.canvas.figure import CanvasFigure
-from charts.canvas.sentence_flow_picture import sentence_flow_picture
+from charts.canvas.living_picture_canvas import living_picture_canvas
 from harness.app_server import REPOSITORY, AppServer
 from harness.chromium import Tab, chromium, new_visitor
-from transformer.predictions.sentence_flow import sentence_flow
+from transformer.predictions.living_picture_numbers import living_picture_numbers
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
-from ui.show.living_picture import flow_figure
+from ui.show.living_picture import living_picture_figure
 
 SENTENCE = "The cat sat on the mat."
 BEGIN = {"stack": "decoder", "kind": "cross", "layer": 1, "head": 0, "token": 1}
@@ -107,14 +107,14 @@ def payloads() -> Iterator[str]:
     ):
         whole = len(picture(trace).packed()) / 1000
         inside = [(stack, 0) for stack in trace.stacks]
-        unfolded = len(sentence_flow_picture(sentence_flow(trace, inside=inside)).packed()) / 1000
+        unfolded = len(living_picture_canvas(living_picture_numbers(trace, inside=inside)).packed()) / 1000
         tokens = " + ".join(str(len(trace.tokens(stack))) for stack in trace.stacks)
         yield f"| {name} | {tokens} | {whole:.0f} | {unfolded:.0f} |"
 
 
 def picture(trace: Trace, *, inside: bool = False, **begin: object) -> CanvasFigure:
     layers = [(stack, layer) for stack in trace.stacks for layer in range(trace.n_layers(stack))] if inside else ()
-    return sentence_flow_picture(sentence_flow(trace, inside=layers), begin=begin)
+    return living_picture_canvas(living_picture_numbers(trace, inside=layers), begin=begin)
 
 
 # --- time -----------------------------------------------------------------------------------------------------------
@@ -173,7 +173,10 @@ def _unfold() -> str:
 
 def first_pictures(browser: Browser) -> Iterator[str]:
     """From the navigation of a first-time visitor to the paint; both servers, one after the other, in every round."""
-    figures = {"the blocks, as before": ".diagram .block", "the living picture": ".flow canvas[data-geometry]"}
+    figures = {
+        "the blocks, as before": ".diagram .block",
+        "the living picture": ".living-picture canvas[data-geometry]",
+    }
     with tempfile.TemporaryDirectory() as folder, AppServer() as now:
         script = Path(folder) / "app.py"
         script.write_text(_BEFORE.format(app=str(REPOSITORY / "app.py")), encoding="utf-8")
@@ -214,8 +217,8 @@ def questions(browser: Browser, folder: Path) -> None:
             kind = "cross" if len(trace.stacks) > 1 and not reading else "self"
             own = {part: opening[part] for part in ("layer", "head", "token") if stack == opening["stack"]}
             place = {"layer": 0, "head": 0, "token": 2, **own, "stack": stack, "kind": kind}
-            flow = sentence_flow(trace, inside=[(stack, place["layer"])])
-            figure = flow_figure(flow, trace, Focus(**place), links=False, stop=stop.format(kind=kind))
+            numbers = living_picture_numbers(trace, inside=[(stack, place["layer"])])
+            figure = living_picture_figure(numbers, trace, Focus(**place), links=False, stop=stop.format(kind=kind))
             with opened(browser, figure) as page:
                 page.screenshot(path=folder / f"{name}, {question}.png")
         print(name)

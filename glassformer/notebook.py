@@ -1,7 +1,7 @@
 """The drawings of ``charts.notebook``, in a checkout and where the app is installed, and the living picture.
 
-    from glassformer.notebook import flow
-    flow(trace)  # the sentence on its way through the model: it plays, and unfolds down to one product
+    from glassformer.notebook import living_picture
+    living_picture(trace)  # the sentence on its way through the model: it plays, and unfolds down to one product
 
 Whoever installs the program has a view draw itself in a notebook without an import: this module is the entry point
 ``transformer.drawings`` (pyproject.toml), for which a view looks when it is shown.
@@ -14,13 +14,13 @@ import warnings
 from collections.abc import Iterable, Sequence
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from glassformer import APP
 
 sys.path.insert(0, str(APP))  # only for a moment: an installation adds no packages called ``charts`` or ``ui``
 try:
-    from charts.canvas.sentence_flow_picture import sentence_flow_picture
+    from charts.canvas.living_picture_canvas import living_picture_canvas
     from charts.notebook import *  # noqa: F403
 finally:
     sys.path.remove(str(APP))
@@ -86,17 +86,25 @@ def batch(checkpoint: Checkpoint, prompts: str | Path | Iterable[Sequence[str]],
     return pd.DataFrame(prompt_batch(checkpoint, cases, largest=largest).records())
 
 
-def flow(trace: Trace, *, layers: Iterable[tuple[str, int]] | None = None, **begin: object) -> CanvasFigure:
+def living_picture(trace: Trace, *, layers: Iterable[tuple[str, int]] | None = None, **begin: object) -> CanvasFigure:
     """A sentence on its way through the model, as on Overview: it plays, and sub-layers unfold.
 
     ``layers``: (stack, layer) of those that unfold down to one product; by default as many as a page carries well.
     ``begin``: where it opens, ``stack``, ``layer`` and ``token``. Raises ``ValueError`` for a trace that does not know
     its model, and for a layer that there is not.
     """
-    from transformer.predictions.sentence_flow import layers_within, sentence_flow
+    from transformer.predictions.living_picture_numbers import layers_within, living_picture_numbers
 
     inside = layers_within(trace, MAX_INSIDE) if layers is None else tuple(layers)
     tokenizer, pictures = trace.checkpoint.tokenizer, None
     if hasattr(tokenizer, "thumbnails"):  # of a model that reads pictures
         pictures = {stack: tokenizer.thumbnails(trace.tokens(stack).ids) for stack in trace.stacks}
-    return sentence_flow_picture(sentence_flow(trace, inside=inside), begin=begin, pictures=pictures)
+    return living_picture_canvas(living_picture_numbers(trace, inside=inside), begin=begin, pictures=pictures)
+
+
+def flow(trace: Trace, **options: Any) -> CanvasFigure:
+    """The old name of ``living_picture``."""
+    warnings.warn(
+        "glassformer.notebook.flow is now glassformer.notebook.living_picture", DeprecationWarning, stacklevel=2
+    )
+    return living_picture(trace, **options)

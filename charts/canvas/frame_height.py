@@ -17,7 +17,7 @@ _TALLEST = 720
 
 def frame_height(metadata: Mapping[str, Any]) -> int:
     """In pixels, for the ``metadata`` of a drawing."""
-    if metadata["kind"] in ("steps", "flow"):
+    if metadata["kind"] in ("steps", "living_picture"):
         return _AROUND + _TALLEST
     if metadata["kind"] == "overview":
         layers = sum(len({tile["layer"] for tile in part["tiles"]}) for part in metadata["parts"])

@@ -16,12 +16,12 @@ import torch
 from playwright.sync_api import Page, expect
 
 import transformer
-from charts.canvas.sentence_flow_picture import sentence_flow_picture
+from charts.canvas.living_picture_canvas import living_picture_canvas
 from tests.browser.conftest import settle
 from tests.browser.seats import Seats
 from tests.nights import by_day
 from transformer.layers.residual_stream import sublayers
-from transformer.predictions.sentence_flow import sentence_flow, threads
+from transformer.predictions.living_picture_numbers import living_picture_numbers, threads
 from transformer.runs.traces import Trace
 
 pytestmark = pytest.mark.browser
@@ -66,7 +66,7 @@ def show(seats: Seats, tmp_path: Path) -> Callable:
     def shown(trace: Trace, *, inside: bool = True, **more: object) -> Iterator[Page]:
         layers = [(stack, layer) for stack in trace.stacks for layer in range(trace.n_layers(stack))] if inside else ()
         file = tmp_path / "picture.html"
-        sentence_flow_picture(sentence_flow(trace, inside=layers), **more).save(file)
+        living_picture_canvas(living_picture_numbers(trace, inside=layers), **more).save(file)
         with seats.taken() as seat:
             seat.page.goto(file.as_uri())
             seat.page.locator("canvas[data-geometry]").wait_for()
@@ -151,7 +151,7 @@ def test_every_number_of_an_unfolded_attention_is_the_trace_s(show: Callable, tr
 @pytest.mark.parametrize("name", by_day(KINDS, ("gpt", "sentiment", "hf-bert")))
 def test_what_stands_beside_the_picture_is_the_trace_s(show: Callable, traces: Callable, name: str) -> None:
     trace = traces(name)
-    flow = sentence_flow(trace)
+    picture = living_picture_numbers(trace)
     with show(trace) as page:
         found = tables(page)
         place = geometry(page)["place"]
@@ -161,7 +161,7 @@ def test_what_stands_beside_the_picture_is_the_trace_s(show: Callable, traces: C
     for head, row in enumerate(heads["rows"]):
         best = view.weights[head, place["position"]].argmax()
         assert row[1:] == [view.key.labels[best], printed(view.weights[head, place["position"], best])]
-    written = [row for row in flow.written if flow.classes or row.position == place["position"]]
+    written = [row for row in picture.written if picture.classes or row.position == place["position"]]
     if written:
         assert [row for row in found["Candidates"]["rows"]] == [
             [shown, printed(np.float32(chance))]
@@ -226,7 +226,7 @@ def test_a_click_follows_opens_unfolds_and_escape_goes_back(show: Callable, trac
 
 def test_a_candidate_shows_its_softmax(show: Callable, traces: Callable) -> None:
     trace = traces("gpt")
-    row = sentence_flow(trace).written[0]
+    row = living_picture_numbers(trace).written[0]
     with show(trace) as page:
         lanes = geometry(page)["places"]["decoder"]["lanes"]
         click(page, lanes[row.position])
@@ -278,9 +278,9 @@ def test_bad_input_gets_a_picture_with_a_sentence(
                 checkpoint.model.decoder.layers[1].feed_forward.input_projection.weight[0] = float("nan")
         sentence = {"one token": "a", "long": "the old man " * 18}.get(case, SENTENCE)
         trace = transformer.trace(checkpoint, sentence)
-    flow = sentence_flow(trace)
+    picture = living_picture_numbers(trace)
     file = tmp_path / "picture.html"
-    sentence_flow_picture(flow).with_metadata(cuts=cuts).save(file)
+    living_picture_canvas(picture).with_metadata(cuts=cuts).save(file)
     problems = []
     with seats.taken() as seat:
         page = seat.page
@@ -296,7 +296,7 @@ def test_bad_input_gets_a_picture_with_a_sentence(
 
 def test_a_browser_without_canvas_shows_the_run_as_text(seats: Seats, traces: Callable, tmp_path: Path) -> None:
     file = tmp_path / "picture.html"
-    sentence_flow_picture(sentence_flow(traces("gpt"))).save(file)
+    living_picture_canvas(living_picture_numbers(traces("gpt"))).save(file)
     with seats.taken() as seat:
         # The tab is given back with its script: that touches no page but this one.
         script = "if (location.hash === '#no-canvas') HTMLCanvasElement.prototype.getContext = () => null"
@@ -343,12 +343,12 @@ def test_in_the_middle_of_the_run_the_caption_is_of_the_token_that_is_clicked(
     show: Callable, traces: Callable, name: str
 ) -> None:
     trace = traces(name)
-    flow = sentence_flow(trace)
+    picture = living_picture_numbers(trace)
     with show(trace) as page:
         press(page, "End")
         press(page, "ArrowLeft")
         assert geometry(page)["beat"] == geometry(page)["beats"] - 2
-        for row in flow.written[:2]:
+        for row in picture.written[:2]:
             click(page, geometry(page)["places"]["decoder"]["lanes"][row.position])
             assert geometry(page)["place"]["position"] == row.position
             assert caption(page).startswith(f"Behind {trace.tokens('decoder').labels[row.position]}:")

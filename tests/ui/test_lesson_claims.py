@@ -23,8 +23,8 @@ from transformer.layers.embedding_space import nearest_rows
 from transformer.layers.positional_encodings import reordered_positions, without_positions
 from transformer.predictions.hypothesis_tree import beam_tree
 from transformer.predictions.lens import logit_lens
+from transformer.predictions.living_picture_numbers import living_picture_numbers
 from transformer.predictions.quantity import quantity_of
-from transformer.predictions.sentence_flow import sentence_flow
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from ui.shell.guidance.lessons import Step, find_lesson
@@ -463,8 +463,8 @@ def test_the_bare_embedding_says_the_word_that_was_read(checkpoint, trace) -> No
 
 
 def test_the_way_of_a_sentence(checkpoint, trace) -> None:
-    flow = sentence_flow(trace)
-    encoder, decoder = flow.stacks
+    numbers = living_picture_numbers(trace)
+    encoder, decoder = numbers.stacks
     steps = [step(WAY, number, sentence=CAT) for number in range(1, 7)]
     assert len(trace.source) == 8 and "Eight tokens" in steps[0].notice
     assert right(WAY, 1, sentence=CAT).startswith(f"{checkpoint.config.d_model} numbers")
@@ -496,7 +496,7 @@ def test_the_way_of_a_sentence(checkpoint, trace) -> None:
     (key,) = set(weights.argmax(axis=-1))
     assert len(weights) == 8 and right(WAY, 4, sentence=CAT) == f"`{trace.source[key].display}`"
     assert weights.max(axis=-1).min() > 0.99 and "more than 0.99" in steps[3].explanation
-    row = next(row for row in flow.written if row.position == 1)
+    row = next(row for row in numbers.written if row.position == 1)
     chance = f"{row.probabilities[row.chosen]:.2f}"
     for told, number in ((steps[3].explanation, chance), (french[3].explanation, chance.replace(".", ","))):
         assert f"`{row.names[row.chosen]}`" in told and told.endswith(f" {number}.")
@@ -504,5 +504,7 @@ def test_the_way_of_a_sentence(checkpoint, trace) -> None:
     # softmax, and word after word
     assert weights[steps[4].focus["head"]].sum() == pytest.approx(1, abs=1e-6)
     assert right(WAY, 5, sentence=CAT) == "1" and f"{weights[0].max():#.3g}" in steps[4].explanation
-    assert len(flow.written) == 12 + 1 and "twelve tokens and the end" in steps[5].explanation
-    assert trace.target[steps[5].focus["token"]].display == "·chat" and f"{flow.vocabulary:,}" in steps[5].explanation
+    assert len(numbers.written) == 12 + 1 and "twelve tokens and the end" in steps[5].explanation
+    assert (
+        trace.target[steps[5].focus["token"]].display == "·chat" and f"{numbers.vocabulary:,}" in steps[5].explanation
+    )

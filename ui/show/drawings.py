@@ -70,10 +70,10 @@ def show_steps(figure: CanvasFigure, *, key: str, means: Meaning) -> None:
     _mount(figure, "step", read_step, means, key=key)
 
 
-def show_flow(figure: CanvasFigure, *, key: str, on_inside: Callable[[tuple[str, int]], None]) -> None:
-    """``sentence_flow_picture``. It sends ``SelectLocation`` where the reader rests, and ``OpenPage`` where a link is
+def show_living_picture(figure: CanvasFigure, *, key: str, on_inside: Callable[[tuple[str, int]], None]) -> None:
+    """``living_picture_canvas``. It sends ``SelectLocation`` where the reader rests, and ``OpenPage`` where a link is
     followed. ``on_inside`` is told which layer was unfolded whose numbers it has not got."""
-    shown = FlowPlaces.of_figure(figure)
+    shown = LivingPicturePlaces.of_figure(figure)
     hear = {
         "on_place_change": partial(_told, key, "place", partial(read_location, shown=shown), None),
         "on_inside_change": partial(_ask, key, partial(read_layer, shown=shown), on_inside),
@@ -145,8 +145,8 @@ def read_any_head(value: object, shown: Collection[AnyHead]) -> SelectHead | Non
 
 
 @dataclass(frozen=True)
-class FlowPlaces:
-    """Counts by which a choice in a ``sentence_flow_picture`` is checked: its callbacks keep them, not its arrays."""
+class LivingPicturePlaces:
+    """Counts by which a choice in a ``living_picture_canvas`` is checked: its callbacks keep them, not its arrays."""
 
     layers: Mapping[str, int]  # by stack, like the tokens
     tokens: Mapping[str, int]
@@ -154,8 +154,8 @@ class FlowPlaces:
     pages: frozenset[str]
 
     @classmethod
-    def of_figure(cls, figure: CanvasFigure) -> FlowPlaces:
-        """Return the counts of a ``sentence_flow_picture``."""
+    def of_figure(cls, figure: CanvasFigure) -> LivingPicturePlaces:
+        """Return the counts of a ``living_picture_canvas``."""
         stacks = {stack["name"]: stack for stack in figure.metadata["stacks"]}
         kinds = [(one["stack"], one["kind"]) for one in figure.metadata["attentions"]]
         return cls(
@@ -166,8 +166,8 @@ class FlowPlaces:
         )
 
 
-def read_location(value: object, shown: FlowPlaces) -> SelectLocation | None:
-    """{"stack": …, "kind": …, "layer": …, "head": …, "token": …}, of a ``sentence_flow_picture``."""
+def read_location(value: object, shown: LivingPicturePlaces) -> SelectLocation | None:
+    """{"stack": …, "kind": …, "layer": …, "head": …, "token": …}, of a ``living_picture_canvas``."""
     numbers = whole_numbers(value, ("layer", "head", "token"))
     stack = numbers and one_of(value.get("stack"), shown.layers)
     kind = stack and one_of(value.get("kind"), [kind for of, kind in shown.heads if of == stack])
@@ -178,15 +178,15 @@ def read_location(value: object, shown: FlowPlaces) -> SelectLocation | None:
     return SelectLocation(stack, kind, *numbers)
 
 
-def read_link(value: object, shown: FlowPlaces) -> OpenPage | None:
-    """{"page": …} and a place, of a ``sentence_flow_picture``."""
+def read_link(value: object, shown: LivingPicturePlaces) -> OpenPage | None:
+    """{"page": …} and a place, of a ``living_picture_canvas``."""
     location = read_location(value, shown)
     page = location and one_of(value.get("page"), shown.pages)
     return OpenPage(page, location) if page else None
 
 
-def read_layer(value: object, shown: FlowPlaces) -> tuple[str, int] | None:
-    """{"stack": …, "layer": …}, of a ``sentence_flow_picture``."""
+def read_layer(value: object, shown: LivingPicturePlaces) -> tuple[str, int] | None:
+    """{"stack": …, "layer": …}, of a ``living_picture_canvas``."""
     numbers = whole_numbers(value, ("layer",))
     stack = numbers and one_of(value.get("stack"), shown.layers)
     return (stack, numbers[0]) if stack and numbers[0] < shown.layers[stack] else None

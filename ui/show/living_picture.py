@@ -7,9 +7,9 @@ from functools import partial
 import streamlit as st
 
 from charts.canvas.figure import CanvasFigure
-from charts.canvas.sentence_flow_picture import sentence_flow_picture
+from charts.canvas.living_picture_canvas import living_picture_canvas
 from transformer.config import PictureConfig
-from transformer.predictions.sentence_flow import SentenceFlow, sentence_flow
+from transformer.predictions.living_picture_numbers import LivingPicture, living_picture_numbers
 from transformer.runs.edit_specs import EditSpec, edits_from
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace_of
@@ -19,11 +19,11 @@ from ui.shell.fitting import fit_trace
 from ui.shell.focus import Focus
 from ui.shell.navigation import pages
 from ui.shell.page import Page
-from ui.show.drawings import show_flow
+from ui.show.drawings import show_living_picture
 
 KEY = "living picture"
 _INSIDE = "living picture: unfolded"
-STOP = "living picture stop"  # an option of a lesson's step: where the picture is (flow/beats.js)
+STOP = "living picture stop"  # an option of a lesson's step: where the picture is (living_picture/beats.js)
 LINKS = {  # the page that tells more of what is unfolded
     "self_attention": "attention",
     "cross_attention": "attention",
@@ -38,8 +38,8 @@ def living_picture(p: Page) -> None:
     """Draw the page's sentence; a click in it moves the shared focus, and opens the numbers of one layer."""
     inside = _unfolded(p)
     layers = (inside,) if inside else ()
-    flow = store.get(p.run, ("flow", *layers), lambda: sentence_flow(p.trace, inside=layers))
-    _show(p, flow_figure(flow, p.trace, p.focus, stop=_stop(p)), key=KEY)
+    picture = store.get(p.run, ("living picture", *layers), lambda: living_picture_numbers(p.trace, inside=layers))
+    _show(p, living_picture_figure(picture, p.trace, p.focus, stop=_stop(p)), key=KEY)
 
 
 def edited_picture(p: Page, specs: tuple[str, ...]) -> None:
@@ -49,8 +49,10 @@ def edited_picture(p: Page, specs: tuple[str, ...]) -> None:
     trace.check_finite()
     inside = _unfolded(p)
     layers = (inside,) if inside and inside[1] < trace.n_layers(inside[0]) else ()
-    flow = store.get(p.run, ("edited flow", *specs, *layers), lambda: sentence_flow(trace, inside=layers))
-    figure = flow_figure(flow, trace, p.focus).with_metadata(cuts=[*cut_heads(specs)])
+    picture = store.get(
+        p.run, ("edited living picture", *specs, *layers), lambda: living_picture_numbers(trace, inside=layers)
+    )
+    figure = living_picture_figure(picture, trace, p.focus).with_metadata(cuts=[*cut_heads(specs)])
     _show(p, figure, key=f"{KEY} edited")
 
 
@@ -72,10 +74,12 @@ def _stop(p: Page) -> str:
 
 
 def _show(p: Page, figure: CanvasFigure, *, key: str) -> None:
-    show_flow(figure, key=key, on_inside=partial(_unfold, hash(p.run)))
+    show_living_picture(figure, key=key, on_inside=partial(_unfold, hash(p.run)))
 
 
-def flow_figure(flow: SentenceFlow, trace: Trace, focus: Focus, *, links: bool = True, stop: str = "") -> CanvasFigure:
+def living_picture_figure(
+    picture: LivingPicture, trace: Trace, focus: Focus, *, links: bool = True, stop: str = ""
+) -> CanvasFigure:
     """The picture as it opens at ``focus``, with links to the pages that exist; ``stop``: of a lesson."""
     pictures = None
     if isinstance(trace.checkpoint.config, PictureConfig):
@@ -87,7 +91,7 @@ def flow_figure(flow: SentenceFlow, trace: Trace, focus: Focus, *, links: bool =
         begin["stop"] = stop
     existing = pages() if links else ()
     leads = {part: page for part, page in LINKS.items() if page in existing}
-    return sentence_flow_picture(flow, begin=begin, pictures=pictures, links=leads)
+    return living_picture_canvas(picture, begin=begin, pictures=pictures, links=leads)
 
 
 def _unfold(run: int, layer: tuple[str, int]) -> None:

@@ -12,11 +12,11 @@ from charts.documents.document_parts import Drawing, Grid, Paragraph, Preview
 from transformer.config import PictureConfig
 from transformer.disk.whole_files import write_text
 from transformer.errors import InputError
-from transformer.predictions.sentence_flow import layers_within, sentence_flow
+from transformer.predictions.living_picture_numbers import layers_within, living_picture_numbers
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
 from ui.show.documents import document_of
-from ui.show.living_picture import flow_figure
+from ui.show.living_picture import living_picture_figure
 from ui.words.texts import as_plain, page_text
 
 MAX_INSIDE = 1_000_000  # numbers of unfolded layers a page, four bytes each
@@ -83,8 +83,8 @@ def _page(trace: Trace, title: str, caption: str) -> str:
     stack = trace.stacks[-1]
     place = {"stack": stack, "layer": trace.n_layers(stack) // 2}
     focus = Focus(checkpoint=trace.checkpoint.name, sentence=trace.sentence, **place)
-    flow = sentence_flow(trace, inside=layers_within(trace, MAX_INSIDE))
-    drawing = Drawing(flow_figure(flow, trace, focus, links=False).with_metadata(title=title))
+    picture = living_picture_numbers(trace, inside=layers_within(trace, MAX_INSIDE))
+    drawing = Drawing(living_picture_figure(picture, trace, focus, links=False).with_metadata(title=title))
     about = {"sentence": trace.sentence, "target": trace.run.target or ""}
     return document_of(
         trace.checkpoint, title, [drawing], lead=[Paragraph(as_plain(caption))], about=about, kind="wide"

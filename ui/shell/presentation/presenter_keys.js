@@ -84,7 +84,7 @@ export default function ({ parentElement, data, setTriggerValue }) {
     mine.wanted = null;
   }
 
-  // A picture that plays takes a step, as long as it has one (charts/canvas/source/drawings/flow/player.js).
+  // A picture that plays takes a step, as long as it has one (charts/canvas/source/drawings/living_picture/player.js).
   function stepOrTurn(by) {
     if (document.dispatchEvent(new CustomEvent("glassformer-step", { detail: by, cancelable: true }))) turn(by);
   }

@@ -13,12 +13,12 @@ from charts.toolkit.words import _
 from transformer import Decoding, decode
 from transformer.predictions.answer_probabilities import answer_of, blanks, class_probabilities, fillings
 from transformer.predictions.decoding_steps import likeliest, n_forced, step_attention
-from transformer.predictions.sentence_flow import layers_within, sentence_flow
+from transformer.predictions.living_picture_numbers import layers_within, living_picture_numbers
 from transformer.runs.inputs import prompt_of
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
 from ui.shell.selectors import text_for, work_of
-from ui.show.living_picture import flow_figure
+from ui.show.living_picture import living_picture_figure
 from ui.words.texts import as_plain, common, page_text
 from views.overview import diagram
 from views.overview.handout.writing import every_cell, handout_text, named, section, written
@@ -40,7 +40,7 @@ def overview(trace: Trace, focus: Focus) -> Section:
         Paragraph(named(caption, f"**{said}**") if answer.parts else page["no_blank"]),
     ]
     inside = layers_within(trace, MAX_INSIDE)
-    parts += [Drawing(flow_figure(sentence_flow(trace, inside=inside), trace, focus, links=False))]
+    parts += [Drawing(living_picture_figure(living_picture_numbers(trace, inside=inside), trace, focus, links=False))]
     listed = class_probabilities(trace) if config.n_classes else answer.parts
     if listed:
         shares = three_digits_alike(part.probability for part in listed)

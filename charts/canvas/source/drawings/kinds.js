@@ -1,6 +1,6 @@
 // Which drawing is made for which kind of payload.
 
-import { FlowDrawing } from "./flow.js";
+import { LivingPictureDrawing } from "./living_picture.js";
 import { GridDrawing } from "./grid.js";
 import { HeadsDrawing } from "./heads.js";
 import { LinesDrawing } from "./lines.js";
@@ -17,7 +17,7 @@ const DRAWINGS = {
   lines: LinesDrawing,
   overview: OverviewDrawing,
   steps: StepsDrawing,
-  flow: FlowDrawing,
+  living_picture: LivingPictureDrawing,
 };
 
 export function createDrawing(payload, previous, stage) {

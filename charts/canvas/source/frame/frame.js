@@ -9,7 +9,7 @@
 // theme, top): what buttons say, on an exported picture; and, if it can zoom, zoomBy, panBy, resetZoom, zoomed, worthZooming, reveal.
 
 import CANVAS_STYLE from "./canvas.css";
-import FLOW_STYLE from "./flow.css";
+import LIVING_PICTURE_STYLE from "./living_picture.css";
 import STEPS_STYLE from "./steps.css";
 import { cssOf } from "../toolkit/colour.js";
 import { make } from "../toolkit/elements.js";
@@ -63,7 +63,7 @@ export class Frame {
         Object.assign(button, { textContent: say(text), title: say(explanation), ariaLabel: say(explanation) }),
       );
     }
-    parent.append(make("style", { textContent: CANVAS_STYLE + STEPS_STYLE + FLOW_STYLE }), this.root);
+    parent.append(make("style", { textContent: CANVAS_STYLE + STEPS_STYLE + LIVING_PICTURE_STYLE }), this.root);
     this.context = this.canvas.getContext("2d");
     this.still = document.createElement("canvas");
     this.listen();

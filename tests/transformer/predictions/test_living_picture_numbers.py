@@ -11,7 +11,14 @@ import pytest
 import transformer
 from tests.foreign_checkpoints import FOREIGN
 from transformer.predictions.answer_probabilities import answer_of, class_probabilities
-from transformer.predictions.sentence_flow import CANDIDATES, THREADS, UNITS, SentenceFlow, sentence_flow, threads
+from transformer.predictions.living_picture_numbers import (
+    CANDIDATES,
+    THREADS,
+    UNITS,
+    LivingPicture,
+    living_picture_numbers,
+    threads,
+)
 from transformer.runs.traces import Trace
 
 SENTENCE = "The old man told us a story."
@@ -22,8 +29,8 @@ def trace(request: pytest.FixtureRequest, tiny_checkpoint: Callable) -> Trace:
     return transformer.trace(tiny_checkpoint(request.param), SENTENCE)
 
 
-def check_streams(flow: SentenceFlow, trace: Trace) -> None:
-    for stack in flow.stacks:
+def check_streams(picture: LivingPicture, trace: Trace) -> None:
+    for stack in picture.stacks:
         names = [stack.steps[0].before, *(step.after for step in stack.steps)]
         for level, name in enumerate(names):
             assert np.allclose(stack.stream[level], threads(trace.values(name)))
@@ -37,8 +44,8 @@ def check_streams(flow: SentenceFlow, trace: Trace) -> None:
         assert stack.d_model == trace.values(names[0]).shape[1] and len(stack.tokens) == stack.stream.shape[1]
 
 
-def check_units(flow: SentenceFlow, trace: Trace) -> None:
-    for stack in flow.stacks:
+def check_units(picture: LivingPicture, trace: Trace) -> None:
+    for stack in picture.stacks:
         for layer in range(stack.n_layers):
             prefix = f"{stack.name}.layers.{layer}.feed_forward"
             hidden, before = trace.values(f"{prefix}.hidden"), trace.values(f"{prefix}.pre_activation")
@@ -52,32 +59,32 @@ def check_units(flow: SentenceFlow, trace: Trace) -> None:
 
 
 def test_streams_updates_and_units_are_those_of_the_trace(trace: Trace) -> None:
-    flow = sentence_flow(trace)
-    check_streams(flow, trace)
-    check_units(flow, trace)
-    for attention in flow.attentions:
+    picture = living_picture_numbers(trace)
+    check_streams(picture, trace)
+    check_units(picture, trace)
+    for attention in picture.attentions:
         for layer, weights in enumerate(attention.weights):
             view = trace.attention(attention.stack, layer, attention.kind)
             assert np.array_equal(weights, view.weights)
             assert np.array_equal(attention.allowed[layer], view.allowed)
-    assert {(one.stack, one.kind) for one in flow.attentions} == set(trace.attention_kinds())
+    assert {(one.stack, one.kind) for one in picture.attentions} == set(trace.attention_kinds())
 
 
 def test_what_was_written_is_the_answer(trace: Trace) -> None:
-    flow, answer = sentence_flow(trace), answer_of(trace)
+    picture, answer = living_picture_numbers(trace), answer_of(trace)
     if trace.checkpoint.config.n_classes:
-        (row,) = flow.written
+        (row,) = picture.written
         parts = class_probabilities(trace)
         assert row.names == tuple(part.display for part in parts)
         assert np.allclose(row.probabilities, [part.probability for part in parts])
         return
     if not answer.parts:
-        assert not flow.asked
+        assert not picture.asked
     else:
-        shown = [(row.names[row.chosen], row.probabilities[row.chosen]) for row in flow.written]
+        shown = [(row.names[row.chosen], row.probabilities[row.chosen]) for row in picture.written]
         assert [name for name, _ in shown] == [part.display for part in answer.parts]
         assert np.allclose([chance for _, chance in shown], [part.probability for part in answer.parts])
-    for row in flow.written:
+    for row in picture.written:
         assert len(row.names) == len(row.probabilities) == CANDIDATES
         likely = np.delete(row.probabilities, row.chosen)
         assert (np.diff(likely) <= 0).all()
@@ -87,17 +94,17 @@ def test_what_was_written_is_the_answer(trace: Trace) -> None:
 @pytest.mark.parametrize("name", FOREIGN)
 def test_other_families(families_folder: Path, name: str) -> None:
     trace = transformer.trace(transformer.load(families_folder / name), SENTENCE)
-    flow = sentence_flow(trace, inside=[(stack, 0) for stack in trace.stacks])
-    check_streams(flow, trace)
-    check_units(flow, trace)
+    picture = living_picture_numbers(trace, inside=[(stack, 0) for stack in trace.stacks])
+    check_streams(picture, trace)
+    check_units(picture, trace)
     if trace.checkpoint.config.norm == "post":
-        assert not flow.stacks[0].adds
+        assert not picture.stacks[0].adds
 
 
 def test_the_inside_of_a_layer_is_what_was_recorded(trace: Trace) -> None:
     wanted = [(stack, trace.n_layers(stack) - 1) for stack in trace.stacks]
-    assert sentence_flow(trace).inside == ()
-    for layer in sentence_flow(trace, inside=wanted).inside:
+    assert living_picture_numbers(trace).inside == ()
+    for layer in living_picture_numbers(trace, inside=wanted).inside:
         prefix = f"{layer.stack}.layers.{layer.layer}"
         assert (layer.stack, layer.layer) in wanted
         for name, values in layer.arrays.items():
@@ -113,7 +120,7 @@ def test_the_inside_of_a_layer_is_what_was_recorded(trace: Trace) -> None:
 
 def test_a_layer_that_there_is_not(trace: Trace) -> None:
     with pytest.raises(ValueError, match="there is no layer 9"):
-        sentence_flow(trace, inside=[(trace.stacks[0], 9)])
+        living_picture_numbers(trace, inside=[(trace.stacks[0], 9)])
 
 
 def test_threads_are_means_of_neighbours() -> None:
@@ -131,10 +138,10 @@ def test_an_edit_that_cuts_everything_and_numbers_that_are_none(tiny_checkpoint:
         for layer in range(2)
         for head in range(checkpoint.config.n_heads)
     ]
-    flow = sentence_flow(transformer.trace(checkpoint, SENTENCE, edits=edits))
-    assert flow.edited and flow.stacks[0].stream.size
+    picture = living_picture_numbers(transformer.trace(checkpoint, SENTENCE, edits=edits))
+    assert picture.edited and picture.stacks[0].stream.size
 
 
 def test_one_token(tiny_checkpoint: Callable) -> None:
-    flow = sentence_flow(transformer.trace(tiny_checkpoint("gpt"), "a"))
-    assert flow.writes and flow.stacks[0].stream.shape[1] >= 1
+    picture = living_picture_numbers(transformer.trace(tiny_checkpoint("gpt"), "a"))
+    assert picture.writes and picture.stacks[0].stream.shape[1] >= 1

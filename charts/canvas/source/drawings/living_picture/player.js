@@ -54,7 +54,7 @@ export class Player {
     stage.bar.querySelector(".lead")?.remove();
     this.lead = make("span", { className: "lead" }, this.play, this.back, this.next, this.fast);
     stage.bar.prepend(this.lead);
-    stage.root.classList.add("flow");
+    stage.root.classList.add("living-picture");
     this.slider = make("input", {
       type: "range",
       min: 0,

@@ -26,7 +26,7 @@ const box = (pen, x, y, width, height, radius) => {
   pen.roundRect(x, y, width, height, radius);
 };
 
-export class FlowPicture {
+export class LivingPicture {
   // --- which moment -----------------------------------------------------------------------------------------------
 
   get beat() {

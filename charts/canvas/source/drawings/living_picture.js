@@ -3,19 +3,19 @@
 import { exactly, threeDigits } from "../toolkit/numbers.js";
 import { quoted } from "../toolkit/sentences.js";
 import { say } from "../toolkit/words.js";
-import { beatsOf, beginsAt } from "./flow/beats.js";
-import { captionOf, describedStep, kindText, strongest } from "./flow/captions.js";
-import { filmEnding, filmType, record } from "./flow/film.js";
-import { FlowModel } from "./flow/model.js";
-import { arithmeticOf, arithmeticPanel, candidateArithmetic } from "./flow/arithmetic.js";
-import { FlowPicture } from "./flow/picture.js";
-import { Player } from "./flow/player.js";
-import { Unfolded } from "./flow/unfolded.js";
+import { beatsOf, beginsAt } from "./living_picture/beats.js";
+import { captionOf, describedStep, kindText, strongest } from "./living_picture/captions.js";
+import { filmEnding, filmType, record } from "./living_picture/film.js";
+import { LivingPictureModel } from "./living_picture/model.js";
+import { arithmeticOf, arithmeticPanel, candidateArithmetic } from "./living_picture/arithmetic.js";
+import { LivingPicture } from "./living_picture/picture.js";
+import { Player } from "./living_picture/player.js";
+import { Unfolded } from "./living_picture/unfolded.js";
 
 const LEAD = 3; // beats that are played on the way to a stop
 const REST = 700; // milliseconds without another click, before Python is told where the reader is
 
-export class FlowDrawing extends FlowPicture {
+export class LivingPictureDrawing extends LivingPicture {
   constructor(payload, previous, stage) {
     super();
     Object.assign(this, { stage, head: null, fraction: 1, explored: null, unfolded: null });
@@ -51,7 +51,8 @@ export class FlowDrawing extends FlowPicture {
 
   // The same run, sent anew: where the reader is, and whether it plays, stays.
   static renewed(payload, previous) {
-    if (!(previous instanceof FlowDrawing) || identity(payload.metadata) !== identity(previous.metadata)) return null;
+    if (!(previous instanceof LivingPictureDrawing) || identity(payload.metadata) !== identity(previous.metadata))
+      return null;
     const { stop } = previous.metadata.begin;
     previous.take(payload);
     if (payload.metadata.begin.stop && payload.metadata.begin.stop !== stop) previous.goOn();
@@ -71,7 +72,7 @@ export class FlowDrawing extends FlowPicture {
 
   take(payload) {
     this.metadata = payload.metadata;
-    this.model = new FlowModel(payload);
+    this.model = new LivingPictureModel(payload);
     this.sheets = new Map();
     for (const stack of this.model.stacks)
       stack.gutterTexts = [...new Set(stack.steps.map(({ kind }) => kind))].map(kindText);

@@ -1,5 +1,7 @@
-"""A sentence on its way through the model, as numbers for one picture: what every token carries between the
-sub-layers, what each sub-layer adds, who looks at whom, which units answer, and which word comes out.
+"""The numbers of the living picture: a sentence on its way through the model.
+
+What every token carries between the sub-layers, what each sub-layer adds, which tokens attend to which, which units are
+active, and which tokens are predicted.
 
 Vectors are given as *threads*: means of neighbouring channels, as many as a narrow column of a picture has room for.
 """
@@ -24,7 +26,7 @@ CANDIDATES = 5
 
 
 @dataclass(frozen=True)
-class StackFlow:
+class PictureStack:
     """What one stack does to its tokens.
 
     ``stream``: [step + 1, position, thread]: the residual stream behind the embedding, then behind each of ``steps``.
@@ -55,7 +57,7 @@ class StackFlow:
 
 
 @dataclass(frozen=True)
-class AttentionFlow:
+class PictureAttention:
     """All layers of one attention: ``weights`` [layer, head, query, key] and ``allowed`` [layer, query, key]."""
 
     stack: str
@@ -94,14 +96,14 @@ class InsideLayer:
 
 
 @dataclass(frozen=True)
-class SentenceFlow:
+class LivingPicture:
     """The whole run. ``writes``: whether tokens are written one after the other (a decoder); otherwise ``written``
     holds the blanks, or the one verdict of a classifier. ``classes``: whether it is one. ``edits``: whether something
     in the model was changed. ``vocabulary``: how many tokens there are to choose from."""
 
     checkpoint: str
-    stacks: tuple[StackFlow, ...]
-    attentions: tuple[AttentionFlow, ...]
+    stacks: tuple[PictureStack, ...]
+    attentions: tuple[PictureAttention, ...]
     written: tuple[Written, ...]
     writes: bool
     classes: bool
@@ -125,7 +127,7 @@ def threads(values: np.ndarray, count: int = THREADS) -> np.ndarray:
     return sums / np.diff(edges)
 
 
-def sentence_flow(trace: Trace, *, inside: Iterable[tuple[str, int]] = ()) -> SentenceFlow:
+def living_picture_numbers(trace: Trace, *, inside: Iterable[tuple[str, int]] = ()) -> LivingPicture:
     """The numbers of ``trace``; ``inside``: (stack, layer) of the layers that are wanted number by number.
 
     Raises ``ValueError`` for a trace that does not know its model, and for a layer that there is not.
@@ -142,7 +144,7 @@ def sentence_flow(trace: Trace, *, inside: Iterable[tuple[str, int]] = ()) -> Se
         layers += inner
         attentions += looks
     question = asked(trace)
-    return SentenceFlow(
+    return LivingPicture(
         checkpoint=checkpoint.name,
         stacks=tuple(stacks),
         attentions=tuple(attentions),
@@ -176,7 +178,7 @@ def layers_within(trace: Trace, most: int) -> tuple[tuple[str, int], ...]:
 
 def _stack(
     trace: Trace, stack: str, wanted: set[tuple[str, int]]
-) -> tuple[StackFlow, list[InsideLayer], list[AttentionFlow]]:
+) -> tuple[PictureStack, list[InsideLayer], list[PictureAttention]]:
     """Layer by layer, as a long trace computes the inside of a layer anew when it is asked for the next one."""
     steps = sublayers(trace, stack)
     kinds = [kind for where, kind in trace.attention_kinds() if where == stack]
@@ -200,7 +202,7 @@ def _stack(
     place = f"{embedding}.position"
     final = f"{stack}.final_norm.output"
     indices, before_activation, after_activation = (np.stack(part) for part in zip(*units, strict=True))
-    found = StackFlow(
+    found = PictureStack(
         name=stack,
         tokens=trace.tokens(stack),
         steps=steps,
@@ -219,7 +221,7 @@ def _stack(
         adds=_adds(trace, steps[0]),
     )
     looks = [
-        AttentionFlow(
+        PictureAttention(
             stack,
             kind,
             np.stack([view.weights for view in views[kind]]),

@@ -1,4 +1,4 @@
-// What the payload of charts/canvas/sentence_flow_picture.py holds, by names.
+// What the payload of charts/canvas/living_picture_canvas.py holds, by names.
 
 import { decimals, threeDigits } from "../../toolkit/numbers.js";
 
@@ -98,7 +98,7 @@ class Attention {
   }
 }
 
-export class FlowModel {
+export class LivingPictureModel {
   constructor({ metadata, arrays }) {
     Object.assign(this, { metadata, arrays });
     this.stacks = metadata.stacks.map((stack) => new Stack(stack, arrays));

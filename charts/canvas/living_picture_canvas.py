@@ -1,4 +1,4 @@
-"""A sentence on its way through a model, as one moving picture: ``charts/canvas/source/drawings/flow``.
+"""The living picture, a sentence on its way through a model: ``charts/canvas/source/drawings/living_picture``.
 
 All numbers travel as float32, the model's own. Where a long text has more than ``MAX_EXACT`` attention weights they
 are sent in 1/65535, and what is written of them has fewer digits.
@@ -17,48 +17,58 @@ from charts.toolkit.words import _
 from transformer.text.message import N_
 
 if TYPE_CHECKING:
-    from transformer.predictions.sentence_flow import AttentionFlow, InsideLayer, SentenceFlow, StackFlow
+    from transformer.predictions.living_picture_numbers import (
+        InsideLayer,
+        LivingPicture,
+        PictureAttention,
+        PictureStack,
+    )
 
 TITLE = N_("The way of a sentence through the model")
 MAX_EXACT = 120_000
 
 
-def sentence_flow_picture(
-    flow: SentenceFlow,
+def living_picture_canvas(
+    picture: LivingPicture,
     *,
     begin: Mapping[str, Any] | None = None,
     pictures: Mapping[str, Sequence[Sequence[float] | None]] | None = None,
     links: Mapping[str, str] | None = None,
 ) -> CanvasFigure:
-    """The picture of ``flow``. ``begin``: where it opens ("stack", "kind", "layer", "head", "token"). ``pictures``: by
-    stack, the ink of the pixels of every patch, where tokens are patches. ``links``: by sub-layer kind, the name of the
-    page that tells more of it; a click on its link is told to Python."""
+    """Return the canvas of ``picture``.
+
+    ``begin``: where it opens ("stack", "kind", "layer", "head", "token"). ``pictures``: by stack, the ink of the pixels
+    of every patch, where tokens are patches. ``links``: by sub-layer kind, the name of the page that tells more of it;
+    a click on its link is told to Python.
+    """
     arrays: dict[str, np.ndarray] = {}
-    n_weights = sum(attention.weights.size for attention in flow.attentions)
+    n_weights = sum(attention.weights.size for attention in picture.attentions)
     metadata = {
-        "kind": "flow",
+        "kind": "living_picture",
         "title": _(TITLE),
-        "checkpoint": flow.checkpoint,
-        "stacks": [_stack(stack, arrays, (pictures or {}).get(stack.name)) for stack in flow.stacks],
-        "attentions": [_attention(attention, arrays, n_weights) for attention in flow.attentions],
-        "written": [{"position": row.position, "names": list(row.names), "chosen": row.chosen} for row in flow.written],
-        "writes": flow.writes,
-        "classes": flow.classes,
-        "asked": flow.asked,
-        "edited": flow.edited,
-        "vocabulary": flow.vocabulary,
-        "text": flow.text,
+        "checkpoint": picture.checkpoint,
+        "stacks": [_stack(stack, arrays, (pictures or {}).get(stack.name)) for stack in picture.stacks],
+        "attentions": [_attention(attention, arrays, n_weights) for attention in picture.attentions],
+        "written": [
+            {"position": row.position, "names": list(row.names), "chosen": row.chosen} for row in picture.written
+        ],
+        "writes": picture.writes,
+        "classes": picture.classes,
+        "asked": picture.asked,
+        "edited": picture.edited,
+        "vocabulary": picture.vocabulary,
+        "text": picture.text,
         "begin": dict(begin or {}),
         "links": dict(links or {}),
-        "inside": [_inside(layer, arrays) for layer in flow.inside],
+        "inside": [_inside(layer, arrays) for layer in picture.inside],
     }
-    most = max((len(row.names) for row in flow.written), default=1)
+    most = max((len(row.names) for row in picture.written), default=1)
     for name in ("probabilities", "logits"):
-        table = np.zeros((len(flow.written), most), dtype=np.float32)
-        for place, row in zip(table, flow.written, strict=True):
+        table = np.zeros((len(picture.written), most), dtype=np.float32)
+        for place, row in zip(table, picture.written, strict=True):
             place[: len(row.names)] = getattr(row, name)
         arrays[f"written.{name}"] = table
-    arrays["written.log_sum"] = _exact([row.log_sum for row in flow.written])
+    arrays["written.log_sum"] = _exact([row.log_sum for row in picture.written])
     return CanvasFigure(metadata, arrays)
 
 
@@ -67,7 +77,7 @@ def _exact(values: np.ndarray | list[float]) -> np.ndarray:
 
 
 def _stack(
-    stack: StackFlow, arrays: dict[str, np.ndarray], pictures: Sequence[Sequence[float] | None] | None
+    stack: PictureStack, arrays: dict[str, np.ndarray], pictures: Sequence[Sequence[float] | None] | None
 ) -> dict[str, Any]:
     for name in ("stream", "update", "growth", "token", "before_activation", "after_activation"):
         arrays[f"{stack.name}.{name}"] = _exact(getattr(stack, name))
@@ -91,7 +101,7 @@ def _stack(
     }
 
 
-def _attention(attention: AttentionFlow, arrays: dict[str, np.ndarray], n_weights: int) -> dict[str, Any]:
+def _attention(attention: PictureAttention, arrays: dict[str, np.ndarray], n_weights: int) -> dict[str, Any]:
     name = f"{attention.stack}.{attention.kind}"
     exact = n_weights <= MAX_EXACT
     rounded = np.nan_to_num(attention.weights.astype(np.float64)).clip(0.0, 1.0) * 65535
