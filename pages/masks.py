@@ -8,8 +8,8 @@ from transformer.attention import attention_weights
 from transformer.attention_maps.attention_arithmetic import score_rule
 from transformer.masks import combined_mask
 from transformer.runs import mask_edits
-from ui.lab import edited_model
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
+from ui.lab.experiments import experiment_with
 from ui.shell.choice import chosen_option
 from ui.shell.page import page
 from ui.show.drawings import show_mask_editor
@@ -26,8 +26,8 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     words = editor.words_in(own)
     recipe = editor.controls(p, own, words)
     specs = recipe.specs(own, words)
-    effect = edited_model.effect(p, specs)
-    now = effect.edited.attention(focus.stack, focus.layer, focus.kind)
+    effect = experiment_with(p.run, specs)
+    now = effect.changed.attention(focus.stack, focus.layer, focus.kind)
 
     picture, beside = picture_and_answer()
     with picture:
@@ -36,7 +36,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
         drawn = mask_editor(now, head=focus.head, own=own.allowed, shifted_labels=labels, height=height)
         show_mask_editor(drawn, key="mask editor", means=editor.paint)
     with beside:
-        show_answers(p, specs)
+        show_answers(p, effect)
         show_numbers(p, effect)
         editor.take_back(p, recipe)
         notes(p, recipe, now)
@@ -62,12 +62,12 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     )
     show_snippet(
         "masks",
-        f"{p.preamble}\nfrom transformer.interventions.change_of_answer import answer_under, effect_of\n\n"
+        f"{p.preamble}\nfrom transformer.interventions.experiment import experiment\n\n"
         f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
-        "effect = effect_of(trace, edits)\n"
+        "effect = experiment(trace, edits)\n"
         f"print(effect.change, effect.mean_kl)  # {effect.change:.6g} {effect.mean_kl:.6g}\n"
-        f'print(effect.edited.attention("{focus.stack}", {focus.layer}, "{focus.kind}").allowed.astype(int))\n'
-        f"print(answer_under(checkpoint, trace.sentence, edits, pads={focus.pads}).text)\n",
+        f'print(effect.changed.attention("{focus.stack}", {focus.layer}, "{focus.kind}").allowed.astype(int))\n'
+        "print(effect.answer_after.text)\n",
     )
     show_source(
         attention_weights,

@@ -2,11 +2,11 @@
 
 import streamlit as st
 
-from transformer.interventions.change_of_answer import answer_under, effect_of
+from transformer.interventions.experiment import Experiment, experiment
 from transformer.interventions.head_importance import importance_by_chunks, remove_one_head_per_row
 from transformer.runs.edits import ablate_head, mean_ablate_head
-from ui.lab import edited_model
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
+from ui.lab.experiments import experiment_with
 from ui.shell import choice
 from ui.shell.page import page
 from ui.show.figures import show_formula, show_snippet, show_source
@@ -35,8 +35,8 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
             edit_list.show(text)
         else:
             st.caption(text["none"])
-        effect = edited_model.effect(p, specs)
-        show_answers(p, specs)
+        effect = experiment_with(p.run, specs)
+        show_answers(p, effect)
         show_numbers(p, effect)
 
     with st.container(border=True):
@@ -56,14 +56,14 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     )
     show_snippet(
         "surgery",
-        f"{p.preamble}\nfrom transformer.interventions.change_of_answer import answer_under, effect_of\n"
+        f"{p.preamble}\nfrom transformer.interventions.experiment import experiment\n"
         f"from transformer.interventions.head_importance import head_importance\n\n"
         f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
-        "effect = effect_of(trace, edits)\n"
+        "effect = experiment(trace, edits)\n"
         f"print(effect.change, effect.mean_kl)  # {effect.change:.6g} {effect.mean_kl:.6g}\n"
-        f"print(answer_under(checkpoint, trace.sentence, edits, pads={focus.pads}).text)\n"
+        "print(effect.answer_after.text)\n"
         f'print(head_importance(trace).table("{focus.stack}", "{focus.kind}"))\n',
     )
-    show_source(ablate_head, mean_ablate_head, effect_of, answer_under, importance_by_chunks, remove_one_head_per_row)
+    show_source(ablate_head, mean_ablate_head, experiment, Experiment, importance_by_chunks, remove_one_head_per_row)
     with measuring:
         measure(p, found)

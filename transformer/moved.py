@@ -13,8 +13,8 @@ from types import ModuleType
 MOVED = {  # below ``transformer``: what the README and the snippets of the pages showed → where it is now
     "analysis.add_and_norm.add_and_norm": "layers.norms.add_and_norm",
     "analysis.answers.answer_probabilities.answer_of": "predictions.answer_probabilities.answer_of",
-    "analysis.answers.change_of_answer.answer_under": "interventions.change_of_answer.answer_under",
-    "analysis.answers.change_of_answer.effect_of": "interventions.change_of_answer.effect_of",
+    "analysis.answers.change_of_answer.answer_under": "interventions.experiment.answer_under",
+    "analysis.answers.change_of_answer.effect_of": "interventions.experiment.experiment",
     "analysis.answers.comparison.compared_attention": "predictions.comparison.compared_attention",
     "analysis.answers.comparison.difference_map": "predictions.comparison.difference_map",
     "analysis.answers.comparison.head_differences": "predictions.comparison.head_differences",

@@ -473,7 +473,7 @@ def test_the_snippet_of_the_measures_runs(
 
 
 def test_removing_an_edge_is_measured_next_to_its_arithmetic(open_page: Callable, tiny_checkpoint: Callable) -> None:
-    from transformer.interventions.change_of_answer import effect_of
+    from transformer.interventions.experiment import experiment
 
     app = open_page(stack="decoder", kind="cross", layer="1", head="1", token="1")
     key = app.selectbox(key="attention_key")
@@ -482,7 +482,7 @@ def test_removing_an_edge_is_measured_next_to_its_arithmetic(open_page: Callable
     checkpoint = tiny_checkpoint("translator")
     trace = transformer.trace(checkpoint, SENTENCE)
     edit = transformer.ablate_edge("decoder", layer=1, kind="cross", head=1, query=1, key=2)
-    effect = effect_of(trace, [edit])
+    effect = experiment(trace, [edit])
     line = next(line for line in plain(app).splitlines() if "**Without this edge**" in line)
     after = re.search(r"with the edge, (\S+) without", line).group(1)
     assert float(after) == pytest.approx(float(np.exp(effect.after[1])), rel=0.006)

@@ -11,7 +11,7 @@ from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import signed, three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
-from transformer.interventions.change_of_answer import effect_of, padding_drift
+from transformer.interventions.experiment import experiment, padding_drift
 from transformer.runs.edit_specs import edits_from
 from ui.words.texts import common, page_text
 from views.masks.editor import Recipe
@@ -64,9 +64,9 @@ def test_every_preset_does_what_the_library_does(open_app, tiny_checkpoint, chec
     for name in names:
         is_fine(preset(app, name))
         edits = edits_from(loaded, [f"mask:{stack}.*.{kind}={SPECS[name]}"])
-        effect = effect_of(trace, edits)
+        effect = experiment(trace, edits)
         assert shown(app)[common("effect.log_p")] == signed(float(effect.after.sum()))
-        blocked = int((~effect.edited.attention(stack, 1, kind).allowed).sum())
+        blocked = int((~effect.changed.attention(stack, 1, kind).allowed).sum())
         assert f"{blocked} of its" in said(app)
     is_fine(preset(app, "word"))
     assert any(element.label == TEXT["word"] for element in app.selectbox)
@@ -101,7 +101,7 @@ def test_drawn_cells_and_a_row_with_nothing_left(open_app, tiny_checkpoint):
     loaded = tiny_checkpoint("translator")
     trace = transformer.trace(loaded, SENTENCE)
     specs = ["mask:decoder.1.self=allow 1-3", "mask:decoder.1.self=block 0-0,1-0"]
-    effect = effect_of(trace, edits_from(loaded, specs))
+    effect = experiment(trace, edits_from(loaded, specs))
     assert shown(app)[common("effect.log_p")] == signed(float(effect.after.sum()))
     # Another sentence: what was drawn does not belong to it.
     app.query_params["sentence"] = "I know."

@@ -13,7 +13,7 @@ from tests.pages.conftest import is_fine, said
 from tests.transformer.families.gguf_files import token_keys, write_gguf
 from tests.transformer.families.hugging_face import build
 from tests.transformer.text.foreign_folders import byte_level
-from transformer.interventions.change_of_answer import same_tokens
+from transformer.interventions.experiment import same_tokens
 from ui.compute import loading
 from views.compare.packings import of_one_model
 

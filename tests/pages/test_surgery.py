@@ -15,7 +15,7 @@ from transformer.heads.head_roles import CorpusRole, CorpusRoles
 from transformer.heads.role_measures import HeadMeasures
 from transformer.heads.weight_patterns import Measure
 from transformer.interventions.attribution_patching import estimated_importance, strongest
-from transformer.interventions.change_of_answer import answer_under, effect_of
+from transformer.interventions.experiment import answer_under, experiment
 from transformer.interventions.head_importance import head_importance, importance_by_chunks
 from transformer.predictions.answer_probabilities import answer_of
 from transformer.predictions.comparison import word_diff
@@ -91,7 +91,7 @@ def test_an_edit_says_what_the_library_says(open_app, tiny_checkpoint, checkpoin
     loaded = tiny_checkpoint(checkpoint)
     edits = edits_from(loaded, specs)
     trace = transformer.trace(loaded, SENTENCE)
-    effect = effect_of(trace, edits)
+    effect = experiment(trace, edits)
     shown = {metric.label: metric.value for metric in app.metric}
     assert shown[common("effect.log_p")] == signed(float(effect.after.sum()))
     before, after = answer_of(trace), answer_under(loaded, SENTENCE, edits)

@@ -16,7 +16,7 @@ from transformer.attention_maps.rollout import attention_rollout
 from transformer.attribution.input_attribution import gradient_times_input, integrated_gradients
 from transformer.attribution.leave_one_out import leave_one_out, remove_each
 from transformer.heads.weight_patterns import monotonicity
-from transformer.interventions.change_of_answer import effect_of
+from transformer.interventions.experiment import experiment
 from transformer.predictions.comparison import head_divergence
 from transformer.predictions.quantity import quantity_of
 from transformer.scores.kneser_ney import KneserNey
@@ -60,7 +60,7 @@ def test_the_divergence_of_heads_is_scipys(translated: transformer.Trace) -> Non
 
 
 def test_the_divergence_of_an_answer_is_that_of_two_runs_by_hand(translated: transformer.Trace) -> None:
-    found = effect_of(translated, [transformer.ablate_head("decoder", layer=1, kind="cross", head=2)])
+    found = experiment(translated, [transformer.ablate_head("decoder", layer=1, kind="cross", head=2)])
     model = by_hand("en-fr")
     logits = []
     for changes in ({}, {"decoder.layers.1.cross_attention.context": _without_head_2}):

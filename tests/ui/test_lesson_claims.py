@@ -17,7 +17,7 @@ from transformer.faults.patients import patient_of
 from transformer.heads.head_atlas import head_habits
 from transformer.heads.head_roles import head_roles
 from transformer.heads.role_files import load_corpus_roles
-from transformer.interventions.change_of_answer import answer_under
+from transformer.interventions.experiment import answer_under
 from transformer.interventions.head_importance import head_effect
 from transformer.layers.embedding_space import nearest_rows
 from transformer.layers.positional_encodings import reordered_positions, without_positions

@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 from transformer.config import PictureConfig
 from transformer.files.snapshots import snapshot
 from transformer.heads.role_files import load_corpus_roles
-from transformer.interventions.change_of_answer import same_tokens
+from transformer.interventions.experiment import same_tokens
 from transformer.layers.costs import parameter_costs
 from transformer.layers.feed_forward_units import silent_share
 from transformer.predictions.answer_probabilities import asked, entropy

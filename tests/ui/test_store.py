@@ -13,7 +13,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from transformer.interventions.change_of_answer import effect_of
+from transformer.interventions.experiment import experiment
 from transformer.runs.run import Run
 from ui.compute import store as module
 from ui.compute.store import MEGABYTES, Store, limits, size_of
@@ -234,7 +234,7 @@ def test_a_trace_that_is_kept_by_itself_is_not_counted_in_an_effect(tiny_checkpo
     kept, run = Store(ROOM), Run(tiny_checkpoint("translator"), "The cat.")
     trace = kept.get(run, "trace", lambda: transformer.trace_of(run))
     before = kept.n_bytes("traces")
-    kept.get(run, ("effect",), lambda: effect_of(trace, [transformer.ablate_head("encoder", layer=0, head=0)]))
+    kept.get(run, ("experiment",), lambda: experiment(trace, [transformer.ablate_head("encoder", layer=0, head=0)]))
     assert before < kept.n_bytes("traces") < 2 * before + 50_000
 
 

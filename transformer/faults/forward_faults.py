@@ -8,7 +8,7 @@ from torch import Tensor
 
 from transformer.families.build import build_model
 from transformer.files.checkpoints import Checkpoint
-from transformer.interventions.change_of_answer import without_padding_mask
+from transformer.interventions.experiment import without_padding_mask
 from transformer.layers.positional_encodings import without_positions
 from transformer.models import Model
 from transformer.probes import Edit, recorded_so_far

@@ -13,8 +13,8 @@ from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.heads.checkpoint_report import MAX_TRACED, answered_words
 from transformer.heads.firing_examples import Progress
-from transformer.interventions.change_of_answer import effect_of
 from transformer.interventions.direct_effects import removals
+from transformer.interventions.experiment import experiment
 from transformer.layers.residual_stream import Part
 from transformer.probes import Edit
 from transformer.runs.edits import ablate_head
@@ -65,7 +65,7 @@ def removed_head(
         except InputError:  # empty, or too long
             continue
         ways = (apart, [*apart, *map(_without, group)]) if group else (apart,)
-        effects = [effect_of(one, edits) for edits in ways]
+        effects = [experiment(one, edits) for edits in ways]
         changes.append(np.stack([effect.after - effect.before for effect in effects]))
         for word in answered_words(one):
             if part in word.parts and word.question.stack == head.stack:

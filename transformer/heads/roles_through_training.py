@@ -34,7 +34,7 @@ from transformer.heads.induction import repeated_lengths, repeated_sequences
 from transformer.heads.role_files import broken_file, write_heads
 from transformer.heads.role_measures import UNCLEAR
 from transformer.heads.weight_patterns import Measure, counted_rows
-from transformer.interventions.change_of_answer import same_tokens
+from transformer.interventions.experiment import same_tokens
 from transformer.predictions.answer_probabilities import asked, entropy
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding import decode

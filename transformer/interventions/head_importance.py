@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from transformer.config import ModelConfig
-from transformer.interventions.change_of_answer import ChangeOfAnswer, effect_of
+from transformer.interventions.experiment import ChangeOfAnswer, experiment
 from transformer.predictions.answer_probabilities import asked
 from transformer.probes import Edit, record
 from transformer.runs.decoding_state import writable
@@ -175,7 +175,7 @@ def head_effect(trace: Trace, stack: str, layer: int, kind: str, *, head: int) -
 
     "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §2.3): the head's context is set to 0 before W_O.
     """
-    effect = effect_of(trace, [ablate_head(stack, layer=layer, kind=kind, head=head)])
+    effect = experiment(trace, [ablate_head(stack, layer=layer, kind=kind, head=head)])
     if effect.asked.everywhere:  # a masked-token model without a blank: there is no answer that a head could help
         return HeadEffect((), np.zeros(0), np.zeros(0))
     return HeadEffect(effect.asked.displays, effect.before, effect.after)

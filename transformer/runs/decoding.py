@@ -88,9 +88,9 @@ def decode(
 
     ``forced``: the answer must begin with this text, or with exactly these token ids. ``edits`` change the model during
     this call only. ``record_steps`` keeps every activation of every step. ``cached=False`` recomputes everything at
-    each step; with edits that is always done, because an edit may concern positions that a cache would not compute
-    again. Forward hooks that somebody has registered see (and may change) every step. ``recorder`` watches a beam
-    search (``transformer.predictions.hypothesis_tree``). ``read``: what ``source_tensor`` and ``prompt_of`` give
+    each step; with edits of the decoder that is always done, because an edit may concern positions that a cache would
+    not compute again. Forward hooks that somebody has registered see (and may change) every step. ``recorder`` watches
+    a beam search (``transformer.predictions.hypothesis_tree``). ``read``: what ``source_tensor`` and ``prompt_of`` give
     for this sentence, where the caller has it already.
 
     Raises ``InputError`` for a text that the model cannot take, ``NotFiniteError`` where logits are NaN or infinite,
@@ -112,7 +112,8 @@ def decode(
         if isinstance(strategy, Beam):
             return _beam(checkpoint, source, prompt, forced_ids, strategy, limit, edits, recorder)
         # What an edit or a hook does to a step, and what a step computes without a cache, only the step itself shows.
-        changed = bool(edits) or has_forward_hooks(model)
+        hooked, in_decoder = has_forward_hooks(model), any(not edit.name.startswith("encoder.") for edit in edits)
+        changed = bool(edits) or hooked
         switches = any(len(prompt) <= length < len(prompt) + limit for length in model.config.switch_lengths)
         step_by_step = record_steps and (changed or switches or not cached)
         state = None
@@ -121,8 +122,10 @@ def decode(
         rows: list[Tensor] = []
         recorded: list[Mapping[str, Activation]] = []
         while len(ids) < limit and (not ids or ids[-1] not in framing.ends):
-            with record(edits) if changed or step_by_step else fast_path() as recording:
-                state = state or DecodingState(model, source, cached=cached and not edits)
+            # The encoder runs with the first step only: what its edits change is in the memory from then on.
+            watched = in_decoder or hooked or step_by_step or (edits and state is None)
+            with record(edits) if watched else fast_path() as recording:
+                state = state or DecodingState(model, source, cached=cached and not in_decoder)
                 logits = state.feed(torch.tensor([ids[-1:] or prompt], device=device))[0]
             check_logits(logits, ids)
             rows.append(writable(logits.cpu(), framing.never))

@@ -1,7 +1,9 @@
 """One sentence through one model, with everything recorded."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -127,6 +129,19 @@ def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> t
     mask = checkpoint.special.mask
     filled = source[0] if mask is None else torch.where(source[0] == mask, best, source[0])
     return checkpoint.tokenizer.sequence(best.tolist(), "prediction"), checkpoint.tokenizer.decode(filled.tolist())
+
+
+def with_own_answer(run: Trace) -> Trace:
+    """Return a run of a model that does not write with the answer that its own logits give."""
+    checkpoint, source = run.checkpoint, run.source
+    if source is None or checkpoint.config.has_decoder:
+        raise ValueError(f"{checkpoint.name} writes its answer, so its logits over given tokens do not hold it")
+    if checkpoint.config.encodes_sentences:
+        return run
+    logits = run.values("classifier.logits" if checkpoint.config.n_classes else "encoder.logits")
+    ids = torch.tensor([source.ids])
+    prediction, text = _encoder_answer(checkpoint, ids, torch.from_numpy(np.array(logits))[None])
+    return replace(run, prediction=prediction, text=text)
 
 
 def _padding_notes(source: int, target: int) -> list[Message]:

@@ -38,8 +38,7 @@ _SHELVES = {
     "spoken": "models",  # the same weights, which count once
     "trace": "traces",
     "positions": "traces",
-    "effect": "traces",
-    "patient": "traces",
+    "experiment": "traces",
 }
 _LEAST = {"models": 2}  # Compare sets two side by side, however large they are
 _OVERHEAD = 4096  # bytes: the key with its sentence, and the objects around the arrays

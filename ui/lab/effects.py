@@ -9,11 +9,11 @@ from streamlit.delta_generator import DeltaGenerator
 
 import charts.figures.edit_effects
 from charts.toolkit.style import signed, three_digits
-from transformer.interventions.change_of_answer import Effect, candidates
+from transformer.interventions.experiment import Experiment
 from transformer.predictions.answer_probabilities import Answer
 from transformer.predictions.comparison import Piece, word_diff
 from transformer.text.message import N_
-from ui.lab import edited_model
+from ui.lab.experiments import experiment_with
 from ui.shell.choice import one_of
 from ui.shell.guidance.way import read_aloud
 from ui.shell.page import Page
@@ -32,14 +32,14 @@ def picture_and_answer() -> tuple[DeltaGenerator, DeltaGenerator]:
     return picture, beside
 
 
-def show_answers(p: Page, specs: tuple[str, ...]) -> None:
+def show_answers(p: Page, found: Experiment) -> None:
     """Both answers, large; below, which words are gone (orange, struck out) and which are new (blue, bold)."""
-    before, after = edited_model.new_answer(p, ()), edited_model.new_answer(p, specs)
+    before, after = experiment_with(p.run).answer_before, found.answer_after
     read_aloud("answers")
     with st.container(border=True, gap="xsmall", key="answers"):
         _answer(common("effect.before"), before)
         changed = " ".join(before.text.split()) != " ".join(after.text.split())
-        if not specs:
+        if found.changed is found.original:
             st.markdown(common("effect.no_edits"))
             return
         st.caption(" · ".join(filter(None, (common("effect.after"), _sure(after)))))
@@ -78,8 +78,8 @@ def _sure(answer: Answer) -> str:
     return common("effect.sure", probability=three_digits(answer.probability)) if answer.parts else ""
 
 
-def show_numbers(p: Page, effect: Effect) -> None:
-    """ln p of the original answer before and after, the factor, the mean divergence."""
+def show_numbers(p: Page, effect: Experiment) -> None:
+    """Log probability of the original answer before and after, the factor, the mean divergence."""
     if not effect.asked.ids:
         return
     before, after = float(effect.before.sum()), float(effect.after.sum())
@@ -107,7 +107,7 @@ def _metric(name: str, value: str, below: str) -> None:
     st.metric(label, value, below, delta_color="off", delta_arrow="off", help=explanation)
 
 
-def show_steps(p: Page, effect: Effect) -> None:
+def show_steps(p: Page, effect: Experiment) -> None:
     """How much each token of the answer changes, and the candidates of one step before and after."""
     displays, writes = effect.asked.displays, p.checkpoint.config.has_decoder
     if not displays:
@@ -131,7 +131,7 @@ def show_steps(p: Page, effect: Effect) -> None:
             step = one_of(
                 common("effect.step"), names, strongest, key="effect step", owner=effect.asked.ids, in_list=True
             )
-        rows = pd.DataFrame(candidates(effect, step)).rename(columns={"display": "piece"})
+        rows = pd.DataFrame(effect.candidates(step)).rename(columns={"display": "piece"})
         show_figure(
             charts.figures.edit_effects.candidates_before_and_after(
                 rows,

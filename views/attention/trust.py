@@ -24,7 +24,7 @@ from transformer.predictions.quantity import QUANTITIES, Quantity, quantity_of
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.edit_specs import EditSpec
 from ui.compute.jobs import jobs
-from ui.lab import edited_model
+from ui.lab.experiments import experiment_with
 from ui.shell import choice
 from ui.shell.choice import chosen_option, one_of
 from ui.shell.page import Page
@@ -83,7 +83,7 @@ def edge_effect(p: Page, view: AttentionView, *, key: int) -> None:
         st.markdown(text["edge_masked"])
         return
     place = f"{focus.stack}.{focus.layer}.{focus.kind}.{focus.head}"
-    effect = edited_model.effect(p, (str(EditSpec.parse(f"edge:{place}={row}-{key}")),))
+    effect = experiment_with(p.run, (str(EditSpec.parse(f"edge:{place}={row}-{key}")),))
     if effect.asked.everywhere or not effect.asked.ids:
         st.markdown(text["edge_nothing"])
         return

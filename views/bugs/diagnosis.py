@@ -10,7 +10,7 @@ from transformer.faults.fault_checks import CHECKS, Finding
 from ui.shell.page import Page
 from ui.show.figures import show_table
 from views.bugs.game import ANSWER
-from views.bugs.patient_runs import WORD, findings, pads_of, runs_of, toy_of
+from views.bugs.patient_runs import WORD, experiment_on, findings, pads_of, toy_of
 
 _SCHEMES = {"rotary": "positions_rotary", "relative": "positions_relative"}
 
@@ -106,7 +106,8 @@ def _told(p: Page, diagnosis: Diagnosis, found: dict[str, Finding | None], healt
     if fault == "norm":
         values["sum"] = text[f"sum_{p.checkpoint.config.norm}"]
     if fault == "padding":
-        values["change"] = text["same" if runs_of(p, fault).before.text == runs_of(p, fault).after.text else "other"]
+        run = experiment_on(p, fault)
+        values["change"] = text["same" if run.answer_before.text == run.answer_after.text else "other"]
     return text[f"told_{fault}"].format(**values, **numbers)
 
 

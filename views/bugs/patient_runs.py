@@ -1,6 +1,6 @@
 """The healthy run and the patient's, as the page on bugs shows and checks them; from the cache, for all sessions."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from transformer.faults.catalogue import HEALTHY, TRAINING, Diagnosis
 from transformer.faults.fault_checks import CHECKS, PADS, Finding
@@ -8,10 +8,8 @@ from transformer.faults.forward_faults import with_fault
 from transformer.faults.patients import Patient, patient_in_training, patient_of
 from transformer.faults.training_faults import HEALTHY as HEALTHY_TRAINING
 from transformer.faults.training_faults import TrainedToy, trained_toy
-from transformer.interventions.change_of_answer import answer_under, same_tokens
-from transformer.predictions.answer_probabilities import Answer
+from transformer.interventions.experiment import Experiment, experiment
 from transformer.runs.decoding_strategies import Greedy
-from transformer.runs.traces import Trace
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.shell.page import Page
@@ -19,34 +17,19 @@ from ui.shell.page import Page
 WORD = "gradient"
 
 
-@dataclass(frozen=True)
-class Runs:
-    """Both over the same tokens, padded; ``before`` and ``after``: what each answers by itself."""
-
-    healthy: Trace
-    patient: Trace
-    before: Answer
-    after: Answer
-
-
-def runs_of(p: Page, fault: str) -> Runs:
-    """The focused sentence with the mistake and without. Every patient is padded, so padding reveals nothing."""
+def experiment_on(p: Page, fault: str) -> Experiment:
+    """Return the focused sentence without the mistake and with it. Every patient is padded: padding reveals nothing."""
     run, fault = replace(p.run, source_pads=pads_of(p)), "" if fault == HEALTHY else fault
 
-    def make() -> Runs:
-        checkpoint, sentence, pads = run.checkpoint, run.sentence, run.source_pads
-        healthy = load_trace(run)
-        faulty, edits = with_fault(checkpoint, fault)
+    def make() -> Experiment:
+        faulty, edits = with_fault(run.checkpoint, fault)
         # A patient may never end by itself; its answer shows long before.
-        longest = Greedy(2 * len(p.trace.tokens(p.trace.stacks[0])) + 10) if checkpoint.config.has_decoder else None
-        return Runs(
-            healthy=healthy,
-            patient=same_tokens(healthy, edits, checkpoint=faulty),
-            before=answer_under(checkpoint, sentence, (), pads=pads, strategy=longest),
-            after=answer_under(faulty, sentence, edits, pads=pads, strategy=longest),
-        )
+        longest = Greedy(2 * len(p.trace.tokens(p.trace.stacks[0])) + 10) if run.checkpoint.config.has_decoder else None
+        found = experiment(load_trace(run), edits, checkpoint=faulty, strategy=longest)
+        _ = found.answer_before, found.answer_after  # written here, while the page says that it computes
+        return found
 
-    return store.get(run, ("patient", fault), make, wait="wait.patient")
+    return store.get(run, ("experiment", "fault", fault), make, wait="wait.patient")
 
 
 def pads_of(p: Page) -> int:

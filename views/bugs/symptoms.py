@@ -19,7 +19,7 @@ from ui.shell.page import Page
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain
-from views.bugs.patient_runs import WORD, runs_of, toy_of
+from views.bugs.patient_runs import WORD, experiment_on, toy_of
 from views.bugs.two_courses_figure import two_courses
 
 HEIGHT = 315
@@ -32,14 +32,14 @@ def pictures(p: Page, diagnosis: Diagnosis) -> None:
 
 
 def _of_checkpoint(p: Page, diagnosis: Diagnosis) -> None:
-    text, focus, runs = p.text, p.focus, runs_of(p, diagnosis.fault)
+    text, focus, found = p.text, p.focus, experiment_on(p, diagnosis.fault)
     place = (focus.stack, focus.layer, focus.kind)
-    views = [trace.attention(*place) for trace in (runs.healthy, runs.patient)]
-    _two_maps(p, views, head=focus.head, answers=(runs.before, runs.after))
+    views = [trace.attention(*place) for trace in (found.original, found.changed)]
+    _two_maps(p, views, head=focus.head, answers=(found.answer_before, found.answer_after))
     st.markdown(text["about_checkpoint"].format(name=as_plain(p.checkpoint.name)))
-    if not runs.before.parts:
+    if not found.answer_before.parts:
         st.caption(text["no_blank"])
-    signs = [signs_of(trace) for trace in (runs.healthy, runs.patient)]
+    signs = [signs_of(trace) for trace in (found.original, found.changed)]
     healthy, patient = signs
     with st.grid(2, min_column_width=400):
         _courses(

@@ -12,10 +12,9 @@ from transformer import Checkpoint
 from transformer.config import ModelConfig
 from transformer.families.family_config import FamilyConfig
 from transformer.heads.head_roles import sentence_roles
-from transformer.interventions.change_of_answer import same_tokens
 from transformer.predictions.answer_probabilities import asked, divergence
 from transformer.text.message import N_
-from ui.compute.store import store
+from ui.lab.experiments import experiment_with
 from ui.shell.page import Page
 from ui.show.figures import show_table
 from ui.words.texts import page_text
@@ -40,10 +39,7 @@ def packings(p: Page, others: Sequence[Checkpoint]) -> None:
     """The same head of all over the very tokens of A; then all heads, their jobs, and the logits of the next token."""
     sides = [Side("A", p.trace, whole=True)]
     for letter, other in zip("BC", others, strict=False):
-        trace = store.get(
-            p.run, ("effect", "packing", other.fingerprint), lambda other=other: same_tokens(p.trace, checkpoint=other)
-        )
-        sides.append(Side(letter, trace, whole=True))
+        sides.append(Side(letter, experiment_with(p.run, checkpoint=other).changed, whole=True))
     place = (p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     heads = [Head(side, *place) for side in sides]
     differences = show_maps(p, *heads)

@@ -8,11 +8,11 @@ import streamlit as st
 from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, predicted_rows, row_title
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
-from transformer.interventions.change_of_answer import PADS, padding_drift
+from transformer.interventions.experiment import PADS, padding_drift
 from transformer.runs.attention_view import AttentionView
 from ui.compute.loading import load_trace
 from ui.compute.store import store
-from ui.lab import edited_model
+from ui.lab.experiments import experiment_with
 from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.drawings import show_map
@@ -77,7 +77,7 @@ def padding_sandbox(p: Page) -> None:
     middle = lengths[len(lengths) // 2]
     chosen = choice.buttons(text["pads"], lengths, default=middle, key="sandbox pads", owner=tuple(lengths))
     st.markdown(text["padding_text"].format(pads=chosen))
-    plain = edited_model.new_answer(p, (), pads=False)
+    plain = experiment_with(replace(run, target=None)).answer_before
     for column, masked in zip(st.columns(2), (True, False), strict=True):
         row = next(row for row in rows if (row.pads, row.masked) == (chosen, masked))
         with column.container(border=True, gap="xsmall", key=f"padding {'masked' if masked else 'unmasked'}"):

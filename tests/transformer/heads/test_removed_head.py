@@ -8,7 +8,7 @@ import pytest
 import transformer
 from transformer.errors import InputError
 from transformer.heads.removed_head import removed_head
-from transformer.interventions.change_of_answer import effect_of
+from transformer.interventions.experiment import experiment
 from transformer.interventions.head_importance import head_effect
 from transformer.runs.edits import ablate_head
 from transformer.runs.head_places import Head
@@ -35,7 +35,7 @@ def test_alone_and_with_its_group(tiny_checkpoint, kind, place):
     assert found.n_sentences == 3 and found.n_words == len(changes)
     assert found.alone == pytest.approx(changes.mean())
     edits = [ablate_head(head.stack, layer=head.layer, kind=head.kind, head=number) for number in (0, 1)]
-    together = np.concatenate([(effect := effect_of(one, edits)).after - effect.before for one in traces])
+    together = np.concatenate([(effect := experiment(one, edits)).after - effect.before for one in traces])
     assert found.together == pytest.approx(together.mean())
     direct = kind != "translator" or head.stack == "decoder"
     assert bool(found.added.size) == direct and found.added.shape == found.lost.shape

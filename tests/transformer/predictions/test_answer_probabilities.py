@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import transformer
-from transformer.interventions.change_of_answer import effect_of
+from transformer.interventions.experiment import experiment
 from transformer.predictions.answer_probabilities import (
     answer_of,
     blanks,
@@ -56,7 +56,7 @@ def test_every_page_gives_a_written_token_the_same_probability(tiny_checkpoint, 
     steps = transformer.decode(checkpoint, "The dog sleeps.").steps
     written = [step.chosen.probability for step in steps]
     assert [part.probability for part in answer_of(trace).parts] == pytest.approx(written, rel=1e-5)
-    assert np.exp(effect_of(trace, ()).before) == pytest.approx(written, rel=1e-5)
+    assert np.exp(experiment(trace, ()).before) == pytest.approx(written, rel=1e-5)
     assert steps[0].candidates[0].probability != pytest.approx(softmax(trace.values("decoder.logits")[0]).max())
 
 

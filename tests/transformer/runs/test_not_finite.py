@@ -13,7 +13,7 @@ import torch
 
 import transformer
 from transformer import Checkpoint, NotFiniteError, Trace
-from transformer.interventions.change_of_answer import effect_of
+from transformer.interventions.experiment import experiment
 from transformer.predictions.answer_probabilities import answer_of
 from transformer.runs.activation import Activation
 from transformer.runs.not_finite import NotFinite, first_not_finite
@@ -78,7 +78,7 @@ def test_the_trace_exists_and_names_the_first(damaged: Callable, kind: str, name
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_answer_is_compared(damaged: Callable, kind: str) -> None:
     trace = transformer.trace(damaged(kind, "", too_large), SENTENCE)
-    for compute in (answer_of, lambda trace: effect_of(trace, ())):
+    for compute in (answer_of, lambda trace: experiment(trace, ())):
         with pytest.raises(NotFiniteError, match="first activation of the forward pass"):
             compute(trace)
 
@@ -110,7 +110,7 @@ def test_an_edit_is_named_as_the_cause(tiny_checkpoint: Callable) -> None:
         trace.check_finite()
     sound = transformer.trace(checkpoint, SENTENCE)
     with pytest.raises(NotFiniteError, match="With these edits"):
-        effect_of(sound, edits)
+        experiment(sound, edits)
 
 
 def test_a_row_that_may_attend_to_nothing_is_finite(tiny_checkpoint: Callable) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from transformer import Checkpoint, Greedy, Run, ablate_head, load, read_trace, save_trace, trace
 from transformer.faults.forward_faults import with_fault
-from transformer.interventions.change_of_answer import same_tokens
+from transformer.interventions.experiment import same_tokens
 from transformer.runs.tracing import trace_of
 
 SENTENCE = "The cat sat on the mat."

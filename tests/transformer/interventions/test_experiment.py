@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import doctest
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 import transformer
 from tests.transformer.copying import COPYING, copying_checkpoint
-from transformer.interventions.change_of_answer import answer_under, candidates, effect_of, padding_drift, same_tokens
+from transformer.faults.forward_faults import with_fault
+from transformer.interventions import experiment as experiment_module
+from transformer.interventions.experiment import answer_under, experiment, padding_drift, same_tokens
 from transformer.interventions.head_importance import head_importance, importance_by_chunks
+from transformer.predictions.answer_probabilities import answer_of
 from transformer.predictions.comparison import Piece, word_diff, words
 from transformer.runs.head_places import Head, all_heads
 from transformer.text.tokenizer import NEVER_WRITTEN
@@ -43,7 +49,7 @@ def test_all_heads_at_once_equal_one_by_one(tiny_checkpoint, name, rows):
     for row in result.measured:
         stack, kind, layer, head = row.place
         edit = transformer.ablate_head(stack, layer=layer, kind=kind, head=head)
-        alone = effect_of(found, [edit])
+        alone = experiment(found, [edit])
         assert row.change == pytest.approx(alone.change, abs=CLOSE)
         assert row.kl == pytest.approx(alone.mean_kl, abs=CLOSE)
         assert result.table(stack, kind)[layer, head] == row.change
@@ -79,7 +85,7 @@ def test_the_encoder_does_not_run_for_heads_of_the_decoder(tiny_checkpoint):
 def test_padded_and_without_a_blank(tiny_checkpoint):
     checkpoint = tiny_checkpoint("bert")
     found = transformer.trace(checkpoint, "The old man.", source_pads=3)
-    effect = effect_of(found, [transformer.ablate_head("encoder", layer=0, head=1)])
+    effect = experiment(found, [transformer.ablate_head("encoder", layer=0, head=1)])
     assert effect.asked.everywhere
     assert [found.source[row].display for row in effect.asked.rows] == [
         t.display for t in found.source if not t.special
@@ -103,10 +109,10 @@ def test_importance_refuses_what_does_not_exist(tiny_checkpoint):
 def test_no_edits_have_no_effect(tiny_checkpoint, name):
     checkpoint = tiny_checkpoint(name)
     found = transformer.trace(checkpoint, SENTENCE)
-    effect = effect_of(found, [])
+    effect = experiment(found, [])
     assert effect.change == 0.0 and effect.factor == 1.0 and effect.mean_kl == 0.0
     assert len(effect.kl) == len(effect.asked.displays) > 0
-    for change in candidates(effect, 0):
+    for change in effect.candidates(0):
         assert change.before == change.after
 
 
@@ -116,10 +122,10 @@ def test_an_effect_is_what_a_run_with_the_edits_says(tiny_checkpoint, name):
     found = transformer.trace(checkpoint, SENTENCE)
     stack = found.stacks[-1]
     edits = [transformer.ablate_head(stack, layer=0, head=0), transformer.scale_head(stack, layer=1, head=1, factor=3)]
-    effect = effect_of(found, edits)
+    effect = experiment(found, edits)
     p, q = (
         np.exp(np.atleast_2d(run.values(effect.asked.logits).astype(np.float64))[list(effect.asked.rows)])
-        for run in (found, effect.edited)
+        for run in (found, effect.changed)
     )
     if checkpoint.config.has_decoder:
         p[:, NEVER_WRITTEN] = q[:, NEVER_WRITTEN] = 0
@@ -128,12 +134,12 @@ def test_an_effect_is_what_a_run_with_the_edits_says(tiny_checkpoint, name):
     np.testing.assert_allclose(effect.kl, (p * np.log2(ratio)).sum(axis=-1), atol=1e-9)
     np.testing.assert_allclose(np.exp(effect.after), [row[id] for row, id in zip(q, effect.asked.ids, strict=True)])
     assert effect.mean_kl > 1e-5
-    first = candidates(effect, 0, shown=3)
+    first = effect.candidates(0, shown=3)
     assert [change.before for change in first] == sorted((change.before for change in first), reverse=True)
     assert first[0].before == pytest.approx(p[0].max()) and sum(change.chosen for change in first) == 1
     assert max(change.after for change in first) == pytest.approx(q[0].max())
     with pytest.raises(ValueError, match="there is no step 99"):
-        candidates(effect, 99)
+        effect.candidates(99)
     if checkpoint.config.has_decoder:
         written = transformer.decode(checkpoint, SENTENCE, edits=edits)
         new = answer_under(checkpoint, SENTENCE, edits)
@@ -154,7 +160,7 @@ def test_padding_changes_nothing_with_the_mask_and_something_without(tiny_checkp
         else:
             assert row.logits > 1e-3 and abs(row.change) > 1e-5
     with pytest.raises(ValueError, match="this trace holds padding already"):
-        padding_drift(effect_of(_padded(checkpoint), []).original)
+        padding_drift(experiment(_padded(checkpoint), []).original)
 
 
 def _padded(checkpoint):
@@ -179,8 +185,91 @@ def test_words_are_compared_not_letters():
 def test_without_edits_nothing_is_run_again_and_nothing_changes(tiny_checkpoint, name):
     checkpoint = tiny_checkpoint(name)
     found = transformer.trace(checkpoint, SENTENCE)
-    effect = effect_of(found, iter(()))
-    assert effect.edited is found
+    effect = experiment(found, iter(()))
+    assert effect.changed is found
     assert effect.change == effect.mean_kl == 0
     again = same_tokens(found, ())
     assert all(np.array_equal(again.values(name), found.values(name)) for name in found.names())
+
+
+def test_the_example_of_the_docstring_is_true(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[3])
+    found = doctest.testmod(experiment_module)
+    assert found.attempted and not found.failed
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_the_own_answer_of_a_changed_model_is_what_a_run_with_the_edits_writes(tiny_checkpoint, name):
+    checkpoint = tiny_checkpoint(name)
+    found = transformer.trace(checkpoint, SENTENCE)
+    stack = found.stacks[-1]
+    edits = [transformer.scale_head(stack, layer=layer, head=0, factor=-20) for layer in (0, 1)]
+    effect, alone = experiment(found, edits), transformer.trace(checkpoint, SENTENCE, edits=edits)
+    assert effect.answer_before == answer_of(found)
+    assert effect.answer_after.text == answer_of(alone).text
+    assert effect.answer_after.probability == pytest.approx(answer_of(alone).probability, rel=1e-3)
+    assert len(effect.answer_after.parts) == len(answer_of(alone).parts)
+    assert experiment(found).answer_after == answer_of(found)
+
+
+def test_the_own_answer_does_not_depend_on_a_given_target(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("translator")
+    given = transformer.trace(checkpoint, SENTENCE, "Le vieil homme.")
+    edits = [transformer.ablate_head("decoder", layer=0, kind="cross", head=1)]
+    effect = experiment(given, edits, strategy=transformer.Greedy(3))
+    assert [part.display for part in effect.answer_before.parts] == list(
+        transformer.decode(checkpoint, SENTENCE, transformer.Greedy(3)).tokens.displays
+    )
+    assert effect.answer_after.text == transformer.decode(checkpoint, SENTENCE, transformer.Greedy(3), edits=edits).text
+    assert effect.asked.displays[-1] == given.prediction.displays[-2]
+
+
+def test_the_encoder_runs_once_for_all_that_is_written_after_its_edits(tiny_checkpoint):
+    checkpoint, positions = tiny_checkpoint("translator"), {"encoder": [], "decoder": []}
+    edits = [transformer.scale_head("encoder", layer=0, head=0, factor=3)]
+    wanted = transformer.decode(checkpoint, SENTENCE, edits=edits, cached=False)
+    hooks = [
+        getattr(checkpoint.model, stack)
+        .layers[0]
+        .self_attention.weights.register_forward_hook(
+            lambda module, inputs, output, stack=stack: positions[stack].append(output.shape[-2])
+        )
+        for stack in positions
+    ]
+    try:
+        written = transformer.decode(checkpoint, SENTENCE, edits=edits)
+        passes, _ = {stack: [*seen] for stack, seen in positions.items()}, [seen.clear() for seen in positions.values()]
+        effect = experiment(transformer.trace(checkpoint, SENTENCE), edits)
+        [seen.clear() for seen in positions.values()]
+        assert effect.answer_after.text in written.text
+    finally:
+        for hook in hooks:
+            hook.remove()
+    assert written.tokens.ids == wanted.tokens.ids
+    assert written.log_probability == pytest.approx(wanted.log_probability, abs=1e-4)
+    assert passes == {"encoder": [len(wanted.source)], "decoder": [1] * len(wanted.tokens)}
+    assert {stack: len(seen) for stack, seen in positions.items()} == {"encoder": 1, "decoder": len(wanted.tokens)}
+
+
+def test_two_sentences_are_aligned_but_their_log_probabilities_are_not_compared(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("translator")
+    found = transformer.trace(checkpoint, "The old man.")
+    effect = experiment(found, sentence="The old dog sleeps.")
+    assert effect.answer_after == answer_of(transformer.trace(checkpoint, "The old dog sleeps."))
+    assert not effect.same_tokens and effect.alignment("encoder").pairs[:2] == ((0, 0), (1, 1))
+    with pytest.raises(ValueError, match="read other tokens .'The old man.', 'The old dog sleeps.'"):
+        _ = effect.kl
+
+
+def test_another_checkpoint_reads_the_same_tokens(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("translator")
+    other, _edits = with_fault(checkpoint, "norm")
+    effect = experiment(transformer.trace(checkpoint, SENTENCE), checkpoint=other)
+    assert effect.same_tokens and effect.changed.checkpoint is other and effect.change != 0
+    assert effect.answer_after == answer_under(other, SENTENCE)
+
+
+def test_the_old_name_of_the_changed_run_warns(tiny_checkpoint):
+    effect = experiment(transformer.trace(tiny_checkpoint("bert"), SENTENCE))
+    with pytest.warns(DeprecationWarning, match="edited is now called changed"):
+        assert effect.edited is effect.changed

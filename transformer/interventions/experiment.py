@@ -1,0 +1,316 @@
+"""One run of a model beside the same run with something changed: edits, a mask, another checkpoint, another sentence.
+
+Every page of the laboratory, and a notebook, asks the same questions of such a pair: how probable is the original
+answer still, how far have the predictions moved, and what does the changed model answer by itself?
+"""
+
+import warnings
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+import torch
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.predictions.answer_probabilities import Answer, AnswerPart, Asked, answer_of, asked, divergence
+from transformer.predictions.comparison import Alignment, align
+from transformer.probes import Edit, record
+from transformer.runs.activation_arrays import activations_of
+from transformer.runs.decoding import Decoding, decode
+from transformer.runs.decoding_strategies import Greedy, Strategy
+from transformer.runs.edits import check_edits
+from transformer.runs.inputs import padding, prompt_of
+from transformer.runs.mask_edits import no_padding_mask
+from transformer.runs.run import Run
+from transformer.runs.traces import Trace
+from transformer.runs.tracing import trace_of, with_own_answer
+
+
+class Change(NamedTuple):
+    """One candidate for the next token, with its probability in the original and in the changed run."""
+
+    display: str
+    before: float
+    after: float
+    chosen: bool
+
+
+class ChangeOfAnswer:
+    """Change of the log probability of one answer, from ``before`` and ``after`` of its tokens, in nats: [token]."""
+
+    before: np.ndarray
+    after: np.ndarray
+
+    @property
+    def change(self) -> float:
+        """Σ log p of the original answer after − before, in nats: below 0, it has become less probable."""
+        return float((self.after - self.before).sum())
+
+    @property
+    def factor(self) -> float:
+        """The factor by which the probability of the whole original answer is multiplied."""
+        return float(np.exp(self.change))
+
+
+@dataclass(frozen=True)
+class Experiment(ChangeOfAnswer):
+    """An ``original`` run and a ``changed`` one. What is compared is computed when it is first read, once.
+
+    ``strategy``: the decoding strategy by which both models write their own answers, if not that of their runs.
+
+    >>> import transformer
+    >>> from transformer.interventions.experiment import experiment
+    >>> checkpoint = transformer.load("checkpoints/en-fr")
+    >>> trace = transformer.trace(checkpoint, "The cat is on the mat.")
+    >>> found = experiment(trace, transformer.edits_from(checkpoint, ["drop:decoder.1.cross"]))
+    >>> print(f"{found.answer_before.text} {found.answer_after.text} log p changes by {found.change:.1f} nats")
+    Le chat est sur le tapis. Le chat est en tapisant. log p changes by -1.0 nats
+    """
+
+    original: Trace
+    changed: Trace
+    strategy: Strategy | None = None
+
+    @property
+    def edited(self) -> Trace:
+        """Deprecated name of ``changed``."""
+        warnings.warn("edited is now called changed", DeprecationWarning, stacklevel=2)
+        return self.changed
+
+    @cached_property
+    def asked(self) -> Asked:
+        """The rows of the logits that the original answer was read from."""
+        return asked(self.original)
+
+    @cached_property
+    def same_tokens(self) -> bool:
+        """Whether both runs read the same tokens, so that their rows correspond one to one."""
+        pairs = [(getattr(run, side) for run in (self.original, self.changed)) for side in ("source", "target")]
+        return all((one and one.ids) == (other and other.ids) for one, other in pairs)
+
+    @property
+    def before(self) -> np.ndarray:
+        """Log probability of every token of the original answer in the original run, in nats: [token]."""
+        return self._compared[0]
+
+    @property
+    def after(self) -> np.ndarray:
+        """Log probability of the same tokens in the changed run, in nats: [token]."""
+        return self._compared[1]
+
+    @property
+    def kl(self) -> np.ndarray:
+        """KL(original ‖ changed) of the distribution that each token of the answer was read from, in bits: [token]."""
+        return self._compared[2]
+
+    @cached_property
+    def _compared(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        log_p, log_q = self._log_probabilities(self.asked)
+        return self.asked.chosen(log_p), self.asked.chosen(log_q), divergence(log_p, log_q)
+
+    @property
+    def mean_kl(self) -> float:
+        """Mean of ``kl`` over the tokens of the answer; 0 where the model is asked nothing."""
+        return float(self.kl.mean()) if self.kl.size else 0.0
+
+    @cached_property
+    def answer_before(self) -> Answer:
+        """The answer that the original model gives by itself, whatever target it was given."""
+        return self._own_answer(self.original, wrote=not self.original.forced)
+
+    @cached_property
+    def answer_after(self) -> Answer:
+        """The answer that the changed model gives by itself."""
+        if self.changed is self.original:
+            return self.answer_before
+        return self._own_answer(self.changed, wrote=not (self.changed.forced or self.same_tokens))
+
+    def _own_answer(self, trace: Trace, *, wrote: bool) -> Answer:
+        """Return the answer of a model; ``wrote``: whether the trace holds tokens that the model wrote by itself."""
+        run = trace.run
+        if not run.checkpoint.config.has_decoder:
+            return answer_of(with_own_answer(trace))
+        if wrote and self.strategy is None:
+            return answer_of(trace)
+        read = None  # the source as it was tokenised for the trace, padding included
+        if trace.source is not None:
+            source = torch.tensor([trace.source.ids], device=run.checkpoint.model.device)
+            read = source, prompt_of(run.checkpoint, run.sentence)
+        strategy = self.strategy or run.strategy
+        return _answer_in(run.checkpoint, decode(run.checkpoint, run.sentence, strategy, edits=run.edits, read=read))
+
+    def alignment(self, stack: str) -> Alignment:
+        """The tokens of ``stack`` that correspond in the two runs; all of them where both read the same tokens."""
+        return align(self.original.tokens(stack), self.changed.tokens(stack))
+
+    def candidates(self, step: int, *, shown: int = 6) -> tuple[Change, ...]:
+        """The most likely candidates for one token of the answer in both runs, by their probability before."""
+        if not 0 <= step < len(self.asked.ids):
+            raise ValueError(f"there is no step {step}; the answer has {len(self.asked.ids)} tokens")
+        rows = [
+            np.exp(log_p[0]) for log_p in self._log_probabilities(replace(self.asked, rows=(self.asked.rows[step],)))
+        ]
+        chosen = self.asked.ids[step]
+        best = {int(id) for row in rows for id in row.argsort()[::-1][:shown]} | {chosen}
+        checkpoint = self.original.checkpoint
+        names = checkpoint.config.class_names
+        display = names.__getitem__ if names else checkpoint.tokenizer.display
+        ordered = sorted(best, key=lambda id: -rows[0][id])
+        return tuple(Change(display(id), float(rows[0][id]), float(rows[1][id]), id == chosen) for id in ordered)
+
+    def _log_probabilities(self, asked: Asked) -> list[np.ndarray]:
+        """The log probabilities of everything that could stand in the rows of ``asked``, of both runs."""
+        if not self.same_tokens:
+            raise ValueError(
+                f"the two runs read other tokens ({self.original.sentence!r}, {self.changed.sentence!r}); the log "
+                "probability of an answer is compared over the same tokens only: give edits or a checkpoint"
+            )
+        return [asked.log_probabilities(run) for run in (self.original, self.changed)]
+
+
+def experiment(
+    trace: Trace,
+    edits: Iterable[Edit] = (),
+    *,
+    checkpoint: Checkpoint | None = None,
+    sentence: str | None = None,
+    strategy: Strategy | None = None,
+) -> Experiment:
+    """Run a trace again with something changed, and compare.
+
+    Args:
+        trace: The original run.
+        edits: Changes of the model for this run only; a mask is an edit, too (``transformer.runs.mask_edits``).
+        checkpoint: Another model with the same tokenizer, such as a patient or a quantised file.
+        sentence: Another sentence, to which the model writes an answer of its own. Otherwise both runs read the same
+            tokens (teacher forcing), and only then their log probabilities can be compared.
+        strategy: The decoding strategy of both models' own answers, if not that of the trace.
+
+    Raises:
+        ValueError: For an edit that does not fit the model.
+        InputError: For a sentence that the model cannot take.
+        NotFiniteError: Where an activation of either run is NaN or infinite, for nothing can be compared then.
+    """
+    edits = tuple(edits)
+    if sentence is not None:
+        run = replace(trace.run, checkpoint=checkpoint or trace.checkpoint, edits=edits, sentence=sentence, target=None)
+        return Experiment(trace, trace_of(run), strategy)
+    changed = trace
+    if edits or (checkpoint is not None and checkpoint is not trace.checkpoint):
+        changed = same_tokens(trace, edits, checkpoint=checkpoint)
+    for run in (trace, changed):
+        run.check_finite()
+    return Experiment(trace, changed, strategy)
+
+
+def same_tokens(trace: Trace, edits: Iterable[Edit] = (), *, checkpoint: Checkpoint | None = None) -> Trace:
+    """Run the tokens of ``trace`` once more, with ``edits`` or through another ``checkpoint``.
+
+    The activations of the result are new; its tokens and answer are those of ``trace``.
+    """
+    edits, checkpoint = tuple(edits), checkpoint or trace.checkpoint
+    check_edits(checkpoint.model.probes, edits)
+    sequences = [tokens for tokens in (trace.source, trace.target) if tokens is not None]
+    inputs = [torch.tensor([tokens.ids], device=checkpoint.model.device) for tokens in sequences]
+    with torch.inference_mode(), record(edits) as recording:
+        checkpoint.model(*inputs)
+        activations = activations_of(checkpoint.model, recording)
+    return replace(trace, activations=activations, run=replace(trace.run, checkpoint=checkpoint, edits=edits))
+
+
+def answer_under(
+    checkpoint: Checkpoint,
+    sentence: str,
+    edits: Iterable[Edit] = (),
+    *,
+    pads: int = 0,
+    strategy: Strategy | None = None,
+) -> Answer:
+    """Return the answer that a model gives by itself with ``edits``; ``pads``: padding tokens added to the source.
+
+    The probability of a token is the one that it was written with. A model that writes is not run again over what it
+    wrote.
+    """
+    edits, pads = tuple(edits), pads if checkpoint.config.has_encoder else 0
+    if not checkpoint.config.has_decoder:
+        return answer_of(trace_of(Run(checkpoint, sentence, edits=edits, source_pads=pads)))
+    return _answer_in(checkpoint, decode(checkpoint, sentence, strategy, edits=edits, source_pads=pads))
+
+
+def _answer_in(checkpoint: Checkpoint, written: Decoding) -> Answer:
+    parts = tuple(AnswerPart(step.chosen.display, step.chosen.probability) for step in written.steps)
+    return Answer(checkpoint.tokenizer.decode(written.tokens.ids), parts)
+
+
+PADS = (1, 2, 4, 8, 16)
+
+
+@dataclass(frozen=True)
+class PaddingDrift:
+    """``pads`` padding tokens behind the sentence, ``masked`` or not, compared with no padding at all.
+
+    ``logits``: the largest |Δ logit| anywhere in the rows of the real tokens. ``change``: Σ ln p of the answer's tokens
+    with the padding − without. ``text``: what the model answers then.
+    """
+
+    pads: int
+    masked: bool
+    logits: float
+    change: float
+    text: str
+
+
+def padding_drift(trace: Trace, *, pads: Sequence[int] = PADS) -> tuple[PaddingDrift, ...]:
+    """Pad the sentence of ``trace`` (made without pads) by each of ``pads``; every time with the mask and without it.
+
+    An encoder's sentence is padded, or the text of a decoder-only model: at its end, where its causal mask hides the
+    padding, too. Lengths that the model cannot read are left out. Δ with the mask is rounding: longer sums are added
+    up in another order.
+    """
+    checkpoint, config = trace.checkpoint, trace.checkpoint.config
+    if any(token.is_padding for tokens in (trace.source, trace.target) for token in tokens or ()):
+        raise ValueError("this trace holds padding already; make it without")
+    question = asked(trace)
+    before = question.log_probabilities(trace)
+    plain = np.atleast_2d(trace.values(question.logits)).astype(np.float64)
+    padded = trace.source if config.has_encoder else trace.target
+    # As many tokens as without padding: how long a text may become depends on the length of the source.
+    strategy = Greedy(2 * len(trace.source) + 10) if trace.source and trace.target else None
+    found = []
+    for count in (count for count in pads if len(padded) + count <= config.max_length):
+        for masked in (True, False):
+            edits = [] if masked else without_padding_mask(checkpoint)
+            logits = _padded_logits(trace, count, edits)[: len(plain)]
+            after = question.log_softmax(checkpoint, logits)
+            found.append(
+                PaddingDrift(
+                    count,
+                    masked,
+                    float(np.abs(logits - plain).max()),
+                    float((question.chosen(after) - question.chosen(before)).sum()),
+                    answer_under(checkpoint, trace.sentence, edits, pads=count, strategy=strategy).text,
+                )
+            )
+    return tuple(found)
+
+
+def without_padding_mask(checkpoint: Checkpoint) -> list[Edit]:
+    """The edits that let every attention layer look at padding."""
+    config = checkpoint.config
+    kinds = [("encoder", "self")] if config.has_encoder else []
+    if config.has_decoder:
+        kinds.append(("decoder", "cross" if config.has_encoder else "self"))
+    n_layers = {"encoder": config.n_encoder_layers, "decoder": config.n_decoder_layers}
+    return [no_padding_mask(stack, layer=layer, kind=kind) for stack, kind in kinds for layer in range(n_layers[stack])]
+
+
+def _padded_logits(trace: Trace, count: int, edits: Sequence[Edit]) -> np.ndarray:
+    """Logits over the tokens of ``trace`` with ``count`` pads behind: [row, vocabulary], or [1, class]."""
+    model = trace.checkpoint.model
+    sequences = [list(tokens.ids) for tokens in (trace.source, trace.target) if tokens is not None]
+    sequences[0] += padding(trace.checkpoint, count)
+    inputs = [torch.tensor([ids], device=model.device) for ids in sequences]
+    with torch.inference_mode(), record(edits):
+        return np.atleast_2d(model(*inputs)[0].numpy(force=True)).astype(np.float64)

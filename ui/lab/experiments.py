@@ -1,0 +1,24 @@
+"""Experiments on the page's run (``transformer.interventions.experiment``), computed once for all sessions."""
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.interventions.experiment import Experiment, experiment
+from transformer.runs.edit_specs import edits_from
+from transformer.runs.run import Run
+from ui.compute.loading import load_trace
+from ui.compute.store import store
+
+
+def experiment_with(run: Run, specs: tuple[str, ...] = (), *, checkpoint: Checkpoint | None = None) -> Experiment:
+    """Return a run beside the same run with edits or through another checkpoint; by default beside itself.
+
+    Args:
+        run: The original run; what it answers by itself is ``experiment_with(run).answer_before``.
+        specs: Edits as texts (``transformer.runs.edit_specs``).
+        checkpoint: Another file of the same model.
+    """
+    other = () if checkpoint is None else (("checkpoint", checkpoint.fingerprint),)
+
+    def make() -> Experiment:
+        return experiment(load_trace(run), edits_from(checkpoint or run.checkpoint, specs), checkpoint=checkpoint)
+
+    return store.get(run, ("experiment", *specs, *other), make)
