@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -67,7 +68,7 @@ def test_a_second_word_and_one_that_is_typed(open_app: Callable, tiny_checkpoint
     # At another place the likeliest word comes first again.
     app = open_app("lens", **place, lens_word=options[3], lens_against=options[1])
     assert app.selectbox(key="lens_word").value == options[3]
-    app.query_params["token"] = "3"
+    app.session_state["focus"] = replace(app.session_state["focus"], token=3)
     is_fine(app.run())
     assert app.selectbox(key="lens_word").value == app.selectbox(key="lens_word").options[0]
     assert app.selectbox(key="lens_against").value is None

@@ -10,7 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.pages.conftest import choose_text, chosen_texts, said
+from tests.pages.conftest import chosen_texts, said
 from tests.pages.fuzzing import choose, is_sound, open_page, type_into
 from transformer.runs.inputs import MAX_CHARACTERS
 from ui.server.limits import PRIVATE
@@ -99,7 +99,7 @@ def test_no_edit_is_added_to_a_full_list() -> None:
         st.markdown(str(len(edit_list.specs())))
 
     app = AppTest.from_function(script)
-    choose_text(app, "edit", *full)
+    app.session_state["page state: choices"] = {"surgery": {"edit": tuple(full)}}
     app.run().button[0].click().run()
     assert app.markdown[0].value == str(edit_list.MOST)
     assert app.session_state["surgery edits: dropped"] == ("zero:encoder.1.self.1",)

@@ -311,8 +311,8 @@ def _draw(
         first = {begin: found}
     if in_form:
         return _draw_in_form(widget, label, key, found, default, arguments, first, more)
-    there = st.session_state.get(key, found)
-    if there != found or (begin == "index" and found is not None and first["index"] is None):
+    typed = begin == "index" and found is not None and first["index"] is None  # it is none of the options
+    if st.session_state.get(key, None if typed else found) != found:
         st.session_state[key] = found
         first = {"index": None} if begin == "index" else {}
     report = {"on_change": _report, "args": (page, key, _texts(default))}

@@ -35,8 +35,9 @@ function makeOneEntry() {
   const isOpening = (url) => new URLSearchParams(url.search).has("opening");
   history.pushState = (state, unused, address) => {
     const next = new URL(address ?? location.href, location.href);
-    if (isOpening(next) && next.pathname === location.pathname) return;
-    if (isOpening(location)) history.replaceState(state, unused, address);
+    const here = next.pathname === location.pathname;
+    if (here && isOpening(next)) return;
+    if (here && isOpening(location)) history.replaceState(state, unused, address);
     else push(state, unused, address);
   };
 }
@@ -63,7 +64,7 @@ function tellOuterPage({ origin, page }) {
     if (location.href === told) return;
     told = location.href;
     const name = location.pathname.replace(/\/$/, "").split("/").pop();
-    const others = [...new URLSearchParams(location.search)].filter(([key]) => key !== page);
+    const others = [...new URLSearchParams(location.search)].filter(([key]) => key !== page && key !== "opening");
     const query = new URLSearchParams([...(name ? [[page, name]] : []), ...others]);
     window.parent.postMessage({ queryString: query.toString(), hash: location.hash }, origin);
   };
