@@ -139,7 +139,8 @@ def _change(page: Page, holder: Locator, kind: str) -> bool:
     elif kind == "list":
         before = holder.inner_text(), holder.locator("input").first.input_value()
         for key in ("ArrowDown", "ArrowUp"):
-            if (holder.inner_text(), holder.locator("input").first.input_value()) != before:
+            # A list whose choice leads to another view of the page may be gone.
+            if not holder.count() or (holder.inner_text(), holder.locator("input").first.input_value()) != before:
                 break
             box = holder.locator("input").first
             box.click()

@@ -17,7 +17,7 @@ from tests.browser.hand import Hand
 from tests.browser.seen import change_every_control, seen
 from tests.browser.test_links import difference
 from tests.browser.test_shell import eventually
-from tests.pages.test_shared_links import VIEW, VIEWS, left_in
+from tests.pages.test_shared_links import MORE_VIEWS, VIEW, VIEWS, left_in
 
 pytestmark = pytest.mark.browser
 OWN = "/attention?sentence=My+dog+is+big.&layer=1&head=1&stack=decoder&kind=cross"
@@ -93,7 +93,7 @@ def views() -> list[ParameterSet]:
     return [
         pytest.param(name, extra, id=f"{name}-{number}", marks=() if (name, number) in BY_DAY else pytest.mark.nightly)
         for name, several in VIEWS.items()
-        for number, extra in enumerate(several)
+        for number, extra in enumerate((*several, *MORE_VIEWS.get(name, ())))
     ]
 
 
