@@ -17,7 +17,7 @@ from transformer.predictions.answer_probabilities import answer_of
 from transformer.runs.inputs import prompt_ids
 from ui.shell.actions import SelectChip
 from ui.words.texts import page_text
-from views.positions import order
+from views.positions import another_order
 
 TEXT = page_text("positions")
 OWN = {"tiny-translator": "sinusoidal", "tiny-gpt": "learned", "tiny-bert": "rotary", "tiny-sentiment": "relative"}
@@ -33,8 +33,8 @@ SENTENCE = "The old man told us a story."
 
 def with_pairs(run, monkeypatch):
     """What ``run`` gives, and the pairs of tokens that change places meanwhile."""
-    pairs, pair_of = [], order._pair
-    monkeypatch.setattr(order, "_pair", lambda *about: pairs.append(pair_of(*about)) or pairs[-1])
+    pairs, pair_of = [], another_order._pair
+    monkeypatch.setattr(another_order, "_pair", lambda *about: pairs.append(pair_of(*about)) or pairs[-1])
     return run(), pairs
 
 
@@ -129,11 +129,11 @@ def test_another_order_begins_with_two_words_that_change_places(open_app, tiny_c
     if answers[0].parts:
         assert TEXT["same" if answers[0].text == answers[1].text else "changed"] in said(app)
     else:
-        assert TEXT["asked_nothing"] in said(app)
+        assert TEXT["no_blank"] in said(app)
     followed = max(pair) if stack == "decoder" else min(pair)
     weights = [one.attention(stack, 0, "self").weights[:, followed, :n_read] for one in (trace, after)]
     head = np.abs(weights[0] - weights[1]).sum(axis=1).argmax()
-    assert TEXT["looks"].format(token=tokens[followed].display, head=head) in said(app)
+    assert TEXT["attends"].format(token=tokens[followed].display, head=head) in said(app)
     reached = followed + 1 if stack == "decoder" else n_read
     assert not weights[0][:, reached:].any() and not weights[1][:, reached:].any()
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)
@@ -156,7 +156,7 @@ def test_a_click_above_changes_the_figure(open_app, checkpoint):
 def test_beside_the_two_heatmaps_stand_the_angles_of_the_token_that_was_clicked(open_app):
     for place, turned in ((2, "2"), (5, "5")):  # the first pair is turned by one radian a place
         app = open_app("positions", checkpoint="tiny-bert", sentence=SENTENCE, token=str(place))
-        assert f"at position **{place}**" in said(app) and f"is turned by **{turned}** rad, pair" in said(app)
+        assert f"at position **{place}**" in said(app) and f"is turned by **{turned}** rad and pair" in said(app)
 
 
 def test_an_address_says_which_two_change_places(open_app, monkeypatch):
@@ -172,7 +172,7 @@ def test_a_click_on_a_card_makes_it_one_of_the_two():
     pair = {"swap first": 1, "swap second": 4}
     movable = [[None, 1, 2, 3, 4, 5], [None, 1, 2, 3, 5, 4]]  # a special token stays where it is
     for row, card, wanted in ((0, 3, (4, 3)), (0, 3, (4, 3)), (0, 0, (4, 3)), (1, 4, (3, 5))):
-        for action in order._take(movable, tuple(pair.values()), None, SelectChip(row, card)):
+        for action in another_order._take(movable, tuple(pair.values()), None, SelectChip(row, card)):
             (pair[action.key],) = action.values
         assert tuple(pair.values()) == wanted
 

@@ -26,7 +26,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("checkpoint", "words", "formula"),
     [
-        ("hf-yarn", ["1 of 4 pairs", "YaRN", "2 slowed down by s = 4", "a² ="], r"\theta_i / 4 + \gamma_i"),
+        (
+            "hf-yarn",
+            ["of 4 pairs of channels, 1 unchanged, 2 slowed down by s = 4", "YaRN", "a² ="],
+            r"\theta_i / 4 + \gamma_i",
+        ),
         ("hf-longrope-short", ["here 1 to 2", "up to 100 tokens", "a = 0.8", "a² = 0.64"], r"\theta_i / \lambda_i"),
         ("hf-longrope", ["here 1.5 to 9", "more than 16 tokens", "pair 0 turns by 0.667 rad"], "aR_m q"),
     ],
@@ -70,5 +74,5 @@ def test_layers_that_turn_otherwise_are_named(
     for layer, base, same, others in (("0", "10000", "0, 2", "1"), ("1", "1e+06", "1", "0, 2")):
         app = open_app("positions", checkpoint="hf-gemma3", layer=layer, **ANGLES)
         is_fine(app)
-        assert f"Layers with these angles: {same}. The others turn by angles of their own: {others}." in said(app)
+        assert f"Layers with these angles: {same}. Layers with other angles: {others};" in said(app)
         assert f"{base}^{{-2i/" in "\n".join(latex.value for latex in app.latex)

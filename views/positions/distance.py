@@ -1,76 +1,116 @@
-"""What a position scheme does to the scores as two tokens stand farther apart: measured, and by its formula."""
+"""What a position scheme does to scores: a learned bias, DeBERTa's terms, and scores measured by distance."""
 
 import numpy as np
 import streamlit as st
 
-from charts.toolkit.style import signed
+from charts.canvas.attention_maps import KEY_TITLE, QUERY_TITLE
+from charts.canvas.value_map import value_map
+from charts.toolkit.style import signed, three_digits
+from transformer.attention_maps.attention_arithmetic import score_rule
 from transformer.families.family_config import FamilyConfig
 from transformer.layers import positional_encodings
-from transformer.text.tokens import TokenSequence
 from ui.compute.store import store
-from ui.shell.page import Page
+from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula
-from views.positions.distance_figures import agreement_by_distance, relative_bias
-from views.positions.table import Shown, table_of
+from ui.show.score_formula import score_formula
+from ui.words.texts import PageText
+from views.positions.distance_figures import agreement_by_distance, distance_buckets, relative_bias
+from views.positions.positions_view_model import LONGEST, PositionsViewModel
 
-MOST = 64  # positions; the measurement reaches half as far
+
+def bias(view_model: PositionsViewModel, text: PageText) -> None:
+    """Draw what each head adds to the score of a key at each distance."""
+    values, distances = view_model.bias
+    if view_model.lender is None:
+        figure, caption = distance_buckets(values, distances=distances), text["buckets_caption"]
+    else:
+        zero = "" if values.any() else text["bias_zero"]
+        figure, caption = relative_bias(values, distances=distances), text["bias_caption"].format(zero=zero)
+    show_figure(figure, name="relative-bias", caption=caption)
+    n_tokens, stack = len(view_model.tokens), view_model.stack
+    rule, heads = score_rule(view_model.checkpoint, stack, 0, "self"), view_model.checkpoint.config.heads_in(stack)
+    product = r"\frac{q_i \cdot k_j}{\sqrt{d_k}}"
+    if view_model.is_own:
+        product = score_formula(rule, r"q_i \cdot k_j", root="d_k")
+    show_formula(
+        rf"s_{{ij}} = {product} + b_{{\text{{head}}}}(j - i)",
+        caption=f"{text['relative_formula']} b: {heads} × {n_tokens} × {n_tokens}.",
+    )
 
 
-def by_distance(p: Page, shown: Shown) -> None:
-    """The model's own heads where it has this scheme; then the scheme's formula, where it has one."""
-    if shown.own:
-        _measured(p)
-        if isinstance(p.checkpoint.config, FamilyConfig):
+def position_terms(view_model: PositionsViewModel, text: PageText) -> None:
+    """Draw DeBERTa's two terms of one head, as they are added to the scores, beside the scores."""
+    stack, layer, head, labels = view_model.stack, view_model.layer, view_model.head, view_model.tokens.labels
+    name, rule = f"{stack}.layers.{layer}.self_attention", score_rule(view_model.checkpoint, stack, layer, "self")
+    parts = [*rule.added, f"{name}.scores"]
+    with st.grid(len(parts), min_column_width=280):
+        for part in parts:
+            title = text[f"term_{part.rsplit('.', 1)[1]}"]
+            with st.container():
+                show_map(
+                    value_map(
+                        view_model.trace.values(part)[head],
+                        row_labels=labels,
+                        column_labels=labels,
+                        row_title=QUERY_TITLE,
+                        column_title=KEY_TITLE,
+                        scale="diverging",
+                        title=title,
+                        value_name=title,
+                    ),
+                    key=f"positions {part.rsplit('.', 1)[1]}",
+                )
+    st.markdown(text["terms"].format(layer=layer, head=head))
+    terms = {
+        "content_to_position": r"q_i \cdot r^K_{\delta(i,j)}",
+        "position_to_content": r"k_j \cdot r^Q_{\delta(j,i)}",
+    }
+    added = "".join(f" + {terms[part.rsplit('.', 1)[1]]}" for part in rule.added)
+    show_formula(
+        rf"s_{{ij}} = \frac{{q_i \cdot k_j{added}}}{{\sqrt{{{len(rule.added) + 1} \cdot d_k}}}}",
+        caption=text["terms_formula"].format(width=rule.d_head),
+    )
+
+
+def by_distance(view_model: PositionsViewModel, text: PageText) -> None:
+    """Draw what the model's own heads do, where it has this scheme; then the scheme's formula, where it has one."""
+    if view_model.is_own:
+        _measured(view_model, text)
+        if isinstance(view_model.checkpoint.config, FamilyConfig):
             return  # the formulas below are those of the paper's sizes and bases, not of this family's
-    {
-        "sinusoidal": _agreement,
-        "rotary": _agreement,
-        "learned": _learned,
-        "alibi": _alibi,
-    }.get(shown.scheme, lambda p, shown: None)(p, shown)
+    by_formula = {"sinusoidal": _agreement, "rotary": _agreement, "learned": _learned, "alibi": _alibi}
+    if view_model.scheme in by_formula:
+        by_formula[view_model.scheme](view_model, text)
 
 
-def _measured(p: Page) -> None:
-    config, tokens = p.checkpoint.config, p.trace.tokens(p.focus.stack)
-    n_positions = min(MOST, config.max_length)
-    values, distances = _scores(p, _words(tokens), n_positions)
+def _measured(view_model: PositionsViewModel, text: PageText) -> None:
+    name = ("position scores", *view_model.measured, view_model.stack)
+    values, distances = store.get(view_model.checkpoint, name, view_model.scores_by_distance)
     show_figure(
         relative_bias(values, distances=distances),
         name="scores-by-distance",
-        caption=p.text["distance_measured"].format(count=n_positions, texts=positional_encodings.N_TEXTS),
-        alt=p.text["distance_alt"],
+        caption=text["distance_measured"].format(count=view_model.measured[1], texts=positional_encodings.N_TEXTS),
+        alt=text["distance_alt"],
     )
     strongest = int((values.max(axis=1) - values.mean(axis=1)).argmax())
     best = int(distances[values[strongest].argmax()])
-    st.markdown(p.text["distance_strongest"].format(head=strongest, distance=signed(best)))
+    st.markdown(text["distance_strongest"].format(head=strongest, distance=signed(best)))
 
 
-def _words(tokens: TokenSequence) -> tuple[int, ...]:
-    """The ids of the sentence without special tokens, of which a text holds one or none."""
-    return tuple(token.id for token in tokens if not token.special) or tokens.ids
-
-
-def _scores(p: Page, ids: tuple[int, ...], n_positions: int) -> tuple[np.ndarray, np.ndarray]:
-    checkpoint, stack = p.checkpoint, p.focus.stack
-    return store.get(
-        checkpoint,
-        ("position scores", ids, stack, n_positions),
-        lambda: positional_encodings.measured_position_scores(checkpoint, ids, stack=stack, n_positions=n_positions),
-    )
-
-
-def _agreement(p: Page, shown: Shown) -> None:
-    config, text = p.checkpoint.config, p.text
-    curves = {text["sinusoidal"]: positional_encodings.sinusoidal_agreement(config.d_model + config.d_model % 2, MOST)}
+def _agreement(view_model: PositionsViewModel, text: PageText) -> None:
+    config = view_model.checkpoint.config
+    curves = {
+        text["sinusoidal"]: positional_encodings.sinusoidal_agreement(config.d_model + config.d_model % 2, LONGEST)
+    }
     if config.d_head % 2 == 0:
-        curves[text["rotary"]] = positional_encodings.rotary_agreement(config, MOST)
+        curves[text["rotary"]] = positional_encodings.rotary_agreement(config, LONGEST)
     show_figure(
-        agreement_by_distance(curves, chosen=text[shown.scheme]),
+        agreement_by_distance(curves, chosen=text[view_model.scheme]),
         name="agreement-by-distance",
         caption=text["distance_agreement"].format(width=config.d_model, head=config.d_head),
         alt=text["distance_alt"],
     )
-    sinusoidal = shown.scheme == "sinusoidal"
+    sinusoidal = view_model.scheme == "sinusoidal"
     product = (
         r"\frac{PE_m \cdot PE_n}{PE_0 \cdot PE_0}"
         if sinusoidal
@@ -83,28 +123,29 @@ def _agreement(p: Page, shown: Shown) -> None:
     )
 
 
-def _learned(p: Page, shown: Shown) -> None:
-    maximum = (shown.checkpoint or p.checkpoint).config.max_length
-    table = table_of(p, shown, min(MOST, maximum))
+def _learned(view_model: PositionsViewModel, text: PageText) -> None:
+    table = view_model.table(min(LONGEST, view_model.maximum))
     curve = positional_encodings.similarity_by_distance(positional_encodings.similarity(table))
     show_figure(
-        agreement_by_distance({p.text["learned"]: curve}, chosen=p.text["learned"]),
+        agreement_by_distance({text["learned"]: curve}, chosen=text["learned"]),
         name="agreement-by-distance",
-        caption=p.text["distance_learned"].format(count=len(table)),
-        alt=p.text["distance_alt"],
+        caption=text["distance_learned"].format(count=len(table)),
+        alt=text["distance_alt"],
     )
 
 
-def _alibi(p: Page, shown: Shown) -> None:
-    config = p.checkpoint.config
-    bias = positional_encodings.alibi_bias(config.n_heads, MOST // 2 + 1)
+def _alibi(view_model: PositionsViewModel, text: PageText) -> None:
+    n_heads, n_distances = view_model.checkpoint.config.n_heads, LONGEST // 2 + 1
+    values = positional_encodings.alibi_bias(n_heads, n_distances)
     show_figure(
-        relative_bias(bias, distances=-np.arange(MOST // 2 + 1)),
+        relative_bias(values, distances=-np.arange(n_distances)),
         name="alibi-by-distance",
-        caption=p.text["distance_alibi"],
-        alt=p.text["distance_alt"],
+        caption=text["distance_alibi"].format(
+            steepest=three_digits(-values[0, 1]), flattest=three_digits(-values[-1, 1]), last=n_heads - 1
+        ),
+        alt=text["distance_alt"],
     )
     show_formula(
         r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} - m_h \, (i - j), \qquad m_h = 2^{-8 (h + 1) / n}",
-        caption=p.text["alibi_formula"].format(heads=config.n_heads),
+        caption=text["alibi_formula"].format(heads=n_heads),
     )

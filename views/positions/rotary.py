@@ -4,7 +4,6 @@ import streamlit as st
 
 from charts.toolkit.numbers import in_tex
 from charts.toolkit.style import three_digits
-from transformer.attention import MultiHeadAttention
 from transformer.layers import positional_encodings
 from transformer.variants.partial_rotary import Rotary
 from transformer.variants.rotary_scaling import (
@@ -15,121 +14,92 @@ from transformer.variants.rotary_scaling import (
     RotaryScaling,
     Yarn,
 )
-from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula
 from ui.words.texts import PageText, as_plain
 from views.positions.distance_figures import rotary_angles
 from views.positions.encoding_figures import CHANNELS, encoding_heatmap
-from views.positions.table import Shown, even
-
-_SHOWN = 64  # distances at least
+from views.positions.positions_view_model import LONGEST, PositionsViewModel
 
 
-def two_heatmaps(p: Page, shown: Shown) -> None:
-    """The sinusoids that Vaswani et al. add to the tokens beside the angles by which this model turns its heads."""
-    config = p.checkpoint.config
-    rotary = _rotary(p, shown)
+def two_heatmaps(view_model: PositionsViewModel, text: PageText) -> None:
+    """Draw the sinusoids of Vaswani et al. beside the angles by which this model turns its heads."""
+    config, rotary, tokens = view_model.checkpoint.config, view_model.rotary, view_model.tokens
     if not rotary.n_turned:
-        st.caption(p.text["nothing_added"])
+        st.caption(text["nothing_added"])
         return
-    tokens = p.trace.tokens(p.focus.stack)
+    width = config.d_model + config.d_model % 2
     added, turned = st.columns([3, 2])
     with added:
-        st.markdown(p.text["both_added"])
+        st.markdown(text["both_added"])
         show_figure(
-            encoding_heatmap(positional_encodings.sinusoidal_table(len(tokens), even(config.d_model)), tokens=tokens),
+            encoding_heatmap(positional_encodings.sinusoidal_table(len(tokens), width), tokens=tokens),
             name="positions-heatmap",
         )
     with turned:
-        st.markdown(p.text["both_turned" if shown.own else "both_turned_elsewhere"])
-        show_figure(
-            encoding_heatmap(
-                positional_encodings.rotary_table(rotary, len(tokens)), tokens=tokens, dimensions=CHANNELS
-            ),
-            name="rotary-heatmap",
-        )
-    place = min(p.focus.token, len(tokens) - 1)
-    turns = positional_encodings.angles_of(rotary, len(tokens), n_positions=len(tokens))[place]
+        st.markdown(text["both_turned" if view_model.is_own else "both_turned_elsewhere"])
+        table = positional_encodings.rotary_table(rotary, len(tokens))
+        show_figure(encoding_heatmap(table, tokens=tokens, dimensions=CHANNELS), name="rotary-heatmap")
+    position = view_model.token
+    turns = positional_encodings.angles_of(rotary, len(tokens), n_positions=len(tokens))[position]
     middle = len(turns) // 2
     st.markdown(
-        p.text["both_token"].format(
-            token=as_plain(tokens[place].display),
-            position=place,
+        text["both_token"].format(
+            token=as_plain(tokens[position].display),
+            position=position,
             first=three_digits(float(turns[0])),
             middle=middle,
             second=three_digits(float(turns[middle])),
         )
     )
-    st.caption(p.text["both_caption"].format(width=config.d_model, turned=rotary.n_turned, head=config.d_head))
+    st.caption(text["both_caption"].format(width=config.d_model, turned=rotary.n_turned, head=config.d_head))
 
 
-def angles(p: Page, shown: Shown) -> None:
-    """Rotary encoding: what turning leaves of the agreement between two tokens, over their distance."""
-    config = p.checkpoint.config
-    layer, attention = _looked_at(p)
-    rotary = _rotary(p, shown)
+def angles(view_model: PositionsViewModel, text: PageText) -> None:
+    """Draw what turning leaves of the agreement between two tokens, by their distance."""
+    config, rotary, n_tokens = view_model.checkpoint.config, view_model.rotary, len(view_model.tokens)
     half = rotary.n_turned // 2
     if not half:
-        st.caption(p.text["nothing_added"])
+        st.caption(text["nothing_added"])
         return
-    pairs = sorted({min(half - 1, round(part * (half - 1) / 5)) for part in range(6)})
-    n_tokens = len(p.trace.tokens(p.focus.stack))
-    n_distances = min(config.max_length, max(_SHOWN, n_tokens))
+    n_distances = min(config.max_length, max(LONGEST, n_tokens))
     frequencies = rotary.frequencies(n_tokens)
     show_figure(
         rotary_angles(
-            positional_encodings.own_rotary_angles(attention, n_distances, n_positions=n_tokens)
-            if shown.own
+            positional_encodings.own_rotary_angles(view_model.attention, n_distances, n_positions=n_tokens)
+            if view_model.is_own
             else positional_encodings.rotary_angles(config, n_distances),
-            pairs=pairs,
+            pairs=sorted({min(half - 1, round(part * (half - 1) / 5)) for part in range(6)}),
         ),
         name="rotary-angles",
-        caption=p.text["angles_caption"].format(
+        caption=text["angles_caption"].format(
             first=three_digits(float(frequencies[0])), last=three_digits(float(frequencies[-1]))
         ),
     )
-    others = _turned_otherwise(p, rotary) if shown.own else []
+    others = _other_layers(view_model, text) if view_model.is_own else []
     if rotary == Rotary(config.d_head):
         show_formula(
             rf"\theta_i = 10000^{{-2i/d_k}}, \qquad {_agreement()}",
-            caption=" ".join([p.text["rotary_formula"].format(width=config.d_head), *others]),
+            caption=" ".join([text["rotary_formula"].format(width=config.d_head), text["rotary_layouts"], *others]),
         )
         return
     waves = rf"\theta_i = {rotary.base:g}^{{-2i/{rotary.width}}}"
-    said = [p.text["rotary_own"].format(width=rotary.n_turned, head=attention.d_head, layer=layer)]
+    sizes = {"width": rotary.n_turned, "head": view_model.attention.d_head, "layer": view_model.layer}
+    said = [text["rotary_own"].format(**sizes), text["rotary_layouts"]]
     if rotary.scaling is not None:
         waves += rf", \qquad {_stretching_formula(rotary.scaling)}"
-        said.append(_stretching(p.text, rotary, n_tokens))
+        said.append(_stretching(text, rotary, n_tokens))
     if (factor := rotary.attention_factor) != 1:
-        said.append(p.text["rotary_factor"].format(factor=three_digits(factor), square=three_digits(factor**2)))
+        said.append(text["rotary_factor"].format(factor=three_digits(factor), square=three_digits(factor**2)))
     show_formula(
         rf"\begin{{gathered}} {waves} \\[4pt] {_agreement('' if factor == 1 else 'a')} \end{{gathered}}",
         caption=" ".join([*said, *others]),
     )
 
 
-def _looked_at(p: Page) -> tuple[int, MultiHeadAttention]:
-    """The self-attention of the layer in focus, and which layer that is in this stack."""
-    layer = min(p.focus.layer, p.trace.n_layers(p.focus.stack) - 1)
-    return layer, p.checkpoint.model.get_submodule(p.focus.stack).layers[layer].self_attention
-
-
-def _rotary(p: Page, shown: Shown) -> Rotary:
-    """The turning of that layer, or that of the paper for a model that turns nothing."""
-    return positional_encodings.rotary_of(_looked_at(p)[1]) if shown.own else Rotary(p.checkpoint.config.d_head)
-
-
-def _turned_otherwise(p: Page, rotary: Rotary) -> list[str]:
+def _other_layers(view_model: PositionsViewModel, text: PageText) -> list[str]:
     """A sentence about the layers with other angles than those that are drawn (Gemma 3), if there are any."""
-    turned = [
-        positional_encodings.rotary_of(layer.self_attention)
-        for layer in p.checkpoint.model.get_submodule(p.focus.stack).layers
-    ]
-    others = [str(index) for index, other in enumerate(turned) if other != rotary]
-    same = [str(index) for index, other in enumerate(turned) if other == rotary]
-    if not others:
-        return []
-    return [p.text["rotary_others"].format(same=", ".join(same), others=", ".join(others))]
+    same, others = (", ".join(map(str, layers)) for layers in view_model.rotary_layers)
+    return [text["rotary_others"].format(same=same, others=others)] if others else []
 
 
 def _agreement(factor: str = "") -> str:

@@ -1,4 +1,4 @@
-"""What one token looks at before and after its sentence's positions are changed: two rows of weights."""
+"""What one token attends to before and after its sentence's positions are changed: two rows of weights."""
 
 from __future__ import annotations
 
@@ -19,12 +19,20 @@ if TYPE_CHECKING:
 _MAX_NUMBERS = 16
 
 
-def looks(before: Any, *, after: Any, tokens: Sequence[Token], rows: tuple[str, str], bar: str) -> go.Figure:
-    """``before``, ``after``: [token], the weights of one token in one head; ``rows`` names the two."""
+def attention_change(before: Any, *, after: Any, tokens: Sequence[Token], rows: tuple[str, str], bar: str) -> go.Figure:
+    """Draw the weights of one token in one head as two rows.
+
+    Args:
+        before: The weights at first, [token].
+        after: The weights with other positions, [token].
+        tokens: The tokens that are attended to.
+        rows: The names of the two rows.
+        bar: The title of the colour bar.
+    """
     axes, sizes = ("token",), {"token": len(tokens)}
     both = np.stack([as_probabilities(one, name="weights", axes=axes, sizes=sizes) for one in (before, after)])
     figure, few = Sheet(), len(tokens) <= _MAX_NUMBERS
-    # Where every cell has its number, there is nothing that a bar of colours could say.
+    # A colour bar would add nothing where every cell has its number.
     cells = parts.heatmap(
         both, hover="%{y}<br>%{x}", bar=None if few else style.colour_bar(bar, len=0.3), ygap=4, xgap=2
     )
@@ -36,8 +44,3 @@ def looks(before: Any, *, after: Any, tokens: Sequence[Token], rows: tuple[str, 
     figure.update_yaxes(**style.label_rows(rows, title=""))
     figure.update_yaxes(tickfont_size=style.TEXT_SIZE, fixedrange=True)
     return figure.drawn()
-
-
-def most_changed_head(before: np.ndarray, after: np.ndarray) -> int:
-    """Of [head, token] each: the head in which most weight has moved to other tokens."""
-    return int(np.abs(before.astype(np.float64) - after).sum(axis=1).argmax())

@@ -1,0 +1,321 @@
+"""What the Positions page shows of one run: a scheme's numbers, and what changes when tokens get other positions.
+
+Everything that the page draws is computed here, without Streamlit. A notebook builds the same objects:
+
+>>> import transformer
+>>> from views.positions.positions_view_model import positions_view_model
+>>> checkpoint = transformer.load("checkpoints/bert-en")
+>>> trace = transformer.trace(checkpoint, "The cat ___ on the mat.")
+>>> view_model = positions_view_model(trace, stack="encoder", token=4)
+>>> view_model.scheme, view_model.sections
+('learned', ('heatmap', 'waves', 'similarity', 'sum', 'distance'))
+>>> position, back, ahead = view_model.directions(view_model.table(16))  # cosines two tokens back and ahead
+>>> position, round(back, 2), round(ahead, 2)
+(4, 0.16, 0.31)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from transformer import Checkpoint, Edit, Trace
+from transformer.attention import MultiHeadAttention
+from transformer.layers import positional_encodings
+from transformer.layers.positional_encodings import reordered_positions, without_positions
+from transformer.text.tokens import Token, TokenSequence
+from transformer.variants.family_embedding import HalvedSinusoids
+from transformer.variants.partial_rotary import Rotary
+
+BACK = 2  # tokens, for the comparison of the two directions and for the linear map
+FAR = 32  # distances shown to each side
+SHORTEST, LONGEST = 16, 64  # positions that may be shown at least, and that are shown at first
+REORDERED = ("sinusoidal", "learned", "rotary", "relative")
+
+
+@dataclass(frozen=True)
+class PositionsViewModel:
+    """One position scheme, shown beside one run.
+
+    Attributes:
+        trace: The recorded run.
+        stack, layer, head, token: What is in focus, as far as this stack has it.
+        scheme: Which scheme is shown.
+        lender: The checkpoint whose numbers are shown: that of the run, another one that has this scheme, or ``None``
+            where the numbers come from the formula alone.
+    """
+
+    trace: Trace
+    stack: str
+    layer: int
+    head: int
+    token: int
+    scheme: str
+    lender: Checkpoint | None
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint of the run."""
+        return self.trace.checkpoint
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the scheme is the one that this model uses."""
+        return self.scheme == self.checkpoint.config.positions
+
+    @property
+    def tokens(self) -> TokenSequence:
+        """The tokens of the stack."""
+        return self.trace.tokens(self.stack)
+
+    @property
+    def sections(self) -> tuple[str, ...]:
+        """The names of the sections that this scheme has."""
+        own = self.is_own
+        if self.scheme == "learned" and self.lender is None:
+            return ()
+        return {
+            "disentangled": ("terms",),
+            "rotary": ("heatmap", "angles", "distance"),
+            "relative": ("bias", "distance") if own else ("bias",),
+            "alibi": ("distance",),
+        }.get(self.scheme, ("heatmap", "waves", "similarity", *(("sum",) if own else ()), "distance"))
+
+    @property
+    def lender_stack(self) -> str:
+        """The stack of the lender whose numbers are shown."""
+        if self.is_own or self.lender is None:
+            return self.stack
+        return "encoder" if self.lender.config.has_encoder else "decoder"
+
+    @property
+    def maximum(self) -> int:
+        """The most positions that a table of this scheme has."""
+        return (self.lender or self.checkpoint).config.max_length
+
+    @property
+    def is_in_halves(self) -> bool:
+        """Whether all sines precede all cosines (Marian, M2M100) instead of alternating with them."""
+        embedding = self.checkpoint.model.get_submodule(self.stack).embedding
+        return self.is_own and isinstance(embedding.position_encoding, HalvedSinusoids)
+
+    def table(self, n_positions: int) -> np.ndarray:
+        """Return the rows that are added to tokens: [position, model]."""
+        if self.lender is None:
+            width = self.checkpoint.config.d_model
+            return positional_encodings.sinusoidal_table(n_positions, width + width % 2)
+        return positional_encodings.added_encoding(self.lender.model, self.lender_stack, n_positions)
+
+    def directions(self, table: np.ndarray) -> tuple[int, float, float] | None:
+        """Compare the two directions from one position of ``table``.
+
+        Returns:
+            The position (the token in focus, or the nearest that has neighbours on both sides), and its cosine with
+            the positions ``BACK`` tokens back and ahead; ``None`` where the table is too short.
+        """
+        if len(table) <= 2 * BACK:
+            return None
+        position = min(max(self.token, BACK), len(table) - 1 - BACK)
+        cosines = positional_encodings.similarity(table[[position - BACK, position, position + BACK]])[1]
+        return position, float(cosines[0]), float(cosines[2])
+
+    def shift_deviation(self, table: np.ndarray) -> float | None:
+        """Return how far PE(p − ``BACK``) is from its linear map of PE(p); ``None`` where there is no such map."""
+        if self.scheme != "sinusoidal" or self.is_in_halves or table.shape[1] % 2 or len(table) <= BACK:
+            return None
+        return float(np.abs(positional_encodings.shifted(table[BACK:], -BACK) - table[:-BACK]).max())
+
+    @cached_property
+    def attention(self) -> MultiHeadAttention:
+        """The self-attention of the layer in focus."""
+        return self.checkpoint.model.get_submodule(self.stack).layers[self.layer].self_attention
+
+    @cached_property
+    def rotary(self) -> Rotary:
+        """How that layer turns its heads, or the paper's way for a model that turns nothing."""
+        return positional_encodings.rotary_of(self.attention) if self.is_own else Rotary(self.checkpoint.config.d_head)
+
+    @cached_property
+    def rotary_layers(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The layers of this stack that turn by the same angles as the one in focus, and those that turn otherwise."""
+        layers = self.checkpoint.model.get_submodule(self.stack).layers
+        turned = [positional_encodings.rotary_of(layer.self_attention) for layer in layers]
+        same = tuple(index for index, other in enumerate(turned) if other == self.rotary)
+        return same, tuple(index for index, other in enumerate(turned) if other != self.rotary)
+
+    def scores_by_distance(self) -> tuple[np.ndarray, np.ndarray]:
+        """Measure what positions add to scores: [head, distance], and the distances. Takes a second or so."""
+        ids, n_positions = self.measured
+        return positional_encodings.measured_position_scores(
+            self.checkpoint, ids, stack=self.stack, n_positions=n_positions
+        )
+
+    @property
+    def measured(self) -> tuple[tuple[int, ...], int]:
+        """The token ids that the measured texts are drawn from, and how many tokens such a text has."""
+        words = tuple(token.id for token in self.tokens if not token.special)
+        return words or self.tokens.ids, min(LONGEST, self.checkpoint.config.max_length)
+
+    @cached_property
+    def bias(self) -> tuple[np.ndarray, np.ndarray]:
+        """The relative bias by distance, [head, distance], and the distances; bucket numbers where nobody lends one."""
+        if self.lender is None:
+            causal = self.stack == "decoder"
+            return positional_encodings.relative_buckets(self.checkpoint.config, 4 * FAR, causal=causal)
+        return positional_encodings.relative_bias(self.lender.model, self.lender_stack, FAR)
+
+
+def positions_view_model(
+    trace: Trace,
+    *,
+    stack: str,
+    layer: int = 0,
+    head: int = 0,
+    token: int = 0,
+    scheme: str = "",
+    lender: Checkpoint | None = None,
+) -> PositionsViewModel:
+    """Build the view model of one run.
+
+    Args:
+        trace: The recorded run.
+        stack: "encoder" or "decoder".
+        layer, head, token: What is in focus; larger numbers than this stack has mean its last one.
+        scheme: The scheme to show, that of the model by default.
+        lender: A checkpoint that has the scheme, where the model itself has not; ``None`` for a formula.
+    """
+    checkpoint = trace.checkpoint
+    scheme = scheme or checkpoint.config.positions
+    return PositionsViewModel(
+        trace,
+        stack,
+        min(layer, trace.n_layers(stack) - 1),
+        min(head, checkpoint.config.heads_in(stack) - 1),
+        min(token, len(trace.tokens(stack)) - 1),
+        scheme,
+        checkpoint if scheme == checkpoint.config.positions else lender,
+    )
+
+
+@dataclass(frozen=True)
+class NewOrder:
+    """The positions that tokens get in place of their own.
+
+    Attributes:
+        stacks: The stacks whose positions change.
+        order: ``order[i]`` is the position of token i; ``None`` where positions are removed.
+        pair: The two tokens that change places, if that is the change.
+        followed: The token whose attention is compared.
+    """
+
+    stacks: tuple[str, ...]
+    order: tuple[int, ...] | None
+    pair: tuple[int, int] | None
+    followed: int
+
+    def edits(self, checkpoint: Checkpoint) -> tuple[Edit, ...]:
+        """Return the edits of a run that give the tokens these positions."""
+        model = checkpoint.model
+        return tuple(
+            edit
+            for stack in self.stacks
+            for edit in (
+                without_positions(model, stack) if self.order is None else reordered_positions(model, stack, self.order)
+            )
+        )
+
+
+@dataclass(frozen=True)
+class ReorderedInput:
+    """What the model reads, with the tokens that may change places.
+
+    Attributes:
+        before: The run with the positions as they are.
+        n_read: How many tokens are read (of a decoder: those of the prompt).
+    """
+
+    before: Trace
+    n_read: int
+
+    @property
+    def stack(self) -> str:
+        """The stack that reads what was typed."""
+        return "encoder" if self.before.checkpoint.config.has_encoder else "decoder"
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The tokens that are read."""
+        return self.before.tokens(self.stack).tokens[: self.n_read]
+
+    @property
+    def movable(self) -> list[int]:
+        """The positions of tokens that may move: all but special ones."""
+        return [token.index for token in self.tokens if not token.special]
+
+    def telling_pair(self, task_prefix: str = "") -> tuple[int, int]:
+        """Return two words that change places at first: long and unrepeated ones where there are such.
+
+        Args:
+            task_prefix: What the text begins with that is not the reader's own, e.g. "translate English to French:".
+        """
+        movable, tokens = self.movable, self.tokens
+        read = np.cumsum([0, *(0 if token.special else len(token.text) for token in tokens)])
+        own = [index for index in movable if read[index] >= len(task_prefix)]
+        words = [index for index in own if any(letter.isalnum() for letter in tokens[index].text)]
+        # Neither "the" nor "on" where there is something else: a word of three letters that occurs only once.
+        spelt = [tokens[index].text.strip().lower() for index in words]
+        telling = [index for index, word in zip(words, spelt, strict=True) if len(word) > 2 and spelt.count(word) == 1]
+        start = next(group for group in (telling, words, movable) if len(group) >= 2)
+        return start[0] if len(start) < 4 else start[1], start[-1]
+
+    def new_order(
+        self, change: str, *, pair: tuple[int, int], shuffle: int = 0, followed: int | None = None
+    ) -> NewOrder:
+        """Return the positions after a change.
+
+        Args:
+            change: "swap", "shuffle", "reverse", "remove", or "remove_all" (in the decoder, too).
+            pair: The tokens that change places with "swap".
+            shuffle: The seed of "shuffle".
+            followed: The token whose attention is compared; one of ``pair`` by default.
+        """
+        if followed is None:  # with a causal mask, the later one of the two attends to more tokens
+            followed = (max if self.stack == "decoder" else min)(pair)
+        stacks = self.before.stacks if change == "remove_all" else (self.stack,)
+        if change.startswith("remove"):
+            return NewOrder(tuple(stacks), None, None, followed)
+        order, movable = np.arange(self.n_read), np.array(self.movable)
+        if change == "swap":
+            order[list(pair)] = order[list(pair)[::-1]]
+        elif change == "reverse":
+            order[movable] = movable[::-1]
+        else:
+            order[movable] = np.random.default_rng(shuffle).permutation(movable)
+        return NewOrder(tuple(stacks), tuple(order.tolist()), pair if change == "swap" else None, followed)
+
+    def attention_change(self, after: Trace, token: int) -> AttentionChange:
+        """Return what ``token`` attends to before and after, in the head of the first layer that changes most."""
+        tokens = self.tokens
+        rows = [one.attention(self.stack, 0, "self").weights[:, token, : self.n_read] for one in (self.before, after)]
+        if self.stack == "decoder":  # later tokens are masked, before and after
+            tokens, rows = tokens[: token + 1], [row[:, : token + 1] for row in rows]
+        head = most_changed_head(*rows)
+        return AttentionChange(head, tokens, rows[0][head], rows[1][head])
+
+
+@dataclass(frozen=True)
+class AttentionChange:
+    """What one token attends to in one head, before and after: [token] each."""
+
+    head: int
+    tokens: Sequence[Token]
+    before: np.ndarray
+    after: np.ndarray
+
+
+def most_changed_head(before: np.ndarray, after: np.ndarray) -> int:
+    """Return the head of two arrays [head, token] in which most weight has moved to other tokens."""
+    return int(np.abs(before.astype(np.float64) - after).sum(axis=1).argmax())
