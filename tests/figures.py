@@ -218,7 +218,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.lens import attribution_figures, lens_figures
     from views.overview import time_and_parameters_figure
     from views.paths import flow_figure
-    from views.positions import distance_figures, encoding_figures
+    from views.positions import attention_change_figure, distance_figures, encoding_figures
     from views.tokens import token_figures, word_piece_figures
     from views.training import time_lapse_figures
 
@@ -261,6 +261,9 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             numbers.normal(size=(40, 2)), displays=["·<b>"] * 40, tokens=tokens, explained=(0.2, 0.1)
         ),
         "nearest_neighbours": vocabulary_figures.nearest_neighbours(neighbours, of="·<b>"),
+        "attention_change": attention_change_figure.attention_change(
+            share, after=share[::-1], tokens=tokens, rows=("before: <b>", "after"), bar="attention weight"
+        ),
         "encoding_heatmap": encoding_figures.encoding_heatmap(numbers.normal(size=(12, 16)), tokens=tokens),
         "encoding_waves": encoding_figures.encoding_waves(
             numbers.normal(size=(12, 16)), dimensions=[0, 5], tokens=tokens
@@ -284,6 +287,17 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "hidden_heatmap": unit_figures.hidden_heatmap(rows, tokens=tokens),
         "silent_share": unit_figures.silent_share(share[None], tokens=tokens, layers=["layer <0>"]),
         "strongest_units": unit_figures.strongest_units(rows[0], token="·<b>", top=5),
+        "units_and_words": unit_figures.units_and_words(
+            rows[:, :2].T,
+            tokens=tokens,
+            followed=1,
+            units=(5, 9),
+            words=("·<b>", "a"),
+            where="Where it fires",
+            what="… and its words",
+            value="hidden value",
+            unit="unit {unit}",
+        ),
         "unit_writes": unit_figures.unit_writes(pd.DataFrame({"piece": ["·<b>", "a"], "effect": [0.5, -1.0]}), unit=3),
         "activation_curve": activation_curve_figure.activation_curve(rows[0], activation="gelu", token="·<b>"),
         "candidate_bars": candidate_figures.candidate_bars(candidates, rest=0.05),

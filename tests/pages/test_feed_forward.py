@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.feed_forward_units import strongest_units, unit_words
 from ui.words.texts import page_text
-from views.feed_forward.units_and_words import line_of
+from views.feed_forward.unit_figures import line_of
 
 TEXT = page_text("feed_forward")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -50,7 +50,7 @@ def test_every_view_of_every_kind_of_model(open_app: Callable, tiny_checkpoint: 
     is_fine(app)
     app.segmented_control(key="unit values").set_value("pre").run()
     is_fine(app)
-    assert "units (of" in said(app)
+    assert "largest hidden values anywhere" in said(app)
 
 
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)

@@ -5,7 +5,6 @@ from functools import partial
 import streamlit as st
 
 from transformer.heads.firing_examples import Firing, unit_firings
-from transformer.layers.feed_forward_units import strongest_units
 from transformer.runs.readings import with_task
 from ui.compute.jobs import jobs
 from ui.lab.firing_list import show_firings
@@ -16,15 +15,15 @@ from ui.shell.page import Page
 from ui.shell.reducer import send
 from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain, common
-from views.feed_forward.units import STRONGEST, choose_unit
+from views.feed_forward.feed_forward_view_model import FeedForwardViewModel
+from views.feed_forward.units import choose_unit
 
 _BATCH = 8  # small, so that a click on "stop" soon takes effect
 
 
-def firing(p: Page) -> None:
-    """One of the strongest units of the focused token, in the sentences where it speaks loudest."""
-    stack, layer = p.focus.stack, p.focus.layer
-    units = tuple(map(int, strongest_units(p.trace, stack, layer, p.focus.token, count=STRONGEST)))
+def firing(p: Page, view_model: FeedForwardViewModel) -> None:
+    """List the sentences in which one of the strongest units of the token in focus has its largest values."""
+    stack, layer, units = view_model.stack, view_model.layer, view_model.strongest
     with st.container(horizontal=True, vertical_alignment="bottom"):
         unit = choose_unit(p, units)
         special = choice.toggle(common("fires.special"), key="fires_special", help=common("fires.special_help"))

@@ -1,181 +1,166 @@
-"""The hidden units of one feed-forward layer: for one token, as words, and for all tokens."""
+"""The hidden units of one feed-forward layer: for one token, as words, and for all tokens; and its formula."""
 
 from collections.abc import Sequence
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
-from transformer.layers.feed_forward_units import (
-    UnitWords,
-    most_active_units,
-    norms_on_the_way,
-    output_vectors,
-    silent_share,
-    strongest_units,
-    unit_words,
-    why_no_words,
-)
-from transformer.layers.norms import norm_kind
+from transformer.layers.feed_forward_units import UnitWords
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.show.figures import show_figure, show_snippet, show_table
-from ui.words.texts import as_plain, common
+from ui.show.figures import show_figure, show_formula, show_snippet, show_table
+from ui.words.texts import PageText, as_plain, common
 from views.feed_forward import activation_curve_figure, unit_figures
+from views.feed_forward.feed_forward_view_model import FeedForwardViewModel
 
-STRONGEST = 12
-_HEATMAP_UNITS = 48
 _WORDS = 8  # on each side of the figure
 _WORDS_IN_TABLE = 4
+FUNCTIONS = {
+    "relu": r"\text{ReLU}",
+    "gelu": r"\text{GELU}",
+    "gelu_new": r"\text{GELU}_{\tanh}",
+    "gelu_tanh": r"\text{GELU}_{\tanh}",
+    "quick_gelu": r"\text{GELU}_{\text{quick}}",
+    "silu": r"\text{SiLU}",
+    "tanh": r"\tanh",
+}
 
 
-def _silent_share(p: Page, stack: str) -> np.ndarray:
-    """Of every layer, which a large model runs once more for it: so it is kept."""
-    return store.get(p.run, ("silent share", stack), lambda: silent_share(p.trace, stack))
-
-
-def one_token(p: Page) -> None:
-    """Pre-activation, activation, hidden for the focused token, and its strongest units."""
-    name = f"{p.focus.stack}.layers.{p.focus.layer}.feed_forward"
-    token = p.trace.tokens(p.focus.stack)[p.focus.token]
-    share = float(_silent_share(p, p.focus.stack)[p.focus.layer, p.focus.token])
-    n_units, activation, gated = p.trace[f"{name}.hidden"].shape[-1], p.checkpoint.config.activation, is_gated(p)
-    silent = round(share * n_units)
+def one_token(p: Page, view_model: FeedForwardViewModel) -> None:
+    """Draw pre-activations on the activation function, and the largest hidden values, of the token in focus."""
+    text, token, gated = p.text, view_model.focused, view_model.is_gated
+    inactive = view_model.n_units - view_model.n_active
     st.markdown(
-        p.text["token_line" if activation != "tanh" else "token_line_tanh"].format(
+        text["token_line" if view_model.activation != "tanh" else "token_line_tanh"].format(
             token=as_plain(token.display),
-            active=whole(n_units - silent),
-            units=whole(n_units),
-            silent=whole(silent),
-            share=percent(share, decimals=1),
+            active=whole(view_model.n_active),
+            units=whole(view_model.n_units),
+            inactive=whole(inactive),
+            share=percent(inactive / view_model.n_units, decimals=1),
         )
-        + f" {silence(p)}"
+        + f" {_inactivity(view_model, text)}"
     )
     both = st.container(horizontal=True)
     with both.container():
         show_figure(
             activation_curve_figure.activation_curve(
-                p.trace.values(f"{name}.pre_activation")[p.focus.token],
-                activation=activation,
+                view_model.pre_activation[view_model.token],
+                activation=view_model.activation,
                 token=token.display,
                 gated=gated,
             ),
             name="activation-of-one-token",
-            caption=p.text["curve_caption_gated" if gated else "curve_caption"],
-            alt=p.text["curve_alt"],
+            caption=text["curve_caption_gated" if gated else "curve_caption"],
+            alt=text["curve_alt"],
         )
     with both.container():
+        values = view_model.hidden[view_model.token]
         show_figure(
-            unit_figures.strongest_units(
-                p.trace.values(f"{name}.hidden")[p.focus.token], token=token.display, top=STRONGEST
-            ),
+            unit_figures.strongest_units(values, token=token.display, top=len(view_model.strongest)),
             name="strongest-units",
-            caption=p.text["strongest_caption"],
-            alt=p.text["strongest_alt"],
+            caption=text["strongest_caption"],
+            alt=text["strongest_alt"],
         )
-    unit = strongest_units(p.trace, p.focus.stack, p.focus.layer, p.focus.token, count=1)[0]
-    show_snippet("units", _snippet(p, name, unit))
+    show_snippet("units", _snippet(p, view_model))
 
 
-def is_gated(p: Page) -> bool:
-    return f"{p.focus.stack}.layers.{p.focus.layer}.feed_forward.gate" in p.trace
-
-
-def length_of_what_is_added(p: Page, units: Sequence[int]) -> list[float]:
-    """‖h · w‖ of each unit for the focused token."""
-    stack, layer = p.focus.stack, p.focus.layer
-    hidden = p.trace.values(f"{stack}.layers.{layer}.feed_forward.hidden")[p.focus.token, list(units)]
-    return np.linalg.norm(hidden[:, None] * output_vectors(p.checkpoint, stack, layer, units), axis=-1).tolist()
-
-
-def silence(p: Page) -> str:
+def _inactivity(view_model: FeedForwardViewModel, text: PageText) -> str:
     """What a pre-activation at or below 0 means for a unit of this model."""
-    activation = p.checkpoint.config.activation
-    kind = "gelu" if "gelu" in activation else activation
-    return p.text[f"silent_{kind}"] + (f" {p.text['silent_gated']}" if is_gated(p) else "")
+    kind = "gelu" if "gelu" in view_model.activation else view_model.activation
+    return text[f"inactive_{kind}"] + (f" {text['inactive_gated']}" if view_model.is_gated else "")
 
 
-def words_of_units(p: Page) -> None:
-    """What the strongest units of the focused token write: one unit as a figure, all of them as a table."""
-    if (reason := why_no_words(p.checkpoint, p.focus.stack)) is not None:
+def words_of_units(p: Page, view_model: FeedForwardViewModel) -> None:
+    """Draw the words that the strongest units promote: one unit as a figure, all of them as a table."""
+    if (reason := view_model.why_no_words) is not None:
         st.info(in_words(reason), icon=":material/info:")
         return
-    place = (p.focus.stack, p.focus.layer, p.focus.token)
-    token = as_plain(p.trace.tokens(p.focus.stack)[p.focus.token].display)
-    strongest = strongest_units(p.trace, *place, count=STRONGEST)
-    found = unit_words(p.trace, *place, units=strongest, words=_WORDS)
-    words = found[strongest.index(choose_unit(p, strongest))]
-    axis = p.text["axis_logits" if words.logits else "axis_similarity"].format(unit=words.unit)
+    text, token = p.text, as_plain(view_model.focused.display)
+    words = view_model.words[view_model.strongest.index(choose_unit(p, view_model.strongest))]
+    axis = text["axis_logits" if words.logits else "axis_similarity"].format(unit=words.unit)
     show_figure(
         unit_figures.unit_writes(_effects(words), unit=words.unit, axis=axis),
         name="words-of-a-unit",
-        caption=p.text["words_caption"].format(unit=words.unit, token=token, hidden=three_digits(words.hidden)),
-        alt=p.text["words_alt" if words.logits else "words_alt_encoder"],
+        caption=text["words_caption"].format(unit=words.unit, token=token, hidden=three_digits(words.hidden)),
+        alt=text["words_alt" if words.logits else "words_alt_encoder"],
     )
-    st.markdown(_meaning(p, words))
+    st.markdown(_meaning(view_model, words, text))
     show_table(
-        pd.DataFrame([_row(words) for words in found]),
+        pd.DataFrame([_row(words) for words in view_model.words]),
         name="strongest-units-and-words",
-        caption=p.text["words_table_caption" if words.logits else "words_table_caption_encoder"].format(token=token),
+        caption=text["words_table_caption" if words.logits else "words_table_caption_encoder"].format(token=token),
         height="content",
     )
-    st.caption(p.text["words_source"])
+    st.caption(text["words_source"])
 
 
 def choose_unit(p: Page, units: Sequence[int]) -> int:
-    """One of the strongest units of the focused token."""
+    """Draw the buttons of the strongest units of the token in focus."""
     chosen = choice.buttons(p.text["unit"], units, default=units[0], key="unit", owner=tuple(units), wrap=True)
     return chosen if chosen in units else units[0]
 
 
-def all_tokens(p: Page) -> None:
-    """Silence of every layer, and the most active units of the focused one, for the whole sentence."""
-    stack, layer = p.focus.stack, p.focus.layer
-    tokens = p.trace.tokens(stack)
-    n_units = p.trace[f"{stack}.layers.{layer}.feed_forward.hidden"].shape[-1]
-    share = _silent_share(p, stack)
+def all_tokens(p: Page, view_model: FeedForwardViewModel) -> None:
+    """Draw the inactive share of every layer, and the most active units of the focused one, for the whole sentence."""
+    text, stack, tokens, n_units = p.text, view_model.stack, view_model.tokens, whole(view_model.n_units)
+    share = store.get(p.run, ("inactive share", stack), view_model.inactive_share)
     show_figure(
         unit_figures.silent_share(
-            share, tokens=tokens, layers=[p.text["layer_name"].format(layer=index) for index in range(len(share))]
+            share, tokens=tokens, layers=[text["layer_name"].format(layer=index) for index in range(len(share))]
         ),
         name="silent-units",
-        caption=p.text["silent_caption"].format(
-            units=whole(n_units),
-            stack=common(f"focus.{stack}"),
-            meaning=silence(p),
+        caption=text["inactive_caption"].format(
+            units=n_units, stack=common(f"focus.{stack}"), meaning=_inactivity(view_model, text)
         ),
-        alt=p.text["silent_alt"],
+        alt=text["inactive_alt"],
     )
-    what = chosen_option(p.text, "heatmap", ["hidden", "pre"], key="unit values")
-    units = most_active_units(p.trace, stack, layer, count=_HEATMAP_UNITS)
-    values = p.trace.values(f"{stack}.layers.{layer}.feed_forward.{'hidden' if what == 'hidden' else 'pre_activation'}")
+    what = chosen_option(text, "heatmap", ["hidden", "pre"], key="unit values")
+    units = view_model.most_active
+    values = view_model.hidden if what == "hidden" else view_model.pre_activation
     show_figure(
         unit_figures.hidden_heatmap(
-            values[:, units], tokens=tokens, units=units.tolist(), name=p.text[f"heatmap_{what}"]
+            values[:, units], tokens=tokens, units=units.tolist(), name=text[f"heatmap_{what}"]
         ),
         name="most-active-units",
-        caption=p.text["heatmap_caption"].format(shown=len(units), units=whole(n_units)),
-        alt=p.text["heatmap_alt"],
+        caption=text["heatmap_caption"].format(shown=len(units), units=n_units),
+        alt=text["heatmap_alt"],
     )
 
 
-def _meaning(p: Page, words: UnitWords) -> str:
+def layer_formula(view_model: FeedForwardViewModel, text: PageText) -> None:
+    """Write what the layer computes, with the shapes of this sentence."""
+    gated, biased, function = view_model.is_gated, view_model.is_biased, FUNCTIONS[view_model.activation]
+    b = {part: f" + b_{part}" if biased else "" for part in "12g"}
+    inner = rf"x W_1{b['1']}"
+    inner = rf"\big({function}(x W_g{b['g']}) \odot ({inner})\big)" if gated else rf"{function}({inner})"
+    caption = text["formula_caption_gated" if gated else "formula_caption" if biased else "formula_caption_unbiased"]
+    if gated and biased:
+        caption += f" {text['formula_biases_gated']}"
+    sizes = {"width": view_model.checkpoint.config.d_model, "units": whole(view_model.n_units)}
+    show_formula(
+        rf"\text{{FFN}}(x) = {inner}\, W_2{b['2']}", caption=caption.format(tokens=len(view_model.tokens), **sizes)
+    )
+
+
+def _meaning(view_model: FeedForwardViewModel, words: UnitWords, text: PageText) -> str:
     if words.logits:
-        name = norm_kind(p.checkpoint, norms_on_the_way(p.trace, p.focus.stack, p.focus.layer)[-1])
-        capped = getattr(p.checkpoint.model.get_submodule(p.focus.stack).vocabulary_projection, "cap", None)
-        said = p.text["words_logits" if name == "LayerNorm" else "words_logits_rms"]
-        return said + ("" if capped is None else f" {p.text['words_cap'].format(cap=three_digits(capped))}")
-    return p.text["words_encoder"].format(to=p.text["to_classes" if p.checkpoint.config.n_classes else "to_decoder"])
+        projection = view_model.checkpoint.model.get_submodule(view_model.stack).vocabulary_projection
+        capped = getattr(projection, "cap", None)
+        said = text["words_logits" if view_model.norm_on_the_way == "LayerNorm" else "words_logits_rms"]
+        return said + ("" if capped is None else f" {text['words_cap'].format(cap=three_digits(capped))}")
+    classes = view_model.checkpoint.config.n_classes
+    return text["words_encoder"].format(to=text["to_classes" if classes else "to_decoder"])
 
 
 def _effects(words: UnitWords) -> pd.DataFrame:
-    return pd.DataFrame([(word.piece, word.effect) for word in (*words.up, *words.down)], columns=["piece", "effect"])
+    shown = (*words.up[:_WORDS], *words.down[:_WORDS])
+    return pd.DataFrame([(word.piece, word.effect) for word in shown], columns=["piece", "effect"])
 
 
 def _row(words: UnitWords) -> dict[str, object]:
@@ -190,28 +175,24 @@ def _row(words: UnitWords) -> dict[str, object]:
     }
 
 
-def _snippet(p: Page, name: str, unit: int) -> str:
-    read = f"{name}_norm.output"  # pre-norm: the layer reads the normalised stream
-    if p.checkpoint.config.norm == "post":
-        sublayer = "cross" if f"{name.rsplit('.', 1)[0]}.residual.after_cross_attention" in p.trace else "self"
-        read = f"{name.rsplit('.', 1)[0]}.residual.after_{sublayer}_attention"
-    hidden = p.trace.values(f"{name}.hidden")[p.focus.token, unit]
+def _snippet(p: Page, view_model: FeedForwardViewModel) -> str:
+    name, unit = view_model.name, view_model.strongest[0]
     first, value = "input_projection", "layer.activation(pre_activation)"
-    if is_gated(p):
-        first, value = "gate_projection", f"({value} * {_linear(p, name, 'input_projection')})"
+    if view_model.is_gated:
+        first, value = "gate_projection", f"({value} * {_linear(view_model, 'input_projection')})"
     return (
         f"import torch\n{p.preamble}\n"
-        f"position, unit = {p.focus.token}, {unit}\n"
+        f"position, unit = {view_model.token}, {unit}\n"
         f'layer = checkpoint.model.get_submodule("{name}")\n'
-        f'x = torch.tensor(trace.values("{read}")[position])\n'
-        f"pre_activation = {_linear(p, name, first)}\n"
-        f"print({value}.item())  # {hidden:.7g}\n"
+        f'x = torch.tensor(trace.values("{view_model.read}")[position])\n'
+        f"pre_activation = {_linear(view_model, first)}\n"
+        f"print({value}.item())  # {view_model.hidden[view_model.token, unit]:.7g}\n"
         f'print(trace.values("{name}.hidden")[position, unit])\n'
     )
 
 
-def _linear(p: Page, name: str, projection: str) -> str:
+def _linear(view_model: FeedForwardViewModel, projection: str) -> str:
     """One unit of one of the layer's matrices in Python, with its bias where there is one."""
     product = f"layer.{projection}.weight[unit] @ x"
-    biased = p.checkpoint.model.get_submodule(f"{name}.{projection}").bias is not None
+    biased = view_model.checkpoint.model.get_submodule(f"{view_model.name}.{projection}").bias is not None
     return f"({product} + layer.{projection}.bias[unit])" if biased else f"({product})"
