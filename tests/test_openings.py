@@ -13,6 +13,8 @@ from transformer.__main__ import main
 from transformer.commands.opening_checks import complaints, sharpest_heads
 from transformer.files.opening_file import OPENING, PLACE, read_opening
 
+TRANSLATORS = ("en-fr", "en-fr-2017", "t5-small-tasks", "captions-en-de")
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
@@ -51,6 +53,23 @@ def test_what_is_said_of_a_head_names_the_head_that_is_opened(path: Path) -> Non
             if any(named.values()):
                 assert named == {word: [str(example.place[name])] for word, name in expected.items()}
     assert all("tête" in opening.first.shows["fr"] and "head" in text for text in [opening.first.shows["en"]])
+
+
+@pytest.mark.parametrize("path", [path for path in SHIPPED if path.name in TRANSLATORS], ids=lambda path: path.name)
+def test_an_opening_of_cross_attention_says_which_token_a_row_reads_and_which_it_predicts(path: Path) -> None:
+    """The row of ·Le attends to ·cat, and predicts ·chat: it is not the row of ·chat that does."""
+    checkpoint, first = transformer.load(path), read_opening(path).first
+    trace = transformer.trace(checkpoint, first.sentence)
+    row, tokens = first.place["token"], trace.tokens("decoder")
+    named = [tokens[row].display, first.looks_at[row], tokens[row + 1].display]
+    told = {"en": ("The row of “{}” attends to “{}” and predicts “{}”.", "that it translates")}
+    told["fr"] = (
+        "La ligne de «\u00a0{}\u00a0» prête attention à «\u00a0{}\u00a0» et prédit «\u00a0{}\u00a0».",
+        "qu’il traduit",
+    )
+    for language, (sentence, wrong) in told.items():
+        assert first.shows[language].endswith(sentence.format(*(token.strip("·") for token in named)))
+        assert wrong not in first.shows[language]
 
 
 @pytest.fixture
