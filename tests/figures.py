@@ -201,7 +201,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from transformer.predictions.lens import WordCourse
     from transformer.text.best_path import kept
     from transformer.text.longest_match import MatchStep
-    from views.add_norm import norm_figures, residual_figures
+    from views.add_norm import norm_figures, residual_figures, vector_strips_figure
     from views.attention import attention_row_figures, query_key_space_figure, trust_figure
     from views.bugs import two_courses_figure
     from views.compare import stream_distance_figure
@@ -278,6 +278,15 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         ),
         "gain_and_bias": norm_figures.gain_and_bias(np.ones(16), bias=rows[0]),
         "position_distribution": norm_figures.position_distribution(rows[0], after=rows[1], token="·<b>"),
+        "vector_strips": vector_strips_figure.vector_strips(
+            [vector_strips_figure.Part("Norm", (vector_strips_figure.Strip("<b>", rows[0]),))],
+            mean="mean",
+            spread="std",
+            root_mean_square=False,
+            numbers="the first 8 dimensions",
+            all_of_it="all 16 dimensions",
+            bar="value",
+        ),
         "residual_growth": residual_figures.residual_growth(
             np.abs(rows[:3, :n]), steps=steps, tokens=tokens, highlighted=2
         ),

@@ -18,7 +18,11 @@ from tests.conftest import ROOT
 
 # Bounds of a figure of seven tokens and 16 dimensions; a template or a copied array would break them.
 _BYTES = 40_000
-_NAMED_ROW_BY_ROW = {"attention_change", "units_and_words"}  # every row and column has a name, the axes have none
+_NAMED_ROW_BY_ROW = {
+    "attention_change",
+    "units_and_words",
+    "vector_strips",
+}  # every row and column has a name, the axes have none
 
 
 def test_every_figure_is_drawn_here(figures):

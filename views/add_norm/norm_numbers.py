@@ -12,7 +12,7 @@ from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import PageText, as_plain
 from views.add_norm import norm_figures
 from views.add_norm.add_norm_view_model import AddNormViewModel
-from views.add_norm.residual import explain_order
+from views.add_norm.residual_growth import explain_order
 
 _ROWS = 8
 _EXACT = "%.9g"  # enough digits to give back any float32

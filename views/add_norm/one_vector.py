@@ -1,97 +1,80 @@
 """The first view: one token's vector through the addition and the norm of one sub-layer."""
 
-import numpy as np
 import streamlit as st
 
 from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
-from transformer.layers.norms import Half, add_and_norm, norm_kind, norm_names
+from transformer.layers.norms import Half
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import labels
 from ui.show.figures import show_figure, show_snippet
-from ui.words.texts import as_plain
-from views.add_norm.vector_strips import READABLE, Part, Strip, beyond, limit_of, vector_strips
-
-
-def place_of(name: str) -> str:
-    """What the texts call the place of a norm: "self_attention_norm", "final_norm", "embedding_norm" …"""
-    *_, parent, last = name.split(".")
-    return f"{parent}_norm" if last == "norm" else last
+from ui.words.texts import PageText, as_plain
+from views.add_norm.add_norm_view_model import AddNormViewModel, norms_by_place
+from views.add_norm.vector_strips_figure import READABLE, Part, Strip, beyond, limit_of, vector_strips
 
 
 def choose_norm(p: Page) -> str:
-    """The name of the norm that the whole page is about."""
-    names = {place_of(name): name for name in norm_names(p.trace, p.focus.stack, p.focus.layer)}
-    more = {"wrap": True, "label_visibility": labels()}
-    return names[
-        chosen_option(
-            p.text, "norm", list(names), key="norm", owner=tuple(names), words=lambda text, name: text[name], **more
-        )
-    ]
+    """Draw the list of norms; the name of the one that the whole page is about."""
+    norms = norms_by_place(p.trace, stack=p.focus.stack, layer=p.focus.layer)
+    look = {"wrap": True, "label_visibility": labels(), "words": lambda text, name: text[name]}
+    return norms[chosen_option(p.text, "norm", list(norms), key="norm", owner=tuple(norms), **look)]
 
 
-def one_vector(p: Page, norm: str) -> None:
-    """What is done to the focused token's vector, in the order in which this model does it."""
-    halves = add_and_norm(p.trace, p.focus.stack, p.focus.layer, norm, p.focus.token)
-    kind, token = norm_kind(p.checkpoint, norm), as_plain(p.trace.tokens(p.focus.stack)[p.focus.token].display)
-    rms = kind == "RMSNorm"
-    st.markdown(_claim(p, halves, token=token, kind=kind))
+def one_vector(p: Page, view_model: AddNormViewModel) -> None:
+    """Draw what is done to the vector of the token in focus, in the order in which this model does it."""
+    text, halves, token = p.text, view_model.halves, as_plain(view_model.focused.display)
+    st.markdown(_claim(view_model, text))
     vectors = [vector for half in halves for vector in half.vectors.values()]
     width, limit = len(vectors[0]), three_digits(limit_of(vectors))
     few = min(READABLE, width)
-    caption = p.text["strips_caption"].format(token=token, width=width)
+    caption = text["strips_caption"].format(token=token, width=width)
     if count := beyond(vectors):
-        caption += f" {p.text['strips_beyond'].format(count=count, limit=limit)}"
+        caption += f" {text['strips_beyond'].format(count=count, limit=limit)}"
     show_figure(
         vector_strips(
-            [_part(p, half, kind) for half in halves],
-            mean=p.text["strips_mean"],
-            spread=p.text["strips_rms" if rms else "strips_std"],
-            root_mean_square=rms,
-            numbers=p.text["strips_numbers"].format(few=few),
-            all_of_it=p.text["strips_all"].format(width=width),
-            bar=p.text["strips_value"],
+            [_part(view_model, half, text) for half in halves],
+            mean=text["strips_mean"],
+            spread=text["strips_rms" if view_model.is_rms else "strips_std"],
+            root_mean_square=view_model.is_rms,
+            numbers=text["strips_numbers"].format(few=few),
+            all_of_it=text["strips_all"].format(width=width),
+            bar=text["strips_value"],
         ),
         name="one-vector",
         caption=caption,
-        alt=p.text["strips_alt"].format(token=token),
+        alt=text["strips_alt"].format(token=token),
     )
+    place = f'"{view_model.stack}", {view_model.layer}, "{view_model.norm}", {view_model.token}'
     show_snippet(
         "one vector",
         f"{p.preamble}from transformer.layers.norms import add_and_norm\n\n"
-        f'halves = add_and_norm(trace, "{p.focus.stack}", {p.focus.layer}, "{norm}", {p.focus.token})\n'
+        f"halves = add_and_norm(trace, {place})\n"
         "for half in halves:\n"
         "    for name, vector in half.vectors.items():\n"
         f"        print(half.kind, name, vector[:{few}], vector.mean(), vector.std())\n",
     )
 
 
-def _claim(p: Page, halves: tuple[Half, ...], *, token: str, kind: str) -> str:
+def _claim(view_model: AddNormViewModel, text: PageText) -> str:
     """One sentence: what happens to this token's vector here."""
-    norm = next(half for half in halves if half.kind == "norm")
-    add = next((half for half in halves if half.kind == "add"), None)
-    x = norm.vectors.get("x", add.vectors.get("sum") if add else None)
-    rms = "_rms" if kind == "RMSNorm" else ""
-    order = "alone" if add is None else p.checkpoint.config.norm
-    if len(halves) == 3:
-        order = "sandwich"
-    exact = x.astype(np.float64)
-    return p.text[f"claim_{order}{rms}"].format(
-        token=token,
-        kind=kind,
-        sublayer=p.text[f"{norm.sublayer}_norm"] if norm.sublayer else "",
-        mean=three_digits(exact.mean()),
-        std=three_digits(np.sqrt(np.square(exact).mean()) if rms else exact.std()),
-        one=three_digits(float(f"{norm.vectors['normalized'].std():.3g}")) if not rms else number("1"),
+    sublayer = next(half for half in view_model.halves if half.kind == "norm").sublayer
+    mean, spread, after = view_model.mean_and_spread
+    return text[f"claim_{view_model.claim}{'_rms' if view_model.is_rms else ''}"].format(
+        token=as_plain(view_model.focused.display),
+        kind=view_model.kind,
+        sublayer=text[f"{sublayer}_norm"] if sublayer else "",
+        mean=three_digits(mean),
+        std=three_digits(spread),
+        one=number("1") if view_model.is_rms else three_digits(float(f"{after:.3g}")),
     )
 
 
-def _part(p: Page, half: Half, kind: str) -> Part:
-    rms = "_rms" if kind == "RMSNorm" else ""
-    sublayer = p.text[f"{half.sublayer}_norm"] if half.sublayer else ""
-    names = {name: p.text[f"strip_{name}"].format(sublayer=sublayer) for name in half.vectors}
+def _part(view_model: AddNormViewModel, half: Half, text: PageText) -> Part:
+    rms = "_rms" if view_model.is_rms else ""
+    sublayer = text[f"{half.sublayer}_norm"] if half.sublayer else ""
+    names = {name: text[f"strip_{name}"].format(sublayer=sublayer) for name in half.vectors}
     for name in ("normalized", "scaled"):
-        names[name] = p.text[f"strip_{name}{rms}"]
-    title = p.text[f"half_{half.kind}"].format(kind=kind, sublayer=sublayer)
+        names[name] = text[f"strip_{name}{rms}"]
+    title = text[f"half_{half.kind}"].format(kind=view_model.kind, sublayer=sublayer)
     return Part(title, tuple(Strip(names[name], vector) for name, vector in half.vectors.items()))

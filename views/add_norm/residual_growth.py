@@ -8,46 +8,42 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import in_words
-from transformer.layers.residual_stream import CONVOLUTION, additions, contributions, stream_lengths
 from transformer.text.message import N_
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_table
-from ui.words.texts import as_plain, common
+from ui.words.texts import PageText, as_plain, common
 from views.add_norm import residual_figures
+from views.add_norm.add_norm_view_model import AddNormViewModel
 
 
-def say_order(p: Page) -> None:
-    """Where the norms of this model stand, and what its layers add to the stream in an order of their own."""
-    config = p.checkpoint.config
-    st.markdown(p.text[config.norm])
-    block = getattr(config, "block", "sequential")
-    if block != "sequential":
-        st.markdown(p.text[block])
-    if f"{p.focus.stack}.layers.0.{CONVOLUTION}" in p.trace:
-        st.markdown(p.text[CONVOLUTION])
+def explain_order(view_model: AddNormViewModel, text: PageText) -> None:
+    """Write where the norms of this model are, and what its layers add in an order of their own."""
+    st.markdown(text[view_model.order])
+    if view_model.block != "sequential":
+        st.markdown(text[view_model.block])
+    if view_model.has_convolution:
+        st.markdown(text["convolution"])
 
 
-def residual_stream(p: Page) -> None:
-    """Growth of the stream, and the identity with the deviation that was found."""
-    stack, norm = p.focus.stack, p.checkpoint.config.norm
-    tokens = p.trace.tokens(stack)
-    sums = additions(p.trace, stack, p.focus.token, norm=norm)
-    say_order(p)
+def residual_stream(p: Page, view_model: AddNormViewModel) -> None:
+    """Draw the growth of the stream, and check the identity."""
+    text, sums, tokens, post = p.text, view_model.additions, view_model.tokens, view_model.order == "post"
+    explain_order(view_model, text)
     st.markdown(
-        p.text["identity"].format(
+        text["identity"].format(
             count=len(sums),
-            stack=common(f"focus.{stack}"),
-            numbers=whole(len(sums) * len(tokens) * p.checkpoint.config.d_model),
+            stack=common(f"focus.{view_model.stack}"),
+            numbers=whole(len(sums) * len(tokens) * view_model.checkpoint.config.d_model),
             deviation=three_digits(max(addition.largest_deviation for addition in sums)),
         )
-        + (f" {p.text['identity_post']}" if norm == "post" else "")
+        + (f" {text['identity_post']}" if post else "")
     )
-    steps, lengths = stream_lengths(p.trace, stack)
+    steps, lengths = view_model.stream_lengths
     show_figure(
-        residual_figures.residual_growth(lengths, steps=steps, tokens=tokens, highlighted=p.focus.token),
+        residual_figures.residual_growth(lengths, steps=steps, tokens=tokens, highlighted=view_model.token),
         name="residual-stream-growth",
-        caption=p.text["growth_caption"],
-        alt=p.text["growth_alt"],
+        caption=text["growth_caption_post" if post else "growth_caption"],
+        alt=text["growth_alt"],
     )
     show_table(
         pd.DataFrame(
@@ -55,17 +51,15 @@ def residual_stream(p: Page) -> None:
             columns=[N_("sub-layer"), N_("‖in‖"), N_("‖update‖"), N_("‖in + update‖"), N_("largest deviation")],
         ),
         name="residual-identity",
-        caption=p.text["identity_caption"].format(token=as_plain(tokens[p.focus.token].display)),
+        caption=text["identity_caption"].format(token=as_plain(view_model.focused.display)),
     )
 
 
-def sublayer_updates(p: Page) -> None:
-    """Ratio and cosine of every update, for every token."""
-    sublayers, ratio, cosine = contributions(p.trace, p.focus.stack)
+def sublayer_updates(p: Page, view_model: AddNormViewModel) -> None:
+    """Draw size and cosine of every update, for every token."""
+    sublayers, ratio, cosine = view_model.contributions
     show_figure(
-        residual_figures.sublayer_contribution(
-            ratio, cosine=cosine, sublayers=sublayers, tokens=p.trace.tokens(p.focus.stack)
-        ),
+        residual_figures.sublayer_contribution(ratio, cosine=cosine, sublayers=sublayers, tokens=view_model.tokens),
         name="sublayer-updates",
         caption=p.text["updates_caption"],
         alt=p.text["updates_alt"],

@@ -1,0 +1,194 @@
+"""What the Add & Norm page shows of one token: its vector through one norm, and the residual stream of its stack.
+
+Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
+
+>>> import transformer
+>>> from views.add_norm.add_norm_view_model import add_norm_view_model, norms_by_place
+>>> checkpoint = transformer.load("checkpoints/en-fr")
+>>> trace = transformer.trace(checkpoint, "The cat sat on the mat.")
+>>> norms = norms_by_place(trace, stack="encoder", layer=1)
+>>> list(norms)
+['self_attention_norm', 'feed_forward_norm', 'final_norm']
+>>> view_model = add_norm_view_model(trace, norms["feed_forward_norm"], stack="encoder", layer=1, token=2)
+>>> view_model.kind, view_model.order, [half.kind for half in view_model.halves]
+('LayerNorm', 'pre', ['norm', 'add'])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from transformer import Checkpoint, Trace
+from transformer.layers.norms import (
+    Half,
+    NormStatistics,
+    NormSteps,
+    add_and_norm,
+    norm_kind,
+    norm_names,
+    norm_parameters,
+    norm_statistics,
+    norm_steps,
+)
+from transformer.layers.residual_stream import CONVOLUTION, Addition, additions, contributions, stream_lengths
+from transformer.text.tokens import Token, TokenSequence
+
+_ALONE = ("final_norm", "embedding_norm", "vocabulary_projection_norm", "convolution_norm")
+
+
+@dataclass(frozen=True)
+class AddNormViewModel:
+    """One norm of one layer, for one token in focus.
+
+    Attributes:
+        trace: The recorded run.
+        norm: The name of the norm's module.
+        stack, layer, token: What is in focus.
+    """
+
+    trace: Trace
+    norm: str
+    stack: str
+    layer: int
+    token: int
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint of the run."""
+        return self.trace.checkpoint
+
+    @property
+    def tokens(self) -> TokenSequence:
+        """The tokens of the stack."""
+        return self.trace.tokens(self.stack)
+
+    @property
+    def focused(self) -> Token:
+        """The token in focus."""
+        return self.tokens[self.token]
+
+    @property
+    def place(self) -> str:
+        """Where the norm is, as ``norms_by_place`` names it."""
+        return place_of(self.norm)
+
+    @property
+    def kind(self) -> str:
+        """The kind of the norm, "LayerNorm" or "RMSNorm"."""
+        return norm_kind(self.checkpoint, self.norm)
+
+    @property
+    def is_rms(self) -> bool:
+        """Whether the norm subtracts no mean and adds no β."""
+        return self.kind == "RMSNorm"
+
+    @property
+    def order(self) -> str:
+        """Whether this model's norms come before ("pre") or after ("post") the additions."""
+        return self.checkpoint.config.norm
+
+    @property
+    def block(self) -> str:
+        """How a layer combines its sub-layers: "sequential", "parallel" or "sandwich"."""
+        return getattr(self.checkpoint.config, "block", "sequential")
+
+    @property
+    def has_convolution(self) -> bool:
+        """Whether the first layer has a convolution beside it (DeBERTa-v2)."""
+        return f"{self.stack}.layers.0.{CONVOLUTION}" in self.trace
+
+    @property
+    def formula(self) -> str:
+        """Which formula says where the norm is: "pre", "post", "parallel", "final" …"""
+        if self.place in _ALONE:
+            return self.place.removesuffix("_norm")
+        return self.order if self.block == "sequential" else self.block
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many tokens go through the norm, and how many numbers each has."""
+        return self.trace[f"{self.norm}.input"].shape
+
+    @cached_property
+    def halves(self) -> tuple[Half, ...]:
+        """The addition and the norm with the vectors of the token in focus, in the order of computing."""
+        return add_and_norm(self.trace, self.stack, self.layer, self.norm, self.token)
+
+    @property
+    def claim(self) -> str:
+        """What happens to the vector, in one word: "pre", "post", "sandwich", or "alone" where nothing is added."""
+        if len(self.halves) == 3:
+            return "sandwich"
+        return self.order if any(half.kind == "add" for half in self.halves) else "alone"
+
+    @cached_property
+    def mean_and_spread(self) -> tuple[float, float, float]:
+        """The mean and the spread of the vector that is normalised, and its spread afterwards, before γ and β.
+
+        The spread is the standard deviation, or the root mean square of an RMSNorm, which is then 1.
+        """
+        norm = next(half for half in self.halves if half.kind == "norm")
+        x = norm.vectors.get("x")
+        if x is None:
+            x = next((half.vectors["sum"] for half in self.halves if half.kind == "add"), None)
+        exact = x.astype(np.float64)
+        spread = np.sqrt(np.square(exact).mean()) if self.is_rms else exact.std()
+        after = 1.0 if self.is_rms else norm.vectors["normalized"].std()
+        return float(exact.mean()), float(spread), float(after)
+
+    def statistics(self, after: str) -> NormStatistics:
+        """Return mean and spread of every token before and ``after``: "normalized", or "output" with γ and β."""
+        return norm_statistics(self.trace, self.norm, after=after)
+
+    @cached_property
+    def steps(self) -> NormSteps:
+        """The arithmetic of the norm for the token in focus."""
+        return norm_steps(self.trace, self.norm, self.token)
+
+    @cached_property
+    def parameters(self) -> tuple[np.ndarray, np.ndarray | None, float]:
+        """γ and β, [model] each, and ε; an RMSNorm has no β."""
+        return norm_parameters(self.checkpoint, self.norm)
+
+    @cached_property
+    def additions(self) -> tuple[Addition, ...]:
+        """in + update = out of every sub-layer of the stack, with the lengths of the token in focus."""
+        return additions(self.trace, self.stack, self.token, norm=self.order)
+
+    @cached_property
+    def stream_lengths(self) -> tuple[tuple[str, ...], np.ndarray]:
+        """The steps of the stack, and the length of every token's vector after each: [step, token]."""
+        return stream_lengths(self.trace, self.stack)
+
+    @cached_property
+    def contributions(self) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
+        """The sub-layers of the stack, and size and cosine of what each adds: [sub-layer, token] each."""
+        return contributions(self.trace, self.stack)
+
+
+def place_of(name: str) -> str:
+    """Name the place of a norm: "self_attention_norm", "final_norm", "embedding_norm" …"""
+    *_, parent, last = name.split(".")
+    return f"{parent}_norm" if last == "norm" else last
+
+
+def norms_by_place(trace: Trace, *, stack: str, layer: int) -> dict[str, str]:
+    """Return the norms of a layer and its stack by their places, in the order of the forward pass."""
+    layer = min(layer, trace.n_layers(stack) - 1)
+    return {place_of(name): name for name in norm_names(trace, stack, layer)}
+
+
+def add_norm_view_model(trace: Trace, norm: str, *, stack: str, layer: int = 0, token: int = 0) -> AddNormViewModel:
+    """Build the view model of one norm.
+
+    Args:
+        trace: The recorded run.
+        norm: The name of the norm, one of ``norms_by_place``.
+        stack: "encoder" or "decoder".
+        layer, token: What is in focus; larger numbers than this stack has mean its last one.
+    """
+    layer, token = min(layer, trace.n_layers(stack) - 1), min(token, len(trace.tokens(stack)) - 1)
+    return AddNormViewModel(trace, norm, stack, layer, token)
