@@ -53,7 +53,7 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "positions": [{"positions view": "waves"}, {"positions view": "order"}],
     "attention": [{}, {"attention_section": "trust", "language": "fr"}],
     "heads": [{"heads_section": "map", "heads_scope": "own"}],
-    "add_norm": [{"add norm view": "One token's numbers"}, {}],
+    "add_norm": [{"add norm view": "arithmetic"}, {}],
     "feed_forward": [{}, {"checkpoint": "tiny-gpt", "kind": "self"}],
     "decoding": [
         {},
