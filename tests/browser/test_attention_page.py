@@ -72,7 +72,7 @@ def test_a_cell_says_its_weight_and_opens_its_arithmetic_and_its_address_brings_
     weight = f"{float(view.weights[1, 2, 3]):.9g}"
     assert f"Recorded in the model: {weight}" in page.locator(".st-key-attention-arithmetic").inner_text()
     asked = parameters(page)
-    assert (asked["token"], asked["attention_key"]) == ("2", column)
+    assert (asked["token"], asked["attention_key"]) == ("2", "3")
 
     again = open_at(visit, page.url)
     assert wanted in again.get_by_text("The arithmetic of one cell").inner_text()
