@@ -214,7 +214,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     )
     from views.embeddings import embedding_row_figures, vocabulary_figures
     from views.feed_forward import activation_curve_figure, unit_figures
-    from views.heads import habit_figures, head_figures, scatter_figure
+    from views.heads import head_figures
     from views.lens import attribution_figures, lens_figures
     from views.overview import time_and_parameters_figure
     from views.paths import flow_figure
@@ -347,9 +347,9 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "dot_product": attention_row_figures.dot_product(rows[0], key=rows[1], query_token="·<b>", key_token="·<i>"),
         "aligned_measures": trust_figure.aligned_measures(small_measures(), answer="‘·<b>’"),
         "value_mix": attention_row_figures.value_mix(share, values=rows, tokens=tokens, shown=3),
-        "habit_bars": habit_figures.habit_bars(share[:2], chances=share[:2], names=["·<b>", "$y$"]),
-        "strength_bars": habit_figures.strength_bars(share, edges=np.linspace(-1, 2, len(share) + 1), name="‖α v‖"),
-        "head_scatter": scatter_figure.head_scatter(
+        "habit_bars": head_figures.habit_bars(share[:2], chances=share[:2], names=["·<b>", "$y$"]),
+        "strength_bars": head_figures.strength_bars(share, edges=np.linspace(-1, 2, len(share) + 1), name="‖α v‖"),
+        "head_scatter": head_figures.head_scatter(
             [0.1, 0.9],
             up=[0.5, 0.4],
             labels=["0.0", "1.1"],

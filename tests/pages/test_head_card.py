@@ -20,7 +20,7 @@ from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
 from ui.shell.actions import SelectHead, SelectSentence
 from ui.words.texts import common, page_text
-from views.heads import head_card, scatter
+from views.heads import head_card, heads_controls, scatter
 
 TEXT = page_text("heads")
 OWN = ("own.txt", b"The dog sees the cat.\nA bird sings.\n", "text/plain")
@@ -99,7 +99,7 @@ def test_what_is_lost_without_it(
 
 
 @pytest.mark.slow
-def test_the_group_of_a_head_are_those_of_its_job(monkeypatch: pytest.MonkeyPatch, open_app: Callable) -> None:
+def test_the_group_of_a_head_are_those_of_its_role(monkeypatch: pytest.MonkeyPatch, open_app: Callable) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", "checkpoints")
     app = open_app(
         "heads", checkpoint="gpt-en", layer="2", head="4", heads_section="card", heads_card_remove="true",
@@ -114,7 +114,7 @@ def test_the_group_of_a_head_are_those_of_its_job(monkeypatch: pytest.MonkeyPatc
     checkpoint = transformer.load("checkpoints/gpt-en")
     roles = load_corpus_roles(checkpoint).roles.of("decoder", "self")
     this = next(one for one in roles if (one.layer, one.head) == (2, 4))
-    group = head_card.same_job(this, roles)
+    group = head_card.same_role(this, roles)
     assert group and all(one.measured.strongest == "sink" for one in roles if one.place in group)
     assert f"({', '.join(f'{one.layer}.{one.head}' for one in group)})" in said(app)
 
@@ -211,14 +211,13 @@ def test_a_clicked_point_is_followed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(scatter, "send", sent.append)
     selection = SimpleNamespace(points=[{"point_index": 1}], box=[], lasso=[])
     monkeypatch.setattr(st, "session_state", {f"chart {scatter._NAME}": SimpleNamespace(selection=selection)})
-    scatter._follow(None, [SimpleNamespace(layer=0, head=0), SimpleNamespace(layer=2, head=5)])
+    scatter._follow([(0, 0), (2, 5)])
     assert sent == [SelectHead(2, 5)]
 
 
 def test_a_frame_around_points_chooses_the_maps(
     monkeypatch: pytest.MonkeyPatch, open_app: Callable, tiny_checkpoint: Callable
 ) -> None:
-    roles = [SimpleNamespace(layer=layer, head=head) for layer in (0, 1) for head in (0, 1)]
     page = SimpleNamespace(
         checkpoint=SimpleNamespace(fingerprint="abc", config=SimpleNamespace(heads_in=lambda stack: 2)),
         focus=SimpleNamespace(stack="decoder", kind="self"),
@@ -227,14 +226,14 @@ def test_a_frame_around_points_chooses_the_maps(
     selection = SimpleNamespace(points=[{"point_index": 3}, {"point_index": 0}], box=[{"x": [0, 1]}], lasso=[])
     state = {f"chart {scatter._NAME}": SimpleNamespace(selection=selection)}
     monkeypatch.setattr(st, "session_state", state)
-    scatter._follow(page, roles)
-    assert scatter.brushed(page) == ((0, 0), (1, 1))
+    scatter._follow([(0, 0), (0, 1), (1, 0), (1, 1)])
+    assert heads_controls.framed(page) == ((0, 0), (1, 1))
     page.focus.kind = "cross"
-    assert scatter.brushed(page) == (), "a frame belongs to one kind of attention of one checkpoint"
+    assert heads_controls.framed(page) == (), "a frame belongs to one kind of attention of one checkpoint"
     monkeypatch.undo()
     app = open_app("heads", checkpoint="tiny-gpt", layer="0", head="1")
     is_fine(app)
-    choose_text(app, scatter.BRUSHED, "0.0", "1.1")
+    choose_text(app, heads_controls.FRAMED, "0.0", "1.1")
     is_fine(app.run())
     assert TEXT["scatter_brushed"].format(count=2, heads="0.0, 1.1") in said(app)
     next(button for button in app.button if button.label == TEXT["scatter_all"]).click()

@@ -17,21 +17,13 @@ import transformer
 from tests.pages.conftest import codes
 from tests.triggers import trigger
 from transformer.heads.head_roles import HeadRole, head_roles
-from ui.lab.head_table import (
-    ORDERS,
-    captions,
-    clear_heads,
-    definitions,
-    measures,
-    role_counts,
-    role_table,
-    role_text,
-    sorted_heads,
-)
+from ui.lab.role_names import role_text
 from ui.shell.fitting import attention_kinds
 from ui.words.texts import page_text, page_texts
-from views.heads import every_head
-from views.heads.named import at_rest, claim, head_words, named_heads, sharpest, with_a_job
+from views.heads import maps
+from views.heads.heads_view_model import ORDERS, RankedHeads, place_of
+from views.heads.role_words import captions, claim, definitions, head_words, role_counts
+from views.heads.sections import measures, role_table
 
 TEXT = page_text("heads")
 PLACES = [
@@ -88,8 +80,8 @@ def test_all_kinds_of_attention_stand_in_one_picture_and_a_click_looks_at_its_he
     open_page: Callable, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str
 ) -> None:
     drawn = []
-    draw = every_head.show_overview
-    monkeypatch.setattr(every_head, "show_overview", lambda figure, **how: drawn.append(figure) or draw(figure, **how))
+    draw = maps.show_overview
+    monkeypatch.setattr(maps, "show_overview", lambda figure, **how: drawn.append(figure) or draw(figure, **how))
     app = open_page(checkpoint=checkpoint, heads_every="true")
     clicked = {"stack": "decoder", "attention": "self", "layer": 1, "head": 1}
     trigger(app, "heads of every kind", "click", clicked)
@@ -142,6 +134,10 @@ def head(layer: int, index: int, role: str, **scores: float) -> HeadRole:
     return HeadRole("encoder", "self", layer, index, role, {"broad": 0.5, "sinks": 0.0, **scores})
 
 
+def ranked(roles: list[HeadRole]) -> RankedHeads:
+    return RankedHeads(tuple(roles))
+
+
 ROLES = [
     head(0, 0, "none", broad=0.9, sinks=0.2),
     head(0, 1, "previous", previous=0.6, broad=0.4, sinks=0.1),
@@ -150,64 +146,38 @@ ROLES = [
 ]
 
 
-def test_heads_are_sorted_as_the_order_says() -> None:
-    assert sorted_heads(ROLES, order="layer") is None
-    assert sorted_heads(ROLES, order="role") == [(1, 1), (0, 1), (1, 0), (0, 0)]
-    assert sorted_heads(ROLES, order="entropy") == [(1, 1), (1, 0), (0, 1), (0, 0)]
-    assert sorted_heads(ROLES, order="sinks") == [(1, 0), (1, 1), (0, 0), (0, 1)]
-
-
-def test_heads_of_a_sentence_too_short_are_sorted_all_the_same() -> None:
-    nan = float("nan")
-    unknown = [head(0, index, "none", broad=nan, sinks=nan) for index in range(3)]
-    for order in ORDERS[1:]:
-        found = sorted_heads(unknown, order=order)
-        assert found == [(0, 0), (0, 1), (0, 2)]
-
-
-def test_the_page_opens_with_each_job_once_then_with_its_second_head() -> None:
-    assert [(one.layer, one.head) for one in with_a_job(ROLES)] == [(1, 1), (0, 1)]
-    assert named_heads(ROLES) == [(1, 1), (0, 1)], "a head at rest is true, and not what a page opens with"
+def test_the_page_opens_with_how_many_heads_have_a_role() -> None:
     more = [*ROLES, head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 2, "broad")]
-    assert named_heads(more) == [(1, 1), (2, 1), (2, 0)], "three jobs, the strongest head of each"
-    assert [(one.layer, one.head) for one in at_rest(more)] == [(1, 0)]
-    said = claim(more, TEXT)
-    assert said.startswith("**4 of these 7 heads have a job in this sentence.** One rests")
+    said = claim(ranked(more), TEXT)
+    assert said.startswith("**4 of these 7 heads have a role in this sentence.** One rests")
     assert "In 2, our tests find none." in said
+    assert "none" not in claim(ranked(ROLES[1:]), TEXT), "each of them has a role or rests"
 
 
-def test_where_all_have_the_same_job_the_sharpest_without_it_stands_beside_two_of_them() -> None:
-    alike = [head(0, index, "diagonal", diagonal=0.9 - index / 10) for index in range(4)]
-    others = [head(1, 0, "none", broad=0.6), head(1, 1, "none", broad=0.3), head(1, 2, "sink", sink=0.9, broad=0.1)]
-    assert named_heads(alike + others) == [(0, 0), (0, 1), (1, 1)]
-    assert named_heads(alike + others[2:]) == [(0, 0), (0, 1), (0, 2)], "one at rest says less than a third of them"
-
-
-def test_where_no_head_has_a_job_the_page_says_so_and_shows_the_sharpest() -> None:
+def test_where_no_head_has_a_role_the_page_says_so_and_shows_the_sharpest() -> None:
     idle = [head(0, 0, "none", broad=0.8), head(0, 1, "sink", sink=0.9, broad=0.1), head(1, 0, "none", broad=0.4)]
-    assert named_heads(idle) == [(1, 0)] and with_a_job(idle) == []
-    said = claim(idle, TEXT)
-    assert said.startswith("**None of these 3 heads has a clear job in this sentence.**") and "the sharpest" in said
-    words = head_words(idle, TEXT)
+    said = claim(ranked(idle), TEXT)
+    assert said.startswith("**None of these 3 heads has a clear role in this sentence.**") and "the sharpest" in said
+    words = head_words(ranked(idle), TEXT)
     assert [words[place].title for place in ((0, 0), (1, 0))] == ["No clear role", TEXT["named_sharpest"]]
     assert "special tokens: the head rests" in words[0, 1].sentence
-    assert sharpest([idle[1]]) is idle[1], "where all rest, one of them"
     nan = float("nan")
     short = [head(0, index, "none", broad=nan, sinks=nan) for index in range(3)]
-    assert claim(short, TEXT) == TEXT["claim_too_short"] and named_heads(short) == [(0, 0)]
+    assert claim(ranked(short), TEXT) == TEXT["claim_too_short"]
+    assert head_words(ranked(short), TEXT)[0, 0].title == "No clear role"
 
 
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_of_a_picture_the_page_speaks_of_the_picture(language: str) -> None:
     plain = next(text for text in page_texts("heads") if text.language == language)
     text, idle = plain.instead("of_pictures"), [head(0, 0, "none", broad=0.8)]
-    assert text["claim_here"] in claim(idle, text) and plain["claim_here"] not in claim(idle, text)
+    assert text["claim_here"] in claim(ranked(idle), text) and plain["claim_here"] not in claim(ranked(idle), text)
     assert text["claim_too_short"] != plain["claim_too_short"]
 
 
 @pytest.mark.parametrize("language", ["en", "fr"])
 @pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)
-def test_the_large_maps_are_of_heads_that_have_the_job_and_all_others_carry_no_label(
+def test_the_large_maps_are_of_heads_that_have_the_role_and_all_others_carry_no_label(
     open_page: Callable,
     tiny_checkpoint: Callable,
     monkeypatch: pytest.MonkeyPatch,
@@ -217,7 +187,7 @@ def test_the_large_maps_are_of_heads_that_have_the_job_and_all_others_carry_no_l
     language: str,
 ) -> None:
     drawn = []
-    monkeypatch.setattr("ui.show.drawings.show_grid", lambda figure, **_: drawn.append(figure.metadata))
+    monkeypatch.setattr("views.heads.maps.show_grid", lambda figure, **_: drawn.append(figure.metadata))
     open_page(checkpoint=checkpoint, stack=stack, kind=kind, language=language)
     trace = transformer.trace(tiny_checkpoint(checkpoint), SENTENCE)
     roles = {
@@ -245,7 +215,7 @@ def test_some_layers_can_be_chosen_and_the_page_speaks_of_them_alone(
 ) -> None:
     monkeypatch.setattr("views.heads.heads_controls.MANY_LAYERS", 2)
     drawn = []
-    monkeypatch.setattr("ui.show.drawings.show_grid", lambda figure, **_: drawn.append(figure.metadata))
+    monkeypatch.setattr("views.heads.maps.show_grid", lambda figure, **_: drawn.append(figure.metadata))
     app = open_page(checkpoint="tiny-gpt", layer="0", head="1")
     assert drawn[-1]["selected"] == [0, 1] and len(drawn[-1]["tiles"]) == 4
     app.slider(key="heads_layers_2").set_range(1, 1).run()
@@ -263,15 +233,15 @@ def test_heads_that_share_their_keys_are_drawn_and_told(family: Callable, open_a
     size = attention.n_heads // attention.n_key_heads
     assert size > 1
     drawn = []
-    monkeypatch.setattr("ui.show.drawings.show_grid", lambda figure, **_: drawn.append(figure.metadata))
+    monkeypatch.setattr("views.heads.maps.show_grid", lambda figure, **_: drawn.append(figure.metadata))
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(checkpoint.path.parent))
     app = open_app("heads", checkpoint="hf-llama", sentence="The cat sat.", layer="0", head="1", heads_scrolls="true")
     assert not app.exception and not app.error
     assert drawn[-1]["heads_a_key"] == size and drawn[-1]["scrolls"]
     assert any(f"Heads 0 to {size - 1} of this layer share" in element.value for element in app.markdown)
-    draw = every_head.show_overview
+    draw = maps.show_overview
     monkeypatch.setattr(
-        every_head, "show_overview", lambda figure, **how: drawn.append(figure.metadata) or draw(figure, **how)
+        maps, "show_overview", lambda figure, **how: drawn.append(figure.metadata) or draw(figure, **how)
     )
     open_app("heads", checkpoint="hf-llama", sentence="The cat sat.", heads_every="true")
     assert [part["heads_a_key"] for part in drawn[-1]["parts"]] == [size]
@@ -285,8 +255,9 @@ def test_words_for_roles() -> None:
     assert role_counts(ROLES, TEXT) == "In this sentence: 2 × previous token, 1 × sink, 1 × no clear role."
     assert "too short" in role_counts([head(0, 0, "none", broad=float("nan"), sinks=float("nan"))], TEXT)
     named = {(0, 0): "–", (0, 1): "previous 0.60", (1, 0): "sink 0.80", (1, 1): "previous 0.90"}
-    assert captions(ROLES, TEXT) == named and clear_heads(ROLES) == [(0, 1), (1, 0), (1, 1)]
-    assert captions([near], TEXT) == {(0, 0): "previous 0.40"} and clear_heads([near]) == []  # pale
+    assert captions(ranked(ROLES), TEXT) == named
+    assert {place_of(one) for one in ranked(ROLES).clear} == {(0, 1), (1, 0), (1, 1)}
+    assert captions(ranked([near]), TEXT) == {(0, 0): "previous 0.40"} and not ranked([near]).clear  # pale
 
 
 def test_every_measure_has_a_name_and_a_definition_with_its_threshold(tiny_checkpoint: Callable) -> None:

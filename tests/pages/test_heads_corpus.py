@@ -21,11 +21,11 @@ from transformer.heads.induction import InductionTest
 from transformer.heads.role_files import FILE, save_corpus_roles
 from transformer.runs.head_places import Head
 from transformer.text.sentence_files import read_sentences
-from ui.lab.head_table import CORPUS_ORDERS, sorted_heads
 from ui.server.limits import PRIVATE
 from ui.words.texts import page_text
-from views.heads.corpus import Corpus
-from views.heads.corpus_role_table import comparison_table, corpus_captions, corpus_counts, corpus_role_text, percent
+from views.heads.chosen_head import comparison_table
+from views.heads.heads_view_model import RankedHeads, heads_view_model
+from views.heads.role_words import captions, corpus_counts, corpus_role_text, percent
 
 TEXT = page_text("heads")
 SENTENCES = ("The cat sat on the mat.", "She saw the sea, and the sea was cold.", "He told us a story about a dog.")
@@ -80,8 +80,8 @@ def test_saved_roles_are_shown_with_their_numbers(open_app, with_saved, checkpoi
         found = table[TEXT["measure_name"][name]].tolist()
         assert found == pytest.approx([head.scores[name] for head in heads], rel=1e-5)
     assert "Over 3 sentences (mine.txt)" in said(app)
-    jobs = sum(head.measured.has_role for head in heads)
-    assert f"the tests of the literature find a job for {jobs} of these {len(heads)} heads" in said(app)
+    with_role = sum(head.measured.has_role for head in heads)
+    assert f"the tests of the literature find a role for {with_role} of these {len(heads)} heads" in said(app)
     assert ("No induction heads: the largest score is" in said(app)) == (checkpoint == "tiny-gpt")
     if checkpoint == "tiny-gpt":
         assert three_digits(roles.induction.induction[roles.induction.strongest]) in said(app)
@@ -226,26 +226,18 @@ def test_words_for_roles_over_many_sentences():
     halfway = one("none", {"broad": 0.44, "none": 0.56})
     assert corpus_role_text(halfway, TEXT) == "no clear role; broad in 44 % of 40 sentences"
     assert percent(1 / 3) == "33.3 %"
-    assert corpus_captions([STEADY, OFTEN, UNCLEAR], TEXT) == {
+    assert captions(RankedHeads((STEADY, OFTEN, UNCLEAR)), TEXT) == {
         (0, 0): "sink 0.70",
         (0, 1): "first 0.50",
         (1, 0): "induction",
     }
 
 
-def test_steady_heads_come_first_and_heads_without_a_role_last():
-    heads = [SHORT, UNCLEAR, OFTEN, STEADY]
-    assert "consistency" in CORPUS_ORDERS
-    assert sorted_heads(heads, order="consistency") == [(0, 0), (1, 0), (0, 1), (1, 1)]
-    measured = [one("none", {"none": 1.0}, place=(0, n), induction=score) for n, score in enumerate((0.1, 0.6, 0.2))]
-    assert sorted_heads(measured, order="induction") == [(0, 1), (0, 2), (0, 0)]
-
-
 def test_counts_say_what_was_read_and_whether_there_are_induction_heads(tiny_checkpoint):
     def counted(strongest: float) -> str:
         scores = {Head("decoder", "self", 0, 0): 0.02, Head("decoder", "self", 1, 0): strongest}
         roles = CorpusRoles((STEADY, OFTEN, UNCLEAR), 40, 2, "d", InductionTest((8, 16), 0, 0.03, scores, scores))
-        return corpus_counts(Corpus(roles, "a_b.txt"), roles.heads, TEXT, tiny_checkpoint("gpt"))
+        return corpus_counts(roles, roles.heads, TEXT, tiny_checkpoint("gpt"), name="a_b.txt")
 
     assert counted(0.1).startswith("Over 40 sentences (a\\_b\\.txt): 1 × sink, 2 × no clear role. 2 more are empty or")
     assert "No induction heads: the largest score is 0.1 (layer 1, head 0)" in counted(0.1)
@@ -253,9 +245,12 @@ def test_counts_say_what_was_read_and_whether_there_are_induction_heads(tiny_che
 
 
 def test_the_comparison_has_the_sentence_and_the_list(tiny_checkpoint):
-    roles = corpus_roles(tiny_checkpoint("gpt"), SENTENCES)
-    head = roles.head("decoder", "self", 1, 0)
-    table = comparison_table(head, Corpus(roles, "mine.txt"), head, TEXT)
+    checkpoint = tiny_checkpoint("gpt")
+    roles = corpus_roles(checkpoint, SENTENCES)
+    heads = heads_view_model(transformer.trace(checkpoint, SENTENCES[0]), Head("decoder", "self", 1, 0), corpus=roles)
+    table = comparison_table(heads, TEXT, name="mine.txt")
     assert table[TEXT["column_where"]].tolist() == ["this sentence", "3 sentences (mine.txt)"]
-    assert math.isnan(table[TEXT["column_share"]][0]) and table[TEXT["column_share"]][1] == head.consistency
+    consistency = roles.head("decoder", "self", 1, 0).consistency
+    assert math.isnan(table[TEXT["column_share"]][0]) and table[TEXT["column_share"]][1] == consistency
+    assert table[TEXT["measure_name"]["entropy"]][0] == heads.roles_here[2].scores["entropy"]
     assert TEXT["measure_name"]["induction"] in table.columns

@@ -25,8 +25,8 @@ from transformer.heads.head_roles import corpus_roles
 from transformer.interventions.head_importance import head_importance
 from transformer.predictions.answer_probabilities import asked
 from ui.words.texts import page_text, speaking
-from views.heads.corpus_role_table import corpus_role_text
 from views.heads.report import report
+from views.heads.role_words import corpus_role_text
 
 KINDS = ("translator", "gpt", "bert", "sentiment")
 SENTENCES = ("The cat sat on the mat.", "", "A dog sees the cat.", "The bird sings.")

@@ -21,7 +21,7 @@ from transformer.predictions.answer_probabilities import asked, entropy
 from ui.shell.guidance.lessons import find_lesson
 from ui.shell.selectors import text_for, traits_of
 from ui.words.texts import page_text, pictures
-from views.heads.measure_words import measure_text
+from views.heads.role_words import measure_text
 
 SHIPPED = sorted(path for path in (ROOT / "checkpoints").iterdir() if not (path / "vectors.safetensors").exists())
 SENTENCES = {

@@ -5,6 +5,7 @@ What one session has computed, all have: it is kept by the checkpoint and the di
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -12,9 +13,9 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.toolkit.numbers import whole
 from transformer.errors import CheckpointError, InputError
 from transformer.heads.head_roles import CorpusRoles, corpus_roles
-from transformer.heads.role_files import load_corpus_roles
 from transformer.text.sentence_files import SHIPPED, read_sentences, sentence_digest, split_sentences
 from ui.compute.jobs import jobs
+from ui.compute.saved_roles import saved_roles
 from ui.compute.store import store
 from ui.server.limits import limits
 from ui.shell.page import Page
@@ -35,17 +36,34 @@ class Corpus:
     sentences: tuple[str, ...] = ()
 
 
-def corpus_of(p: Page, scope: str) -> tuple[Corpus | None, DeltaGenerator]:
-    """What is known of the sentences of ``scope``, and room for the progress bar of ``compute``.
+def known_corpus(p: Page, scope: str) -> Corpus | None:
+    """What is known of the sentences of ``scope``; for "sentence", what came with the checkpoint. Nothing is drawn."""
+    if scope == "own":
+        return _own(p)
+    try:
+        found = saved_roles(p.checkpoint)
+    except CheckpointError:  # ``offer_reading`` says what is wrong with the file
+        found = None
+    if found is not None:
+        return Corpus(
+            found.roles,
+            found.sentence_file,
+            _shipped(found.roles.n_sentences + found.roles.n_skipped, found.roles.digest),
+        )
+    if scope == "corpus" and (roles := _computed(p, _all_shipped())):
+        return Corpus(roles, SHIPPED.name, _all_shipped())
+    return None
 
-    "sentence": what came with the checkpoint, and nothing is said where nothing did.
-    """
-    if scope == "sentence":
-        return _saved(p)[0], st.container()
-    found = _saved_or_computed(p) if scope == "corpus" else _own(p)
-    if found is None:
+
+def offer_reading(p: Page, scope: str, corpus: Corpus | None) -> DeltaGenerator:
+    """Draw the ways to roles over the sentences of ``scope``; return where the progress bar of ``compute`` will be."""
+    if scope == "corpus":
+        _offer_shipped(p, is_known=corpus is not None)
+    elif scope == "own":
+        _own_form(p, is_known=corpus is not None)
+    if scope != "sentence" and corpus is None:
         st.caption(p.text["corpus_unread"])
-    return found, st.container()
+    return st.container()
 
 
 def compute(p: Page, scope: str, room: DeltaGenerator) -> None:
@@ -53,8 +71,10 @@ def compute(p: Page, scope: str, room: DeltaGenerator) -> None:
 
     Call it last: the page stays as it is meanwhile, and whatever the person does ends the reading.
     """
+    if scope == "sentence":
+        return
     fingerprint, sentences = st.session_state.get(_WANTED) or ("", ())
-    ready = read_sentences(SHIPPED) if scope == "corpus" else st.session_state.get(_OWN)
+    ready = _all_shipped() if scope == "corpus" else st.session_state.get(_OWN)
     if (fingerprint, sentences) != (p.checkpoint.fingerprint, ready) or _computed(p, sentences):
         return
     text, checkpoint = p.text, p.checkpoint
@@ -78,51 +98,52 @@ def compute(p: Page, scope: str, room: DeltaGenerator) -> None:
     st.rerun()
 
 
-def _saved(p: Page) -> tuple[Corpus | None, str]:
-    """The roles that came with the checkpoint; where there are none, why not."""
+@lru_cache(maxsize=1)
+def _all_shipped() -> tuple[str, ...]:
+    return read_sentences(SHIPPED)
+
+
+@lru_cache(maxsize=16)
+def _shipped(count: int, digest: str) -> tuple[str, ...]:
+    """The first ``count`` sentences that ship with this project, if ``digest`` names just these."""
+    sentences = _all_shipped()[:count]
+    return sentences if sentence_digest(sentences) == digest else ()
+
+
+def _offer_shipped(p: Page, *, is_known: bool) -> None:
+    """Say why no usable roles came with the checkpoint, and offer to read the sentences here."""
     command = f"`python -m transformer heads --checkpoint {p.checkpoint_place} --save`"
     try:
-        found = load_corpus_roles(p.checkpoint)
+        if saved_roles(p.checkpoint) is not None:
+            return
+        problem = p.text["missing"].format(command=command)
     except CheckpointError as error:
-        return None, p.text["stale"].format(problem=as_plain(said(error)), command=command)
-    if found is None:
-        return None, p.text["missing"].format(command=command)
-    return Corpus(found.roles, found.sentence_file, _shipped(found.roles)), ""
-
-
-def _shipped(roles: CorpusRoles) -> tuple[str, ...]:
-    """The sentences that ship with this project (or the first of them), if the roles were found in just these."""
-    sentences = read_sentences(SHIPPED)[: roles.n_sentences + roles.n_skipped]
-    return sentences if sentence_digest(sentences) == roles.digest else ()
-
-
-def _saved_or_computed(p: Page) -> Corpus | None:
-    found, problem = _saved(p)
-    if found is not None:
-        return found
-    sentences = read_sentences(SHIPPED)
+        problem = p.text["stale"].format(problem=as_plain(said(error)), command=command)
     st.info(problem, icon=":material/info:")
-    if roles := _computed(p, sentences):
-        return Corpus(roles, SHIPPED.name, sentences)
-    st.button(
-        p.text["compute"].format(count=len(sentences)),
-        icon=":material/play_arrow:",
-        key="heads compute",
-        on_click=_want,
-        args=(p, sentences),
-    )
-    return None
+    if not is_known:
+        st.button(
+            p.text["compute"].format(count=len(_all_shipped())),
+            icon=":material/play_arrow:",
+            key="heads compute",
+            on_click=_want,
+            args=(p, _all_shipped()),
+        )
 
 
 def _own(p: Page) -> Corpus | None:
-    """A form for the reader's own sentences. It folds away once they are read; the last list stays until the next."""
-    text, allowed = p.text, limits()
+    """The reader's own sentences; the last list that was read stays until the next."""
     sentences: tuple[str, ...] = st.session_state.get(_OWN, ())
     if sentences and _computed(p, sentences):
         st.session_state[_SHOWN] = sentences
     shown: tuple[str, ...] = st.session_state.get(_SHOWN, ())
     roles = _computed(p, shown) if shown else None
-    with st.expander(text["own"], icon=":material/edit_note:", expanded=roles is None), st.form("own", border=False):
+    return Corpus(roles, p.text["own_name"], shown) if roles else None
+
+
+def _own_form(p: Page, *, is_known: bool) -> None:
+    """A form for the reader's own sentences, folded away once they are read."""
+    text, allowed = p.text, limits()
+    with st.expander(text["own"], icon=":material/edit_note:", expanded=not is_known), st.form("own", border=False):
         typed = st.text_area(
             text["own_label"].format(most=allowed.sentences),
             height=160,
@@ -138,7 +159,6 @@ def _own(p: Page) -> Corpus | None:
                 _submit(p, split_sentences(typed)[: allowed.sentences])
     if len(typed) <= allowed.characters and (count := len(split_sentences(typed))) > allowed.sentences:
         st.caption(text["own_cut"].format(most=allowed.sentences, count=count))
-    return Corpus(roles, text["own_name"], shown) if roles else None
 
 
 def _submit(p: Page, lines: tuple[str, ...]) -> None:

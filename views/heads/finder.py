@@ -1,15 +1,13 @@
-"""Which heads look from this token to that one? Two tokens are chosen, and all heads of all layers stand in line."""
+"""Which heads look from this token to that one? Two tokens are chosen, and all heads are listed by their weight."""
 
 from collections.abc import Sequence
 from functools import partial
 
-import numpy as np
 import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import percent
-from transformer.heads.head_roles import CorpusRole, HeadRole
-from transformer.runs.attention_view import AttentionView
+from transformer.heads.head_roles import CorpusRole
 from transformer.text.tokens import TokenSequence
 from ui.shell.actions import SelectHead
 from ui.shell.choice import one_of
@@ -17,39 +15,36 @@ from ui.shell.page import Page
 from ui.shell.reducer import send
 from ui.show.figures import show_snippet, show_table
 from ui.words.texts import PageText, as_plain
-from views.heads.measure_words import measure_name
+from views.heads.heads_view_model import HeadsViewModel, Place, Role, place_of
+from views.heads.role_words import measure_name
 
 _TABLE = "heads-between-two-tokens"
 _CLICKED = 24  # more tokens than these stand in a list
 _MUCH = 0.5  # of a row
 
 
-def finder(p: Page, views: Sequence[AttentionView], roles: Sequence[HeadRole | CorpusRole]) -> None:
-    """The section below the maps; ``views``: one of each layer."""
-    text, first = p.text, views[0]
-    choice = [place for place, keys in enumerate(first.allowed.sum(axis=1)) if keys > 1] or [0]
-    query = _token(p, "from", first.query, p.focus.token if p.focus.token in choice else choice[-1])
-    of_focused = views[p.focus.layer].weights[p.focus.head]
-    key = _token(p, "to", first.key, int(of_focused[query].argmax()))
+def finder(p: Page, heads: HeadsViewModel) -> None:
+    """The section below the maps."""
+    text, first, location = p.text, heads.views[0], heads.location
+    query = _token(p, "from", first.query, p.focus.token if p.focus.token in heads.queries else heads.queries[-1])
+    key = _token(p, "to", first.key, heads.strongest_key(query))
     names = {"query": as_plain(first.query.labels[query]), "key": as_plain(first.key.labels[key])}
-    if not any(view.allowed[query, key] for view in views):
+    if heads.is_masked(query, key):
         st.info(text["finder_masked"].format(**names), icon=":material/info:")
         return
-    found = ranked(views, query, key)
-    much = sum(weight > _MUCH for _, weight in found)
+    found = heads.between(query, key)
     (layer, head), strongest = found[0]
-    even = np.mean([view.allowed[query, key] / max(1, view.allowed[query].sum()) for view in views])
     st.markdown(
         text["finder_says"].format(
-            much=much,
+            much=sum(weight > _MUCH for _, weight in found),
             heads=len(found),
             strongest=f"{layer}.{head}",
             weight=percent(strongest),
-            even=percent(even),
+            even=percent(heads.even_share(query, key)),
             **names,
         )
     )
-    doing = {(one.layer, one.head): _job(one, text) for one in roles}
+    roles = {place_of(one): _role(one, text) for one in heads.heads.roles}
     show_table(
         pd.DataFrame(
             [
@@ -57,7 +52,7 @@ def finder(p: Page, views: Sequence[AttentionView], roles: Sequence[HeadRole | C
                     text["column_layer"]: layer,
                     text["column_head"]: head,
                     text["finder_weight"]: weight,
-                    text["column_role"]: doing[layer, head],
+                    text["column_role"]: roles[layer, head],
                 }
                 for (layer, head), weight in found
             ]
@@ -68,15 +63,7 @@ def finder(p: Page, views: Sequence[AttentionView], roles: Sequence[HeadRole | C
         on_select=partial(_follow, [place for place, _ in found]),
         selection_mode="single-row",
     )
-    show_snippet("heads between two tokens", _snippet(p, query, key))
-
-
-def ranked(views: Sequence[AttentionView], query: int, key: int) -> list[tuple[tuple[int, int], float]]:
-    """((layer, head), weight) of every head for one pair of tokens, the strongest first."""
-    found = [
-        ((view.layer, head), float(view.weights[head, query, key])) for view in views for head in range(view.n_heads)
-    ]
-    return sorted(found, key=lambda one: -one[1])
+    show_snippet("heads between two tokens", _snippet(p, location.stack, location.kind, query, key))
 
 
 def _token(p: Page, which: str, tokens: TokenSequence, first: int) -> int:
@@ -89,22 +76,21 @@ def _token(p: Page, which: str, tokens: TokenSequence, first: int) -> int:
     )
 
 
-def _job(head: HeadRole | CorpusRole, text: PageText) -> str:
-    """What the head does besides: its strongest test, or its role."""
+def _role(head: Role, text: PageText) -> str:
+    """The head's strongest test over many sentences, else its role."""
     if isinstance(head, CorpusRole) and head.measured.has_role:
         return measure_name(head.measured.strongest, head.measured, text)
     return text["role"][head.role]
 
 
-def _follow(places: Sequence[tuple[int, int]]) -> None:
+def _follow(places: Sequence[Place]) -> None:
     """In a callback: all pages look at the head whose row was chosen."""
     rows = st.session_state[f"data {_TABLE}"].selection.rows
     if rows and rows[0] < len(places):
         send(SelectHead(*places[rows[0]]))
 
 
-def _snippet(p: Page, query: int, key: int) -> str:
-    stack, kind = p.focus.stack, p.focus.kind
+def _snippet(p: Page, stack: str, kind: str, query: int, key: int) -> str:
     return (
         f"{p.preamble}\nfound = []\nfor layer in range(trace.n_layers({stack!r})):\n"
         f"    view = trace.attention({stack!r}, layer=layer, kind={kind!r})\n"

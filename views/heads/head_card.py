@@ -29,8 +29,8 @@ from ui.shell.page import Page
 from ui.shell.reducer import send
 from ui.show.figures import show_figure, show_snippet, show_source, show_table
 from ui.words.texts import PageText, as_plain, common
-from views.heads.habit_figures import habit_bars, strength_bars
-from views.heads.measure_words import jobs_text
+from views.heads.head_figures import habit_bars, strength_bars
+from views.heads.role_words import roles_text
 
 CARD = "head card"  # the container below the maps
 _TABLE = "examples-of-a-head"
@@ -38,9 +38,11 @@ _HALF = 0.5  # of the rows: less is no habit
 _WRITTEN = 5  # tokens that it looks at, of which is said what it writes
 
 
-def card(p: Page, roles: Sequence[CorpusRole]) -> None:
-    """Of the focused head, over the sentences that ship or the reader's own. ``roles``: of all heads of its kind over
-    many sentences, where they are known."""
+def card(p: Page, head: Head, roles: Sequence[CorpusRole]) -> None:
+    """Draw the card of a head over the sentences that ship or the reader's own.
+
+    ``roles``: of all heads of its kind over many sentences, where they are known.
+    """
     read = sentence_list()
     checkpoint = p.checkpoint
     found = jobs.result(
@@ -51,7 +53,6 @@ def card(p: Page, roles: Sequence[CorpusRole]) -> None:
     )
     if found is None:
         return
-    head = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     habits = found.get(head)
     if habits is None:
         st.caption(p.text["card_nothing"].format(count=len(read.sentences)))
@@ -62,11 +63,11 @@ def card(p: Page, roles: Sequence[CorpusRole]) -> None:
         st.caption(p.text["card_unread"].format(count=whole(unread), limit=whole(checkpoint.config.max_length)))
     this = next((one for one in roles if (one.layer, one.head) == (head.layer, head.head)), None)
     if this is not None and this.measured.strongest:
-        st.markdown(p.text["card_tests"].format(test=jobs_text(this.measured, p.text)))
+        st.markdown(p.text["card_tests"].format(test=roles_text(this.measured, p.text)))
         if copying := this.measured.measures.get("copying"):
             st.markdown(p.text["card_copying"].format(score=signed(copying.score)))
     _writes(p, habits)
-    _removed(p, head, same_job(this, roles), read)
+    _removed(p, head, same_role(this, roles), read)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         by = chosen_option(p.text, "card_by", ["kind", "strength"], key="heads_card_by")
         measure = chosen_option(
@@ -112,12 +113,12 @@ def claims(text: PageText, habits: HeadHabits) -> list[str]:
     return said
 
 
-def same_job(this: CorpusRole | None, roles: Sequence[CorpusRole]) -> tuple[Head, ...]:
-    """The other heads with the job of this one; none where it has none."""
+def same_role(this: CorpusRole | None, roles: Sequence[CorpusRole]) -> tuple[Head, ...]:
+    """The other heads with the role of this one; none where it has none."""
     if this is None or not this.measured.has_role:
         return ()
-    job = this.measured.strongest
-    others = [one for one in roles if one is not this and one.measured.has_role and one.measured.strongest == job]
+    role = this.measured.strongest
+    others = [one for one in roles if one is not this and one.measured.has_role and one.measured.strongest == role]
     return tuple(one.place for one in others)
 
 

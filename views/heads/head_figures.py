@@ -1,4 +1,4 @@
-"""All heads at a glance: one number per head, its weight by distance, and how spread out each row of it is."""
+"""The figures of the Heads page: all heads at a glance and as points, and what one head does over many sentences."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import numpy as np
 import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
-from charts.toolkit.checks import as_array, require_index, require_same_length
+from charts.toolkit.checks import as_array, as_probabilities, require_index, require_same_length
+from charts.toolkit.numbers import percent
 from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import _
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from transformer.runs.attention_view import AttentionView
 
 _WIDE, _TALL = 0.84, 0.78  # of the room of a head
+_NAMED = 40  # more points than these have their names in the hover only
 
 
 def head_scores(
@@ -156,4 +158,106 @@ def head_profiles(
         layer, head = chosen
         box = {"x0": head - 0.48, "x1": head + 0.48, "y0": layer - 0.48, "y1": layer + 0.48}
         figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})
+    return figure.drawn()
+
+
+def head_scatter(
+    across: Any,
+    *,
+    up: Any,
+    labels: Sequence[str],
+    layers: Sequence[int],
+    roles: Sequence[str],
+    axes: tuple[str, str],
+    chosen: int,
+) -> go.Figure:
+    """``across``, ``up`` [head]: the two measures; ``labels``: "1.4" is head 4 of layer 1; ``axes``: what they are
+    called; ``chosen``: the head that is ringed."""
+    first = as_array(across, name="across", axes=("head",))
+    second = as_array(up, name="up", axes=("head",), sizes={"head": len(first)})
+    for name, values in (("labels", labels), ("layers", layers), ("roles", roles)):
+        require_same_length(name, values, expected=len(first), of="heads")
+    place = require_index(chosen, name="chosen", size=len(first))
+    figure = Sheet()
+    figure.scatter(
+        x=first,
+        y=second,
+        mode="markers+text" if len(first) <= _NAMED else "markers",
+        text=list(labels),
+        textposition="top center",
+        textfont={"size": style.TICK_SIZE},
+        customdata=np.array([style.escape(role) for role in roles], dtype=object),
+        marker={
+            "size": 13,
+            "color": np.asarray(layers),
+            "colorscale": style.colour_scale(style.SEQUENTIAL),
+            "colorbar": style.colour_bar(_("layer")) if max(layers) > min(layers) else None,
+            "showscale": max(layers) > min(layers),
+            "line": {
+                "width": [4 if head == place else 1 for head in range(len(first))],
+                "color": [style.CHOSEN if head == place else style.MASKED for head in range(len(first))],
+            },
+        },
+        hovertemplate=style.hover(
+            _("head {head}", head="%{text}"), "%{customdata}", f"{style.escape(axes[0])}: {style.exact('x')}",
+            f"{style.escape(axes[1])}: {style.exact('y')}",
+        ),
+        showlegend=False,
+    )  # fmt: skip
+    style.finish(figure, height=430, top=32)
+    figure.update_xaxes(title_text=style.escape(axes[0]))
+    figure.update_yaxes(title_text=style.escape(axes[1]))
+    figure.update_layout(clickmode="event+select", dragmode="select")
+    return figure.drawn()
+
+
+def habit_bars(shares: Any, *, chances: Any, names: Sequence[str]) -> go.Figure:
+    """Two bars for each kind of place: ``shares`` [kind] of the rows, and ``chances`` [kind], what a key drawn at
+    random would have; ``names`` of the kinds."""
+    values = as_probabilities(shares, name="shares", axes=("kind",))
+    expected = as_probabilities(chances, name="chances", axes=("kind",), sizes={"kind": len(values)})
+    require_same_length("names", names, expected=len(values), of="kinds")
+    figure = Sheet()
+    for name, bars, colour in ((_("this head"), values, style.BAR), (_("by chance"), expected, style.MASKED)):
+        figure.bar(
+            x=bars,
+            y=np.arange(len(bars)),
+            orientation="h",
+            name=name,
+            marker={"color": colour, "line": {"width": 0}},
+            text=[percent(float(value)) for value in values] if bars is values else None,
+            textposition="outside",
+            textfont={"size": style.TICK_SIZE},
+            cliponaxis=False,
+            hovertemplate=style.hover(f"%{{y}}, {name}", style.exact("x")),
+            showlegend=True,
+        )
+    style.finish(figure, height=34 * len(values) + 96, top=32)
+    figure.update_layout(barmode="group", bargap=0.25, legend={"x": 1, "xanchor": "right", "y": 1.12})
+    figure.update_yaxes(**style.label_rows(list(names), title=_("what it looks at")))
+    figure.update_xaxes(title_text=_("share of the rows"), range=[0, 1.15 * max(values.max(), expected.max(), 0.1)])
+    return figure.drawn()
+
+
+def strength_bars(shares: Any, *, edges: Any, name: str) -> go.Figure:
+    """``shares`` [interval] of the rows in which a measure called ``name`` lies in each of the equal intervals between
+    ``edges`` [interval + 1]."""
+    values = as_probabilities(shares, name="shares", axes=("interval",))
+    edges = as_array(edges, name="edges", axes=("edge",), sizes={"edge": len(values) + 1})
+    figure = Sheet()
+    figure.bar(
+        x=(edges[:-1] + edges[1:]) / 2,
+        y=values,
+        width=0.9 * np.diff(edges),
+        marker={"color": style.BAR, "line": {"width": 0}},
+        text=[percent(float(value)) if value else "" for value in values],
+        textposition="outside",
+        textfont={"size": style.TICK_SIZE},
+        cliponaxis=False,
+        hovertemplate=style.hover(f"{style.escape(name)} ≈ %{{x:.3g}}", style.exact("y")),
+        showlegend=False,
+    )
+    style.finish(figure, height=300, top=32)
+    figure.update_xaxes(title_text=style.escape(name), range=[float(edges[0]), float(edges[-1])])
+    figure.update_yaxes(title_text=_("share of the rows"), range=[0, 1.15 * max(values.max(), 0.05)])
     return figure.drawn()

@@ -1,64 +1,59 @@
-"""What the Heads page shows, chosen above its maps, and the Python that reproduces what it says of one head."""
+"""What the reader chooses above the maps of the Heads page."""
 
-from dataclasses import dataclass
-
+import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig
-from transformer.text.sentence_files import SHIPPED
-from ui.lab.head_table import CORPUS_ORDERS, ORDERS
-from ui.shell import choice
+from transformer.heads.head_roles import CorpusRoles
+from ui.shell import choice, page_state
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.words.texts import PageText
-from views.heads.corpus import SCOPES, Corpus
+from views.heads.corpus import SCOPES, Corpus, known_corpus
+from views.heads.heads_view_model import CORPUS_ORDERS, ORDERS, HeadsChoices, Place
 
 MANY_LAYERS = 7  # from here on some of them can be chosen
+FRAMED = "heads_brushed"  # the heads in the frame that was drawn around points, as "layer.head"
 
 
-@dataclass(frozen=True)
-class Shown:
-    """What was chosen, the place of the sentence with which the page opens, and that of the list of orders."""
+def choose(p: Page) -> tuple[HeadsChoices, Corpus | None]:
+    """One row: over which sentences roles are counted, and what else can be changed, folded away.
 
-    p: Page
-    scope: str
-    stretch: bool
-    every: bool
-    scrolls: bool
-    layers: range
-    claim: DeltaGenerator
-    order_room: DeltaGenerator
-
-    def order(self, *, many: bool) -> str:
-        """How the tiles are sorted, known once it is known whether there are roles over ``many`` sentences."""
-        if self.every:
-            return "layer"
-        with self.order_room:
-            return chosen_order(self.p.text, self.p.checkpoint.config, many=many)
-
-
-def controls(p: Page) -> Shown:
-    """One row: over which sentences roles are counted, and what else can be changed, folded away."""
+    Returns:
+        What was chosen, and what is known of the heads over many sentences.
+    """
     text = p.text
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         scopes = SCOPES[:1] if p.reads_pictures else SCOPES  # lists of sentences are no pictures
         explained = text["scope_help"]
         scope = chosen_option(text, "scope", scopes, key="heads_scope", help=explained, label_visibility="collapsed")
+        corpus = known_corpus(p, scope)
+        many = scope != "sentence" and _is_about(p, corpus.roles if corpus else None)
         with st.popover(text["change"], icon=":material/tune:", key="heads change"):
-            order_room = st.container()
-            stretch = choice.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"])
-            every = choice.toggle(text["every"], key="heads_every", help=text["every_help"])
-            scrolls = choice.toggle(text["scrolls"], key="heads_scrolls", help=text["scrolls_help"])
-            layers = chosen_layers(p)
-    return Shown(p, scope, stretch, every, scrolls, layers, st.container(), order_room)
+            every = choice.is_on("heads_every")  # one table for each kind of attention: there is no order to choose
+            order = "layer" if every else chosen_order(text, p.checkpoint.config, many=many)
+            choices = HeadsChoices(
+                scope=scope,
+                order=order,
+                stretch=choice.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"]),
+                every=choice.toggle(text["every"], key="heads_every", help=text["every_help"]),
+                scrolls=choice.toggle(text["scrolls"], key="heads_scrolls", help=text["scrolls_help"]),
+                layers=chosen_layers(p),
+                framed=framed(p),
+            )
+    return choices, corpus
 
 
-def chosen_layers(p: Page) -> range:
-    """All of them where there are few."""
+def _is_about(p: Page, roles: CorpusRoles | None) -> bool:
+    """Whether there are roles over many sentences for the attention that the page is about."""
+    return roles is not None and bool(roles.of(p.focus.stack, p.focus.kind))
+
+
+def chosen_layers(p: Page) -> range | None:
+    """The layers whose maps are shown; ``None``, all of them, where there are few."""
     count = p.trace.n_layers(p.focus.stack)
     if count < MANY_LAYERS:
-        return range(count)
+        return None
     key = f"heads_layers_{count}"  # what another model has is none of this one's
     first, last = choice.slider(p.text["layers"], 0, count - 1, (0, count - 1), key=key)
     return range(first, last + 1)
@@ -75,29 +70,9 @@ def chosen_order(text: PageText, config: ModelConfig, *, many: bool) -> str:
     return chosen_option(text, "order", orders, key=key, first="layer", in_list=True, help=explained)
 
 
-def snippet(p: Page, corpus: Corpus | None) -> str:
-    """Roles of the focused head in this sentence, or over the sentences of ``corpus``."""
-    focus = p.focus
-    if corpus is None:
-        return (
-            f"{p.preamble}\nfrom transformer.heads.head_roles import sentence_roles\n\n"
-            f'view = trace.attention("{focus.stack}", layer={focus.layer}, kind="{focus.kind}")\n'
-            f"role = sentence_roles(view)[{focus.head}]\nprint(role.role, role.score)\nprint(role.scores)\n"
-        )
-    return (
-        "import transformer\nfrom transformer.heads.head_roles import corpus_roles\n"
-        "from transformer.text.sentence_files import read_sentences\n\n"
-        f"{p.load_line}"
-        f"sentences = {_sentences(corpus)}\n"
-        f"found = corpus_roles(checkpoint, sentences)\n"
-        f'head = found.head("{focus.stack}", "{focus.kind}", layer={focus.layer}, head={focus.head})\n'
-        "print(head.role, head.consistency, head.n_sentences)\nprint(head.shares)\nprint(head.scores)\n"
-    )
-
-
-def _sentences(corpus: Corpus) -> str:
-    if not corpus.sentences:
-        return f"read_sentences({corpus.name!r})  # the file that they came from"
-    if corpus.name == SHIPPED.name:
-        return f"read_sentences()[:{len(corpus.sentences)}]  # those that ship with it"
-    return "[\n" + "".join(f"    {sentence!r},\n" for sentence in corpus.sentences) + "]"
+def framed(p: Page) -> tuple[Place, ...]:
+    """(layer, head) of those that the maps are to show; empty: all of them."""
+    page_state.belongs_to(FRAMED, (p.checkpoint.fingerprint, p.focus.stack, p.focus.kind))
+    heads = np.ndindex(p.trace.n_layers(p.focus.stack), p.checkpoint.config.heads_in(p.focus.stack))
+    asked = choice.values(FRAMED)
+    return tuple(head for head in heads if "{}.{}".format(*head) in asked) if asked else ()

@@ -18,7 +18,7 @@ from transformer.text.sentence_files import SHIPPED, read_sentences
 from ui.lab.firing_list import in_context
 from ui.show.documents import document_of
 from ui.words.texts import as_plain, page_text
-from views.heads.corpus_role_table import corpus_role_text
+from views.heads.role_words import corpus_role_text
 
 _STRONGEST = 15  # rows of a table
 Text = Mapping[str, str]

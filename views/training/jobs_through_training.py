@@ -9,7 +9,7 @@ import transformer
 from charts.toolkit.numbers import whole
 from transformer.heads.roles_through_training import FILE, HeadHistory, RoleHistory, load_role_history, role_history
 from ui.compute.store import store
-from ui.lab.head_table import test_name
+from ui.lab.role_names import test_name
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.catalogues import said

@@ -25,7 +25,7 @@ from transformer.runs.traces import Trace
 from ui.compute.jobs import jobs
 from ui.compute.loading import checkpoint_names, checkpoints_folder
 from ui.compute.store import store
-from ui.lab.head_table import role_text
+from ui.lab.role_names import role_text
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.actions import SelectHead, SetChoice

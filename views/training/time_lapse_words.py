@@ -9,7 +9,7 @@ from charts.toolkit.style import three_digits
 from transformer.files.model_card import began_as
 from transformer.heads.roles_through_training import Moment, greatest_turn, settled, settled_heads, shared_words
 from transformer.runs.head_places import Head
-from ui.lab.head_table import role_text
+from ui.lab.role_names import role_text
 from ui.words.texts import PageText, as_plain, page_text
 
 _LONGEST_RUN = 5  # an untrained model writes one word over and over; more than that become "word ×25"

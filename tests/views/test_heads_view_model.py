@@ -1,0 +1,233 @@
+"""The view model of the Heads page: what is named, in which order, and its numbers beside those of the trace."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import transformer
+from charts.canvas.attention_heads import MAX_NAMED
+from transformer.heads.head_roles import CorpusRole, HeadRole, corpus_roles, sentence_roles
+from transformer.runs.head_places import Head
+from transformer.runs.traces import Trace
+from views.heads import heads_view_model as module
+from views.heads.heads_view_model import (
+    MOST_NAMED,
+    ORDERS,
+    HeadsChoices,
+    HeadsViewModel,
+    RankedHeads,
+    heads_view_model,
+    place_of,
+)
+
+SENTENCE = "The old man told us a story, and the sea was cold."
+SENTENCES = ("The cat sat on the mat.", "She saw the sea, and the sea was cold.", "He told us a story about a dog.")
+KINDS = [
+    ("translator", "encoder", "self"),
+    ("translator", "decoder", "self"),
+    ("translator", "decoder", "cross"),
+    ("gpt", "decoder", "self"),
+    ("bert", "encoder", "self"),
+]
+CROSS = Head("decoder", "cross", 1, 0)
+
+
+def head(layer: int, index: int, role: str, **scores: float) -> HeadRole:
+    return HeadRole("encoder", "self", layer, index, role, {"broad": 0.5, "sinks": 0.0, **scores})
+
+
+def ranked(*roles: HeadRole | CorpusRole) -> RankedHeads:
+    return RankedHeads(roles)
+
+
+def unknown(count: int) -> RankedHeads:
+    return ranked(*(head(0, index, "none", broad=math.nan, sinks=math.nan) for index in range(count)))
+
+
+ROLES = (
+    head(0, 0, "none", broad=0.9, sinks=0.2),
+    head(0, 1, "previous", previous=0.6, broad=0.4, sinks=0.1),
+    head(1, 0, "sink", sink=0.8, broad=0.3, sinks=0.8),
+    head(1, 1, "previous", previous=0.9, broad=0.1, sinks=0.3),
+)
+
+
+def same(one: object, other: object) -> bool:
+    """Whether two roles, or several, are equal; a score that is not defined equals itself."""
+    return repr(one) == repr(other)
+
+
+@pytest.fixture
+def trace(tiny_checkpoint: Callable) -> Trace:
+    return transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+
+
+# ---- ranks ----------------------------------------------------------------------------------------------------------
+
+
+def test_heads_are_sorted_as_the_order_says() -> None:
+    heads = ranked(*ROLES)
+    assert heads.sorted("layer") is None
+    assert heads.sorted("role") == [(1, 1), (0, 1), (1, 0), (0, 0)]
+    assert heads.sorted("entropy") == [(1, 1), (1, 0), (0, 1), (0, 0)]
+    assert heads.sorted("sinks") == [(1, 0), (1, 1), (0, 0), (0, 1)]
+    for order in ORDERS[1:]:
+        assert unknown(3).sorted(order) == [(0, 0), (0, 1), (0, 2)], "a sentence that is too short is sorted, too"
+
+
+def test_steady_heads_come_first_and_heads_without_a_role_last() -> None:
+    def over_many(index: int, role: str, shares: dict[str, float], **scores: float) -> CorpusRole:
+        scores = {"broad": 0.5, "sinks": 0.1, **scores}
+        return CorpusRole("decoder", "self", 0, index, role, shares, scores, dict.fromkeys(scores, 40), 40)
+
+    short = over_many(0, "none", {})
+    unclear, often = over_many(1, "none", {"none": 1.0}), over_many(2, "none", {"first": 0.4, "none": 0.25})
+    steady = over_many(3, "sink", {"sink": 0.825, "none": 0.175}, sink=0.7)
+    assert ranked(short, unclear, often, steady).sorted("consistency") == [(0, 3), (0, 1), (0, 2), (0, 0)]
+    measured = [over_many(index, "none", {"none": 1.0}, induction=s) for index, s in enumerate((0.1, 0.6, 0.2))]
+    assert ranked(*measured).sorted("induction") == [(0, 1), (0, 2), (0, 0)]
+
+
+def test_the_page_opens_with_each_role_once_then_with_its_second_head() -> None:
+    heads = ranked(*ROLES)
+    assert list(map(place_of, heads.with_role)) == [(1, 1), (0, 1)]
+    assert heads.named == ((1, 1), (0, 1)), "a head at rest is true, and not what a page opens with"
+    more = [head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 2, "broad")]
+    heads = ranked(*ROLES, *more)
+    assert heads.named == ((1, 1), (2, 1), (2, 0)), "three roles, the strongest head of each"
+    assert list(map(place_of, heads.at_rest)) == [(1, 0)]
+    assert list(map(place_of, heads.clear)) == [(1, 1), (1, 0), (2, 1), (0, 1), (2, 0), (2, 2)]
+
+
+def test_where_all_have_the_same_role_the_sharpest_without_it_is_beside_two_of_them() -> None:
+    alike = [head(0, index, "diagonal", diagonal=0.9 - index / 10) for index in range(4)]
+    others = [head(1, 0, "none", broad=0.6), head(1, 1, "none", broad=0.3), head(1, 2, "sink", sink=0.9, broad=0.1)]
+    assert ranked(*alike, *others).named == ((0, 0), (0, 1), (1, 1))
+    assert ranked(*alike, others[2]).named == ((0, 0), (0, 1), (0, 2)), "one at rest says less than a third of them"
+
+
+def test_where_no_head_has_a_role_the_sharpest_is_named() -> None:
+    idle = ranked(head(0, 0, "none", broad=0.8), head(0, 1, "sink", sink=0.9, broad=0.1), head(1, 0, "none", broad=0.4))
+    assert idle.named == ((1, 0),) and not idle.with_role
+    assert place_of(ranked(idle.roles[1]).sharpest) == (0, 1), "where all rest, one of them"
+    assert unknown(3).is_too_short and unknown(3).named == ((0, 0),)
+    assert not idle.is_too_short
+
+
+def test_no_more_heads_are_named_than_the_figure_draws() -> None:
+    assert MOST_NAMED == MAX_NAMED
+
+
+# ---- the page -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "stack", "kind"), KINDS)
+def test_its_numbers_are_those_of_the_trace(tiny_checkpoint: Callable, name: str, stack: str, kind: str) -> None:
+    trace = transformer.trace(tiny_checkpoint(name), SENTENCE)
+    heads = heads_view_model(trace, Head(stack, kind, 1, 1))
+    expected = [trace.attention(stack, layer, kind) for layer in range(trace.n_layers(stack))]
+    assert [view.name for view in heads.views] == [view.name for view in expected]
+    np.testing.assert_array_equal([view.weights for view in heads.views], [view.weights for view in expected])
+    assert same(heads.roles_here, tuple(role for view in expected for role in sentence_roles(view)))
+    assert same(heads.chosen_here, sentence_roles(expected[1])[1])
+    assert heads.tiles == [(0, 0), (0, 1), (1, 0), (1, 1)] and heads.in_table and heads.selected == (1, 1)
+    query = heads.queries[-1]
+    assert expected[0].allowed[query].sum() > 1
+    key = heads.strongest_key(query)
+    assert expected[1].weights[1, query, key] == expected[1].weights[1, query].max()
+    found = heads.between(query, key)
+    expected_weights = [float(weight) for view in expected for weight in view.weights[:, query, key]]
+    assert [weight for _, weight in found] == sorted(expected_weights, reverse=True)
+    assert all(weight == expected[layer].weights[index, query, key] for (layer, index), weight in found)
+    assert heads.even_share(query, key) == pytest.approx(1 / expected[0].allowed[query].sum())
+    assert not heads.is_masked(query, key)
+    assert heads.is_masked(0, 1) == ((stack, kind) == ("decoder", "self"))
+
+
+def test_every_kind_of_attention_has_its_own_roles(trace: Trace) -> None:
+    kinds = heads_view_model(trace, CROSS).every_kind
+    assert [(one.stack, one.kind) for one in kinds] == list(trace.attention_kinds())
+    for one in kinds:
+        assert same(one.heads.roles, heads_view_model(trace, Head(one.stack, one.kind, 0, 0)).roles_here)
+
+
+def test_names_order_and_numbers_are_of_many_sentences_once_they_are_asked_for(
+    trace: Trace, tiny_checkpoint: Callable
+) -> None:
+    corpus = corpus_roles(tiny_checkpoint("translator"), SENTENCES)
+    here = heads_view_model(trace, CROSS, corpus=corpus)
+    assert here.heads.roles == here.roles_here and not here.speaks_of_many
+    assert here.chosen_over_many == corpus.head("decoder", "cross", 1, 0), "it is said beside the sentence all the same"
+    many = heads_view_model(trace, CROSS, HeadsChoices(scope="corpus", order="consistency"), corpus=corpus)
+    assert many.heads.roles == corpus.of("decoder", "cross") and many.speaks_of_many
+    assert many.heads.has_tests and many.heads.over_many and not many.in_table
+    assert many.tiles == RankedHeads(corpus.of("decoder", "cross")).sorted("consistency")
+    assert [one.heads.roles for one in many.every_kind] == [corpus.of(*kind) for kind in trace.attention_kinds()]
+    older = replace(corpus, heads=tuple(one for one in corpus.heads if one.kind == "self"))
+    unknown_here = heads_view_model(trace, CROSS, HeadsChoices(scope="own"), corpus=older)
+    assert unknown_here.heads.roles == unknown_here.roles_here, "nothing is known of this kind of attention"
+    assert not heads_view_model(trace, CROSS, HeadsChoices(scope="own")).speaks_of_many
+
+
+def test_some_layers_or_a_frame_limit_the_maps(trace: Trace) -> None:
+    def chosen(**choices: object) -> HeadsViewModel:
+        return heads_view_model(trace, CROSS, HeadsChoices(**choices))
+
+    last = chosen(layers=range(1, 2))
+    assert last.tiles == [(1, 0), (1, 1)] and [view.layer for view in last.shown_views] == [1]
+    assert last.selected == (1, 0) and chosen(layers=range(1)).selected is None, "what is not shown is not framed"
+    assert set(last.named) <= {(1, 0), (1, 1)} and len(last.heads.roles) == 4
+    framed = chosen(framed=((0, 1), (1, 1)))
+    assert framed.tiles == [(0, 1), (1, 1)] and not framed.in_table and framed.selected is None
+    assert framed.named and set(framed.named) <= {(0, 1), (1, 1)}
+    sharpest_first = chosen(framed=((0, 1), (1, 1)), order="entropy").tiles
+    assert sharpest_first == [place for place in chosen(order="entropy").tiles if place in ((0, 1), (1, 1))]
+    assert chosen(framed=((0, 1),), layers=range(1, 2)).tiles == [(1, 0), (1, 1)], "a frame around hidden heads only"
+
+
+def test_heads_that_share_their_keys(family: Callable) -> None:
+    checkpoint = family("hf-llama")
+    attention = checkpoint.model.decoder.layers[0].self_attention
+    size = attention.n_heads // attention.n_key_heads
+    trace = transformer.trace(checkpoint, "The cat sat.")
+    heads = heads_view_model(trace, Head("decoder", "self", 0, size))
+    assert size > 1 and heads.sharing_keys == range(size, 2 * size)
+
+
+def test_heads_of_the_translator_share_no_keys(trace: Trace) -> None:
+    assert heads_view_model(trace, CROSS).sharing_keys == range(1)
+    assert heads_view_model(replace(trace, run=None), CROSS).sharing_keys == range(1), "a trace from a file"
+
+
+def test_axes_and_neighbours_of_the_points(trace: Trace) -> None:
+    heads = heads_view_model(trace, Head("encoder", "self", 1, 1))
+    across, up = heads.first_axes
+    spread = {name: np.std([role.scores[name] for role in heads.roles_here]) for name in heads.measures}
+    places = [name for name in heads.measures if name in module.PLACES]
+    assert up == "broad" and spread[across] == max(spread[name] for name in places)
+    assert len(heads.alike) == 3 and heads.place not in heads.alike
+    shares = [share for *_, share in heads.alike_in_map]
+    assert shares == sorted(shares, reverse=True) and all(0 <= share <= 1 for share in shares)
+
+
+def test_what_does_not_exist_is_refused(trace: Trace) -> None:
+    with pytest.raises(ValueError, match="head is 9; layer 1 has heads 0 to 1"):
+        heads_view_model(trace, Head("decoder", "cross", 1, 9))
+    with pytest.raises(ValueError, match="no encoder cross-attention in layer 0"):
+        heads_view_model(trace, Head("encoder", "cross", 0, 0))
+    with pytest.raises(ValueError, match=r"layers is range\(4, 6\); choose from 0 to 1"):
+        heads_view_model(trace, CROSS, HeadsChoices(layers=range(4, 6)))
+
+
+def test_roles_are_worked_out_once(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    monkeypatch.setattr(module, "sentence_roles", lambda view: asked.append(view.name) or sentence_roles(view))
+    heads = heads_view_model(trace, CROSS)
+    for _ in range(2):
+        assert heads.named and heads.tiles and heads.chosen_here and heads.first_axes and heads.alike
+    assert asked == [view.name for view in heads.views]

@@ -1,0 +1,17 @@
+"""The roles of heads that came with a checkpoint, read once for all sessions."""
+
+from functools import partial
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.heads.role_files import FILE, SavedRoles, load_corpus_roles
+from ui.compute.store import store
+from ui.words.translations import changed
+
+
+def saved_roles(checkpoint: Checkpoint) -> SavedRoles | None:
+    """Return what ``load_corpus_roles`` does, and read the file again only once it has changed.
+
+    Raises ``CheckpointError`` as ``load_corpus_roles`` does.
+    """
+    stamp = changed(str(checkpoint.path / FILE))
+    return store.get(checkpoint, ("saved roles", stamp), partial(load_corpus_roles, checkpoint))

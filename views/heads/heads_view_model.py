@@ -1,0 +1,378 @@
+"""What the Heads page shows, as one value: built once per run from a trace, a location and what the reader chose.
+
+It needs neither Streamlit nor figures, so a notebook builds the same:
+
+    >>> import transformer
+    >>> from transformer.runs.head_places import Head
+    >>> from views.heads.heads_view_model import HeadsChoices, heads_view_model
+    >>> trace = transformer.trace(transformer.load("checkpoints/gpt-en"), "My dog is big and my cat is small.")
+    >>> heads = heads_view_model(trace, Head("decoder", "self", 2, 4), HeadsChoices(order="entropy"))
+    >>> heads.chosen_here.role, heads.shown.named[0], len(heads.tiles)
+    ('sink', (3, 7), 32)
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from transformer.heads.head_roles import AT_REST, CorpusRole, CorpusRoles, HeadRole, sentence_roles
+from transformer.heads.head_similarity import most_alike, most_alike_maps
+from transformer.heads.role_measures import PLACES, ROLES
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.head_places import Head
+from transformer.runs.traces import Trace
+
+Place = tuple[int, int]  # layer, head
+Role = HeadRole | CorpusRole
+
+ORDERS = ("layer", "role", "entropy", "sinks")
+CORPUS_ORDERS = (*ORDERS, "consistency")  # and "induction" for a decoder-only model
+ROLES_HERE = ("induction", *ROLES)  # in one sentence (``sentence_roles``)
+RESTING = (*AT_REST, "punctuation", "delimiter")  # where a head rests that has nothing to do
+MOST_NAMED = 3  # large maps beside each other
+
+
+@dataclass(frozen=True)
+class HeadsChoices:
+    """What the reader chose above the maps.
+
+    Attributes:
+        scope: The sentences that names, order and numbers speak of: "sentence", "corpus" or "own".
+        order: One of ``ORDERS``, ``CORPUS_ORDERS`` or "induction".
+        layers: The layers whose maps are shown; ``None`` for all.
+        framed: The heads in the frame that was drawn around points, to which the maps are limited; empty for all.
+        every: Whether the maps show all kinds of attention.
+        stretch: Whether the scale of each map ends at its own largest weight.
+        scrolls: Whether the small maps are as large as the width allows.
+    """
+
+    scope: str = "sentence"
+    order: str = "layer"
+    layers: range | None = None
+    framed: tuple[Place, ...] = ()
+    every: bool = False
+    stretch: bool = False
+    scrolls: bool = False
+
+
+@dataclass(frozen=True)
+class RankedHeads:
+    """Heads with their roles, in one sentence or over many, ranked by how clearly each has one."""
+
+    roles: tuple[Role, ...]
+
+    @property
+    def over_many(self) -> bool:
+        """Whether these are roles over many sentences."""
+        return isinstance(self.roles[0], CorpusRole)
+
+    @cached_property
+    def has_tests(self) -> bool:
+        """Whether the tests of the literature were counted: not in one sentence, nor in an older file."""
+        return any(isinstance(head, CorpusRole) and head.measured.measures for head in self.roles)
+
+    @cached_property
+    def is_too_short(self) -> bool:
+        """Whether no measure is defined for any head, because the sentence is too short."""
+        return all(math.isnan(score) for head in self.roles for score in head.scores.values())
+
+    @cached_property
+    def clear(self) -> tuple[Role, ...]:
+        """The heads with a role, whatever it is, the strongest first."""
+        found = [head for head in self.roles if (head.measured.has_role if self.has_tests else head.role != "none")]
+        return tuple(sorted(found, key=_strength, reverse=True))
+
+    @cached_property
+    def with_role(self) -> tuple[Role, ...]:
+        """The heads that do something, the strongest first: neither attend everywhere nor rest."""
+        return tuple(head for head in self.clear if role_name(head) not in (*RESTING, "broad"))
+
+    @cached_property
+    def at_rest(self) -> tuple[Role, ...]:
+        """The heads that rest on the same few positions, whatever the sentence says."""
+        return tuple(head for head in self.clear if role_name(head) in RESTING)
+
+    @cached_property
+    def sharpest(self) -> Role:
+        """The head with the least entropy for the keys that it may attend to; one at rest only where all are.
+
+        In a sentence that is too short to tell: the first.
+        """
+        return _sharpest([head for head in self.roles if not _holds(self.at_rest, head)] or self.roles)
+
+    @cached_property
+    def named(self) -> tuple[Place, ...]:
+        """The one to three heads with which the page opens, as (layer, head).
+
+        The strongest of each role, then the second of one. Where all have the same role: its two strongest, and beside
+        them the sharpest head without it. Where no head has a role: the sharpest.
+        """
+        strongest = list({role_name(head): head for head in reversed(self.with_role)}.values())
+        best = [head for head in self.with_role if _holds(strongest, head)]
+        best += [head for head in self.with_role if not _holds(strongest, head)]
+        others = [head for head in self.roles if not _holds((*self.with_role, *self.at_rest), head)]
+        if len(strongest) == 1 and len(best) >= MOST_NAMED and others:
+            best[MOST_NAMED - 1] = _sharpest(others)
+        return tuple(map(place_of, best[:MOST_NAMED])) or (place_of(self.sharpest),)
+
+    def sorted(self, order: str) -> list[Place] | None:
+        """(layer, head) in the order of the tiles; ``None`` for the table of layers × heads ("layer").
+
+        "consistency" and "induction" are orders of roles over many sentences only.
+        """
+        if order == "layer":
+            return None
+        keys = {
+            "role": lambda head: (ROLES_HERE.index(head.role), -_or_zero(head.score)),
+            "entropy": lambda head: _or_zero(head.scores["broad"]),
+            "sinks": lambda head: -_or_zero(head.scores["sinks"]),
+            "consistency": lambda head: (head.role == "none", -_or_zero(head.consistency)),
+            "induction": lambda head: -_or_zero(head.scores["induction"]),
+        }
+        return list(map(place_of, sorted(self.roles, key=keys[order])))
+
+
+@dataclass(frozen=True)
+class HeadsOfKind:
+    """All heads of one kind of attention: one view for each layer, and their roles."""
+
+    stack: str
+    kind: str
+    views: tuple[AttentionView, ...]
+    heads: RankedHeads
+
+
+@dataclass(frozen=True)
+class HeadsViewModel:
+    """All that the Heads page draws; make it with ``heads_view_model``.
+
+    Attributes:
+        trace: The recorded sentence.
+        location: The head that all pages follow.
+        choices: What the reader chose.
+        corpus: The roles of all heads over many sentences, where they are known.
+    """
+
+    trace: Trace = field(repr=False)
+    location: Head
+    choices: HeadsChoices
+    corpus: CorpusRoles | None = field(default=None, repr=False)
+
+    @property
+    def place(self) -> Place:
+        """(layer, head) of the head that is followed."""
+        return self.location.layer, self.location.head
+
+    @cached_property
+    def views(self) -> tuple[AttentionView, ...]:
+        """The attention of this kind, one view for each layer."""
+        return _views(self.trace, self.location.stack, self.location.kind)
+
+    @cached_property
+    def roles_here(self) -> tuple[HeadRole, ...]:
+        """The roles in this sentence."""
+        return tuple(role for view in self.views for role in sentence_roles(view))
+
+    @cached_property
+    def roles_over_many(self) -> tuple[CorpusRole, ...]:
+        """The roles over many sentences, where they are known, whichever the page speaks of."""
+        return self.corpus.of(self.location.stack, self.location.kind) if self.corpus else ()
+
+    @property
+    def speaks_of_many(self) -> bool:
+        """Whether names, order and numbers are those over many sentences."""
+        return bool(self.roles_over_many) and self.choices.scope != "sentence"
+
+    @cached_property
+    def heads(self) -> RankedHeads:
+        """Every head of this kind, with the role that the page speaks of."""
+        return RankedHeads(self.roles_over_many if self.speaks_of_many else self.roles_here)
+
+    @cached_property
+    def shown(self) -> RankedHeads:
+        """The heads of the layers that were chosen."""
+        layers = self.choices.layers
+        if layers is None or len(layers) == len(self.views):
+            return self.heads
+        return RankedHeads(tuple(head for head in self.heads.roles if head.layer in layers))
+
+    @property
+    def shown_views(self) -> tuple[AttentionView, ...]:
+        """The views of the layers that were chosen."""
+        layers = self.choices.layers
+        return self.views if layers is None else tuple(view for view in self.views if view.layer in layers)
+
+    @cached_property
+    def framed(self) -> frozenset[Place]:
+        """The shown heads in the reader's frame; empty: no frame limits the maps."""
+        return frozenset(map(place_of, self.shown.roles)) & frozenset(self.choices.framed)
+
+    @cached_property
+    def tiles(self) -> list[Place]:
+        """(layer, head) of every small map, in their order."""
+        places = self.shown.sorted(self.choices.order) or list(map(place_of, self.shown.roles))
+        return [place for place in places if place in self.framed] if self.framed else places
+
+    @property
+    def in_table(self) -> bool:
+        """Whether the small maps stand in the table of layers × heads."""
+        return self.choices.order == "layer" and not self.framed
+
+    @property
+    def named(self) -> tuple[Place, ...]:
+        """(layer, head) of the large maps."""
+        found = self.shown.named
+        if not self.framed:
+            return found
+        return tuple(place for place in found if place in self.framed) or tuple(self.tiles[:1])
+
+    @property
+    def selected(self) -> Place | None:
+        """The head that is followed, where its map is shown."""
+        return self.place if self.place in self.tiles else None
+
+    @cached_property
+    def chosen_here(self) -> HeadRole:
+        """The head that is followed, in this sentence."""
+        return next(role for role in self.roles_here if place_of(role) == self.place)
+
+    @cached_property
+    def chosen_over_many(self) -> CorpusRole | None:
+        """The head that is followed, over many sentences."""
+        return next((role for role in self.roles_over_many if place_of(role) == self.place), None)
+
+    @cached_property
+    def sharing_keys(self) -> range:
+        """The heads of its layer that share keys and values with the followed one, itself among them.
+
+        Grouped queries: Ainslie et al. 2023, "GQA".
+        """
+        n_heads = self.views[0].n_heads
+        config = self.trace.run.checkpoint.config if self.trace.run else None
+        size = n_heads // (getattr(config, "n_key_heads", 0) or n_heads)
+        first = self.location.head - self.location.head % size
+        return range(first, first + size)
+
+    @cached_property
+    def every_kind(self) -> tuple[HeadsOfKind, ...]:
+        """All heads of the model, by kind of attention; over many sentences only where the page speaks of them."""
+        found = []
+        for stack, kind in self.trace.attention_kinds():
+            views = _views(self.trace, stack, kind)
+            roles = self.corpus.of(stack, kind) if self.speaks_of_many else ()
+            roles = roles or tuple(role for view in views for role in sentence_roles(view))
+            found.append(HeadsOfKind(stack, kind, views, RankedHeads(roles)))
+        return tuple(found)
+
+    @cached_property
+    def measures(self) -> tuple[str, ...]:
+        """The measures that every head has a number for."""
+        roles = self.heads.roles
+        return tuple(
+            name for name in roles[0].scores if all(np.isfinite(head.scores.get(name, np.nan)) for head in roles)
+        )
+
+    @cached_property
+    def first_axes(self) -> tuple[str, str]:
+        """The measures across and up: the place in which the heads differ most, and how spread out they are."""
+        up = "broad" if "broad" in self.measures else self.measures[-1]
+        places = [name for name in self.measures if name in PLACES] or [name for name in self.measures if name != up]
+        return max(places, key=lambda name: np.std([head.scores[name] for head in self.heads.roles])), up
+
+    @cached_property
+    def alike(self) -> tuple[Place, ...]:
+        """The heads nearest to the followed one by all measures, the nearest first."""
+        roles = self.heads.roles
+        index = next(index for index, head in enumerate(roles) if place_of(head) == self.place)
+        return tuple(place_of(roles[other]) for other in most_alike([head.scores for head in roles], index))
+
+    @cached_property
+    def alike_in_map(self) -> tuple[tuple[int, int, float], ...]:
+        """(layer, head, share of the weight on the same cells) of the heads nearest by their map of this sentence."""
+        return most_alike_maps(self.views, *self.place)
+
+    @cached_property
+    def queries(self) -> tuple[int, ...]:
+        """The positions that have more than one key to attend to; the first one where none has."""
+        return tuple(np.flatnonzero(self.views[0].allowed.sum(axis=1) > 1).tolist()) or (0,)
+
+    def strongest_key(self, query: int) -> int:
+        """The position to which the followed head attends most from ``query``."""
+        return int(self.views[self.location.layer].weights[self.location.head, query].argmax())
+
+    def is_masked(self, query: int, key: int) -> bool:
+        """Whether the mask hides ``key`` from ``query`` in every layer."""
+        return not any(view.allowed[query, key] for view in self.views)
+
+    def even_share(self, query: int, key: int) -> float:
+        """The weight of ``key`` in the row of ``query`` if attention were spread evenly, the mean over the layers."""
+        return float(np.mean([view.allowed[query, key] / max(1, view.allowed[query].sum()) for view in self.views]))
+
+    def between(self, query: int, key: int) -> tuple[tuple[Place, float], ...]:
+        """((layer, head), weight) of every head for one pair of tokens, the strongest first."""
+        found = [
+            ((view.layer, head), float(w)) for view in self.views for head, w in enumerate(view.weights[:, query, key])
+        ]
+        return tuple(sorted(found, key=lambda one: -one[1]))
+
+
+def heads_view_model(
+    trace: Trace, location: Head, choices: HeadsChoices | None = None, *, corpus: CorpusRoles | None = None
+) -> HeadsViewModel:
+    """Build what the Heads page shows; its costly parts are worked out once, when they are first read.
+
+    Args:
+        trace: The recorded sentence.
+        location: The head that is followed; its stack and kind say which heads the page is about.
+        choices: What the reader chose, by default what the page begins with.
+        corpus: The roles of all heads over many sentences (``corpus_roles``).
+
+    Raises:
+        ValueError: For a head that the trace does not have.
+    """
+    n_layers, view = trace.n_layers(location.stack), trace.attention(location.stack, location.layer, location.kind)
+    if not 0 <= location.head < view.n_heads:
+        raise ValueError(f"head is {location.head}; layer {location.layer} has heads 0 to {view.n_heads - 1}")
+    choices = choices or HeadsChoices()
+    if choices.layers is not None and not set(choices.layers) & set(range(n_layers)):
+        raise ValueError(f"layers is {choices.layers}; choose from 0 to {n_layers - 1}")
+    return HeadsViewModel(trace, location, choices, corpus)
+
+
+def place_of(head: Role) -> Place:
+    """(layer, head)."""
+    return head.layer, head.head
+
+
+def role_name(head: Role) -> str:
+    """The head's strongest test over many sentences; without tests its role."""
+    if isinstance(head, CorpusRole) and head.measured.strongest:
+        return head.measured.strongest
+    return head.role
+
+
+def _views(trace: Trace, stack: str, kind: str) -> tuple[AttentionView, ...]:
+    return tuple(trace.attention(stack, layer, kind) for layer in range(trace.n_layers(stack)))
+
+
+def _strength(head: Role) -> float:
+    return _or_zero(head.measured.strength if isinstance(head, CorpusRole) and head.measured.strongest else head.score)
+
+
+def _sharpest(heads: Sequence[Role]) -> Role:
+    def entropy(head: Role) -> float:
+        value = head.scores.get("broad", math.nan)
+        return math.inf if math.isnan(value) else value
+
+    return min(heads, key=entropy)
+
+
+def _holds(heads: Sequence[Role], head: Role) -> bool:
+    return any(other is head for other in heads)
+
+
+def _or_zero(value: float) -> float:
+    return 0.0 if math.isnan(value) else value

@@ -1,0 +1,71 @@
+"""The maps of the Heads page: the heads with a role large and named, all others small; or all kinds of attention."""
+
+import streamlit as st
+
+from charts.canvas.attention_heads import attention_heads
+from charts.canvas.attention_maps import predicted_rows
+from charts.canvas.attention_overview import attention_overview
+from charts.canvas.choices import AnyHead
+from ui.shell import choice
+from ui.show.drawings import show_grid, show_overview
+from ui.words.texts import PageText
+from views.heads.heads_controls import FRAMED
+from views.heads.heads_view_model import HeadsViewModel, place_of
+from views.heads.role_words import captions, head_words
+
+MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
+
+
+def show_maps(heads: HeadsViewModel, text: PageText) -> None:
+    """Draw the maps of this sentence; a click on one makes all pages follow that head."""
+    if heads.choices.every:
+        _show_every_kind(heads, text)
+    else:
+        _show_one_kind(heads, text)
+    if not heads.choices.stretch and (count := len(heads.views[0].key)) > MANY_TOKENS:
+        st.caption(text["dark"].format(count=count, switch=text["stretch"]))
+
+
+def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
+    figure = attention_heads(
+        heads.shown_views,
+        named=heads.named,
+        words=head_words(heads.shown, text),
+        clear=[place_of(head) for head in heads.shown.with_role],
+        selected=heads.selected,
+        order=None if heads.in_table else heads.tiles,
+        shifted_labels=predicted_rows(heads.trace, heads.location.kind),
+        stretch=heads.choices.stretch,
+        heads_a_key=len(heads.sharing_keys),
+        scrolls=heads.choices.scrolls,
+    )
+    show_grid(figure, key="heads grid")
+    _say_what_is_framed(heads, text)
+
+
+def _say_what_is_framed(heads: HeadsViewModel, text: PageText) -> None:
+    """How many heads are in the frame, and a way back to all."""
+    if places := heads.choices.framed:
+        with st.container(horizontal=True, vertical_alignment="center"):
+            named = ", ".join(f"{layer}.{head}" for layer, head in places)
+            st.markdown(text["scatter_brushed"].format(count=len(places), heads=named), width="content")
+            st.button(text["scatter_all"], icon=":material/undo:", key="heads all again", on_click=_show_all)
+
+
+def _show_all() -> None:
+    choice.put(FRAMED)
+
+
+def _show_every_kind(heads: HeadsViewModel, text: PageText) -> None:
+    """All layers of all kinds of attention in one picture, each head with its role; a head without one is pale."""
+    clear = [[place_of(head) for head in kind.heads.with_role] for kind in heads.every_kind]
+    words = [captions(kind.heads, text) for kind in heads.every_kind]
+    figure = attention_overview(
+        [kind.views for kind in heads.every_kind],
+        selected=AnyHead(*heads.location),
+        captions=[{place: short[place] for place in places} for short, places in zip(words, clear, strict=True)],
+        clear=clear,
+        stretch=heads.choices.stretch,
+        heads_a_key=len(heads.sharing_keys),
+    )
+    show_overview(figure, key="heads of every kind")

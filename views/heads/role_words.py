@@ -1,0 +1,312 @@
+"""What the Heads page says of the roles of heads, in one sentence or over many. Without Streamlit."""
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from charts.canvas.attention_heads import HeadWords
+from charts.toolkit.numbers import number
+from charts.toolkit.style import three_digits
+from transformer.attention import MultiHeadAttention
+from transformer.files.checkpoints import Checkpoint
+from transformer.heads import weight_patterns
+from transformer.heads.annotated_words import LEAST_ABOVE_OFFSET
+from transformer.heads.head_roles import LEAST_AWAKE, LEAST_CONSISTENT, CorpusRole, CorpusRoles, HeadRole
+from transformer.heads.induction import LEAST_INDUCTION, LONGEST, N_SEQUENCES, InductionTest, repeated_lengths
+from transformer.heads.role_measures import GENERAL, NO_ROLE, ROLES, HeadMeasures
+from transformer.heads.weight_patterns import (
+    LEAST_BROAD,
+    LEAST_LIFT,
+    LEAST_MONOTONE,
+    LEAST_ON_OFFSET,
+    LEAST_ROWS,
+    LEAST_SHARE,
+    LEAST_WINDOW_LIFT,
+)
+from transformer.runs.readings import task_before
+from ui.lab.role_names import role_text, test_name
+from ui.words.texts import PageText, as_plain
+from views.heads.heads_view_model import ROLES_HERE, HeadsViewModel, Place, RankedHeads, Role, place_of
+
+# ---- above and in the maps -------------------------------------------------------------------------------------------
+
+
+def claim(heads: RankedHeads, text: PageText) -> str:
+    """How many heads have a role, as the sentence with which the page opens."""
+    if heads.is_too_short:
+        return text["claim_too_short"]
+    count, resting, every = len(heads.with_role), len(heads.at_rest), len(heads.roles)
+    name = "none" if count == 0 else "one" if count == 1 else "all" if count == every else "some"
+    where = text["claim_many" if heads.over_many else "claim_here"]
+    sentences = [text[f"claim_{name}"].format(count=count, heads=every, where=where)]
+    if resting:
+        sentences.append(text["claim_resting_one" if resting == 1 else "claim_resting"].format(count=resting))
+    if not count:
+        sentences.append(text["claim_sharpest"])
+    elif others := every - count - resting:
+        sentences.append(text["claim_others"].format(count=others))
+    return " ".join([*sentences, *([text["claim_maps"]] if heads.over_many else [])])
+
+
+def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
+    """What every head does: a few words, a title and a sentence."""
+    short = captions(heads, text)
+    words = {}
+    for head in heads.roles:
+        title, sentence = _of_many(head, text) if heads.over_many else _here(head, text)
+        words[place_of(head)] = HeadWords(short[place_of(head)], title, sentence)
+    if not heads.with_role and not math.isnan(heads.sharpest.scores.get("broad", math.nan)):
+        place = place_of(heads.sharpest)
+        words[place] = words[place]._replace(title=text["named_sharpest"])
+    return words
+
+
+def captions(heads: RankedHeads, text: PageText) -> dict[Place, str]:
+    """The strongest test of every head with its score, without tests its role, else the place that is nearest."""
+    found = {}
+    for head in heads.roles:
+        if heads.has_tests:
+            found[place_of(head)] = _test_caption(head.measured, text)
+        elif heads.over_many and head.is_induction_head:
+            found[place_of(head)] = text["induction_short"]
+        else:
+            found[place_of(head)] = _role_caption(head, text)
+    return found
+
+
+def _role_caption(head: Role, text: PageText) -> str:
+    name = head.nearest if head.role == "none" else head.role
+    score = head.scores.get(name, math.nan)
+    return f"{text['role_short'][name or head.role]}{'' if math.isnan(score) else ' ' + number(f'{score:.2f}')}"
+
+
+def _test_caption(measured: HeadMeasures, text: PageText) -> str:
+    name = measured.strongest
+    if not name:
+        return "–"
+    return f"{measure_name(name, measured, text, short=True)} {number(f'{measured.measures[name].score:.2f}')}"
+
+
+def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
+    sentence = text["role_sentence"]
+    if head.role == "induction" and head.score < LEAST_SHARE:  # it rests, but for what followed
+        numbers = {key: three_digits(head.scores[name]) for key, name in (("score", head.role), ("awake", "awake"))}
+        return _title(text["role"][head.role]), sentence["awake"].format(**numbers)
+    if head.role != "none":
+        score = three_digits(head.score)
+        return _title(text["role"][head.role]), sentence[head.role].format(score=score)
+    title = _title(text["role"]["none"])
+    if not (nearest := head.nearest):
+        return title, sentence["none"]
+    score = three_digits(head.scores[nearest])
+    return title, sentence["nearest"].format(role=text["role"][nearest], score=score)
+
+
+def _of_many(head: CorpusRole, text: PageText) -> tuple[str, str]:
+    measured = head.measured
+    if not measured.strongest or not head.n_sentences:
+        return _title(text["role"][head.role]), _title(corpus_role_text(head, text)) + "."
+    numbers = _numbers(measured, measured.strongest)
+    name = measure_name(measured.strongest, measured, text)
+    if measured.clear:
+        return _title(name), text["test_sentence"].format(count=head.n_sentences, **numbers)
+    return text["no_role"], text["test_sentence_weak"].format(count=head.n_sentences, test=name, **numbers)
+
+
+def _title(name: str) -> str:
+    return name[:1].upper() + name[1:]
+
+
+# ---- one head --------------------------------------------------------------------------------------------------------
+
+
+def chosen_text(heads: HeadsViewModel, text: PageText) -> str:
+    """What the head that is followed does here and over many sentences, and with which heads it shares its keys."""
+    location, over_many, sharing = heads.location, heads.chosen_over_many, heads.sharing_keys
+    said = text["chosen_both" if over_many else "chosen"].format(
+        layer=location.layer,
+        head=location.head,
+        kind=text[f"kind_{location.stack}_{location.kind}"],
+        role=role_text(heads.chosen_here, text),
+        corpus=corpus_role_text(over_many, text) if over_many else "",
+    )
+    return said + (text["shares"].format(first=sharing[0], last=sharing[-1]) if len(sharing) > 1 else "")
+
+
+def corpus_role_text(head: CorpusRole, text: PageText) -> str:
+    """The strongest test of the literature.
+
+    Without tests (an older file): "diagonal, in 54 % of 84 sentences", or no clear role and the most frequent one, or
+    the nearest place.
+    """
+    names = text["role"]
+    if not head.n_sentences:
+        return text["corpus_too_short"]
+    if head.measured.strongest:
+        return measure_text(head.measured, text)
+    share = {"share": percent(head.consistency), "count": head.n_sentences}
+    if head.role != "none":
+        return text["corpus_role"].format(role=names[head.role], score=three_digits(head.score), **share)
+    if head.leaning:
+        share["share"] = percent(head.shares[head.leaning])
+        return text["corpus_often"].format(role=names["none"], often=names[head.leaning], **share)
+    if not head.nearest:
+        return text["corpus_none_at_all"].format(role=names["none"], **share)
+    nearest = {"nearest": names[head.nearest], "score": three_digits(head.scores[head.nearest])}
+    return text["corpus_none"].format(role=names["none"], **share, **nearest)
+
+
+def percent(share: float) -> str:
+    """With three digits, as beside other numbers of a head."""
+    return f"{three_digits(100 * share)} %"
+
+
+def measure_name(name: str, measured: HeadMeasures, text: PageText, *, short: bool = False) -> str:
+    """``test_name`` for one head."""
+    return test_name(name, measured.where.get(name, 0), text, short=short)
+
+
+def measure_text(measured: HeadMeasures, text: PageText) -> str:
+    """The strongest test of one head with its score, its threshold and its chance level."""
+    name = measured.strongest
+    said = text["tests_clear" if measured.has_role else "tests_no_role" if measured.clear else "tests_weak"]
+    return said.format(test=measure_name(name, measured, text), **_numbers(measured, name))
+
+
+def roles_text(measured: HeadMeasures, text: PageText) -> str:
+    """Every role that one head has by the tests, the strongest first; for a single one as ``measure_text``.
+
+    A head may rest in most sentences and find what followed a word where the word is repeated.
+    """
+    reached = [
+        (one.strength, name)
+        for name, one in measured.measures.items()
+        if one.reached and name not in (*GENERAL, *NO_ROLE)
+    ]
+    if len(reached) < 2:
+        return measure_text(measured, text)
+    return ", ".join(
+        text["tests_clear"].format(test=measure_name(name, measured, text), **_numbers(measured, name))
+        for _, name in sorted(reached, reverse=True)
+    )
+
+
+def _numbers(measured: HeadMeasures, name: str) -> dict[str, str]:
+    return {key: three_digits(getattr(measured.measures[name], key)) for key in ("score", "chance", "least")}
+
+
+# ---- all heads -------------------------------------------------------------------------------------------------------
+
+
+def role_counts(roles: Sequence[HeadRole], text: PageText) -> str:
+    """ "In this sentence: 2 × previous token, 5 × no clear role.", or that it is too short to tell."""
+    if RankedHeads(tuple(roles)).is_too_short:
+        return text["too_short"].format(least=LEAST_ROWS)
+    return text["counted"].format(roles=_counted(roles, ROLES_HERE, text))
+
+
+def corpus_counts(
+    roles: CorpusRoles, heads: Sequence[CorpusRole], text: PageText, checkpoint: Checkpoint, *, name: str
+) -> str:
+    """How many of ``heads`` have which role over the sentences of the list called ``name``.
+
+    Also which task the sentences were read for, how many were left out, and what was found about induction.
+    """
+    tested = RankedHeads(tuple(heads)).has_tests
+    said = [_tests_counted(roles, heads, text, name) if tested else _roles_counted(roles, heads, text, name)]
+    if task := task_before(checkpoint):
+        said.append(text["corpus_task"].format(task=as_plain(task.strip())))
+    if roles.n_skipped:
+        said.append(text["corpus_skipped"].format(count=roles.n_skipped, limit=checkpoint.config.max_length))
+    if roles.induction is not None:
+        said.append(_induction(roles.induction, text))
+    return " ".join(said)
+
+
+def _tests_counted(roles: CorpusRoles, heads: Sequence[CorpusRole], text: PageText, name: str) -> str:
+    """How many of these heads have a role by the tests, which, and how many of the whole model, in one sentence."""
+    found = Counter(
+        measure_name(head.measured.strongest, head.measured, text) for head in heads if head.measured.has_role
+    )
+    counts = ", ".join(text["tests_count"].format(count=n, test=test) for test, n in found.most_common())
+    return text["tests_counted"].format(
+        count=roles.n_sentences,
+        name=as_plain(name),
+        with_role=found.total(),
+        heads=len(heads),
+        found=text["tests_found"].format(found=counts) if counts else "",
+        all=len(roles.heads),
+        all_with_role=sum(head.measured.has_role for head in roles.heads),
+    )
+
+
+def _roles_counted(roles: CorpusRoles, heads: Sequence[CorpusRole], text: PageText, name: str) -> str:
+    counted = _counted(heads, ROLES, text)
+    return text["corpus_counted"].format(count=roles.n_sentences, name=as_plain(name), roles=counted)
+
+
+def _counted(roles: Sequence[Role], names: Sequence[str], text: PageText) -> str:
+    found = Counter(head.role for head in roles)
+    return ", ".join(text["counts"].format(count=found[role], role=text["role"][role]) for role in names if found[role])
+
+
+def _induction(test: InductionTest, text: PageText) -> str:
+    names = [text["induction_head"].format(layer=place.layer, head=place.head) for place in test.heads]
+    strongest = test.strongest
+    return text["induction_found" if names else "induction_none"].format(
+        heads=", ".join(names),
+        layer=strongest.layer,
+        head=strongest.head,
+        score=three_digits(test.induction[strongest]),
+        chance=three_digits(test.chance),
+        least=three_digits(LEAST_INDUCTION),
+    )
+
+
+# ---- what the words mean ---------------------------------------------------------------------------------------------
+
+
+def concatenation(text: PageText, attention: MultiHeadAttention, *, n_rows: int) -> tuple[str, str]:
+    """MultiHead = Concat(head_0 …) W_O with this sentence's shapes, as LaTeX, and a caption."""
+    d_model, together = attention.output_projection.weight.shape
+    bias = "" if attention.output_projection.bias is None else " + b_O"
+    heads, d_head, last = attention.n_heads, attention.d_head, attention.n_heads - 1
+    latex = (
+        rf"\underset{{{n_rows} \times {d_model}}}{{\text{{MultiHead}}}} = "
+        rf"\underset{{{n_rows} \times {together}}}{{[\text{{head}}_0 \mid \dots \mid \text{{head}}_{{{last}}}]}}\;\;"
+        rf"\underset{{{together} \times {d_model}}}{{W_O}}{bias}"
+    )
+    return latex, text["formula"].format(heads=heads, d_head=d_head, d_model=together, rows=n_rows)
+
+
+def definitions(text: PageText) -> str:
+    """All definitions as a Markdown list, with the thresholds that the library uses."""
+    lines = [text["definition_intro"], ""]
+    for name, meaning in text["definition"].items():
+        lines.append(f"- **{text['role'].get(name) or text['measure_name'][name]}:** {meaning}")
+    lines += ["", text["definition_tests"], ""]
+    lines += [f"- **{text['definition_test'][name]}:** {meaning}" for name, meaning in text["test_definition"].items()]
+    written = "\n".join([*lines, "", text["definition_sources"]])
+    for name, value in _thresholds().items():  # str.format would take the braces of the formulas for its own
+        written = written.replace(f"{{{name}}}", number(str(value)))
+    return written
+
+
+def _thresholds() -> Mapping[str, float]:
+    return {
+        "share": LEAST_SHARE,
+        "lift": LEAST_LIFT,
+        "monotone": LEAST_MONOTONE,
+        "broad": LEAST_BROAD,
+        "consistent": LEAST_CONSISTENT,
+        "induction": LEAST_INDUCTION,
+        "shortest": min(repeated_lengths(1 + 2 * LONGEST)),
+        "longest": LONGEST,
+        "sequences": N_SEQUENCES,
+        "rows": LEAST_ROWS,
+        "awake": LEAST_AWAKE,
+        "offset": LEAST_ON_OFFSET,
+        "window_lift": LEAST_WINDOW_LIFT,
+        "above": LEAST_ABOVE_OFFSET,
+        "place": weight_patterns.LEAST_SHARE,
+    }
