@@ -156,7 +156,7 @@ def test_steps_have_names() -> None:
 
 def test_the_words_that_answers_share_are_green_and_escaped() -> None:
     assert marked("Le chat.", "Le chien.") == r":green[Le] chat:green[\.]"
-    assert marked("<b> :red[x]", "") == r"\<b\> \:red\[x\]"
+    assert marked("<b> :red[x]", "") == r"\<b\> \::color[]{}red\[x\]"
     assert marked("no no no no no no yes", "yes") == "no :small[×6] :green[yes]"
     assert marked("no no", "") == "no no"
     assert marked("", "a") == "–"
