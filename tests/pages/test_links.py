@@ -10,7 +10,7 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.pages.conftest import choose_text, chosen_texts, is_fine, said
 from tests.pages.fuzzing import PAGES
-from views.masks.editor import Recipe
+from views.masks.masks_view_model import MaskChoices
 
 Open = Callable[..., AppTest]
 SENTENCE = "The old man ___ the sea."
@@ -78,32 +78,32 @@ def test_a_choice_stays_in_the_address_while_its_control_is_not_drawn(open_app: 
 
 
 MASKS = [
-    Recipe(),
-    Recipe(preset="no_causal"),
-    Recipe(preset="window", size=3, everywhere=False),
-    Recipe(preset="itself", cells=((2, 0, True), (1, 1, False))),
-    Recipe(cells=((1, 0, False), (2, 0, False), (2, 1, True)), everywhere=False),
+    MaskChoices(),
+    MaskChoices(preset="no_causal"),
+    MaskChoices(preset="window", size=3, everywhere=False),
+    MaskChoices(preset="itself", cells={(2, 0): True, (1, 1): False}),
+    MaskChoices(cells={(1, 0): False, (2, 0): False, (2, 1): True}, everywhere=False),
 ]
 
 
-@pytest.mark.parametrize("recipe", MASKS)
+@pytest.mark.parametrize("choices", MASKS)
 def test_a_mask_is_in_the_address_and_comes_out_of_it(
-    open_app: Open, tiny_checkpoint: Callable, recipe: Recipe
+    open_app: Open, tiny_checkpoint: Callable, choices: MaskChoices
 ) -> None:
     focus = {"stack": "decoder", "checkpoint": "tiny-gpt"}
-    app = open_app("masks", sentence=SENTENCE, mask=list(recipe.to_texts()), **focus)
+    app = open_app("masks", sentence=SENTENCE, mask=list(choices.to_texts()), **focus)
     is_fine(app)
     view = transformer.trace(tiny_checkpoint("gpt"), SENTENCE).attention("decoder", 0)
-    assert app.session_state["mask now"].specs(view, ()) == recipe.specs(view, ())
-    assert in_address(app, "mask") == list(recipe.to_texts())
+    assert MaskChoices.from_texts(app.session_state["mask history"][-1]).specs(view) == choices.specs(view)
+    assert in_address(app, "mask") == list(choices.to_texts())
 
 
 def test_a_mask_that_makes_no_sense_is_left_out(open_app: Open) -> None:
     wrong = ["no_such", "window 999999999999", "block 900-1", "allow x-y,1-", "keys", "allow ²-1"]
     app = open_app("masks", sentence=SENTENCE, mask=wrong, checkpoint="tiny-gpt")
     is_fine(app)
-    found = app.session_state["mask now"]
-    assert (found.preset, found.cells) == ("window", ()) and in_address(app, "mask") == ["window 2"]
+    found = MaskChoices.from_texts(app.session_state["mask history"][-1])
+    assert (found.preset, found.cells) == ("window", {}) and in_address(app, "mask") == ["window 2"]
 
 
 def test_the_second_sentence_and_the_other_checkpoint(open_app: Open) -> None:

@@ -14,7 +14,7 @@ from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.interventions.experiment import experiment, padding_drift
 from transformer.runs.edit_specs import edits_from
 from ui.words.texts import common, page_text
-from views.masks.editor import Recipe
+from views.masks.masks_view_model import MaskChoices
 
 TEXT = page_text("masks")
 SENTENCE = "The old man ___ the sea."
@@ -35,8 +35,12 @@ SPECS = {
 
 
 def preset(app, name):
-    choose_text(app, "mask", *Recipe(preset=name).to_texts())
+    choose_text(app, "mask", *MaskChoices(preset=name).to_texts())
     return app.run()
+
+
+def chosen(app):
+    return MaskChoices.from_texts(app.session_state["mask history"][-1])
 
 
 def shown(app):
@@ -75,26 +79,23 @@ def test_every_preset_does_what_the_library_does(open_app, tiny_checkpoint, chec
 def test_the_widgets_report_to_the_recipe_and_undo_takes_back(open_app):
     app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder")
 
-    def recipe():
-        return app.session_state["mask now"]
-
-    choose_text(app, "mask", *Recipe(preset="window").to_texts())
+    choose_text(app, "mask", *MaskChoices(preset="window").to_texts())
     app.run()
     app.slider(key="mask size").set_value(3)
     is_fine(app.run())
-    assert recipe() == Recipe(preset="window", size=3)
+    assert chosen(app) == MaskChoices(preset="window", size=3)
     app.button(key="mask undo").click()
     is_fine(app.run())
-    assert recipe() == Recipe(preset="window", size=2)
+    assert chosen(app) == MaskChoices(preset="window", size=2)
     app.button(key="mask reset").click()
     is_fine(app.run())
-    assert recipe().preset == "own" and app.button(key="mask reset").disabled
+    assert chosen(app).preset == "own" and app.button(key="mask reset").disabled
 
 
 def test_drawn_cells_and_a_row_with_nothing_left(open_app, tiny_checkpoint):
     app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", layer="1")
-    cells = ((0, 0, False), (1, 3, True), (1, 0, True), (1, 0, False))
-    choose_text(app, "mask", *Recipe(cells=cells, everywhere=False).to_texts())
+    cells = {(0, 0): False, (1, 3): True, (1, 0): False}
+    choose_text(app, "mask", *MaskChoices(cells=cells, everywhere=False).to_texts())
     is_fine(app.run())
     assert TEXT["drawn"].format(count=3) in said(app)
     assert "<s>" in app.info[0].value.replace("\\", "") and "the residual" in app.info[0].value
@@ -106,7 +107,7 @@ def test_drawn_cells_and_a_row_with_nothing_left(open_app, tiny_checkpoint):
     # Another sentence: what was drawn does not belong to it.
     app.query_params["sentence"] = "I know."
     is_fine(app.run())
-    assert app.session_state["mask now"].cells == ()
+    assert not chosen(app).cells
 
 
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])
@@ -128,7 +129,7 @@ def test_other_views_and_padding_in_the_sentence(open_app):
         for view in ("difference", "steps", "padding"):
             choose_text(app, "masks view", view)
             is_fine(app.run())
-    choose_text(app, "mask", *Recipe(preset="no_padding").to_texts())
+    choose_text(app, "mask", *MaskChoices(preset="no_padding").to_texts())
     assert TEXT["no_pads"] not in said(app.run())
 
 

@@ -125,7 +125,7 @@ def decode(
             # The encoder runs with the first step only: what its edits change is in the memory from then on.
             watched = in_decoder or hooked or step_by_step or (edits and state is None)
             with record(edits) if watched else fast_path() as recording:
-                state = state or DecodingState(model, source, cached=cached and not in_decoder)
+                state = state or DecodingState(model, source, cached=cached and not in_decoder, hooked=hooked)
                 logits = state.feed(torch.tensor([ids[-1:] or prompt], device=device))[0]
             check_logits(logits, ids)
             rows.append(writable(logits.cpu(), framing.never))

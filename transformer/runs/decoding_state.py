@@ -29,16 +29,20 @@ class DecodingState:
     """Feeds tokens to the decoder of an encoder-decoder or decoder-only model, for a batch of texts.
 
     ``cached=False`` runs all tokens again at every step: slow, and the reference that the cache is tested against.
+    ``hooked``: whether the model has forward hooks, where the caller has looked already.
     """
 
-    def __init__(self, model: Model, source_ids: Tensor | None, *, cached: bool = True) -> None:
+    def __init__(
+        self, model: Model, source_ids: Tensor | None, *, cached: bool = True, hooked: bool | None = None
+    ) -> None:
+        hooked = has_forward_hooks(model) if hooked is None else hooked
         self.model = cast(Any, model)  # one that writes: it has a decoder
         self.source_ids = source_ids
         self.memory: Tensor | None = None if source_ids is None else self.model.encode(source_ids)
         self.cache = DecoderCache(self.model.decoder) if cached else None
         self.ids: Tensor | None = None  # everything fed so far: [batch, position]
         # A module that is being trained drops, and one with a hook shows something: both have to be called.
-        self.unobserved = cached and not model.training and not has_forward_hooks(model)
+        self.unobserved = cached and not model.training and not hooked
         self.steps: WritingSteps | None = None
 
     def feed(self, ids: Tensor) -> Tensor:

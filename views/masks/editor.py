@@ -1,224 +1,128 @@
-"""The mask that a person has made: a preset, cells drawn on top of it, and how far it reaches; with undo."""
+"""The mask editor: controls that choose a mask, the map to paint on, and buttons that take strokes back."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import streamlit as st
 
+from charts.canvas.mask_editor import mask_editor
 from transformer.runs.attention_view import AttentionView
 from transformer.text.word_spans import words_of
 from ui.shell import choice
 from ui.shell.actions import Actions, PaintMask, SetChoice
 from ui.shell.page import Page
 from ui.shell.reducer import State
+from ui.show.drawings import show_mask_editor
+from views.masks.masks_view_model import MaskChoices, MasksViewModel, presets
 
-_MASK = "mask"  # the recipe, as texts
-_NOW, _PAST, _OF = "mask now", "mask past", "mask of"  # of the last run, for callbacks
+_MASK = "mask"  # the choices, as texts
+_HISTORY = "mask history"  # of one map: the texts of every mask that it had, the present one last
+_OF = "mask of"  # the map that the history belongs to
 _MAX_STEPS = 50
-_PAIR = re.compile(r"([0-9]{1,5})-([0-9]{1,5})")
 
 
-@dataclass(frozen=True)
-class Recipe:
-    """``cells``: (query, key, allowed) in the order in which they were drawn; ``everywhere``: in all layers."""
-
-    preset: str = "own"
-    size: int = 2
-    word: int = 0
-    everywhere: bool = True
-    cells: tuple[tuple[int, int, bool], ...] = ()
-
-    def specs(self, view: AttentionView, words: Sequence) -> tuple[str, ...]:
-        """As texts of ``transformer.runs.edit_specs``, for the layer of ``view`` or for all."""
-        prefix = f"mask:{view.stack}.{'*' if self.everywhere else view.layer}.{view.kind}="
-        values = []
-        if self.preset == "window":
-            values.append(f"window {self.size}")
-        elif self.preset == "word":
-            word = words[min(self.word, len(words) - 1)]
-            values.append("keys " + ",".join(map(str, range(word.start, word.end))))
-        elif self.preset != "own":
-            values.append(self.preset)
-        return tuple(prefix + value for value in (*values, *self._drawn()))
-
-    def _drawn(self) -> list[str]:
-        """ "allow 2-3,2-4" and "block 0-1": the cells as they are in the end."""
-        return _drawn_texts({(query, key): allowed for query, key, allowed in self.cells})
-
-    def to_texts(self) -> tuple[str, ...]:
-        """For the address: "window 3", "layer", "allow 2-3"; only what differs from a recipe that changes nothing."""
-        number = {"window": f" {self.size}", "word": f" {self.word}"}.get(self.preset, "")
-        preset = [] if self.preset == "own" else [self.preset + number]
-        return (*preset, *([] if self.everywhere else ["layer"]), *self._drawn())
-
-    @classmethod
-    def from_texts(cls, texts: Sequence[str], view: AttentionView, words: Sequence) -> Recipe:
-        """What ``to_texts`` wrote, as far as it makes sense for this map; the rest is left out."""
-        recipe, cells = cls(), []
-        for text in texts:
-            name, _, rest = text.partition(" ")
-            number = int(rest) if rest.isascii() and rest.isdecimal() and len(rest) < 6 else None
-            if name == "layer":
-                recipe = replace(recipe, everywhere=False)
-            elif name in ("allow", "block"):
-                for part in rest.split(","):
-                    found = _PAIR.fullmatch(part)
-                    if found and int(found[1]) < len(view.query) and int(found[2]) < len(view.key):
-                        cells.append((int(found[1]), int(found[2]), name == "allow"))
-            elif name in presets(view, words):
-                size = {"window": {"size": max(1, number or 2)}, "word": {"word": number or 0}}.get(name, {})
-                recipe = replace(recipe, preset=name, **size)
-        return replace(recipe, cells=tuple(cells))
+def choose(p: Page, view: AttentionView) -> MaskChoices:
+    """Draw preset, its number or word, and scope; return the mask that they and the painted cells make."""
+    text, choices = p.text, _current(p, view)
+    words = [word.text for word in words_of(view.key)]
+    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="mask controls"):
+        _buttons(p, "preset", {name: text[_preset_text(view, name)] for name in presets(view)}, choices.preset)
+        scopes = {name: text[f"scope_{name}"] for name in ("all", "layer")}
+        _buttons(p, "scope", scopes, "all" if choices.everywhere else "layer")
+        if choices.preset == "window":
+            longest = max(2, len(view.key))
+            _set("mask size", min(choices.size, longest))
+            st.slider(text["size"], 1, longest, key="mask size", on_change=_report, args=("size",), width=260)
+        if choices.preset == "word":
+            _set("mask word", min(choices.word, len(words) - 1))
+            numbers, name = range(len(words)), words.__getitem__
+            said = {"key": "mask word", "on_change": _report, "args": ("word",), "width": 220}
+            st.selectbox(text["word"], numbers, format_func=name, **said)
+    return choices
 
 
-def _drawn_texts(cells: Mapping[tuple[int, int], bool]) -> list[str]:
-    drawn = []
-    for name, wanted in (("allow", True), ("block", False)):
-        if pairs := [f"{query}-{key}" for (query, key), allowed in sorted(cells.items()) if allowed == wanted]:
-            drawn.append(f"{name} {','.join(pairs)}")
-    return drawn
+def draw_editor(p: Page, shown: MasksViewModel) -> None:
+    """Draw the map under the mask; a stroke over it paints cells."""
+    height = 340 if p.focus.lesson else 400  # so that its legend stays in sight below the lesson's bar
+    drawn = mask_editor(
+        shown.now,
+        head=shown.location.head,
+        own=shown.own.allowed,
+        shifted_labels=shown.predicted_labels,
+        height=height,
+    )
+    show_mask_editor(drawn, key="mask editor", means=paint)
 
 
-def presets(view: AttentionView, words: Sequence) -> tuple[str, ...]:
-    """Those that say something about this kind of attention."""
-    names = ["own"]
-    if (view.stack, view.kind) == ("decoder", "self"):
-        names.append("no_causal")
-    else:
-        names.append("no_padding")
-    if view.kind == "self":
-        names += ["window", "itself"]
-    return (*names, *(["word"] if words else []))
-
-
-def current(p: Page, view: AttentionView, words: Sequence) -> Recipe:
-    """The recipe of this map. Drawn cells belong to one sentence and kind of attention; a preset stays."""
-    of = hash((p.checkpoint.fingerprint, view.query.ids, view.key.ids, view.stack, view.kind))
-    state = st.session_state
-    recipe = Recipe.from_texts(choice.values(_MASK), view, words)
-    if state.get(_OF, of) != of and recipe == state[_NOW]:  # another map, and no address that brings a mask for it
-        recipe = replace(recipe, cells=(), word=0)
-    if state.get(_OF) != of:
-        state[_OF], state[_PAST] = of, []
-    elif recipe != state[_NOW]:  # painted
-        _remember(state[_NOW])
-    if recipe.to_texts() != choice.values(_MASK):
-        choice.put(_MASK, *recipe.to_texts())
-    state[_NOW] = recipe
-    return recipe
-
-
-def change(**values: object) -> None:
-    """Change the recipe, with the old one kept for ``undo``."""
-    now = st.session_state.get(_NOW, Recipe())
-    new = replace(now, **values)
-    if new != now:
-        _remember(now)
-        _keep(new)
-
-
-def _remember(recipe: Recipe) -> None:
-    """For ``undo``."""
-    st.session_state[_PAST] = [*st.session_state.get(_PAST, [])[-_MAX_STEPS:], recipe]
-
-
-def _keep(recipe: Recipe) -> None:
-    st.session_state[_NOW] = recipe
-    choice.put(_MASK, *recipe.to_texts(), page="masks")
+def take_back(p: Page, choices: MaskChoices) -> None:
+    """Draw the buttons that undo the last change, and all."""
+    first, untouched = len(st.session_state[_HISTORY]) < 2, choices.preset == "own" and not choices.cells
+    with st.container(horizontal=True, gap="small"):
+        st.button(p.text["undo"], icon=":material/undo:", on_click=_undo, disabled=first, key="mask undo")
+        st.button(p.text["reset"], icon=":material/restart_alt:", on_click=_reset, disabled=untouched, key="mask reset")
 
 
 def paint(state: State, stroke: PaintMask) -> Actions:
-    """What a stroke means: its cells are added to the mask."""
-    drawn, others = {}, []
-    for text in state.values(_MASK):
-        name, _, rest = text.partition(" ")
-        if name in ("allow", "block"):
-            drawn |= {tuple(map(int, pair)): name == "allow" for pair in _PAIR.findall(rest)}
-        else:
-            others.append(text)
-    drawn |= {(cell.query, cell.key): stroke.allowed for cell in stroke.cells}
-    return (SetChoice(_MASK, (*others, *_drawn_texts(drawn))),)
+    """Return what a stroke means: its cells are added to the mask."""
+    cells = ((cell.query, cell.key) for cell in stroke.cells)
+    after = MaskChoices.from_texts(state.values(_MASK)).painted(cells, allowed=stroke.allowed)
+    return (SetChoice(_MASK, after.to_texts()),)
 
 
-def undo() -> None:
-    if past := st.session_state.get(_PAST, []):
-        _keep(past[-1])
-        st.session_state[_PAST] = past[:-1]
+def _current(p: Page, view: AttentionView) -> MaskChoices:
+    """Return the mask of this map. Painted cells belong to one sentence and kind of attention; a preset stays."""
+    of, state = hash((p.checkpoint.fingerprint, view.query.ids, view.key.ids, view.stack, view.kind)), st.session_state
+    choices = MaskChoices.from_texts(choice.values(_MASK)).fitting(view)
+    if state.get(_OF, of) != of and list(choice.values(_MASK)) == state[_HISTORY][-1]:  # no address brings a mask
+        choices = replace(choices, cells={}, word=0)
+    texts = list(choices.to_texts())
+    if state.get(_OF) != of:
+        state[_OF], state[_HISTORY] = of, [texts]
+    elif texts != state[_HISTORY][-1]:
+        state[_HISTORY] = [*state[_HISTORY][-_MAX_STEPS:], texts]
+    if texts != list(choice.values(_MASK)):
+        choice.put(_MASK, *texts)
+    return choices
 
 
-def reset() -> None:
-    change(preset="own", cells=())
+def _undo() -> None:
+    if len(history := st.session_state.get(_HISTORY, [])) > 1:
+        history.pop()
+        choice.put(_MASK, *history[-1], page="masks")
 
 
-def controls(p: Page, view: AttentionView, words: Sequence) -> Recipe:
-    """Preset, its number or word, and reach; the widgets are set from the recipe and report to it."""
-    text, recipe = p.text, current(p, view, words)
-    with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="mask controls"):
-        _choose("preset", presets(view, words), recipe.preset, lambda name: _preset_name(p, view, name), p)
-        _choose("scope", ("all", "layer"), "all" if recipe.everywhere else "layer", lambda n: text[f"scope_{n}"], p)
-        if recipe.preset == "window":
-            longest = max(2, len(view.key))
-            _set("mask size", min(recipe.size, longest))
-            st.slider(text["size"], 1, longest, key="mask size", on_change=_report, args=("size",), width=260)
-        if recipe.preset == "word":
-            _set("mask word", min(recipe.word, len(words) - 1))
-            st.selectbox(
-                text["word"],
-                range(len(words)),
-                format_func=lambda index: words[index].text,
-                key="mask word",
-                on_change=_report,
-                args=("word",),
-                width=220,
-            )
-    return recipe
-
-
-def take_back(p: Page, recipe: Recipe) -> None:
-    """Undo and reset."""
-    past, untouched = st.session_state.get(_PAST, []), recipe.preset == "own" and not recipe.cells
-    with st.container(horizontal=True, gap="small"):
-        st.button(p.text["undo"], icon=":material/undo:", on_click=undo, disabled=not past, key="mask undo")
-        st.button(p.text["reset"], icon=":material/restart_alt:", on_click=reset, disabled=untouched, key="mask reset")
-
-
-def _preset_name(p: Page, view: AttentionView, name: str) -> str:
-    return p.text["preset_window_encoder" if name == "window" and view.stack == "encoder" else f"preset_{name}"]
-
-
-def _choose(name: str, options: Sequence[str], value: str, format_func, p: Page) -> None:
-    _set(f"mask {name}", value)
-    st.segmented_control(
-        p.text[name],
-        options,
-        key=f"mask {name}",
-        required=True,
-        format_func=format_func,
-        on_change=_report,
-        args=(name,),
-        help=p.text[f"{name}_help"],
-        wrap=True,
-    )
-
-
-def _set(key: str, value: object) -> None:
-    if st.session_state.get(key) != value:
-        st.session_state[key] = value
+def _reset() -> None:
+    _change(lambda choices: replace(choices, preset="own", cells={}))
 
 
 def _report(name: str) -> None:
     value = st.session_state[f"mask {name}"]
     if name == "preset":
-        change(preset=value, cells=())
+        _change(lambda choices: replace(choices, preset=value, cells={}))
     elif name == "scope":
-        change(everywhere=value == "all")
+        _change(lambda choices: replace(choices, everywhere=value == "all"))
     else:
-        change(**{name: value})
+        _change(lambda choices: replace(choices, **{name: value}))
 
 
-def words_in(view: AttentionView) -> tuple:
-    """The words that can be blocked: those of the keys."""
-    return words_of(view.key)
+def _change(changed: Callable[[MaskChoices], MaskChoices]) -> None:
+    choices = MaskChoices.from_texts(choice.values(_MASK, page="masks"))
+    choice.put(_MASK, *changed(choices).to_texts(), page="masks")
+
+
+def _preset_text(view: AttentionView, name: str) -> str:
+    return "preset_window_encoder" if name == "window" and view.stack == "encoder" else f"preset_{name}"
+
+
+def _buttons(p: Page, name: str, options: Mapping[str, str], value: str) -> None:
+    key, named = f"mask {name}", options.__getitem__
+    _set(key, value)
+    said = {"key": key, "on_change": _report, "args": (name,), "help": p.text[f"{name}_help"], "wrap": True}
+    st.segmented_control(p.text[name], list(options), format_func=named, required=True, **said)
+
+
+def _set(key: str, value: object) -> None:
+    if st.session_state.get(key) != value:
+        st.session_state[key] = value

@@ -1,61 +1,62 @@
-"""The Masks page below its editor: empty rows, the difference of attention, the padding sandbox."""
+"""The Masks page beside and below its editor: notes, the difference of attention, the padding sandbox, the code."""
 
 from dataclasses import replace
 
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, predicted_rows, row_title
+from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, row_title
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
+from transformer.attention import attention_weights
+from transformer.attention_maps.attention_arithmetic import score_rule
 from transformer.interventions.experiment import PADS, padding_drift
-from transformer.runs.attention_view import AttentionView
+from transformer.masks import combined_mask
+from transformer.runs import mask_edits
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.lab.experiments import experiment_with
 from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.drawings import show_map
-from ui.show.figures import show_table
+from ui.show.figures import show_formula, show_snippet, show_source, show_table
+from ui.show.score_formula import score_formula
 from ui.words.texts import as_plain
-from views.masks.editor import Recipe
+from views.masks.masks_view_model import MasksViewModel
 
 
-def notes(p: Page, recipe: Recipe, view: AttentionView) -> None:
-    """What one should know about this mask: rows with nothing left, no pads to hide, writing against reading."""
-    named = p.trace.prediction if view.kind == "cross" else view.query
-    empty = [named[row].display for row in range(len(named)) if not view.allowed[row].any()]
-    if empty:
-        rows = [p.text["nothing_left_row"].format(token=as_plain(token)) for token in empty[:4]]
-        if len(empty) > 4:
-            rows.append(p.text["nothing_left_more"].format(count=len(empty) - 4))
-        st.info(p.text["nothing_left"].format(rows=", ".join(rows)), icon=":material/block:")
-    if recipe.preset == "no_padding" and not p.focus.pads:
+def notes(p: Page, shown: MasksViewModel) -> None:
+    """Say what a reader should know about this mask: rows with nothing left, no pads to hide, writing and reading."""
+    text, preset = p.text, shown.choices.preset
+    if shown.empty_rows:
+        rows = [text["nothing_left_row"].format(token=as_plain(token.display)) for token in shown.empty_rows[:4]]
+        if len(shown.empty_rows) > 4:
+            rows.append(text["nothing_left_more"].format(count=len(shown.empty_rows) - 4))
+        st.info(text["nothing_left"].format(rows=", ".join(rows)), icon=":material/block:")
+    if preset == "no_padding" and not p.focus.pads:
         never = p.checkpoint.special.pad is None
-        st.caption(":material/info: " + p.text["never_pads" if never else "no_pads"])
-    if recipe.preset == "no_causal":
-        st.caption(":material/info: " + p.text["ahead"])
-    if recipe.cells:
-        count = len({(query, key) for query, key, _ in recipe.cells})
-        st.caption(p.text["drawn"].format(count=count))
+        st.caption(":material/info: " + text["never_pads" if never else "no_pads"])
+    if preset == "no_causal":
+        st.caption(":material/info: " + text["ahead"])
+    if shown.choices.cells:
+        st.caption(text["drawn"].format(count=len(shown.choices.cells)))
 
 
-def difference(p: Page, own: AttentionView, now: AttentionView) -> None:
-    """Weights of the focused head with the mask − without it, on the same tokens."""
-    head, predicted = p.focus.head, predicted_rows(p.trace, own.kind)
-    change = now.weights[head] - own.weights[head]
-    if not change.any():
+def difference(p: Page, shown: MasksViewModel) -> None:
+    """Draw the weights of the head with the mask − without it, on the same tokens."""
+    own, predicted = shown.own, shown.predicted_labels
+    if not shown.difference.any():
         st.caption(p.text["difference_none"])
         return
     show_map(
         value_map(
-            change,
+            shown.difference,
             row_labels=predicted or own.query.labels,
             column_labels=own.key.labels,
             row_title=row_title(own, shifted=predicted is not None),
             column_title=KEY_TITLE,
             scale="diverging",
-            title=p.text["difference_title"].format(layer=own.layer, head=head),
+            title=p.text["difference_title"].format(layer=own.layer, head=shown.location.head),
             value_name=p.text["difference_value"],
             phrase=(PREDICTING if predicted else "", LOOKS_AT),
             height=520,
@@ -105,3 +106,36 @@ def padding_sandbox(p: Page) -> None:
         }
     )
     show_table(table, name="padding", caption=text["padding_caption"] if config.n_classes else "")
+
+
+def formula_and_code(p: Page, shown: MasksViewModel) -> None:
+    """Show the formula of masked attention, the page as code, and the source of it."""
+    text, (stack, kind, layer, _head) = p.text, shown.location
+    specs, found = shown.choices.specs(shown.own), shown.found
+    rule = score_rule(p.checkpoint, stack, layer, kind)
+    score = score_formula(rule, r"q_i \cdot k_j", added=" + b_{ij}" if rule.added and not rule.is_of_the_paper else "")
+    if rule.window is not None:
+        st.caption(text["window"].format(window=rule.window))
+    rows, columns = shown.now.allowed.shape
+    show_formula(
+        text["formula"].replace("%SCORE%", score),
+        caption=text["formula_caption"].format(
+            rows=rows, columns=columns, blocked=shown.n_blocked, cells=rows * columns
+        ),
+    )
+    show_snippet(
+        "masks",
+        f"{p.preamble}\nfrom transformer.interventions.experiment import experiment\n\n"
+        f"edits = transformer.edits_from(checkpoint, {list(specs)!r})\n"
+        "found = experiment(trace, edits)\n"
+        f"print(found.change, found.mean_kl)  # {found.change:.6g} {found.mean_kl:.6g}\n"
+        f'print(found.changed.attention("{stack}", {layer}, "{kind}").allowed.astype(int))\n'
+        "print(found.answer_after.text)\n",
+    )
+    show_source(
+        attention_weights,
+        combined_mask,
+        mask_edits.no_causal_mask,
+        mask_edits.no_padding_mask,
+        mask_edits.sliding_window,
+    )

@@ -1,0 +1,177 @@
+"""All that the Masks page draws: the mask that a reader has made, and what it changes. Needs no Streamlit."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from transformer.interventions.experiment import Experiment, experiment
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.edit_specs import edits_from
+from transformer.runs.head_places import Head
+from transformer.runs.traces import Trace
+from transformer.text.tokens import Token
+from transformer.text.word_spans import words_of
+
+_PAIR = re.compile(r"([0-9]{1,5})-([0-9]{1,5})")
+
+
+@dataclass(frozen=True)
+class MaskChoices:
+    """A mask as a reader chooses it: a preset, cells painted on top of it, and the layers that it holds for.
+
+    Attributes:
+        preset: One of ``presets``; "own" is the mask of the model.
+        size: The number of keys that the preset "window" leaves to a query.
+        word: The index of the word that the preset "word" blocks.
+        everywhere: Whether the mask holds for all layers or for the chosen one.
+        cells: Whether each painted cell, (query, key), is allowed.
+    """
+
+    preset: str = "own"
+    size: int = 2
+    word: int = 0
+    everywhere: bool = True
+    cells: Mapping[tuple[int, int], bool] = field(default_factory=dict)
+
+    @classmethod
+    def from_texts(cls, texts: Sequence[str]) -> MaskChoices:
+        """Return the choices that ``to_texts`` wrote; what makes no sense is left out."""
+        found, cells = cls(), {}
+        for text in texts:
+            name, _, rest = text.partition(" ")
+            number = int(rest) if rest.isascii() and rest.isdecimal() and len(rest) < 6 else None
+            if name == "layer":
+                found = replace(found, everywhere=False)
+            elif name in ("allow", "block"):
+                pairs = filter(None, map(_PAIR.fullmatch, rest.split(",")))
+                cells |= {(int(pair[1]), int(pair[2])): name == "allow" for pair in pairs}
+            else:
+                size = {"window": {"size": max(1, number or 2)}, "word": {"word": number or 0}}.get(name, {})
+                found = replace(found, preset=name, **size) if name in PRESETS else found
+        return replace(found, cells=cells)
+
+    def to_texts(self) -> tuple[str, ...]:
+        """Return the choices for the address, e.g. "window 3", "layer", "allow 2-3": only what changes something."""
+        number = {"window": f" {self.size}", "word": f" {self.word}"}.get(self.preset, "")
+        preset = [] if self.preset == "own" else [self.preset + number]
+        return (*preset, *([] if self.everywhere else ["layer"]), *self._cell_texts())
+
+    def fitting(self, view: AttentionView) -> MaskChoices:
+        """Return the choices without what the map of ``view`` has no place for."""
+        n_queries, n_keys = view.allowed.shape
+        cells = {cell: allowed for cell, allowed in self.cells.items() if cell[0] < n_queries and cell[1] < n_keys}
+        return replace(self, preset=self.preset if self.preset in presets(view) else "own", cells=cells)
+
+    def painted(self, cells: Iterable[tuple[int, int]], *, allowed: bool) -> MaskChoices:
+        """Return the choices after a stroke over ``cells``."""
+        return replace(self, cells={**self.cells, **dict.fromkeys(cells, allowed)})
+
+    def specs(self, view: AttentionView) -> tuple[str, ...]:
+        """Return the edits as texts (``transformer.runs.edit_specs``)."""
+        prefix = f"mask:{view.stack}.{'*' if self.everywhere else view.layer}.{view.kind}="
+        values = []
+        if self.preset == "window":
+            values.append(f"window {self.size}")
+        elif self.preset == "word":
+            words = words_of(view.key)
+            word = words[min(self.word, len(words) - 1)]
+            values.append("keys " + ",".join(map(str, range(word.start, word.end))))
+        elif self.preset != "own":
+            values.append(self.preset)
+        return tuple(prefix + value for value in (*values, *self._cell_texts()))
+
+    def _cell_texts(self) -> list[str]:
+        """Return e.g. "allow 2-3,2-4" and "block 0-1"."""
+        painted = []
+        for name, wanted in (("allow", True), ("block", False)):
+            if pairs := [f"{query}-{key}" for (query, key), allowed in sorted(self.cells.items()) if allowed == wanted]:
+                painted.append(f"{name} {','.join(pairs)}")
+        return painted
+
+
+PRESETS = ("own", "no_causal", "no_padding", "window", "itself", "word")
+
+
+def presets(view: AttentionView) -> tuple[str, ...]:
+    """Return the presets that mean something for this kind of attention."""
+    causal = (view.stack, view.kind) == ("decoder", "self")
+    left_out = {"no_padding" if causal else "no_causal"}
+    left_out |= {"window", "itself"} if view.kind == "cross" else set()
+    left_out |= set() if words_of(view.key) else {"word"}
+    return tuple(name for name in PRESETS if name not in left_out)
+
+
+@dataclass(frozen=True)
+class MasksViewModel:
+    """One attention layer with the model's own mask and with the chosen one.
+
+    >>> import transformer
+    >>> from transformer.runs.head_places import Head
+    >>> trace = transformer.trace(transformer.load("checkpoints/en-fr"), "The cat is on the mat.")
+    >>> made = masks_view_model(trace, Head("decoder", "cross", 0, 0), MaskChoices("word", word=1))
+    >>> print(made.choices.specs(made.own), made.n_blocked, made.found.answer_after.text)
+    ('mask:decoder.*.cross=keys 1',) 10 Le mater est sur le tapis.
+    """
+
+    found: Experiment
+    location: Head
+    choices: MaskChoices
+
+    @property
+    def trace(self) -> Trace:
+        """The run with the model's own masks."""
+        return self.found.original
+
+    @cached_property
+    def own(self) -> AttentionView:
+        """The attention layer with the model's own mask."""
+        return self.trace.attention(self.location.stack, self.location.layer, self.location.kind)
+
+    @cached_property
+    def now(self) -> AttentionView:
+        """The same layer under the chosen mask, on the same tokens."""
+        return self.found.changed.attention(self.location.stack, self.location.layer, self.location.kind)
+
+    @cached_property
+    def difference(self) -> np.ndarray:
+        """Weights of the head under the chosen mask − under the model's own: [query, key]."""
+        return self.now.weights[self.location.head] - self.own.weights[self.location.head]
+
+    @property
+    def predicted_labels(self) -> tuple[str, ...] | None:
+        """Labels of the rows of cross-attention: the tokens that they predict. ``None``: the tokens that they read."""
+        prediction = self.trace.prediction
+        return prediction.labels if self.location.kind == "cross" and prediction is not None else None
+
+    @cached_property
+    def empty_rows(self) -> tuple[Token, ...]:
+        """The tokens of the rows that may attend to nothing."""
+        named = self.trace.prediction if self.location.kind == "cross" else self.now.query
+        return tuple(token for token, row in zip(named, self.now.allowed, strict=True) if not row.any())
+
+    @property
+    def n_blocked(self) -> int:
+        """Number of cells that are blocked in this layer."""
+        return int((~self.now.allowed).sum())
+
+
+def masks_view_model(
+    trace: Trace, location: Head, choices: MaskChoices, *, found: Experiment | None = None
+) -> MasksViewModel:
+    """Build what the page draws.
+
+    Args:
+        trace: The run with the model's own masks.
+        location: The attention layer and the head that are shown.
+        choices: The mask.
+        found: The run beside the same run with that mask, where it is known already.
+    """
+    if found is None:
+        view = trace.attention(location.stack, location.layer, location.kind)
+        found = experiment(trace, edits_from(trace.checkpoint, choices.specs(view)))
+    return MasksViewModel(found, location, choices)
