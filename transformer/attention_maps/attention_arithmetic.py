@@ -159,6 +159,23 @@ def cell_arithmetic(
     Raises ``ValueError`` for a head, row or column that does not exist.
     """
     view = trace.attention(stack, layer, kind)
+    require_cell(view, head=head, query=query, key=key)
+    rule = score_rule(trace.checkpoint, stack, layer, kind)
+    bias = added_to_scores(trace, rule)
+    return cell_of(
+        view,
+        rule,
+        head=head,
+        row=query,
+        column=key,
+        query=trace.values(f"{view.name}.query")[head, query],
+        keys=trace.values(f"{view.name}.key")[head],
+        bias=None if bias is None else bias[head, query],
+    )
+
+
+def require_cell(view: AttentionView, *, head: int, query: int, key: int) -> None:
+    """Raise ``ValueError`` for a head, row or column that does not exist."""
     for name, index, size in (
         ("head", head, view.n_heads),
         ("query token", query, len(view.query)),
@@ -166,26 +183,48 @@ def cell_arithmetic(
     ):
         if not 0 <= index < size:
             raise ValueError(f"{view.name}: there is no {name} {index}; choose 0 to {size - 1}")
-    queries = trace.values(f"{view.name}.query")[head, query].astype(np.float64)  # [channel]
-    keys = trace.values(f"{view.name}.key")[head].astype(np.float64)  # [key, channel]
-    rule = score_rule(trace.checkpoint, stack, layer, kind)
-    bias = added_to_scores(trace, rule)
-    row_bias = None if bias is None else bias[head, query].astype(np.float64)
+
+
+def cell_of(
+    view: AttentionView,
+    rule: ScoreRule,
+    *,
+    head: int,
+    row: int,
+    column: int,
+    query: np.ndarray,
+    keys: np.ndarray,
+    bias: np.ndarray | None,
+) -> CellArithmetic:
+    """``cell_arithmetic`` of arrays that were read already.
+
+    Args:
+        view: The layer.
+        rule: What the model makes of q · k.
+        head: The head of ``view``.
+        row: The query token.
+        column: The key token.
+        query: The query of that token: [channel].
+        keys: All keys of the head: [key, channel].
+        bias: What is added to the scores of the row: [key]; ``None`` where the model adds nothing.
+    """
+    queries, keys = query.astype(np.float64), keys.astype(np.float64)
+    row_bias = None if bias is None else bias.astype(np.float64)
     scores = rule.score(keys @ queries, 0.0 if row_bias is None else row_bias)
-    allowed = view.allowed[query]
+    allowed = view.allowed[row]
     largest = scores[allowed].max() if allowed.any() else 0.0
     powers = np.exp(np.where(allowed, scores - largest, -np.inf))
     return CellArithmetic(
         rule=rule,
         query=queries,
-        key=keys[key],
-        products=queries * keys[key],
-        bias=None if row_bias is None else float(row_bias[key]),
+        key=keys[column],
+        products=queries * keys[column],
+        bias=None if row_bias is None else float(row_bias[column]),
         allowed=allowed,
         scores=scores,
         powers=powers,
-        column=key,
-        recorded=float(view.weights[head, query, key]),
+        column=column,
+        recorded=float(view.weights[head, row, column]),
     )
 
 

@@ -7,7 +7,14 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from transformer.attention_maps.attention_arithmetic import ScoreRule, added_to_scores, score_rule
+from transformer.attention_maps.attention_arithmetic import (
+    CellArithmetic,
+    ScoreRule,
+    added_to_scores,
+    cell_of,
+    require_cell,
+    score_rule,
+)
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
@@ -44,6 +51,28 @@ class AttentionPath:
     @property
     def d_head(self) -> int:
         return self.query.shape[1]
+
+    def require_cell(self, *, query: int, key: int) -> None:
+        """Raise ``ValueError`` for a query or key token that does not exist."""
+        require_cell(self.view, head=self.head, query=query, key=key)
+
+    def cell(self, *, query: int, key: int) -> CellArithmetic:
+        """Return the arithmetic of one weight of this head.
+
+        Raises:
+            ValueError: For a query or key token that does not exist.
+        """
+        self.require_cell(query=query, key=key)
+        return cell_of(
+            self.view,
+            self.rule,
+            head=self.head,
+            row=query,
+            column=key,
+            query=self.query[query],
+            keys=self.key,
+            bias=None if self.bias is None else self.bias[query],
+        )
 
     def weights_without_scaling(self, row: int) -> np.ndarray:
         """softmax(q Kᵀ) of one row, i.e. without ÷ √d_k: [key]. The larger the numbers, the more one key takes all."""

@@ -10,7 +10,7 @@ from charts.documents.document_parts import Drawing, Paragraph, Part, Section, V
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.attention_maps.attention_arithmetic import CellArithmetic, ScoreRule, cell_arithmetic, why_masked
+from transformer.attention_maps.attention_arithmetic import CellArithmetic, ScoreRule, why_masked
 from transformer.attention_maps.attention_path import AttentionPath, attention_path, output_sum
 from transformer.layers.positional_encodings import rotary_of
 from transformer.runs.traces import Trace
@@ -35,7 +35,7 @@ def attention(trace: Trace, focus: Focus) -> Section:
         names[2] = page["step_3_own"]
     steps = (_projections, _products, _scaled, _masked, _weights, _mix, _output)
     few = path.products.size <= MAX_CELLS
-    cells = every_cell(path.products.shape, partial(_stages, trace, path)) if few else []
+    cells = every_cell(path.products.shape, partial(_stages, path)) if few else []
     views = tuple((name, tuple(make(trace, focus, path, cells))) for name, make in zip(names, steps, strict=True))
     lead = text["head"].format(place=title_of(path.view, head=path.head), row=_row(path, focus.token))
     hint = text["no_arithmetic"].format(cells=whole(path.products.size), most=whole(MAX_CELLS))
@@ -197,10 +197,10 @@ def _cells(
     return Drawing(figure, _until(cells, until))
 
 
-def _stages(trace: Trace, path: AttentionPath, row: int, column: int) -> list[list[str]]:
+def _stages(path: AttentionPath, row: int, column: int) -> list[list[str]]:
     """The arithmetic of one cell from q and k on, as far as each of the four steps has come."""
     page, view = page_text("attention"), path.view
-    cell = cell_arithmetic(trace, view.stack, view.layer, view.kind, head=path.head, query=row, key=column)
+    cell = path.cell(query=row, key=column)
     products = [
         page["arithmetic"].format(row=view.query.labels[row], column=view.key.labels[column]),
         _dot_product(cell),
