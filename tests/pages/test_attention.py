@@ -20,7 +20,7 @@ from transformer.attention_maps.attention_arithmetic import query_arithmetic
 from transformer.attention_maps.attention_path import norm_weighted
 from transformer.attention_maps.rollout import attention_rollout
 from ui.words.texts import page_text
-from views.attention import attention_controls
+from views.attention import attention_picture
 from views.attention.attention_steps import mask_counts
 from views.attention.cell_arithmetic import equations
 from views.attention.facts import read_aloud
@@ -164,7 +164,10 @@ def test_the_snippet_of_a_cell_prints_its_weight(
 def test_a_cell_says_who_wrote_its_query_and_its_key(
     open_page: Callable, checkpoint: str, checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    app = open_page(checkpoint=checkpoint, token="3", layer="1", head="1")
+    place = {"checkpoint": checkpoint, "token": "3", "layer": "1", "head": "1"}
+    closed = open_page(**place, attention_key="2")
+    assert not any("score_sources" in code for code in codes(closed)), "what is folded away is not computed"
+    app = open_page(**place, cell_writers="true")
     assert not any("score_sources" in code for code in codes(app)), "no cell is open"
     key = app.selectbox(key="attention_key")
     key.set_value(key.options[2]).run()
@@ -184,6 +187,16 @@ def test_a_cell_says_who_wrote_its_query_and_its_key(
     total, score, deviation = map(float, printed.getvalue().splitlines()[0].split())
     assert total == pytest.approx(score, abs=1e-5) and deviation < 1e-5
     assert len(printed.getvalue().splitlines()) > 5
+
+
+def test_the_channels_and_the_row_of_a_cell_are_drawn_when_they_are_opened(open_page: Callable) -> None:
+    place = {"checkpoint": "tiny-gpt", "token": "3", "attention_key": "2"}
+    closed, opened = open_page(**place), open_page(**place, cell_channels="true", cell_whole_row="true")
+    is_fine(opened)
+    assert (len(closed.dataframe), len(opened.dataframe)) == (0, 1)
+    table = opened.dataframe[0].value
+    assert table[TEXT["column_weight"]].sum() == pytest.approx(1.0)
+    assert len(opened.get("plotly_chart")) == len(closed.get("plotly_chart")) + 1
 
 
 def test_the_relative_bias_stands_in_the_arithmetic(open_page: Callable) -> None:
@@ -258,8 +271,8 @@ def test_cross_attention_begins_with_the_token_that_is_predicted_and_its_title_s
     open_page: Callable, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn = []
-    monkeypatch.setattr(attention_controls, "show_map", lambda figure, **_: drawn.append(figure.metadata))
-    monkeypatch.setattr(attention_controls, "show_lines", lambda figure, **_: drawn.append(figure.metadata))
+    monkeypatch.setattr(attention_picture, "show_map", lambda figure, **_: drawn.append(figure.metadata))
+    monkeypatch.setattr(attention_picture, "show_lines", lambda figure, **_: drawn.append(figure.metadata))
     place = {"stack": "decoder", "kind": "cross", "token": "0", "target": "Le vieil homme."}
     for drawing in ("map", "lines", "values", "rollout"):
         for address, title, first in (

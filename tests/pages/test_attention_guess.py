@@ -10,7 +10,7 @@ from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from transformer.attention_maps.attention_guess import score_guess
 from ui.words.texts import page_text
-from views.attention.row_guess import SWITCH
+from views.attention.attention_controls import GUESS as SWITCH
 
 TEXT = page_text("attention")
 SENTENCE = "The old man told us a story."

@@ -12,8 +12,9 @@ import transformer
 from charts.toolkit.shades import colour_at, ink
 from charts.toolkit.style import SEQUENTIAL, three_digits
 from tests.pages.conftest import is_fine
+from transformer.runs.head_places import Head
 from ui.words.texts import page_text
-from views.attention.facts import largest_of
+from views.attention.attention_view_model import AttentionChoices, attention_view_model
 from views.attention.shaded import height_above, shaded
 
 SENTENCE = "The old man told us a story."
@@ -78,9 +79,10 @@ def test_a_word_says_who_looks_at_it_most(tiny_checkpoint: Callable, checkpoint:
 
 
 def test_stretched_colours_end_at_the_largest_weight_of_the_map(tiny_checkpoint: Callable) -> None:
-    view = one_head(transformer.trace(tiny_checkpoint("bert"), SENTENCE).attention("encoder", 0))
-    row, column = np.unravel_index(int(view.weights[0].argmax()), view.weights[0].shape)
-    words = draw(view, row=int(row), limit=largest_of(view))["words"]
+    trace = transformer.trace(tiny_checkpoint("bert"), SENTENCE)
+    shown = attention_view_model(trace, Head("encoder", "self", 0, 1), 0, AttentionChoices(stretch=True))
+    row, column = np.unravel_index(int(shown.drawn.weights[0].argmax()), shown.drawn.weights[0].shape)
+    words = draw(shown.drawn, row=int(row), limit=shown.limit)["words"]
     assert words[column]["ground"] == colour_at(1.0, colours=SEQUENTIAL) == SEQUENTIAL[-1]
 
 

@@ -85,11 +85,10 @@ def test_what_means_nothing_by_itself_says_so(action: object) -> None:
 
 
 def test_a_cell_opens_its_arithmetic_once() -> None:
-    shown = attention_controls.Shown(None, "map", False, False, None)
-    after = reduce(STATE, SelectCell(1, 4), attention_controls.cell_opener(shown))
+    after = reduce(STATE, SelectCell(1, 4), attention_controls.cell_opener(None))
     assert after.focus.token == 1 and after.values("attention_key") == ("4",)
     assert after.reveals == (attention_controls.ARITHMETIC,)
-    again = attention_controls.cell_opener(replace(shown, key=4))
+    again = attention_controls.cell_opener(4)
     assert reduce(after, SelectCell(1, 4), again) == after, "it is open"
 
 

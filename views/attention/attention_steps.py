@@ -1,34 +1,35 @@
 """The path of one head as seven steps: for each a sentence, the formula with this sentence's shapes, and one figure."""
 
-from collections.abc import Callable
-from functools import partial
-
 import numpy as np
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.attention_maps import KEY_TITLE, row_title
 from charts.canvas.value_map import value_map
+from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.attention import MultiHeadAttention
-from transformer.attention_maps.attention_arithmetic import RELATIVE, ScoreRule
+from transformer.attention_maps.attention_arithmetic import RELATIVE, QueryArithmetic, ScoreRule, query_arithmetic
 from transformer.attention_maps.attention_path import AttentionPath, output_sum
+from transformer.layers.norms import norm_kind
 from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from ui.shell import choice
 from ui.shell.choice import one_of
 from ui.shell.page import Page
-from ui.shell.reducer import Meaning
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula
-from ui.show.score_formula import score_formula
+from ui.show.score_formula import score_formula, signed, tex_number
+from ui.words.model_terms import rotary_words
 from ui.words.texts import as_plain, page_texts
+from views.attention.attention_controls import cell_opener
 from views.attention.attention_row_figures import head_contributions, score_pipeline, value_mix
-from views.attention.query_channel import query_channel
+from views.attention.attention_view_model import AttentionViewModel
 
 STEP = "attention_step"
 _CHOOSES = 0.9  # from this largest weight on a softmax chooses rather than mixes
+_PRODUCTS = 3  # of the sum of one channel that are written out
 _MAX_ROWS, _SCROLLED = 30, 640  # more tokens than that are scrolled, in a window of that many pixels
 
 _HEIGHT, _HEIGHT_IN_LESSON = 420, 290  # of the maps, in pixels of a projector: sentence and formula stay in sight above
@@ -62,16 +63,14 @@ def _go(step: int) -> None:
     choice.put(STEP, step)
 
 
-def draw_step(
-    p: Page, path: AttentionPath, step: int, *, rows: tuple[str, ...], key: int | None, means: Meaning
-) -> None:
-    """One step; ``rows``: names of the query tokens, ``key``: the chosen column, if any; ``means``: what a click on a
-    cell means, if the step has cells."""
+def draw_step(p: Page, shown: AttentionViewModel, step: int) -> None:
+    """Draw one step."""
     draw = (_projections, _products, _scaled, _masked, _softmax, _mix, _output)[step - 1]
-    draw(p, path, rows, partial(_cells, p, path, rows, key, means))
+    draw(p, shown)
 
 
-def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
+def _projections(p: Page, shown: AttentionViewModel) -> None:
+    path = shown.path
     config = p.checkpoint.config
     attention, rule = _module(p, path), path.rule
     biased = attention.query_projection.bias is not None
@@ -85,7 +84,7 @@ def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Cal
     source = r"X" if path.view.kind == "self" else r"X_{\text{encoder}}"
     keys = path.view.key
     drawn = (
-        ("query", "Q", "X", path.query, p.trace.prediction if rows != path.view.query.labels else path.view.query),
+        ("query", "Q", "X", path.query, shown.row_tokens),
         ("key", "K", source, path.key, keys),
         ("value", "V", source, path.value, keys),
     )
@@ -119,7 +118,7 @@ def _projections(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Cal
                     ),
                     key=f"attention {name}",
                 )
-    query_channel(p, path, rows[p.focus.token])
+    _query_channel(p, shown)
 
 
 def _said_and_formula() -> tuple[DeltaGenerator, DeltaGenerator]:
@@ -144,7 +143,8 @@ def _letters(rule: ScoreRule) -> tuple[str, ...]:
     )
 
 
-def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
+def _products(p: Page, shown: AttentionViewModel) -> None:
+    path = shown.path
     n_queries, n_keys = path.products.shape
     said, formula = _said_and_formula()
     said.markdown(p.text["step_2"])
@@ -154,11 +154,12 @@ def _products(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callab
             rf"\underset{{{path.d_head} \times {n_keys}}}{{K^\top}} = "
             rf"\underset{{{n_queries} \times {n_keys}}}{{Q K^\top}}"
         )
-    cells(path.products, name="q·k", step="products")
+    _cells(p, shown, path.products, name="q·k", step="products")
 
 
-def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
-    row = p.focus.token
+def _scaled(p: Page, shown: AttentionViewModel) -> None:
+    path = shown.path
+    row = shown.row
     without, scaled = float(path.weights_without_scaling(row).max()), float(path.weights[row].max())
     rule = path.rule
     name = "step_3" if rule.radicand == path.d_head else "step_3_scale" if rule.is_scaled else "step_3_unscaled"
@@ -166,7 +167,7 @@ def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable
         d_head=path.d_head,
         root=three_digits(path.d_head**0.5),
         scale=three_digits(rule.scale),
-        row=as_plain(rows[row]),
+        row=as_plain(shown.row_label),
         without=three_digits(without),
         **{"with": three_digits(scaled)},
     )
@@ -184,10 +185,11 @@ def _scaled(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable
             rf"\underset{{{n_queries} \times {n_keys}}}{{S}} = " + " = ".join(dict.fromkeys((named, numbers))),
             caption=" ".join(p.text[f"step_3_{name}"] for name in _terms(rule)),
         )
-    cells(path.scores, name="score", step="scaled")
+    _cells(p, shown, path.scores, name="score", step="scaled")
 
 
-def _masked(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
+def _masked(p: Page, shown: AttentionViewModel) -> None:
+    path = shown.path
     window = path.rule.window
     counts = mask_counts(path.view, window=window)
     said, formula = _said_and_formula()
@@ -200,12 +202,13 @@ def _masked(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable
         said.markdown(p.text["step_4_nothing" if p.checkpoint.special.pad is not None else "step_4_never"])
     with formula:
         show_formula(r"S'_{ij} = \begin{cases} S_{ij} & j \text{ allowed for } i \\ -\infty & \text{else} \end{cases}")
-    cells(path.scores, name="score", step="masked", allowed=path.view.allowed)
+    _cells(p, shown, path.scores, name="score", step="masked", allowed=path.view.allowed)
 
 
-def _softmax(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
-    row = p.focus.token
-    st.markdown(p.text["step_5"].format(row=as_plain(rows[row])))
+def _softmax(p: Page, shown: AttentionViewModel) -> None:
+    path = shown.path
+    row = shown.row
+    st.markdown(p.text["step_5"].format(row=as_plain(shown.row_label)))
     n_allowed = int(path.view.allowed[row].sum())
     show_formula(
         r"\alpha_{ij} = \frac{e^{S'_{ij}}}{\sum_{j'} e^{S'_{ij'}}}",
@@ -214,9 +217,10 @@ def _softmax(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callabl
     show_figure(score_pipeline(path.view, head=path.head, row=row), name="softmax-of-one-row")
 
 
-def _mix(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
-    row = p.focus.token
-    st.markdown(p.text["step_6"].format(row=as_plain(rows[row])))
+def _mix(p: Page, shown: AttentionViewModel) -> None:
+    path = shown.path
+    row = shown.row
+    st.markdown(p.text["step_6"].format(row=as_plain(shown.row_label)))
     n_queries, n_keys = path.products.shape
     show_formula(
         rf"\underset{{{n_queries} \times {n_keys}}}{{A}}\;\;\underset{{{n_keys} \times {path.d_head}}}{{V}} = "
@@ -225,14 +229,15 @@ def _mix(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..
     show_figure(value_mix(path.weights[row], values=path.value, tokens=path.view.key), name="weights-times-values")
 
 
-def _output(p: Page, path: AttentionPath, rows: tuple[str, ...], cells: Callable[..., None]) -> None:
-    row, focus, config = p.focus.token, p.focus, p.checkpoint.config
+def _output(p: Page, shown: AttentionViewModel) -> None:
+    path = shown.path
+    row, focus, config = shown.row, p.focus, p.checkpoint.config
     parts = output_sum(p.trace, focus.stack, focus.layer, focus.kind, row=row)
     st.markdown(
         p.text["step_7" if parts.bias is not None else "step_7_unbiased"].format(
             d_head=path.d_head,
             d_model=config.d_model,
-            row=as_plain(rows[row]),
+            row=as_plain(shown.row_label),
             head=path.head,
             length=three_digits(float(np.linalg.norm(parts.contributions[path.head]))),
             total=three_digits(float(np.linalg.norm(parts.output))),
@@ -265,33 +270,63 @@ def mask_counts(view: AttentionView, *, window: int | None = None) -> dict[str, 
 
 def _cells(
     p: Page,
-    path: AttentionPath,
-    rows: tuple[str, ...],
-    key: int | None,
-    means: Meaning,
+    shown: AttentionViewModel,
     values: np.ndarray,
     *,
     name: str,
     step: str,
     allowed: np.ndarray | None = None,
 ) -> None:
-    shifted = rows != path.view.query.labels
+    view = shown.view
     show_map(
         value_map(
             values,
-            row_labels=rows,
-            column_labels=path.view.key.labels,
-            row_title=row_title(path.view, shifted=shifted),
+            row_labels=shown.row_labels,
+            column_labels=view.key.labels,
+            row_title=row_title(view, shifted=shown.names_predictions),
             column_title=KEY_TITLE,
             scale="diverging",
             allowed=allowed,
-            selected=None if key is None else (p.focus.token, key),
-            chosen_row=p.focus.token,
-            title=f"{name} · {_('head {head}', head=path.head)}",
+            selected=shown.cell,
+            chosen_row=shown.row,
+            title=f"{name} · {_('head {head}', head=shown.location.head)}",
             value_name=name,
             phrase=("", N_(" meets ")),
             height=_HEIGHT_IN_LESSON if p.focus.lesson else _HEIGHT,
         ),
         key=f"attention step {step}",
-        means=means,
+        means=cell_opener(shown.choices.key),
+    )
+
+
+def _query_channel(p: Page, shown: AttentionViewModel) -> None:
+    """What X is in this model, and one channel of the focused token's query as x W_Q + b."""
+    text, row = p.text, shown.row
+    found = query_arithmetic(p.trace, *shown.place, head=shown.location.head, row=row)
+    norm = p.checkpoint.config.norm
+    kind = norm_kind(p.checkpoint, found.source.removesuffix(".output")) if norm == "pre" else ""
+    st.markdown(text[f"step_1_x_{norm}"].format(source=found.source, norm=kind))
+    channel = text["step_1_channel" if found.bias is not None else "step_1_channel_unbiased"]
+    st.markdown(
+        channel.format(row=as_plain(shown.row_label), channel=found.channel, width=len(found.x)),
+        help=text["step_1_channel_help"],
+    )
+    st.latex(channel_equations(found))
+    template = "step_1_normalized" if found.normalized else "step_1_rotated" if found.rotated else "step_1_check"
+    recorded = number(f"{found.recorded:.6g}")
+    st.caption(rotary_words(text, template, found.factor, recorded=recorded, row=row))
+
+
+def channel_equations(found: QueryArithmetic) -> str:
+    """The sum as LaTeX with this token's numbers."""
+    pairs = [
+        rf"({tex_number(x, digits=4)})({tex_number(w, digits=4)})"
+        for x, w in zip(found.x[:_PRODUCTS], found.weights[:_PRODUCTS], strict=True)
+    ]
+    channel = found.channel
+    named, number = (rf" + b_{{{channel}}}", f" {signed(found.bias)}") if found.bias is not None else ("", "")
+    return (
+        rf"\begin{{aligned}} q_{{{channel}}} &= \textstyle\sum_{{i=0}}^{{{len(found.x) - 1}}} "
+        rf"x_i\, W_{{Q\,i,{channel}}}{named} \\[4pt] "
+        rf"&= {' + '.join(pairs)} + \dots{number} = \mathbf{{{tex_number(found.value)}}} \end{{aligned}}"
     )

@@ -1,94 +1,128 @@
-"""The arithmetic of one attention weight, with the live numbers: formula, check, channels, row, Python."""
+"""One cell of the map: its arithmetic with the live numbers, what removing it changes, and who wrote its score."""
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import streamlit as st
 
+from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import number
-from transformer.attention_maps.attention_arithmetic import CellArithmetic, cell_arithmetic, query_input, why_masked
+from charts.toolkit.style import signed, three_digits
+from charts.toolkit.words import _, in_words
+from transformer.attention_maps.attention_arithmetic import CellArithmetic, query_input
+from transformer.attention_maps.score_sources import ScoreSources, score_sources
 from transformer.layers.positional_encodings import rotary_of
-from transformer.runs.attention_view import AttentionView
+from transformer.layers.residual_stream import Part, in_a_sentence
+from transformer.runs.edit_specs import EditSpec
+from ui.compute.store import store
+from ui.lab.experiments import experiment_with
 from ui.shell import choice
 from ui.shell.navigation import go_to
 from ui.shell.page import Page
+from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_snippet, show_table
-from ui.show.score_formula import score_formula, signed, tex_number
+from ui.show.score_formula import score_formula, tex_number
+from ui.show.score_formula import signed as tex_signed
 from ui.words.model_terms import rotary_words
-from ui.words.texts import as_plain
+from ui.words.texts import PageText, as_plain
+from views.attention.attention_controls import close_cell
 from views.attention.attention_row_figures import dot_product
-from views.attention.cell_writers import writers
+from views.attention.attention_view_model import AttentionViewModel
 
 _STYLE = Path(__file__).with_suffix(".css")
 _SHOWN = 2  # products that are written out on the first line
+_SMALL = 0.0005  # of log p: a factor of 1.00
+_PARTS = 6  # parts of query and key with a row or a column of their own
+_HEIGHT = 330  # pixels of their table
 
 
-def explain_cell(p: Page, view: AttentionView, cell: CellArithmetic, *, key: int, row_label: str) -> None:
-    """From q and k to the weight of the cell (focused token, ``key``) of the focused head."""
-    text = p.text
+def explain_cell(p: Page, shown: AttentionViewModel) -> None:
+    """From q and k to the weight of the open cell."""
+    text, view, cell, key = p.text, shown.view, shown.arithmetic, shown.choices.key
     st.html(_STYLE)
-    named = "arithmetic" if row_label == view.query.labels[p.focus.token] else "arithmetic_predicted"
-    st.markdown(f"**{text[named].format(row=as_plain(row_label), column=as_plain(view.key.labels[key]))}**")
+    named = "arithmetic_predicted" if shown.names_predictions else "arithmetic"
+    st.markdown(f"**{text[named].format(row=as_plain(shown.row_label), column=as_plain(view.key.labels[key]))}**")
     st.latex(equations(cell))
     if not cell.is_allowed:
-        st.markdown(masked_sentence(p, view, cell, key))
+        st.markdown(masked_sentence(p.text, shown))
     check = text["arithmetic_check"].format(
         ours=f"**{number(f'{cell.weight:.9g}')}**",
         recorded=f"**{number(f'{cell.recorded:.9g}')}**",
         difference=number(f"{cell.difference:.2g}"),
     )
     st.markdown(f":small[{check}]")
+    st.button(text["arithmetic_close"], icon=":material/close:", on_click=close_cell)
 
 
-def more_about_cell(p: Page, view: AttentionView, cell: CellArithmetic, *, key: int) -> None:
-    """The products channel by channel, the whole row of the softmax, and Python that gives the same number."""
-    focus, text = p.focus, p.text
-    if p.checkpoint.config.positions == "rotary" and focus.kind == "self":
-        attention = p.checkpoint.model.get_submodule(view.name)
+def more_about_cell(p: Page, shown: AttentionViewModel) -> None:
+    """The products channel by channel, the whole row of the softmax, who wrote query and key, and the same in Python.
+
+    What is folded away is made when a reader opens it.
+    """
+    text, cell, (row, key) = p.text, shown.arithmetic, shown.cell
+    if p.checkpoint.config.positions == "rotary" and shown.view.kind == "self":
+        attention = p.checkpoint.model.get_submodule(shown.view.name)
         st.caption(rotary_words(text, "arithmetic_rotary", rotary_of(attention).attention_factor))
     if p.checkpoint.config.positions == "disentangled" and cell.bias is not None:
         st.caption(text["arithmetic_disentangled"])
-    names = {"row": view.query.labels[focus.token], "column": view.key.labels[key]}
+    names = {"row": shown.view.query.labels[row], "column": shown.view.key.labels[key]}
     if not p.reads_pictures and st.button(
         text["cell_heads"].format(**names), icon=":material/search:", key="cell heads"
     ):
-        for name, value in {"heads_section": "finder", "heads_from": focus.token, "heads_to": key}.items():
+        for name, value in {"heads_section": "finder", "heads_from": row, "heads_to": key}.items():
             choice.put(name, value, page="heads")
         go_to("heads")
-    with st.expander(text["channels"], icon=":material/bar_chart:"):
-        figure = dot_product(
-            cell.query,
-            key=cell.key,
-            query_token=view.query.labels[focus.token],
-            key_token=view.key.labels[key],
-            bias=cell.bias,
-            score=None if cell.rule.is_of_the_paper else cell.score,
-        )
-        show_figure(figure, name="query-key-products")
-    with st.expander(text["whole_row"], icon=":material/table_rows:"):
-        show_table(row_table(p, view, cell), name="softmax-row")
-    with st.expander(text["writers"], icon=":material/edit_note:"):
-        writers(p, view, key=key)
+    for name, icon, draw in (
+        ("channels", ":material/bar_chart:", _channels),
+        ("whole_row", ":material/table_rows:", _whole_row),
+        ("writers", ":material/edit_note:", _writers),
+    ):
+        part = choice.fold(text[name], key=f"cell_{name}", icon=icon)
+        if part.open:
+            with part:
+                draw(p, shown)
     show_snippet("cell arithmetic", snippet(p, cell, key=key))
 
 
-def arithmetic_of(p: Page, *, key: int) -> CellArithmetic:
-    """Of the cell (focused token, ``key``) of the focused head."""
-    focus = p.focus
-    return cell_arithmetic(p.trace, focus.stack, focus.layer, focus.kind, head=focus.head, query=focus.token, key=key)
+def _channels(p: Page, shown: AttentionViewModel) -> None:
+    cell, (row, key) = shown.arithmetic, shown.cell
+    figure = dot_product(
+        cell.query,
+        key=cell.key,
+        query_token=shown.view.query.labels[row],
+        key_token=shown.view.key.labels[key],
+        bias=cell.bias,
+        score=None if cell.rule.is_of_the_paper else cell.score,
+    )
+    show_figure(figure, name="query-key-products")
+
+
+def _whole_row(p: Page, shown: AttentionViewModel) -> None:
+    """The softmax of the row, key by key."""
+    cell, text = shown.arithmetic, p.text
+    table = {
+        text["column_position"]: np.arange(len(shown.view.key)),
+        text["column_token"]: shown.view.key.labels,
+        text["column_allowed"]: cell.allowed,
+        text["column_score"]: cell.scores,
+        text["column_power"]: cell.powers,
+        text["column_weight"]: cell.weights,
+    }
+    show_table(pd.DataFrame(table), name="softmax-row")
 
 
 def equations(cell: CellArithmetic) -> str:
     """The four lines from the products to the weight, as LaTeX with this cell's numbers (no text of the user in it)."""
-    pairs = [
-        rf"({tex_number(q, digits=3)})({tex_number(k, digits=3)})" for q, k in zip(cell.query, cell.key, strict=True)
-    ]
-    first, last = " + ".join(pairs[:_SHOWN]), "".join(f" + {pair}" for pair in pairs[_SHOWN:][-1:])
-    dots = r" + \dots" if len(pairs) > _SHOWN + 1 else ""
+    channels = list(zip(cell.query, cell.key, strict=True))
+    shown = channels[:_SHOWN] + channels[_SHOWN:][-1:]
+    pairs = [rf"({tex_number(q, digits=3)})({tex_number(k, digits=3)})" for q, k in shown]
+    first, last = " + ".join(pairs[:_SHOWN]), "".join([f" + {pair}" for pair in pairs[_SHOWN:]])
+    dots = r" + \dots" if len(channels) > _SHOWN + 1 else ""
     rule, product = cell.rule, tex_number(cell.dot_product)
     named = score_formula(rule, r"q \cdot k", root="d_k", added="" if cell.bias is None else " + b")
-    numbers = score_formula(rule, product, added="" if cell.bias is None else f" {signed(cell.bias)}")
+    numbers = score_formula(rule, product, added="" if cell.bias is None else f" {tex_signed(cell.bias)}")
     lines = [
         rf"q \cdot k &= {first}",
         rf"&\quad {dots}{last}",
@@ -108,25 +142,12 @@ def equations(cell: CellArithmetic) -> str:
     return r"\begin{aligned}" + r" \\[4pt] ".join(lines) + r"\end{aligned}"
 
 
-def masked_sentence(p: Page, view: AttentionView, cell: CellArithmetic, key: int) -> str:
-    if not cell.allowed.any():
-        return p.text["arithmetic_all_masked"]
-    reason = why_masked(view, cell.rule, query=p.focus.token, key=key)
-    return p.text["arithmetic_masked"].format(reason=p.text[f"reason_{reason}"].format(window=cell.rule.window))
-
-
-def row_table(p: Page, view: AttentionView, cell: CellArithmetic) -> pd.DataFrame:
-    """The softmax of the row, key by key."""
-    return pd.DataFrame(
-        {
-            p.text["column_position"]: np.arange(len(view.key)),
-            p.text["column_token"]: view.key.labels,
-            p.text["column_allowed"]: cell.allowed,
-            p.text["column_score"]: cell.scores,
-            p.text["column_power"]: cell.powers,
-            p.text["column_weight"]: cell.weights,
-        }
-    )
+def masked_sentence(text: PageText, shown: AttentionViewModel) -> str:
+    """Return why the cell has no weight."""
+    if not shown.arithmetic.allowed.any():
+        return text["arithmetic_all_masked"]
+    reason = text[f"reason_{shown.reason_masked}"].format(window=shown.path.rule.window)
+    return text["arithmetic_masked"].format(reason=reason)
 
 
 def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
@@ -169,4 +190,139 @@ def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
         "powers = np.where(allowed, np.exp(scores - scores.max(where=allowed, initial=-np.inf)), 0.0)\n"
         "print(powers[column] / powers.sum())\n"
         'print(trace[f"{name}.weights"].values[head, row, column])  # what the model recorded\n'
+    )
+
+
+def edge_effect(p: Page, shown: AttentionViewModel) -> None:
+    """What removing the edge of the chosen cell does to the answer, measured, in one sentence."""
+    focus, text, (row, key) = p.focus, p.text, shown.cell
+    if not shown.arithmetic.is_allowed:
+        st.markdown(text["edge_masked"])
+        return
+    place = f"{focus.stack}.{focus.layer}.{focus.kind}.{focus.head}"
+    effect = experiment_with(p.run, (str(EditSpec.parse(f"edge:{place}={row}-{key}")),))
+    if effect.asked.everywhere or not effect.asked.ids:
+        st.markdown(text["edge_nothing"])
+        return
+    said = text["edge" if abs(effect.change) >= _SMALL else "edge_small"].format(
+        weight=three_digits(shown.arithmetic.recorded), factor=three_digits(effect.factor), change=signed(effect.change)
+    )
+    if focus.stack == "decoder" and row in effect.asked.rows:
+        step = effect.asked.rows.index(row)
+        said += " " + text["edge_word"].format(
+            word=as_plain(effect.asked.displays[step]),
+            before=three_digits(float(np.exp(effect.before[step]))),
+            after=three_digits(float(np.exp(effect.after[step]))),
+        )
+    st.markdown(f"{said}  \n:small[{text['edge_note']}]")
+
+
+def _writers(p: Page, shown: AttentionViewModel) -> None:
+    """Sentence, table and Python: the score of the cell, split by what wrote its query and what wrote its key."""
+    focus, text, view, key = p.focus, p.text, shown.view, shown.choices.key
+    against = _other_key(p, shown)
+    found = store.get(
+        p.run,
+        ("score sources", view.name, focus.head, focus.token, key, against),
+        partial(
+            score_sources, p.trace, focus.stack, focus.layer, focus.kind,
+            head=focus.head, query=focus.token, key=key, against=against,
+        ),
+    )  # fmt: skip
+    query_labels, key_labels = view.query.labels, view.key.labels
+    st.markdown(
+        in_a_sentence_of(
+            p, found, query=query_labels[focus.token], key=key_labels[key],
+            other=None if against is None else key_labels[against],
+        )
+    )  # fmt: skip
+    rows, columns, values = found.table(_PARTS)
+    show_map(
+        value_map(
+            values,
+            row_labels=[_short(p, part) for part in rows],
+            column_labels=[_short(p, part) for part in columns],
+            row_title=text["writers_row"],
+            column_title=text["writers_column_encoder" if focus.kind == "cross" else "writers_column"],
+            title=text["writers_title"],
+            value_name=text["writers_value"],
+            height=_HEIGHT,
+        ),
+        key="score sources",
+    )
+    st.caption(" ".join(_notes(p, found)))
+    show_snippet("score sources", _writers_snippet(p, key=key, against=against))
+
+
+def _other_key(p: Page, shown: AttentionViewModel) -> int | None:
+    """The key that the score is compared with: one of this row's, the most looked at first."""
+    view, (row, key) = shown.view, shown.cell
+    weights, allowed = shown.path.weights[row], view.allowed[row]
+    order = (-weights).argsort(kind="stable")
+    others = {view.key.labels[place]: int(place) for place in order if allowed[place] and place != key}
+    chosen = choice.select(
+        p.text["writers_against"],
+        list(others),
+        key="score_against",
+        owner=(view.name, shown.location.head, row, key),
+        placeholder=p.text["writers_against_placeholder"],
+        help=p.text["writers_against_help"],
+        width=280,
+    )
+    return others.get(chosen)
+
+
+def in_a_sentence_of(p: Page, found: ScoreSources, *, query: str, key: str, other: str | None) -> str:
+    """The sum, its largest product, and who brought most on either side."""
+    first, second, value = found.strongest(1)[0]
+    by_query, by_key = found.values.sum(axis=1), found.values.sum(axis=0)
+    most_query, most_key = int(abs(by_query).argmax()), int(abs(by_key).argmax())
+    named = {"query": as_plain(query), "key": as_plain(key)}
+    if other is not None:
+        named["other"] = as_plain(other)
+    template = p.text["writers_says" if other is None else "writers_says_against"]
+    return template.format(
+        score=f"**{three_digits(found.score)}**",
+        value=f"**{signed(value)}**",
+        first=f"**{_who(first)}**",
+        second=f"**{_who(second)}**",
+        most_query=_who(found.query_parts[most_query]),
+        query_sum=signed(float(by_query[most_query])),
+        most_key=_who(found.key_parts[most_key]),
+        key_sum=signed(float(by_key[most_key])),
+        **named,
+    )
+
+
+def _who(part: Part) -> str:
+    return as_plain(in_words(in_a_sentence(part.label)))
+
+
+def _short(p: Page, part: Part | None) -> str:
+    """As a slanted label has room for: "head 1.4" is head 4 of layer 1."""
+    if part is None:
+        return _("all others")
+    if f"writers_{part.kind}" not in p.text:
+        return in_words(part.label)
+    return p.text[f"writers_{part.kind}"].format(layer=part.layer, head=part.head)
+
+
+def _notes(p: Page, found: ScoreSources) -> list[str]:
+    notes = [p.text["writers_caption"]]
+    if found.added:
+        notes.append(p.text["writers_added"].format(added=signed(found.added)))
+    if found.cap is not None:
+        notes.append(p.text["writers_cap"])
+    return notes
+
+
+def _writers_snippet(p: Page, *, key: int, against: int | None) -> str:
+    focus = p.focus
+    place = f'"{focus.stack}", {focus.layer}, "{focus.kind}", head={focus.head}, query={focus.token}, key={key}'
+    return (
+        f"{p.preamble}\nfrom transformer.attention_maps.score_sources import score_sources\n\n"
+        f"found = score_sources(trace, {place}{'' if against is None else f', against={against}'})\n"
+        "print(found.total, found.score, found.deviation)\n"
+        "for of_query, of_key, value in found.strongest(10):\n"
+        "    print(of_query.label, of_key.label, value)\n"
     )

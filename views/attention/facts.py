@@ -1,40 +1,22 @@
 """What stands beside an attention map and limits what it claims: words, and numbers of the row and of the head."""
 
-from dataclasses import dataclass, replace
+import math
+from dataclasses import replace
 
 import numpy as np
 import streamlit as st
-from streamlit.delta_generator import DeltaGenerator
 
 import transformer
 from charts.toolkit.style import signed, three_digits, three_digits_alike
-from transformer.attention_maps.rollout import attention_rollout
 from transformer.interventions.head_importance import HeadEffect, head_effect
 from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.page import Page
 from ui.words.texts import PageText, as_plain
+from views.attention.attention_view_model import AttentionViewModel
 
-FEW_KEYS = 48  # up to here a map leaves room beside it: as high as a window allows, it is no wider
 _MOSTLY = 0.5  # from here on a row looks "mostly" at one token
-
-
-def drawn_view(p: Page, view: AttentionView, drawing: str, weighted: np.ndarray) -> AttentionView:
-    """What the picture shows, as one head whose rows are shares of 1; ``weighted``: ‖α·v‖ [query, key]."""
-    if drawing == "rollout":
-        return attention_rollout(p.trace, view.stack, layer=view.layer).view(view.kind)
-    if drawing == "values":
-        total = weighted.sum(axis=-1, keepdims=True)
-        shares = np.divide(weighted, total, out=np.zeros_like(weighted), where=total > 0)
-    else:
-        shares = view.weights[p.focus.head]
-    return replace(view, weights=shares[None], scores=view.scores[p.focus.head][None])
-
-
-def largest_of(view: AttentionView) -> float:
-    """The largest weight of what is drawn (``drawn_view``), where stretched colours end."""
-    return float(view.weights[0].max(initial=0.0, where=view.allowed)) or 1.0
 
 
 def read_aloud(
@@ -65,69 +47,48 @@ def read_aloud(
     return sentence + (text[then].format(others=", ".join(others)) if others else ".")
 
 
-@dataclass(frozen=True)
-class Places:
-    """Where the map stands, the sentence in its colours, the arithmetic of a cell, and the numbers."""
-
-    sentence: DeltaGenerator
-    picture: DeltaGenerator
-    beside: DeltaGenerator
-    numbers: DeltaGenerator
+def say_row(p: Page, shown: AttentionViewModel) -> None:
+    """Write the sentence about the row."""
+    drawing = shown.choices.drawing
+    st.markdown(read_aloud(p.text, shown.drawn, head=0, row=shown.row, predicted=shown.predicted, drawing=drawing))
 
 
-def places(*, wide: bool, cell: bool) -> Places:
-    """Beside a map stands the arithmetic if a ``cell`` is open, else sentence and numbers, unless the map is ``wide``:
-    the sentence stands above that, and the numbers below. An open cell pushes the sentence below the map, so that map
-    and arithmetic are whole in the window."""
-    above = st.empty() if cell else st.container()
-    if wide and not cell:
-        return Places(above, st.container(), st.empty(), st.container())
-    both = st.grid(3, min_column_width=270 if cell else 205, key="attention picture")
-    picture, beside = both.cell(column_span=2), both.cell()
-    if cell:
-        return Places(st.container(), picture, beside, st.container())
-    return Places(beside.container(), picture, beside, beside.container())
-
-
-def facts(p: Page, view: AttentionView, drawing: str, weighted: np.ndarray) -> None:
+def facts(p: Page, shown: AttentionViewModel) -> None:
     """The effect of removing the head, and, folded away except in a lesson, the numbers of the row."""
-    if drawing != "rollout":
+    if shown.choices.drawing != "rollout":
         _effect(p)
     folded = st.expander(p.text["numbers"], key="attention numbers", expanded=bool(p.focus.lesson))
     with folded, st.grid(4, min_column_width=150, key="attention facts"):
-        _numbers(p, view, drawing, weighted)
+        _numbers(p.text, shown)
 
 
-def _numbers(p: Page, view: AttentionView, drawing: str, weighted: np.ndarray) -> None:
-    """Of what is drawn (``view``, from ``drawn_view``): entropy, share to special tokens and punctuation. Of the head:
-    the key that passes on most (``weighted``: ‖α·v‖ [query, key])."""
-    text, row = p.text, p.focus.token
+def _numbers(text: PageText, shown: AttentionViewModel) -> None:
+    """Of what is drawn: entropy, share to special tokens and punctuation. Of the head: the key that passes on most."""
+    numbers, drawing = shown.numbers, shown.choices.drawing
     of = {"values": "‖α·v‖: ", "rollout": f"{text['show_rollout']}: "}.get(drawing, "")
-    n_allowed = int(view.allowed[row].sum())
-    if n_allowed < 2:
-        label = as_plain(view.query.labels[row])
-        st.caption(text["no_choice" if n_allowed else "no_choice_at_all"].format(row=label))
+    if numbers.n_allowed < 2:
+        label = as_plain(shown.view.query.labels[shown.row])
+        st.caption(text["no_choice" if numbers.n_allowed else "no_choice_at_all"].format(row=label))
     else:
         _metric(
             of + text["entropy"],
-            text["entropy_value"].format(value=three_digits(float(view.entropy[0, row]))),
-            text["entropy_of"].format(most=three_digits(float(np.log2(n_allowed)))),
+            text["entropy_value"].format(value=three_digits(numbers.entropy)),
+            text["entropy_of"].format(most=three_digits(math.log2(numbers.n_allowed))),
             text["entropy_help"],
         )
-    share, mean = view.sink_share[0, row], view.sink_share[0].mean()
+    share = numbers.sink_share
     _metric(
         of + text["sinks"],
-        f"< {three_digits(0.001)}" if 0 < share < 0.001 else three_digits(float(share)),
-        text["sinks_of"].format(mean=three_digits(float(mean))),
+        f"< {three_digits(0.001)}" if 0 < share < 0.001 else three_digits(share),
+        text["sinks_of"].format(mean=three_digits(numbers.mean_sink_share)),
         text["sinks_help"],
     )
     if drawing == "rollout":
         st.caption(text["rollout_no_head"])
         return
-    total = float(weighted[row].sum())
-    best = int(weighted[row].argmax())
-    name = as_plain(view.key.labels[best]) if total > 0 else text["nothing"]
-    portion = three_digits(float(weighted[row, best]) / total) if total > 0 else "0"
+    name, portion = text["nothing"], "0"
+    if (strongest := shown.strongest_value) is not None:
+        name, portion = as_plain(shown.view.key.labels[strongest[0]]), three_digits(strongest[1])
     _metric(text["strongest"], name, text["strongest_of"].format(share=portion), text["strongest_help"])
 
 

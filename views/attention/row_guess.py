@@ -13,7 +13,6 @@ from charts.figures.edit_effects import candidates_before_and_after
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.attention_maps.attention_guess import GuessScore, score_guess
-from transformer.runs.attention_view import AttentionView
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.guidance.way import opened, way_to
@@ -21,57 +20,54 @@ from ui.shell.page import Page
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
-from views.attention.facts import read_aloud
-from views.attention.rows import labels_of, named_after_prediction
+from views.attention.attention_controls import GUESS, guess_switch
+from views.attention.attention_view_model import AttentionViewModel
+from views.attention.facts import say_row
 
-SWITCH, _STATE, _ANSWER = "attention_guess", "attention: guesses", "attention answer"
+_STATE, _ANSWER = "attention: guesses", "attention answer"
 MAP_HEIGHT = 340  # pixels: with the answer above it, it ends on the first screen
 _SHOWN = 16  # bars
 
 
-def switch(p: Page) -> bool:
-    """The toggle; in the address, so that a teacher's link begins with the question."""
-    return choice.toggle(p.text["guess"], key=SWITCH, help=p.text["guess_help"])
-
-
 def is_on() -> bool:
-    return choice.is_on(SWITCH)
+    return choice.is_on(GUESS)
 
 
-def guess(p: Page, view: AttentionView) -> None:
+def guess(p: Page, shown: AttentionViewModel) -> None:
     """The question, or, once this row has been guessed, how good the guess was."""
     guesses: dict[tuple, tuple[int, ...]] = st.session_state.setdefault(_STATE, {})
-    row, head = p.focus.token, p.focus.head
+    row = shown.row
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
-        switch(p)
-        _mean(p, view, guesses)
-    predicted = named_after_prediction(view)
-    name = as_plain(labels_of(p.trace, view, predicted=predicted)[row])
-    padding = view.query[row].is_padding
-    if padding or view.allowed[row].sum() < 2:
+        guess_switch(p)
+        _mean(p, shown, guesses)
+    name = as_plain(shown.row_label)
+    padding = shown.view.query[row].is_padding
+    if padding or shown.view.allowed[row].sum() < 2:
         st.markdown(p.text["guess_trivial"].format(row=name))
-        _next_button(p, view)
-        _map_so_far(p, view, guesses)
-    elif (key := _key(p, view, row)) in guesses:
+        _next_button(p, shown)
+        _map_so_far(p, shown, guesses)
+    elif (key := _key(p, shown, row)) in guesses:
         with st.container(key=_ANSWER):
-            _revealed(p, view, score_guess(view.weights[head, row], guesses[key], allowed=view.allowed[row]), guesses)
+            _revealed(
+                p, shown, score_guess(shown.path.weights[row], guesses[key], allowed=shown.view.allowed[row]), guesses
+            )
     else:
-        _ask(p, view, key, name)
-        _map_so_far(p, view, guesses)
+        _ask(p, shown, key, name)
+        _map_so_far(p, shown, guesses)
     way_to(_ANSWER)
 
 
-def _key(p: Page, view: AttentionView, row: int) -> tuple:
+def _key(p: Page, shown: AttentionViewModel, row: int) -> tuple:
     focus = p.focus
     answer = (focus.target, p.trace.text)
-    return (p.checkpoint.fingerprint, focus.sentence, *answer, focus.pads, view.name, focus.head, row)
+    return (p.checkpoint.fingerprint, focus.sentence, *answer, focus.pads, shown.view.name, focus.head, row)
 
 
-def _ask(p: Page, view: AttentionView, key: tuple, name: str) -> None:
-    row = p.focus.token
-    allowed = [int(place) for place in np.flatnonzero(view.allowed[row])]
-    question = p.text["guess_question_predicted" if named_after_prediction(view) else "guess_question"].format(
-        row=name, place=attention_name(view), layer=view.layer, head=p.focus.head
+def _ask(p: Page, shown: AttentionViewModel, key: tuple, name: str) -> None:
+    row = shown.row
+    allowed = [int(place) for place in np.flatnonzero(shown.view.allowed[row])]
+    question = p.text["guess_question_predicted" if shown.names_predictions else "guess_question"].format(
+        row=name, place=attention_name(shown.view), layer=shown.view.layer, head=p.focus.head
     )
     st.markdown(f"##### {question}")
     painted = st.pills(
@@ -79,11 +75,11 @@ def _ask(p: Page, view: AttentionView, key: tuple, name: str) -> None:
         allowed,
         selection_mode="multi",
         label_visibility="collapsed",
-        format_func=lambda place: as_plain(view.key.labels[place]),
+        format_func=[as_plain(label) for label in shown.view.key.labels].__getitem__,
         key=f"paint {key}",
     )
-    if len(allowed) < len(view.key):
-        st.caption(p.text["guess_masked"].format(count=len(view.key) - len(allowed)))
+    if len(allowed) < len(shown.view.key):
+        st.caption(p.text["guess_masked"].format(count=len(shown.view.key) - len(allowed)))
     st.button(
         p.text["guess_reveal"],
         icon=":material/visibility:",
@@ -100,9 +96,9 @@ def _reveal(key: tuple, painted: tuple[int, ...]) -> None:
     opened(_ANSWER)
 
 
-def _revealed(p: Page, view: AttentionView, score: GuessScore, guesses: dict) -> None:
-    row, head = p.focus.token, p.focus.head
-    weights = view.weights[head, row]
+def _revealed(p: Page, shown: AttentionViewModel, score: GuessScore, guesses: dict) -> None:
+    row = shown.row
+    weights = shown.path.weights[row]
     painted = np.flatnonzero(score.guess)
     st.markdown(
         p.text["guess_result"].format(
@@ -110,20 +106,19 @@ def _revealed(p: Page, view: AttentionView, score: GuessScore, guesses: dict) ->
             evenly=three_digits(score.evenly),
             caught=three_digits(score.caught),
             painted=len(painted),
-            keys=int(view.allowed[row].sum()),
+            keys=int(shown.view.allowed[row].sum()),
         )
     )
     with st.container(horizontal=True, vertical_alignment="center"):
-        _next_button(p, view)
-        named = labels_of(p.trace, view, predicted=True)[row] if named_after_prediction(view) else None
-        st.markdown(read_aloud(p.text, view, head=head, row=row, predicted=named))
+        _next_button(p, shown)
+        say_row(p, shown)
     most = np.argsort(-np.maximum(score.guess, weights), kind="stable")
-    shown = sorted(int(place) for place in most[:_SHOWN] if view.allowed[row, place])
+    bars = sorted(int(place) for place in most[:_SHOWN] if shown.view.allowed[row, place])
     table = pd.DataFrame(
         {
-            "piece": [view.key.labels[place] for place in shown],
-            "before": score.guess[shown],
-            "after": weights[shown],
+            "piece": [shown.view.key.labels[place] for place in bars],
+            "before": score.guess[bars],
+            "after": weights[bars],
         }
     )
     names = p.text["guess_yours"], p.text["guess_heads"]
@@ -136,25 +131,25 @@ def _revealed(p: Page, view: AttentionView, score: GuessScore, guesses: dict) ->
                 alt=p.text["guess_formula"],
             )
         with st.container():
-            _map_so_far(p, view, guesses)
+            _map_so_far(p, shown, guesses)
 
 
-def _next_button(p: Page, view: AttentionView) -> None:
+def _next_button(p: Page, shown: AttentionViewModel) -> None:
     st.button(
         p.text["guess_next"],
         icon=":material/arrow_forward:",
         key="attention guess next",
         on_click=shared_focus.change,
-        kwargs={"token": (p.focus.token + 1) % len(view.query)},
+        kwargs={"token": (p.focus.token + 1) % len(shown.view.query)},
     )
 
 
-def _mean(p: Page, view: AttentionView, guesses: dict) -> None:
+def _mean(p: Page, shown: AttentionViewModel, guesses: dict) -> None:
     """The mean over all rows of this map that were guessed."""
     scores = [
-        score_guess(view.weights[p.focus.head, row], guesses[key], allowed=view.allowed[row])
-        for row in range(len(view.query))
-        if (key := _key(p, view, row)) in guesses
+        score_guess(shown.path.weights[row], guesses[key], allowed=shown.view.allowed[row])
+        for row in range(len(shown.view.query))
+        if (key := _key(p, shown, row)) in guesses
     ]
     if len(scores) > 1:
         mean, evenly = (np.mean([getattr(score, name) for score in scores]) for name in ("overlap", "evenly"))
@@ -166,27 +161,26 @@ def _mean(p: Page, view: AttentionView, guesses: dict) -> None:
         )
 
 
-def _map_so_far(p: Page, view: AttentionView, guesses: dict) -> None:
+def _map_so_far(p: Page, shown: AttentionViewModel, guesses: dict) -> None:
     """The map with every row hatched that was not guessed yet: what is hidden is not sent to the browser either."""
-    known = np.array([_key(p, view, row) in guesses for row in range(len(view.query))])
-    predicted = named_after_prediction(view)
+    known = np.array([_key(p, shown, row) in guesses for row in range(len(shown.view.query))])
     if not known.any():
         return
     show_map(
         value_map(
-            np.where(known[:, None], view.weights[p.focus.head], 0.0),
-            row_labels=labels_of(p.trace, view, predicted=predicted),
-            column_labels=view.key.labels,
-            row_title=row_title(view, shifted=predicted),
+            np.where(known[:, None], shown.path.weights, 0.0),
+            row_labels=shown.row_labels,
+            column_labels=shown.view.key.labels,
+            row_title=row_title(shown.view, shifted=shown.names_predictions),
             column_title=KEY_TITLE,
             scale="sequential",
             limit=1.0,
-            allowed=view.allowed & known[:, None],
+            allowed=shown.view.allowed & known[:, None],
             masked_text=p.text["guess_hidden"],
-            title=title_of(view, head=p.focus.head),
+            title=title_of(shown.view, head=p.focus.head),
             value_name=_("attention weight"),
             phrase=("", LOOKS_AT),
-            chosen_row=p.focus.token,
+            chosen_row=shown.row,
             height=MAP_HEIGHT,
         ),
         key="attention guessed rows",

@@ -22,27 +22,26 @@ from transformer.attribution.leave_one_out import remove_each
 from transformer.predictions.answer_probabilities import asked
 from transformer.predictions.quantity import QUANTITIES, Quantity, quantity_of
 from transformer.runs.attention_view import AttentionView
-from transformer.runs.edit_specs import EditSpec
 from ui.compute.jobs import jobs
-from ui.lab.experiments import experiment_with
 from ui.shell import choice
 from ui.shell.choice import chosen_option, one_of
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.model_terms import embedding_scale
 from ui.words.texts import as_plain, common, page_texts
+from views.attention.attention_view_model import AttentionViewModel
 from views.attention.trust_figure import MAX_NUMBERS, NAMES, ROOM, aligned_measures
 
 _BASELINES = ("mean", "pad", "zero")
 _STEPS = (16, 32, 64, 128)
-_SMALL = 0.0005  # of log p: a factor of 1.00
 _LARGE_ERROR = 0.05  # of what was moved in total
 _FIGURE = "attention-and-answer"
 
 
-def trust(p: Page, view: AttentionView) -> None:
+def trust(p: Page, shown: AttentionViewModel) -> None:
     """The section: choose the answer and the method's settings, see all measures token under token, and the check."""
     st.markdown(p.text["trust_intro"])
+    view = shown.view
     row = _answer_row(p, view)
     if row is None:
         st.info(p.text["trust_nothing"], icon=":material/info:")
@@ -73,31 +72,6 @@ def trust(p: Page, view: AttentionView) -> None:
 def _baselines(p: Page) -> tuple[str, ...]:
     """GPT-2 has no padding token to start from."""
     return tuple(name for name in _BASELINES if name != "pad" or p.checkpoint.special.pad is not None)
-
-
-def edge_effect(p: Page, view: AttentionView, *, key: int) -> None:
-    """What removing the edge of the chosen cell does to the answer, measured, in one sentence."""
-    focus, text = p.focus, p.text
-    row, weight = focus.token, float(view.weights[focus.head, focus.token, key])
-    if not view.allowed[row, key]:
-        st.markdown(text["edge_masked"])
-        return
-    place = f"{focus.stack}.{focus.layer}.{focus.kind}.{focus.head}"
-    effect = experiment_with(p.run, (str(EditSpec.parse(f"edge:{place}={row}-{key}")),))
-    if effect.asked.everywhere or not effect.asked.ids:
-        st.markdown(text["edge_nothing"])
-        return
-    said = text["edge" if abs(effect.change) >= _SMALL else "edge_small"].format(
-        weight=three_digits(weight), factor=three_digits(effect.factor), change=signed(effect.change)
-    )
-    if focus.stack == "decoder" and row in effect.asked.rows:
-        step = effect.asked.rows.index(row)
-        said += " " + text["edge_word"].format(
-            word=as_plain(effect.asked.displays[step]),
-            before=three_digits(float(np.exp(effect.before[step]))),
-            after=three_digits(float(np.exp(effect.after[step]))),
-        )
-    st.markdown(f"{said}  \n:small[{text['edge_note']}]")
 
 
 def _answer_row(p: Page, view: AttentionView) -> int | None:

@@ -7,12 +7,13 @@ import numpy as np
 
 from charts.toolkit.shades import colour_at, ink
 from charts.toolkit.style import CHOSEN, SEQUENTIAL, three_digits
-from transformer.pictures.patch_tokenizer import PatchTokenizer
 from transformer.runs.attention_view import AttentionView
 from ui.shell.actions import SelectToken
 from ui.shell.events import component, heard, whole_number
+from ui.shell.page import Page
 from ui.shell.reducer import send
 from ui.words.texts import PageText
+from views.attention.attention_view_model import AttentionViewModel
 
 _FROM, _LEAST = 3, 0.005  # of the words that look at one: how many are named, and from which weight on
 _KEY = "attention shaded sentence"
@@ -21,23 +22,22 @@ _component = component("shaded_sentence", Path(__file__).with_name("shaded.js"))
 _AROUND, _LINE, _LETTER, _ACROSS, _MAX_LINES = 36, 28, 8.0, 900, 2
 
 
-def shaded_sentence(
-    text: PageText,
-    view: AttentionView,
-    *,
-    row: int,
-    name: str,
-    limit: float,
-    drawing: str,
-    wide: bool,
-    pictures: PatchTokenizer | None = None,
-) -> None:
-    """``view``: the one head that is drawn (``facts.drawn_view``); ``name`` of its ``row``; ``limit``: where colours
-    end. In self-attention a word looks and is looked at: a click follows it. ``wide``: it stands above the map. What
-    reads ``pictures`` has patches in the place of words, as the picture has them, with its ink as dots."""
-    data = shaded(text, view, row=row, name=name, limit=limit, drawing=drawing, wide=wide and pictures is None)
-    if pictures is not None:
-        inks = pictures.thumbnails(view.key.ids)
+def shaded_sentence(p: Page, shown: AttentionViewModel) -> None:
+    """The row of what is drawn. In self-attention a word looks and is looked at: a click follows it.
+
+    What reads pictures has patches in the place of words, as the picture has them, with its ink as dots.
+    """
+    data = shaded(
+        p.text,
+        shown.drawn,
+        row=shown.row,
+        name=shown.row_label,
+        limit=shown.limit,
+        drawing=shown.choices.drawing,
+        wide=(shown.is_wide or shown.cell is not None) and not p.reads_pictures,
+    )
+    if p.reads_pictures:
+        inks = p.checkpoint.tokenizer.thumbnails(shown.view.key.ids)
         data["across"] = math.isqrt(sum(ink is not None for ink in inks))
         for word, ink in zip(data["words"], inks, strict=True):
             word["pixels"] = None if ink is None else list(ink)

@@ -1,0 +1,232 @@
+"""One head as figures: the map above all else, the map between whole words, and its row on the image of a ViT."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from charts.canvas.attention_maps import (
+    KEY_TITLE,
+    attention_lines,
+    attention_map,
+    attention_name,
+    row_title,
+    title_of,
+)
+from charts.canvas.figure import CanvasFigure
+from charts.canvas.value_map import value_map
+from charts.toolkit.style import three_digits
+from charts.toolkit.words import _
+from transformer.attention_maps.whole_words import in_words, spans
+from transformer.pictures.picture_text import levels_in
+from transformer.text.message import N_
+from transformer.variants.layer_orders import SandwichLayer
+from ui.shell import focus as shared_focus
+from ui.shell.actions import Actions, SelectCell, SelectToken
+from ui.shell.page import Page
+from ui.shell.presentation.presenter import presenting
+from ui.shell.reducer import State
+from ui.show.drawings import show_lines, show_map
+from ui.show.figures import show_figure, show_snippet, show_source
+from ui.words.texts import as_plain
+from views.attention.attention_controls import cell_opener
+from views.attention.attention_row_figures import row_on_picture
+from views.attention.attention_view_model import AttentionViewModel
+from views.attention.shaded import height_above
+
+# Pixels: with everything above it, a map ends on the first screen of a projector, with one line less while presenting.
+MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
+SECOND_STRIP = 28  # the tokens of both sides stand above a map of cross-attention
+LESSON_HEIGHT = 375  # above the bar of a lesson, with the tokens and the controls that it names
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where the map stands, the sentence in its colours, the arithmetic of a cell, and the numbers."""
+
+    sentence: DeltaGenerator
+    picture: DeltaGenerator
+    beside: DeltaGenerator
+    numbers: DeltaGenerator
+
+
+def places(shown: AttentionViewModel) -> Places:
+    """Beside a map stands the arithmetic if a cell is open, else sentence and numbers, unless the map is wide: the
+    sentence stands above that, and the numbers below. An open cell pushes the sentence below the map, so that map and
+    arithmetic are whole in the window."""
+    cell = shown.cell is not None
+    above = st.empty() if cell else st.container()
+    if shown.is_wide and not cell:
+        return Places(above, st.container(), st.empty(), st.container())
+    both = st.grid(3, min_column_width=270 if cell else 205, key="attention picture")
+    picture, beside = both.cell(column_span=2), both.cell()
+    if cell:
+        return Places(st.container(), picture, beside, st.container())
+    return Places(beside.container(), picture, beside, beside.container())
+
+
+def map_height() -> int:
+    """Return the height of a map in pixels of a projector."""
+    if presenting():
+        return PRESENTED_HEIGHT
+    return LESSON_HEIGHT if shared_focus.current().lesson else MAP_HEIGHT
+
+
+def draw(p: Page, shown: AttentionViewModel) -> None:
+    """Draw the main figure; a click on a cell opens its arithmetic, a click on a token focuses it."""
+    height = map_height() - (SECOND_STRIP if shown.view.kind == "cross" else 0)
+    if shown.is_wide and shown.cell is None and not p.reads_pictures:
+        height -= height_above(shown.view)
+    draw_as = {"map": _weights, "lines": _lines, "values": _values, "rollout": _rollout}[shown.choices.drawing]
+    draw_as(p, shown, height)
+
+
+def _weights(p: Page, shown: AttentionViewModel, height: int) -> None:
+    figure = attention_map(
+        shown.view,
+        head=shown.location.head,
+        shifted_labels=shown.row_labels if shown.names_predictions else None,
+        selected=shown.cell,
+        stretch=shown.choices.stretch,
+        chosen_row=shown.row,
+        height=height,
+        follow_pointer=True,
+    )
+    show_map(figure, key="attention map", means=cell_opener(shown.choices.key))
+
+
+def _lines(p: Page, shown: AttentionViewModel, height: int) -> None:
+    named = replace(shown.view, query=shown.row_tokens)
+    drawn = attention_lines(named, heads=[shown.location.head], selected_token=shown.row)
+    title = row_title(shown.view, shifted=shown.names_predictions)
+    show_lines(drawn.with_metadata(row_title=_(title)), key="attention lines")
+
+
+def _values(p: Page, shown: AttentionViewModel, height: int) -> None:
+    """‖α·v‖."""
+    figure = _value_map(
+        shown,
+        shown.value_weighted,
+        allowed=shown.view.allowed,
+        selected=shown.cell,
+        title=f"‖α·v‖ · {title_of(shown.view, head=shown.location.head)}",
+        value_name="‖α·v‖",
+        phrase=("", N_(" gets from ")),
+        height=height,
+    )
+    show_map(figure, key="attention values", means=cell_opener(shown.choices.key))
+    block = p.checkpoint.model.get_submodule(f"{shown.view.stack}.layers.{shown.view.layer}")
+    sandwich = p.text["show_values_sandwich"] if isinstance(block, SandwichLayer) else ""
+    st.caption(f"{p.text['show_values_help']} {sandwich}")
+
+
+def _rollout(p: Page, shown: AttentionViewModel, height: int) -> None:
+    """All heads of all layers up to the focused one, in one map; a click focuses the token of its row."""
+    figure = _value_map(
+        shown,
+        shown.drawn.weights[0],
+        allowed=shown.drawn.allowed,
+        limit=None if shown.choices.stretch else 1.0,
+        title=" · ".join(
+            (_("rollout"), attention_name(shown.view), _("layers 0–{layer}, all heads", layer=shown.view.layer))
+        ),
+        value_name=_("share"),
+        phrase=("", N_(" is made of ")),
+        height=height,
+    )
+    show_map(figure, key="attention rollout", means=_follow_row)
+    st.caption(p.text["show_rollout_help"])
+    if shown.rollout.source is not None and shown.rollout.target is not None:
+        share = shown.rollout.source[shown.row].sum()
+        st.caption(p.text["show_rollout_source"].format(share=three_digits(float(share))))
+
+
+def _value_map(shown: AttentionViewModel, values: np.ndarray, **more: object) -> CanvasFigure:
+    return value_map(
+        values,
+        row_labels=shown.row_labels,
+        column_labels=shown.view.key.labels,
+        row_title=row_title(shown.view, shifted=shown.names_predictions),
+        column_title=KEY_TITLE,
+        scale="sequential",
+        chosen_row=shown.row,
+        follow_pointer=True,
+        **more,
+    )
+
+
+def _follow_row(_state: State, cell: SelectCell) -> Actions:
+    return (SelectToken(cell.query),)
+
+
+def words(p: Page, shown: AttentionViewModel) -> None:
+    """One row and one column a word; a click on a row focuses the word's first piece."""
+    view, head = shown.view, shown.location.head
+    together = in_words(view)
+    parts = spans(view.query)
+    show_map(
+        value_map(
+            together.weights[head],
+            row_labels=together.query.labels,
+            column_labels=together.key.labels,
+            row_title=row_title(view),
+            column_title=KEY_TITLE,
+            scale="sequential",
+            allowed=together.allowed,
+            limit=1.0,
+            title=title_of(view, head=head),
+            value_name=_("attention weight"),
+            phrase=("", N_(" looks at ")),
+            chosen_row=next(row for row, (_begin, end) in enumerate(parts) if shown.row < end),
+            height=map_height(),
+        ),
+        key="attention words",
+        means=partial(_follow_word, [begin for begin, _end in parts]),
+    )
+    pieces = len(view.query) + len(view.key) - len(together.query) - len(together.key)
+    st.caption(p.text["words_help" if pieces else "words_none"])
+    show_snippet(
+        "attention in words",
+        f"{p.preamble}\nfrom transformer.attention_maps.whole_words import in_words\n\n"
+        f"view = trace.attention({view.stack!r}, layer={view.layer}, kind={view.kind!r})\n"
+        f"print(in_words(view).weights[{head}].round(3))\n",
+    )
+    show_source(in_words, spans)
+
+
+def _follow_word(first_pieces: Sequence[int], _state: State, cell: SelectCell) -> Actions:
+    return (SelectToken(first_pieces[cell.query]),)
+
+
+def on_picture(p: Page, shown: AttentionViewModel) -> None:
+    """One picture a head, with what the row gives to each patch; what goes to the class token is said above."""
+    view, row, config = shown.view, shown.row, p.checkpoint.config
+    per_row = config.picture_size // config.patch_size
+    weights = view.weights[:, row]
+    patches = [token.index for token in view.key if not token.special]
+    levels = np.array(levels_in(p.checkpoint.tokenizer.decode(view.key.ids), config))
+    special = weights.sum(axis=-1) - weights[:, patches].sum(axis=-1)
+    names = [
+        _(
+            "head {head}: {share} goes to {token}",
+            head=head,
+            share=three_digits(float(share)),
+            token=view.key[0].display,
+        )
+        for head, share in enumerate(special)
+    ]
+    show_figure(
+        row_on_picture(
+            weights[:, patches].reshape(-1, per_row, per_row),
+            ink=levels.reshape(config.picture_size, -1) / (config.n_levels - 1),
+            names=names,
+            labels=[view.key.labels[place] for place in patches],
+            stretch=shown.choices.stretch,
+        ),
+        name="row-on-picture",
+        caption=p.text["picture_caption"].format(row=as_plain(view.query.labels[row]), layer=view.layer),
+        alt=p.text["picture_alt"],
+    )
