@@ -205,13 +205,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.attention import attention_row_figures, query_key_space_figure, trust_figure
     from views.bugs import two_courses_figure
     from views.compare import stream_distance_figure
-    from views.decoding import (
-        alignment_figure,
-        beam_tree_figure,
-        candidate_figures,
-        running_log_probability_figure,
-        word_contributions_figure,
-    )
+    from views.decoding import beam_tree_figure, decoding_figures
     from views.embeddings import embedding_row_figures, vocabulary_figures
     from views.feed_forward import activation_curve_figure, unit_figures
     from views.heads import head_figures
@@ -309,8 +303,8 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         ),
         "unit_writes": unit_figures.unit_writes(pd.DataFrame({"piece": ["·<b>", "a"], "effect": [0.5, -1.0]}), unit=3),
         "activation_curve": activation_curve_figure.activation_curve(rows[0], activation="gelu", token="·<b>"),
-        "candidate_bars": candidate_figures.candidate_bars(candidates, rest=0.05),
-        "reshaping": candidate_figures.reshaping(candidates, temperature=0.5, rule="top-k 2"),
+        "candidate_bars": decoding_figures.candidate_bars(candidates, rest=0.05),
+        "reshaping": decoding_figures.reshaping(candidates, temperature=0.5, rule="top-k 2"),
         "flow_graph": flow_figure.flow_graph(small_flow(), tokens={"encoder": tokens, "decoder": target}),
         "firing_strips": firing_strips.firing_strips(
             [share, -share[:2] / 2],
@@ -326,18 +320,18 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             rows[:, :2].repeat(2, axis=0), tokens=[*tokens, *tokens], n_queries=n, colour="word", explained=(0.5, 0.25)
         ),
         "search_tree": beam_tree_figure.search_tree(small_tree()),
-        "alignment_heatmap": alignment_figure.alignment_heatmap(
+        "alignment_heatmap": decoding_figures.alignment_heatmap(
             np.eye(2), target=["<b>x", "$y$"], source=["·<i>", "%{z}"], best=[0, 1]
         ),
-        "running_log_probability": running_log_probability_figure.running_log_probability(
+        "running_log_probability": decoding_figures.running_log_probability(
             {"greedy": [-0.5, -1.0], "<b>": [-0.1]}, tokens={"greedy": ["·<i>", "·$y$"], "<b>": ["·<b>"]}
         ),
-        "answer_confidence": candidate_figures.answer_confidence(share, tokens=tokens, runner_up=share / 2, current=1),
-        "step_attention": candidate_figures.step_attention(share, tokens=tokens, allowed=np.arange(n) < 5),
+        "answer_confidence": decoding_figures.answer_confidence(share, tokens=tokens, runner_up=share / 2, current=1),
+        "step_attention": decoding_figures.step_attention(share, tokens=tokens, allowed=np.arange(n) < 5),
         "head_contributions": attention_row_figures.head_contributions(
             rows[:3], bias=rows[3], output=rows[:4].sum(axis=0), head=1
         ),
-        "word_contributions": word_contributions_figure.word_contributions(
+        "word_contributions": decoding_figures.word_contributions(
             [0.3, -0.2], words=["<b>good", "bad"], of="·<i> class"
         ),
         "row_on_picture": attention_row_figures.row_on_picture(

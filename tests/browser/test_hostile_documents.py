@@ -19,7 +19,7 @@ from transformer.__main__ import main
 from ui.shell.focus import Focus
 from ui.show.exports import self_contained_html
 from ui.words.texts import page_text
-from views.decoding.candidate_figures import candidate_bars
+from views.decoding.decoding_figures import candidate_bars
 from views.lessons.worksheet import worksheet
 from views.lessons.worksheet_drawings import figure_of
 from views.lessons.worksheet_questions import view_sheet

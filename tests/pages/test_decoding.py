@@ -349,7 +349,7 @@ def test_the_sidebar_offers_only_what_changes_the_picture(open_app: Callable, ch
 
 
 def test_the_alignment_of_the_best_layer_has_no_layer_to_choose(open_app: Callable, monkeypatch, request) -> None:
-    monkeypatch.setattr("views.decoding.alignment.best_alignment", lambda checkpoint: 0)
+    monkeypatch.setattr("views.decoding.decoding_parts.best_alignment", lambda checkpoint: 0)
     store.clear()  # what other tests find out about this checkpoint is not what this one says
     request.addfinalizer(store.clear)
     app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, decoding_section="alignment")

@@ -7,10 +7,8 @@ import pytest
 
 from charts.toolkit import style
 from tests.figures import small_tree
-from views.decoding.alignment_figure import alignment_heatmap
 from views.decoding.beam_tree_figure import search_tree
-from views.decoding.candidate_figures import reshaping
-from views.decoding.running_log_probability_figure import running_log_probability
+from views.decoding.decoding_figures import alignment_heatmap, reshaping, running_log_probability
 
 
 def boxes(figure) -> dict[str, tuple[float, float]]:

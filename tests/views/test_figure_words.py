@@ -20,7 +20,7 @@ from tests.figures import WORDS, every_figure, sequence, small_lens
 from ui.words.catalogues import catalogue
 from views.add_norm import residual_figures
 from views.attention import attention_row_figures
-from views.decoding import candidate_figures
+from views.decoding import decoding_figures
 from views.embeddings import vocabulary_figures
 from views.feed_forward import unit_figures
 from views.lens import lens_figures
@@ -99,7 +99,7 @@ def variants(tokens, causal_view) -> dict:
         "lens_kl": lens_figures.lens_grid(small_lens(), colour="divergence"),
         "lens_classes": lens_figures.lens_grid(classes),
         "lens_classes_rank": lens_figures.lens_grid(classes, colour="rank"),
-        "attention_of": candidate_figures.step_attention(
+        "attention_of": decoding_figures.step_attention(
             rows[:, 0] ** 2, tokens=tokens, allowed=None, of="layer 1, head 2"
         ),
         "no_mask": attention_row_figures.score_pipeline(causal_view, head=0, row=4),

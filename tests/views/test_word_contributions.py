@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from charts.toolkit import style
-from views.decoding.word_contributions_figure import word_contributions
+from views.decoding.decoding_figures import word_contributions
 
 
 def test_bars_carry_the_numbers_and_repeated_words_stay_apart() -> None:

@@ -181,6 +181,14 @@ def chosen_option(
 
     The address holds the option itself, which is the same in every language.
     """
+    names = names_of(text, name, options, words=words)
+    return one_of(label or text[name], names, first, key=key, **more)
+
+
+def names_of(
+    text: PageText, name: str, options: Sequence[str], *, words: Callable[[PageText, str], str] | None = None
+) -> dict[str, list[str]]:
+    """Return what ``chosen_option`` calls its options, for ``read_option`` before they are drawn."""
     texts = (text, *page_texts(text.name))  # of a picture, too
 
     def names(option: str) -> list[str]:
@@ -188,7 +196,7 @@ def chosen_option(
         shown = [words(one, option) if words else one.get(text_name, option) for one in texts]
         return [*shown, text_name, *FORMER.get(text_name, ())]
 
-    return one_of(label or text[name], {option: names(option) for option in options}, first, key=key, **more)
+    return {option: names(option) for option in options}
 
 
 def one_of(

@@ -198,20 +198,27 @@ def _trace_of(name: str, focus: Focus) -> Trace:
 
 Place = Callable[[Page], tuple[str, int]]
 Stack = Callable[[Page], str | None]
+Needs = Callable[[Page], Sequence[str]]
 
 
 @contextmanager
 def page(
-    name: str, *, needs: Sequence[str] = (), strip: bool = True, marks: Place | None = None, only: Stack | None = None
+    name: str,
+    *,
+    needs: Sequence[str] | Needs = (),
+    strip: bool = True,
+    marks: Place | None = None,
+    only: Stack | None = None,
 ) -> Iterator[Page]:
     """Draw the frame of a page and hand out what it works with; a problem becomes a sentence, never a traceback.
 
-    ``needs``: which of "stack", "kind", "layer", "head", "token" the page lets one choose. ``strip=False``: for a page
+    ``needs``: which of "stack", "kind", "layer", "head", "token" the page lets one choose, or a function that says so
+    once the checkpoint is open, where it depends on the page's own choices. ``strip=False``: for a page
     about the checkpoint rather than the sentence; its ``p.trace`` is then made only where it is asked for.
     ``marks``: which token of which stack the strip marks, on a page that may look at another than the focused one.
     ``only``: the one stack whose tokens the strip offers, where a click on those of another would change nothing.
     """
-    if unknown := set(needs) - set(NEEDS):
+    if not callable(needs) and (unknown := set(needs) - set(NEEDS)):
         raise ValueError(f"page({name!r}) needs {sorted(unknown)}, which is unknown; choose from {', '.join(NEEDS)}")
     room = _room_in_sidebar(name)
     p = Page(name, shared_focus.current())
@@ -238,7 +245,7 @@ def page(
 
 
 def _draw_frame(
-    p: Page, *, needs: Sequence[str], strip: bool, marks: Place | None, only: Stack | None, room: DeltaGenerator
+    p: Page, *, needs: Sequence[str] | Needs, strip: bool, marks: Place | None, only: Stack | None, room: DeltaGenerator
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Everything above the page's own part; the corner beside its title, and where lines about the view are."""
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
@@ -256,6 +263,7 @@ def _draw_frame(
     corrections = (*corrections, *misfits)
     spoken_languages(p.focus, p.checkpoint, room)
     choose_prompt(p.focus, p.checkpoint, room, writes=p.name in WRITING)
+    needs = needs(p) if callable(needs) else needs
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     with hints:
         place_among_pages(p.name, shown=lesson is None and not presenting())

@@ -1,64 +1,85 @@
 """Decoding step by step: the walk through one text, its branches, the live reshaping and the guessing."""
 
+from dataclasses import asdict
+
+import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from transformer import Decoding
-from transformer.predictions.decoding_steps import n_forced
-from transformer.runs.inputs import prompt_of
+from charts.canvas.figure import CanvasFigure
+from charts.canvas.written_steps import StepBars, written_steps
+from charts.toolkit.numbers import whole
+from charts.toolkit.style import three_digits
 from ui.shell import choice
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
+from ui.show.drawings import show_steps
+from ui.show.figures import show_figure, show_formula, show_snippet
+from ui.words.model_terms import logits_formula
 from ui.words.texts import as_plain
-from views.decoding import branches, generation, word_guess
-from views.decoding.branches import ORIGINAL, Branch
-from views.decoding.generation import Settings
-from views.decoding.walk import walk
+from views.decoding import branches, decoding_figures, stepper, word_guess
+from views.decoding.decoding_parts import (
+    choose_attention,
+    choose_reshaping,
+    choose_strategy,
+    location_of,
+    of_heads,
+    what_fills,
+    written,
+)
+from views.decoding.decoding_view_model import DecodingChoices, WrittenText
 
 
 @fragment
 def step_by_step(p: Page) -> None:
     """A text, one token at a time. When the reader rests at another step, only this is redrawn."""
     with guard():
-        drawing, how, below, live, sure = (st.container() for _ in range(5))  # the picture first, then its controls
+        drawing, how, below, live, sure = (st.container() for _ in range(5))  # the figure first, then its controls
         with how, st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
-            kind, seed = generation.choose_strategy(p)
+            chosen = choose_strategy(p)
             guessing = choice.toggle(p.text["guess"], key="guess", help=p.text["guess_help"])
-        reshaping = generation.NO_RESHAPING
-        if kind == "sampling" and not guessing:  # then the sliders change the text itself, not only the lower picture
+        if guessing:
+            with drawing:
+                word_guess.guess(p, DecodingChoices(**chosen))
+            return
+        samples = chosen["strategy"] == "sampling"
+        if samples:  # then the sliders change the text itself, not only the lower figure
             with live:
                 sliders, bars = _sliders_and_bars(p)
             with sliders:
-                reshaping = generation.choose_reshaping(p)
-        settings = Settings(kind=kind, seed=seed, **reshaping)
-        if guessing:
-            with drawing:
-                word_guess.guess(p, generation.written(p, settings.strategy), settings)
-            return
+                chosen |= choose_reshaping(p)
+        known, branch = branches.current(p)
+        chosen |= {"branches": known, "branch": branch, "step": stepper.asked(text=branches.identity(p, branch))}
         with below:
-            branch, step, decoding = _walk(p, settings, drawing)
-        if kind == "sampling":
+            choices = DecodingChoices(**chosen, **choose_attention(p))
+        text = _written_text(p, choices)
+        stepper.settle(text.step, text=branches.identity(p, branch))
+        with drawing, st.container(gap="xsmall"):
+            show_steps(_figure(p, text), key=stepper.KEY, means=stepper.rests_at)
+            st.caption(p.text[f"walk_{text.kind}_caption"].format(layer=text.layer))
+        with below:
+            _show_text(p, text)
+        if samples:
             with bars:
-                generation.reshaping(p, decoding, settings, step)
+                _show_reshaping(p, text)
         else:
             with live:
-                _live(p, settings, branch.forced, step)
+                _live(p, choices)
         with sure:
             st.subheader(p.text["confidence"], anchor=False)
-            generation.sureness(p, decoding, step)
-            generation.snippet(p, decoding, settings, step, forced=branch.forced)
+            _show_confidence(p, text)
+            _show_snippet(p, text)
 
 
 @fragment
-def _live(p: Page, written_by: Settings, forced: tuple[int, ...], step: int) -> None:
+def _live(p: Page, choices: DecodingChoices) -> None:
     """Draw the sliders and the bars of one step; they do not change greedy choice, so nothing else is redrawn."""
     with guard():
-        decoding = generation.written(p, written_by.strategy, forced=forced or None)
         sliders, bars = _sliders_and_bars(p)
         with sliders:
-            settings = Settings(kind="greedy", seed=0, **generation.choose_reshaping(p))
+            text = _written_text(p, DecodingChoices(step=choices.step, branch=choices.branch, **choose_reshaping(p)))
         with bars:
-            generation.reshaping(p, decoding, settings, step)
+            _show_reshaping(p, text)
 
 
 def _sliders_and_bars(p: Page) -> tuple[DeltaGenerator, DeltaGenerator]:
@@ -68,20 +89,114 @@ def _sliders_and_bars(p: Page) -> tuple[DeltaGenerator, DeltaGenerator]:
     return sliders, bars
 
 
-def _walk(p: Page, settings: Settings, drawing: DeltaGenerator) -> tuple[Branch, int, Decoding]:
-    """The drawing of all steps in its place, and the branches."""
-    known, branch = branches.current(p)
-    decoding = generation.written(p, settings.strategy, forced=branch.forced or None)
-    n_given = len(branch.forced) or n_forced(p.checkpoint, generation.given(p), p.focus.sentence)
-    before = p.checkpoint.tokenizer.sequence(prompt_of(p.checkpoint, p.focus.sentence))
-    n_kept = None if branch is ORIGINAL else len(branch.kept)
-    text = branches.identity(p, branch)
-    step = walk(p, decoding, settings, text=text, before=before, n_given=n_given, n_kept=n_kept, place=drawing)
-    st.caption(p.text["whole"].format(text=as_plain(decoding.text)))
-    if generation.given(p):
+def _written_text(p: Page, choices: DecodingChoices) -> WrittenText:
+    """The text that is read and, where branches are compared, the original and all of them."""
+    forced = {choices.branch.forced}
+    if choices.branches:
+        forced |= {(), *(branch.forced for branch in choices.branches)}
+    texts = {ids: written(p, choices.writes_by, forced=ids) for ids in forced}
+    return WrittenText(p.run, location_of(p), choices, texts)
+
+
+def _figure(p: Page, text: WrittenText) -> CanvasFigure:
+    """Everything that belongs to the steps, which goes to the browser at once."""
+    attention = [text.attention_at(index) for index in range(len(text.steps))]
+    bars = [
+        StepBars(
+            said=tuple([piece.format(**what_fills(p, step)) for piece in p.text[f"comes_{step.how}"].split("**")]),
+            candidates=tuple([candidate.display for candidate in step.candidates]),
+            probabilities=tuple([candidate.probability for candidate in step.candidates]),
+            rest=step.rest,
+            chosen=[candidate.id for candidate in step.candidates].index(step.chosen.id),
+            weights=seen.of(text.head),
+            allowed=seen.allowed,
+        )
+        for step, seen in zip(text.steps, attention, strict=True)
+    ]
+    return written_steps(
+        bars,
+        tokens=text.decoding.tokens,
+        key=attention[-1].key,
+        of=of_heads(p, text),
+        before=text.prompt,
+        n_given=text.n_given,
+        begin=stepper.begin(),
+    )
+
+
+def _show_text(p: Page, text: WrittenText) -> None:
+    """The whole text, and the branches that leave it."""
+    st.caption(p.text["whole"].format(text=as_plain(text.decoding.text)))
+    if text.given:
         st.caption(p.text["forced"])
-    if not decoding.finished:
-        st.caption(p.text["unfinished"].format(count=len(decoding.tokens)))
-    branches.force_another(p, decoding, step, known)
-    branches.show(p, settings, known, branch)
-    return branch, step, decoding
+    if not text.decoding.finished:
+        st.caption(p.text["unfinished"].format(count=len(text.decoding.tokens)))
+    branches.force_another(p, text)
+    branches.show(p, text)
+
+
+def _show_reshaping(p: Page, text: WrittenText) -> None:
+    """The candidates from logits to the chances of a draw, with the formula in these shapes."""
+    shaped, choices = text.reshaped, text.choices
+    rules = [p.text["rule_k"].format(k=choices.top_k)] if choices.top_k else []
+    rules += [p.text["rule_p"].format(p=three_digits(choices.top_p))] if choices.top_p < 1 else []
+    show_figure(
+        decoding_figures.reshaping(
+            pd.DataFrame([asdict(row) for row in shaped.rows]),
+            temperature=choices.temperature,
+            rule=", ".join(rules) or p.text["rule_none"],
+        ),
+        name="from-logits-to-a-choice",
+        caption=p.text["reshape_caption"].format(
+            step=text.step + 1, kept=whole(shaped.n_kept), possible=whole(shaped.n_possible)
+        )
+        + (p.text["reshape_cut"] if shaped.n_kept < shaped.n_possible else "")
+        + (p.text["reshape_greedy"] if choices.strategy == "greedy" else ""),
+        alt=p.text["reshape_alt"],
+    )
+    config = text.checkpoint.config
+    matrix = "E^\\top" if config.tie_embeddings else "W"
+    projection = text.checkpoint.model.decoder.vocabulary_projection
+    show_formula(
+        p.text["formula"].format(logits=logits_formula(projection, "h", matrix)),
+        caption=p.text["formula_caption"].format(
+            width=config.d_model,
+            matrix="Eᵀ" if config.tie_embeddings else "W",
+            vocabulary=whole(config.vocabulary_size),
+            possible=whole(shaped.n_possible),
+            temperature=three_digits(choices.temperature),
+            kept=whole(shaped.n_kept),
+        ),
+    )
+
+
+def _show_confidence(p: Page, text: WrittenText) -> None:
+    """The probability of every token of the answer when it was written."""
+    sure = text.confidence
+    show_figure(
+        decoding_figures.answer_confidence(
+            sure.probability, tokens=text.decoding.tokens, runner_up=sure.runner_up, current=text.step
+        ),
+        name="confidence",
+        caption=p.text["confidence_step"].format(step=text.step + 1)
+        + p.text["confidence_caption"].format(
+            sum=three_digits(sure.log_probability),
+            whole=three_digits(float(sure.probability.prod())),
+            typical=three_digits(sure.typical),
+        ),
+        alt=p.text["confidence_alt"],
+    )
+
+
+def _show_snippet(p: Page, text: WrittenText) -> None:
+    """The step again, outside of the app."""
+    chosen, forced = text.decoding.steps[text.step].chosen, text.choices.branch.forced
+    show_snippet(
+        "generation",
+        f"import transformer\n\n{p.load_line}"
+        f"decoding = transformer.decode(checkpoint, {text.arguments_of(text.choices.writes_by, forced=forced)})\n"
+        f"print(repr(decoding.text))\n"
+        f"step = decoding.steps[{text.step}]\n"
+        f"print(step.chosen.display, step.chosen.probability)  # {chosen.display} {chosen.probability:.7g}\n"
+        f"print(step.candidates[:3], step.logits.shape)\n",
+    )

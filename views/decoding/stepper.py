@@ -17,19 +17,22 @@ PARAMETER = "step"
 _TEXT, _BEGIN = "step: of which text", "step: begins at"
 
 
-def current(count: int, *, text: tuple) -> int:
-    """The step, 0 … ``count`` − 1.
+def asked(*, text: tuple) -> int:
+    """Return the step that was asked for, which the text may be too short to have.
 
     ``text``: anything that tells one text from another; another text begins at step 0.
     """
     page_state.belongs_to(PARAMETER, text)
-    asked = choice.value(PARAMETER)
-    step = min(int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 6 else 0, count - 1)
-    if asked != "".join(_said(step)):
+    step = choice.value(PARAMETER)
+    return int(step) if step.isascii() and step.isdecimal() and len(step) < 6 else 0
+
+
+def settle(step: int, *, text: tuple) -> None:
+    """Keep the step that is shown, where it is not the one that was asked for; another text begins there."""
+    if choice.value(PARAMETER) != "".join(_said(step)):
         choice.put(PARAMETER, *_said(step), owner=text)
     if page_state.is_restored() or st.session_state.get(_TEXT) != hash(text):
         _move(step, text)
-    return step
 
 
 def begin() -> tuple[int, int]:
@@ -38,7 +41,7 @@ def begin() -> tuple[int, int]:
 
 
 def move_to(step: int, *, text: tuple) -> None:
-    """In a callback, before ``current``: go to a step, also of another text than the one shown so far."""
+    """In a callback, before ``asked``: go to a step, also of another text than the one shown so far."""
     choice.put(PARAMETER, *_said(step), page="decoding", owner=text)
     _move(step, text)
 

@@ -1,14 +1,16 @@
-"""One step of decoding: the candidates, how they are reshaped and cut, and how sure the answer was."""
+"""The figures of the page: a step of decoding, an answer token by token, texts compared, words aligned or left out."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
-from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_index
+from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_index, require_same_length
+from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet, bar, scatter, side_by_side
 from charts.toolkit.words import _
 from transformer.text.message import N_
@@ -24,6 +26,7 @@ COLUMNS = {
     "probability": N_("probability"),
     "final": N_("final"),
 }  # of ``reshaping``, by what the pointer reads
+_MAX_NUMBERS = 14  # columns; with more there is no room for a number in a cell
 
 
 def candidate_bars(
@@ -75,26 +78,26 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
     names = [_("logit"), f"÷ {style.three_digits(float(temperature))}", _("softmax, cut"), _("final")]
     figure = side_by_side(names, spacing=0.06, widths=(1, 1, 1.15, 1.75))  # apart on paper of 84 mm, too
     colours = [style.CHOSEN if is_chosen else style.BAR for is_chosen in chosen]
-    for number, column in enumerate(("logit", "scaled", "probability", "final"), start=1):
-        if number < 3:
+    for panel, column in enumerate(("logit", "scaled", "probability", "final"), start=1):
+        if panel < 3:
             values = as_array(candidates[column], name=column, axes=("candidate",))
-            limits, title = parts.room(values, share=0.42), _("logit") if number == 1 else _("logit ÷ temperature")
+            limits, title = parts.room(values, share=0.42), _("logit") if panel == 1 else _("logit ÷ temperature")
         else:
             values = as_probabilities(candidates[column], name=column, axes=("candidate",))
             limits, title = (
-                [0, 1.6 if number == 3 else 1.4],
-                _("probability") if number == 3 else _("chance to be drawn"),
+                [0, 1.6 if panel == 3 else 1.4],
+                _("probability") if panel == 3 else _("chance to be drawn"),
             )
         trace = parts.bar_rows(
             values,
             hover=style.lines("%{y}", _(COLUMNS[column])),
             colours=colours,
-            cut=cut if number >= 3 else None,
+            cut=cut if panel >= 3 else None,
         )
-        figure.add_trace(trace, col=number)
-        figure.update_xaxes(title_text=title, range=limits, col=number)
-        if number > 2:
-            figure.update_xaxes(tickvals=[0, 0.5, 1], col=number)
+        figure.add_trace(trace, col=panel)
+        figure.update_xaxes(title_text=title, range=limits, col=panel)
+        if panel > 2:
+            figure.update_xaxes(tickvals=[0, 0.5, 1], col=panel)
     if "own" in candidates.columns:
         own = as_probabilities(candidates["own"], name="own", axes=("candidate",))
         figure.traces[-1]["textposition"] = "none"
@@ -226,6 +229,95 @@ def step_attention(
     figure.update_layout(barmode="overlay")
     figure.update_xaxes(**style.token_axis(tokens, title=_("key: the token that is looked at")))
     figure.update_yaxes(title_text=_("weight, {of}", of=f"{style.escape(_(of))}{note}"), range=[0, end])
+    return figure.drawn()
+
+
+def running_log_probability(log_p: Mapping[str, Any], *, tokens: Mapping[str, Sequence[str]]) -> go.Figure:
+    """Σ log p after every token, one line a text: the higher, the likelier the model finds the text up to there.
+
+    ``log_p``: for each name [step], ln p of each token under the model; ``tokens``: the tokens as displayed.
+    """
+    figure = Sheet()
+    for index, (name, values) in enumerate(log_p.items()):
+        array = as_array(values, name=f"log_p of {name}", axes=("step",))
+        require_same_length(f"tokens of {name}", tokens[name], expected=len(array), of="log-probabilities")
+        figure.scatter(
+            x=np.arange(len(array) + 1),
+            y=np.concatenate(([0.0], np.cumsum(array, dtype=np.float64))).astype(np.float32),
+            mode="lines+markers",
+            name=style.escape(name),
+            line={
+                "color": (style.BAR, style.CATEGORICAL[2], style.CATEGORICAL[1])[index % 3],
+                "width": (7, 4, 3)[index % 3],  # equal texts lie on top of each other, and all can be seen
+                "dash": ("solid", "solid", "dot")[index % 3],
+            },
+            marker={"size": (10, 8, 7)[index % 3]},
+            text=["", *map(style.escape, tokens[name])],
+            hovertemplate=style.hover(
+                _("{name}, token {place}: {token}", name=style.escape(name), place="%{x}", token="%{text}"),
+                _("Σ log p {value}", value=style.exact("y")),
+            ),
+        )
+    style.finish(figure, height=340, top=48)
+    figure.update_xaxes(title_text=_("tokens written"), showgrid=False)
+    figure.update_yaxes(title_text=_("Σ log p so far"))
+    return figure.drawn()
+
+
+def alignment_heatmap(
+    weights: Any,
+    *,
+    target: Sequence[str],
+    source: Sequence[str],
+    best: Any | None = None,
+    row: str = N_("target word"),
+) -> go.Figure:
+    """Target word × source word, weights 0…1, the source word with the largest weight of each row framed.
+
+    ``weights``: [target word, source word]; ``best``: [target word], the index of the source word to frame; ``row``
+    says what a row is.
+    """
+    sizes = {"target word": len(target), "source word": len(source)}
+    values = as_probabilities(weights, name="weights", axes=("target word", "source word"), sizes=sizes)
+    trace = parts.heatmap(
+        values,
+        hover=style.lines("%{y}", _("looks at {other}", other="%{x}"), _("weight")),
+        bar=style.colour_bar(_("weight")),
+        xgap=1,
+        ygap=1,
+    )
+    alike = [[number(f"{weight:.3f}") for weight in weights_of_row] for weights_of_row in values]
+    figure = Sheet(trace, *([parts.cell_texts(trace, texts=alike)] if len(source) <= _MAX_NUMBERS else []))
+    style.finish(figure, height=style.rows_height(len(target), around=150), top=64)
+    figure.update_xaxes(**style.label_axis(source, title=_("source word (looked at)")))
+    figure.update_yaxes(**style.label_rows(target, title=style.escape(_(row))))
+    if best is not None:
+        for place, column in enumerate(as_array(best, name="best", axes=("target word",), sizes=sizes).astype(int)):
+            box = {"x0": column - 0.48, "x1": column + 0.48, "y0": place - 0.46, "y1": place + 0.46}
+            figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})
+    return figure.drawn()
+
+
+def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> go.Figure:
+    """One bar a word, in the order of the sentence: what the probability of the class ``of`` loses without the word.
+
+    ``contributions``: [word], p(of | all words) − p(of | all but this one), −1…1; ``words``: their texts.
+    """
+    values = as_array(contributions, name="contributions", axes=("word",), sizes={"word": len(words)})
+    if np.nanmax(np.abs(values)) > 1 + 1e-4:
+        raise ValueError(
+            f"contributions hold {style.three_digits(float(values[np.abs(values).argmax()]))}; "
+            f"a difference of two probabilities lies in −1…1"
+        )
+    figure = Sheet()
+    hover = style.hover(
+        _("{token} (word {place})", token="%{x}", place="%{x:d}"), _("contributes {value}", value=style.exact("y"))
+    )
+    figure.bar(**parts.token_bars(values, hover=hover, colours=parts.signed_colours(values)))
+    style.finish(figure, height=340, top=32)
+    figure.update_layout(uniformtext=parts.NUMBERS_ALIKE)
+    figure.update_xaxes(**style.label_axis(words, title=_("word that is left out")))
+    figure.update_yaxes(title_text=_("change of p({name})", name=style.escape(of)), range=parts.room(values))
     return figure.drawn()
 
 
