@@ -209,11 +209,12 @@ def show_score(p: Page, shown: DecodingViewModel, numbers: TextNumbers) -> None:
 
 def what_fills(p: Page, step: WrittenStep) -> dict[str, str]:
     """Return what fills the sentence about a step (``comes_…``), as plain text."""
+    chosen = step.chosen
     return {
         "place": p.text["after"].format(text=step.before) if step.before else p.text["at_beginning"],
-        "token": step.chosen.display,
-        "probability": three_digits(step.chosen.probability),
-        "chance": three_digits(step.chosen.chance),
+        "token": chosen.display,
+        "probability": three_digits(chosen.probability),
+        "chance": three_digits(chosen.chance),
         "rank": whole(step.rank),
     }
 

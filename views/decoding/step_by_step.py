@@ -10,6 +10,7 @@ from charts.canvas.figure import CanvasFigure
 from charts.canvas.written_steps import StepBars, written_steps
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
+from transformer.predictions.decoding_steps import StepAttention
 from ui.shell import choice
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
@@ -27,7 +28,7 @@ from views.decoding.decoding_parts import (
     what_fills,
     written,
 )
-from views.decoding.decoding_view_model import DecodingChoices, WrittenText
+from views.decoding.decoding_view_model import DecodingChoices, WrittenStep, WrittenText
 
 
 @fragment
@@ -101,18 +102,7 @@ def _written_text(p: Page, choices: DecodingChoices) -> WrittenText:
 def _figure(p: Page, text: WrittenText) -> CanvasFigure:
     """Everything that belongs to the steps, which goes to the browser at once."""
     attention = [text.attention_at(index) for index in range(len(text.steps))]
-    bars = [
-        StepBars(
-            said=tuple([piece.format(**what_fills(p, step)) for piece in p.text[f"comes_{step.how}"].split("**")]),
-            candidates=tuple([candidate.display for candidate in step.candidates]),
-            probabilities=tuple([candidate.probability for candidate in step.candidates]),
-            rest=step.rest,
-            chosen=[candidate.id for candidate in step.candidates].index(step.chosen.id),
-            weights=seen.of(text.head),
-            allowed=seen.allowed,
-        )
-        for step, seen in zip(text.steps, attention, strict=True)
-    ]
+    bars = [_bars(p, text, step, seen) for step, seen in zip(text.steps, attention, strict=True)]
     return written_steps(
         bars,
         tokens=text.decoding.tokens,
@@ -121,6 +111,20 @@ def _figure(p: Page, text: WrittenText) -> CanvasFigure:
         before=text.prompt,
         n_given=text.n_given,
         begin=stepper.begin(),
+    )
+
+
+def _bars(p: Page, text: WrittenText, step: WrittenStep, seen: StepAttention) -> StepBars:
+    """The sentence about one step, and its bars."""
+    values, ids = what_fills(p, step), [candidate.id for candidate in step.candidates]
+    return StepBars(
+        said=tuple([piece.format(**values) for piece in p.text[f"comes_{step.how}"].split("**")]),
+        candidates=tuple([candidate.display for candidate in step.candidates]),
+        probabilities=tuple([candidate.probability for candidate in step.candidates]),
+        rest=step.rest,
+        chosen=ids.index(step.chosen.id),
+        weights=seen.of(text.head),
+        allowed=seen.allowed,
     )
 
 
