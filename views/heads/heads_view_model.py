@@ -101,7 +101,8 @@ class RankedHeads:
 
         In a sentence that is too short to tell: the first.
         """
-        return _sharpest([head for head in self.roles if not _holds(self.at_rest, head)] or self.roles)
+        resting = set(map(place_of, self.at_rest))
+        return _sharpest([head for head in self.roles if place_of(head) not in resting] or self.roles)
 
     @cached_property
     def named(self) -> tuple[Place, ...]:
@@ -110,13 +111,14 @@ class RankedHeads:
         The strongest of each role, then the second of one. Where all have the same role: its two strongest, and beside
         them the sharpest head without it. Where no head has a role: the sharpest.
         """
-        strongest = list({role_name(head): head for head in reversed(self.with_role)}.values())
-        best = [head for head in self.with_role if _holds(strongest, head)]
-        best += [head for head in self.with_role if not _holds(strongest, head)]
-        others = [head for head in self.roles if not _holds((*self.with_role, *self.at_rest), head)]
-        if len(strongest) == 1 and len(best) >= MOST_NAMED and others:
-            best[MOST_NAMED - 1] = _sharpest(others)
-        return tuple(map(place_of, best[:MOST_NAMED])) or (place_of(self.sharpest),)
+        strongest = {role_name(head): place_of(head) for head in reversed(self.with_role)}
+        places = list(map(place_of, self.with_role))
+        best = sorted(places, key=lambda place: place not in strongest.values())  # stable: the strongest stay first
+        if len(strongest) == 1 and len(best) >= MOST_NAMED:
+            known = set(map(place_of, (*self.with_role, *self.at_rest)))
+            if rest := [head for head in self.roles if place_of(head) not in known]:
+                best[MOST_NAMED - 1] = place_of(_sharpest(rest))
+        return tuple(best[:MOST_NAMED]) or (place_of(self.sharpest),)
 
     def sorted(self, order: str) -> list[Place] | None:
         """(layer, head) in the order of the tiles; ``None`` for the table of layers × heads ("layer").
@@ -368,10 +370,6 @@ def _sharpest(heads: Sequence[Role]) -> Role:
         return math.inf if math.isnan(value) else value
 
     return min(heads, key=entropy)
-
-
-def _holds(heads: Sequence[Role], head: Role) -> bool:
-    return any(other is head for other in heads)
 
 
 def _or_zero(value: float) -> float:

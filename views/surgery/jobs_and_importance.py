@@ -9,8 +9,8 @@ from charts.toolkit.style import three_digits
 from transformer.attribution.attention_trust import spearman
 from transformer.errors import CheckpointError
 from transformer.heads.head_roles import CorpusRoles
-from transformer.heads.role_files import load_corpus_roles
 from transformer.interventions.head_importance import Importance
+from ui.compute.saved_roles import saved_roles
 from ui.shell.page import Page
 
 
@@ -20,7 +20,7 @@ def jobs_and_importance(p: Page, found: Importance) -> None:
     if not found.complete:
         return
     try:
-        saved = load_corpus_roles(p.checkpoint)
+        saved = saved_roles(p.checkpoint)
     except CheckpointError:
         saved = None
     if saved is None or not any(head.measured.measures for head in saved.roles.heads):
