@@ -47,7 +47,7 @@ def test_the_row_is_what_the_one_hot_vector_picks_and_what_the_probe_recorded(
     np.testing.assert_allclose(table[TEXT["recorded"]], table[TEXT["row"]] * scale, rtol=1e-6)
     matrix = getattr(model, stack).embedding.table.weight.detach().numpy()
     assert any(np.array_equal(row[: len(table)], table[TEXT["row"]]) for row in matrix)
-    assert "between the two ways is **0**" in said(app)
+    assert "between the two is **0**" in said(app)
 
 
 def test_the_token_that_is_followed_is_seen_in_the_main_figure(open_app, tiny_checkpoint):
@@ -94,7 +94,7 @@ def test_a_classifier_is_taught_a_class(open_app):
         choose_text(app, "training class", name)
         app.run()
         is_fine(app)
-        losses.append(float(said(app).split("It goes from **")[1].split("**")[0]))
+        losses.append(float(said(app).split("It changes from **")[1].split("**")[0]))
     assert np.exp(-np.array(losses)).sum() == pytest.approx(1, abs=0.02)
     assert TEXT["tied"] not in said(app)
 
@@ -149,7 +149,7 @@ def test_all_ready_analogies_are_listed_with_their_misses(open_app, tiny_checkpo
         if len(checkpoint.tokenizer.encode(word)) == 1
     ]
     examples = (tuple(single[:4]), tuple(single[1:5]))
-    monkeypatch.setattr("views.embeddings.embedding_sections.ANALOGIES", examples)
+    monkeypatch.setattr("views.embeddings.embeddings_view_model.ANALOGIES", examples)
     app = show(open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE), "analogies")
     is_fine(app)
     listed = app.dataframe[-1].value
@@ -158,14 +158,14 @@ def test_all_ready_analogies_are_listed_with_their_misses(open_app, tiny_checkpo
     for row, words in zip(listed.to_dict("records"), examples, strict=True):
         a, b, c, expected = (checkpoint.tokenizer.encode(word)[0] for word in words)
         found = [neighbour.id for neighbour in analogy(table, a, b, c, count=len(table))]
-        assert row[TEXT["column_place"]] == 1 + found.index(expected)
+        assert row[TEXT["column_rank"]] == 1 + found.index(expected)
         assert row[TEXT["column_nearest"]] == checkpoint.tokenizer.display(found[0])
         if known := {word.lower() for word in words} <= vectors.ids.keys():
             a, b, c, expected = (vectors.ids[word.lower()] for word in words)
             found = [neighbour.id for neighbour in analogy(vectors.tables["skip-gram"], a, b, c, count=5231)]
-            assert row[TEXT["column_place_word2vec"]] == 1 + found.index(expected)
+            assert row[TEXT["column_rank_word2vec"]] == 1 + found.index(expected)
         else:
-            assert pd.isna(row[TEXT["column_place_word2vec"]])
+            assert pd.isna(row[TEXT["column_rank_word2vec"]])
         knows.append(known)
     assert any(knows)
 

@@ -6,127 +6,103 @@ import streamlit as st
 
 from charts.toolkit.numbers import in_tex, whole
 from charts.toolkit.style import three_digits
-from transformer import Checkpoint
-from transformer.layers.embedding_space import analogy, nearest_rows, principal_components
 from transformer.text.message import N_
-from transformer.variants.family_embedding import FamilyEmbedding
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.page import Page
-from ui.show.figures import show_figure, show_formula, show_table
+from ui.show.figures import show_figure, show_formula, show_snippet, show_table
 from ui.words.texts import as_plain, counted
 from views.embeddings import word2vec
-from views.embeddings.embedding_row_figures import embedding_window
-from views.embeddings.frames import N_NEIGHBOURS, neighbour_frame
-from views.embeddings.vocabulary_figures import nearest_neighbours, vocabulary_projection
+from views.embeddings.embedding_row_figures import embedding_rows, embedding_window
+from views.embeddings.embeddings_view_model import N_NEIGHBOURS, EmbeddingsViewModel, rank_of
+from views.embeddings.vocabulary_figures import nearest_neighbours, neighbour_frame, vocabulary_projection
 
 SHOWN_DIMENSIONS = 8
-# (a, b, c, expected): a − b + c should be near what is expected. Only those whose words are single tokens are offered.
-ANALOGIES = (
-    ("his", "he", "she", "her"),
-    ("went", "go", "come", "came"),
-    ("girls", "girl", "boy", "boys"),
-    ("better", "good", "bad", "worse"),
-    ("was", "is", "are", "were"),
-    ("woman", "man", "boy", "girl"),
-    ("Paris", "France", "Japan", "Tokyo"),
-    ("elle", "il", "un", "une"),
-)
 
 
-def embedding_table(checkpoint: Checkpoint, stack: str) -> np.ndarray:
-    """E of one stack: [vocabulary, model], the model's own memory, not a copy."""
-    return getattr(checkpoint.model, stack).embedding.table.weight.detach().numpy()
-
-
-def _displays(p: Page) -> tuple[str, ...]:
+def _displays(view_model: EmbeddingsViewModel) -> tuple[str, ...]:
     """How each entry of the vocabulary is shown, by id."""
-    ids, display = range(p.checkpoint.config.vocabulary_size), p.checkpoint.tokenizer.display
-    return store.get(p.checkpoint, "displays", lambda: tuple(map(display, ids)))
+    checkpoint = view_model.checkpoint
+    ids, display = range(checkpoint.config.vocabulary_size), checkpoint.tokenizer.display
+    return store.get(checkpoint, "displays", lambda: tuple(map(display, ids)))
 
 
-def neighbouring_rows(p: Page) -> None:
-    """The fetched rows of E together with the two rows before and after each of them."""
-    tokens, table = p.trace.tokens(p.focus.stack), embedding_table(p.checkpoint, p.focus.stack)
-    fetched = sorted(set(tokens.ids))
-    around = sorted({row for id in fetched for row in range(max(0, id - 2), min(len(table), id + 3))})
-    names = _displays(p)
-    figure = embedding_window(table[around], row_ids=around, displays=[names[row] for row in around], looked_up=fetched)
-    show_figure(figure, name="embedding-window", caption=p.text["window_caption"])
-
-
-def lookup(p: Page) -> None:
-    """Row = one-hot × E, and × √d_model where the model does that, with the numbers of the followed token."""
-    token = p.trace.tokens(p.focus.stack)[p.focus.token]
-    table = embedding_table(p.checkpoint, p.focus.stack)
+def fetched_rows(p: Page, view_model: EmbeddingsViewModel) -> None:
+    """Draw the rows of E that the sentence fetches; between their neighbours in E where the reader asks for it."""
+    text, tokens, table, token = p.text, view_model.tokens, view_model.table, view_model.focused
     vocabulary, width = table.shape
-    one_hot = np.zeros(vocabulary, dtype=np.float32)
-    one_hot[token.id] = 1.0
-    product, row = one_hot @ table, table[token.id]
-    name = f"{p.focus.stack}.embedding.token"
-    recorded = p.trace.values(name)[p.focus.token]
-    embedding = getattr(p.checkpoint.model, p.focus.stack).embedding
-    scale, scaled = embedding.scale, embedding.scale != 1
-    difference = three_digits(np.abs(product - row).max())
-    st.markdown(p.text["lookup"].format(token=as_plain(token.display), id=token.id, difference=difference))
+    st.markdown(text["first"].format(token=as_plain(token.display), id=token.id, width=width))
+    show_figure(
+        embedding_rows(table[list(tokens.ids)], tokens=tokens, vocabulary_size=vocabulary, followed=view_model.token),
+        name="embedding-rows",
+        caption=text["rows_caption" if view_model.is_scaled else "rows_caption_unscaled"].format(
+            vocabulary=whole(vocabulary), width=width
+        ),
+    )
+    if not choice.toggle(text["window"], key="embeddings window"):
+        return
+    around, names = view_model.window, _displays(view_model)
+    displays = [names[row] for row in around]
+    figure = embedding_window(table[around], row_ids=around, displays=displays, looked_up=view_model.fetched)
+    show_figure(figure, name="embedding-window", caption=text["window_caption"])
+
+
+def lookup(p: Page, view_model: EmbeddingsViewModel) -> None:
+    """Work out row = one-hot × E, and × √d_model where the model does that, for the token in focus."""
+    text, token, row, scale = p.text, view_model.focused, view_model.row, view_model.scale
+    vocabulary, width = view_model.table.shape
+    difference = three_digits(view_model.lookup_difference)
+    st.markdown(text["lookup"].format(token=as_plain(token.display), id=token.id, difference=difference))
     start, end = (r"\;\; ".join(in_tex(three_digits(value)) for value in part) for part in (row[:4], row[-1:]))
-    place = rf"\underset{{{token.id}}}{{1}}"
+    one = rf"\underset{{{token.id}}}{{1}}"
     show_formula(
-        rf"\begin{{bmatrix}} 0 & \cdots & {place} & \cdots & 0 \end{{bmatrix}} \cdot E"
+        rf"\begin{{bmatrix}} 0 & \cdots & {one} & \cdots & 0 \end{{bmatrix}} \cdot E"
         rf" = \begin{{bmatrix}} {start} \; \cdots \; {end} \end{{bmatrix}}",
-        caption=p.text["lookup_caption" if scaled else "lookup_caption_unscaled"].format(
+        caption=text["lookup_caption" if view_model.is_scaled else "lookup_caption_unscaled"].format(
             vocabulary=whole(vocabulary), width=width, scale=three_digits(scale)
         ),
     )
     show_table(
         pd.DataFrame(
             {
-                p.text["dimension"]: range(min(width, SHOWN_DIMENSIONS)),
-                N_("one-hot @ E"): product[:SHOWN_DIMENSIONS],
-                p.text["row"]: row[:SHOWN_DIMENSIONS],
-                **({p.text["scaled"]: row[:SHOWN_DIMENSIONS] * scale} if scaled else {}),
-                p.text["recorded"]: recorded[:SHOWN_DIMENSIONS],
+                text["dimension"]: range(min(width, SHOWN_DIMENSIONS)),
+                N_("one-hot @ E"): view_model.one_hot_product[:SHOWN_DIMENSIONS],
+                text["row"]: row[:SHOWN_DIMENSIONS],
+                **({text["scaled"]: row[:SHOWN_DIMENSIONS] * scale} if view_model.is_scaled else {}),
+                text["recorded"]: view_model.recorded[:SHOWN_DIMENSIONS],
             }
         ),
         name="row-of-e",
         arithmetic=True,
     )
-    lengths = {"before": np.linalg.norm(row), "after": np.linalg.norm(recorded), "scale": scale}
-    added = f"{p.focus.stack}.embedding.position" in p.trace
-    said = "scale_text_unscaled" if not scaled else "scale_text" if added else "scale_text_alone"
-    if said == "scale_text" and p.checkpoint.config.positions != "sinusoidal":
-        said = "scale_text_learned"
-    st.markdown(p.text[said].format(name=name, **{key: three_digits(value) for key, value in lengths.items()}))
-    if isinstance(embedding, FamilyEmbedding):
-        further = [p.text[part] for part in ("segment", "projection", "norm") if getattr(embedding, part) is not None]
-        st.markdown(" ".join(further))
+    lengths = {"before": np.linalg.norm(row), "after": np.linalg.norm(view_model.recorded), "scale": scale}
+    numbers = {key: three_digits(value) for key, value in lengths.items()}
+    key = f"scale_text_{view_model.positions}" if view_model.is_scaled else "scale_text_unscaled"
+    st.markdown(text[key].format(name=view_model.probe, **numbers))
+    if view_model.later_parts:
+        st.markdown(" ".join(text[part] for part in view_model.later_parts))
 
 
-def neighbours(p: Page) -> None:
-    """The tokens whose rows point the same way as the followed token's."""
-    token = p.trace.tokens(p.focus.stack)[p.focus.token]
-    table = embedding_table(p.checkpoint, p.focus.stack)
-    found = nearest_rows(table, table[token.id], count=N_NEIGHBOURS, excluded={token.id})
+def neighbours(p: Page, view_model: EmbeddingsViewModel) -> None:
+    """Draw the tokens whose rows point the same way as that of the token in focus."""
+    token, count = view_model.focused, whole(len(view_model.table))
     st.markdown(p.text["neighbours"].format(token=as_plain(token.display)))
     objective = word2vec.chosen_objective(p)
     own, beside = st.columns(2)
     with own:
         show_figure(
-            nearest_neighbours(neighbour_frame(_displays(p), found), of=token.display),
+            nearest_neighbours(neighbour_frame(_displays(view_model), view_model.neighbours), of=token.display),
             name="nearest-neighbours",
-            caption=p.text["neighbours_caption"].format(count=whole(len(table)), token=as_plain(token.display)),
+            caption=p.text["neighbours_caption"].format(count=count, token=as_plain(token.display)),
         )
     with beside:
         word2vec.neighbours(p, objective, token)
 
 
-def map_of_vocabulary(p: Page) -> None:
-    """All rows of E in the plane of their two main directions."""
-    checkpoint, stack = p.checkpoint, p.focus.stack
-    projection = store.get(
-        checkpoint, ("vocabulary map", stack), lambda: principal_components(embedding_table(checkpoint, stack))
-    )
-    width = p.checkpoint.config.d_model
+def map_of_vocabulary(p: Page, view_model: EmbeddingsViewModel) -> None:
+    """Draw all rows of E in the plane of their two main directions."""
+    projection = store.get(view_model.checkpoint, ("vocabulary map", view_model.stack), view_model.projection)
+    width = view_model.table.shape[1]
     share = three_digits(100 * sum(projection.explained))
     st.markdown(p.text["map"].format(width=width, share=share, rest=width - 2))
     objective = word2vec.chosen_objective(p)
@@ -135,8 +111,8 @@ def map_of_vocabulary(p: Page) -> None:
         show_figure(
             vocabulary_projection(
                 projection.coordinates,
-                displays=_displays(p),
-                tokens=p.trace.tokens(p.focus.stack),
+                displays=_displays(view_model),
+                tokens=view_model.tokens,
                 explained=projection.explained,
             ),
             name="vocabulary-map",
@@ -146,22 +122,15 @@ def map_of_vocabulary(p: Page) -> None:
         word2vec.map_of_words(p, objective)
 
 
-def analogies(p: Page) -> None:
-    """a − b + c, with what was to be expected where there is an expectation."""
-    text, tokenizer = p.text, p.checkpoint.tokenizer
+def analogies(p: Page, view_model: EmbeddingsViewModel) -> None:
+    """Draw what is nearest to a − b + c, and say what is expected where there is an expectation."""
+    text, offered = p.text, view_model.analogies
     st.markdown(text["analogies"])
-    offered = {f"{a} − {b} + {c}": words for words in ANALOGIES if _single(p, words) for a, b, c, _ in [words]}
     words: tuple[str, ...] = ("", "", "")
     if offered:
-        chosen = choice.buttons(
-            text["analogy_example"],
-            list(offered),
-            default=next(iter(offered)),
-            key="analogy example",
-            owner=p.checkpoint.fingerprint,
-            pills=True,
-        )
-        words = offered.get(chosen, words)
+        first, owner = next(iter(offered)), view_model.checkpoint.fingerprint
+        look = {"key": "analogy example", "owner": owner, "pills": True}
+        words = offered.get(choice.buttons(text["analogy_example"], list(offered), default=first, **look), words)
     asked = []
     with st.container(horizontal=True):
         for name, word in zip("abc", words, strict=False):
@@ -170,50 +139,62 @@ def analogies(p: Page) -> None:
     if not all(asked):
         return
     for word in asked:
-        if len(ids := tokenizer.encode(word)) != 1:
-            pieces = as_plain(" ".join(tokenizer.display(id) for id in ids))
+        if len(ids := view_model.token_ids(word)) != 1:
+            pieces = as_plain(" ".join(map(view_model.checkpoint.tokenizer.display, ids)))
             st.caption(text["not_one"].format(word=as_plain(word), count=counted(len(ids), "token"), pieces=pieces))
             return
-    table = embedding_table(p.checkpoint, p.focus.stack)
-    found = analogy(table, *(tokenizer.encode(word)[0] for word in asked), count=len(table))
+    found = view_model.analogy(asked)
     if len(words) == 4 and asked == list(words[:3]):
-        expected = tokenizer.encode(words[3])[0]
-        place = 1 + next(rank for rank, neighbour in enumerate(found) if neighbour.id == expected)
-        key = "expected_hit" if place == 1 else "expected_miss"
-        st.markdown(text[key].format(expected=as_plain(words[3]), place=whole(place), count=whole(len(found))))
+        rank = rank_of(view_model.token_ids(words[3])[0], found)
+        key = "expected_hit" if rank == 1 else "expected_miss"
+        st.markdown(text[key].format(expected=as_plain(words[3]), rank=whole(rank), count=whole(len(found))))
     name = text["analogy_of"].format(a=asked[0], b=asked[1], c=asked[2])
     objective = word2vec.chosen_objective(p)
     own, beside = st.columns(2)
     with own:
         show_figure(
-            nearest_neighbours(neighbour_frame(_displays(p), found[:N_NEIGHBOURS]), of=name),
+            nearest_neighbours(neighbour_frame(_displays(view_model), found[:N_NEIGHBOURS]), of=name),
             name="analogy",
-            caption=text["analogy_caption"].format(count=whole(len(table))),
+            caption=text["analogy_caption"].format(count=whole(len(view_model.table))),
         )
     with beside:
         word2vec.analogy_of(p, objective, asked)
     if offered:
-        _all_analogies(p, table, offered, objective)
+        _all_analogies(p, view_model, objective)
 
 
-def _all_analogies(p: Page, table: np.ndarray, offered: dict[str, tuple[str, ...]], objective: str) -> None:
-    """Every ready example with its nearest row and the place of what was expected, misses included."""
-    encode, names = p.checkpoint.tokenizer.encode, _displays(p)
-    rows = []
-    for name, words in offered.items():
-        *asked, expected = (encode(word)[0] for word in words)
-        found = [neighbour.id for neighbour in analogy(table, *asked, count=len(table))]
-        other = word2vec.place_of_expected(objective, words) or (None, None)
-        rows.append((name, words[3], names[found[0]], 1 + found.index(expected), *other))
+def _all_analogies(p: Page, view_model: EmbeddingsViewModel, objective: str) -> None:
+    """Every ready example with its nearest row and the rank of what was expected, misses included."""
+    names, rows = _displays(view_model), []
+    for name, words in view_model.analogies.items():
+        found = view_model.analogy(words[:3])
+        other = word2vec.rank_of_expected(objective, words) or (None, None)
+        rank = rank_of(view_model.token_ids(words[3])[0], found)
+        rows.append((name, words[3], names[found[0].id], rank, *other))
     hits, others = (sum(row[column] == 1 for row in rows) for column in (3, 5))
     st.markdown(p.text["all_analogies"].format(hits=hits, others=others, count=len(rows)))
     columns = [
         p.text[f"column_{name}"]
-        for name in ("question", "expected", "nearest", "place", "nearest_word2vec", "place_word2vec")
+        for name in ("question", "expected", "nearest", "rank", "nearest_word2vec", "rank_word2vec")
     ]
-    caption = p.text["all_analogies_caption"].format(count=whole(len(table) - 3))
+    caption = p.text["all_analogies_caption"].format(count=whole(len(view_model.table) - 3))
     show_table(pd.DataFrame(rows, columns=columns), name="all-analogies", caption=caption)
 
 
-def _single(p: Page, words: tuple[str, ...]) -> bool:
-    return all(len(p.checkpoint.tokenizer.encode(word)) == 1 for word in words)
+def lookup_snippet(p: Page, view_model: EmbeddingsViewModel) -> None:
+    """Show Python that looks the row up by multiplication and by index, and finds its neighbours."""
+    stack, token = view_model.stack, view_model.token
+    show_snippet(
+        "embeddings",
+        p.preamble
+        + "\nimport torch\nfrom transformer.layers.embedding_space import nearest_rows\n\n"
+        + f"embedding = checkpoint.model.{stack}.embedding\n"
+        + "E = embedding.table.weight.detach()\n"
+        + f"id = trace.tokens({stack!r})[{token}].id\n"
+        + "one_hot = torch.zeros(len(E))\none_hot[id] = 1.0\n"
+        + "assert torch.equal(one_hot @ E, E[id])\n"
+        + f"recorded = trace.values('{view_model.probe}')[{token}]\n"
+        + "print((E[id] * embedding.scale - torch.tensor(recorded)).abs().max())\n"
+        + "for neighbour in nearest_rows(E.numpy(), E[id].numpy(), excluded={id}):\n"
+        + "    print(checkpoint.tokenizer.display(neighbour.id), neighbour.similarity)\n",
+    )

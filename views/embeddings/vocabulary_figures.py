@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pandas as pd
 import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
@@ -15,8 +16,7 @@ from charts.toolkit.words import _
 from transformer.text.message import N_
 
 if TYPE_CHECKING:
-    import pandas as pd
-
+    from transformer.layers.embedding_space import Neighbour
     from transformer.text.tokens import TokenSequence
 
 
@@ -118,3 +118,14 @@ def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = N_("
     )
     figure.update_yaxes(**style.label_rows(pieces, title=_("token")))
     return figure.drawn()
+
+
+def neighbour_frame(names: Sequence[str], found: Sequence[Neighbour]) -> pd.DataFrame:
+    """Return the table from which ``nearest_neighbours`` draws; ``names``: the vocabulary as it is shown, by id."""
+    return pd.DataFrame(
+        {
+            "piece": [names[neighbour.id] for neighbour in found],
+            "similarity": [neighbour.similarity for neighbour in found],
+            "id": [neighbour.id for neighbour in found],
+        }
+    )

@@ -19,8 +19,8 @@ from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
-from views.embeddings.frames import N_NEIGHBOURS, neighbour_frame
-from views.embeddings.vocabulary_figures import nearest_neighbours, vocabulary_projection
+from views.embeddings.embeddings_view_model import N_NEIGHBOURS, rank_of
+from views.embeddings.vocabulary_figures import nearest_neighbours, neighbour_frame, vocabulary_projection
 
 FOLDER: Path = REPOSITORY / "checkpoints" / "word2vec-en"
 
@@ -78,7 +78,7 @@ def analogy_of(p: Page, objective: str, asked: Sequence[str]) -> None:
     if unknown := [word for word, known in zip(asked, words, strict=True) if known not in vectors.ids]:
         _unknown(p, unknown[0])
         return
-    found = answers(objective, words)
+    found = nearest_to_analogy(objective, words)
     show_figure(
         nearest_neighbours(
             neighbour_frame(vectors.words, found[:N_NEIGHBOURS]),
@@ -89,20 +89,20 @@ def analogy_of(p: Page, objective: str, asked: Sequence[str]) -> None:
     )
 
 
-def answers(objective: str, asked: Sequence[str]) -> tuple[Neighbour, ...]:
+def nearest_to_analogy(objective: str, asked: Sequence[str]) -> tuple[Neighbour, ...]:
     """All words by their nearness to a − b + c."""
     vectors = word_vectors()
     table: np.ndarray = vectors.tables[objective]
     return analogy(table, *(vectors.ids[word] for word in asked), count=len(table))
 
 
-def place_of_expected(objective: str, words: Sequence[str]) -> tuple[str, int] | None:
-    """word2vec's nearest word to a − b + c and the place of the expected one; ``None`` where it lacks one of them."""
+def rank_of_expected(objective: str, words: Sequence[str]) -> tuple[str, int] | None:
+    """Return word2vec's nearest word to a − b + c and the rank of the expected one; ``None`` where it lacks a word."""
     vectors, known = word_vectors(), [_word(word) for word in words]
     if any(word not in vectors.ids for word in known):
         return None
-    found = [neighbour.id for neighbour in answers(objective, known[:3])]
-    return vectors.words[found[0]], 1 + found.index(vectors.ids[known[3]])
+    found = nearest_to_analogy(objective, known[:3])
+    return vectors.words[found[0].id], rank_of(vectors.ids[known[3]], found)
 
 
 def _word(text: str) -> str:
