@@ -1,0 +1,81 @@
+"""What was typed and what came out, and how probable the model finds it."""
+
+import streamlit as st
+
+from charts.toolkit.numbers import in_tex
+from charts.toolkit.style import three_digits, three_digits_alike
+from ui.shell.focus import Focus
+from ui.shell.page import Page
+from ui.shell.picture import show_picture
+from ui.shell.selectors import work_of
+from ui.show.chips import Chip, ChipRow, chips
+from ui.words.once_a_run import once_a_run
+from ui.words.texts import as_plain
+from views.overview.overview_view_model import OverviewViewModel, overview_view_model
+from views.overview.tour import offer_tour
+
+
+def view_model_of(p: Page) -> OverviewViewModel:
+    """Build the view model of a page once per run: a fragment, which the session keeps, must not hold the trace."""
+    return _view_model_of(p.name, p.focus)
+
+
+@once_a_run
+def _view_model_of(name: str, focus: Focus) -> OverviewViewModel:
+    return overview_view_model(Page(name, focus).trace)
+
+
+def show_answer(p: Page, view_model: OverviewViewModel) -> None:
+    """Show what was typed and what came out, large."""
+    text, answer = p.text, view_model.answer
+    size = "####" if max(len(p.focus.sentence), len(answer.text)) < 64 else ""
+    written = text["forced"] if p.trace.forced else text[f"answers.{work_of(p.checkpoint.config)}"]
+    with st.container(horizontal=True, horizontal_alignment="distribute", key="answer", gap="medium"):
+        with st.container(width=310, gap=None):
+            st.caption(text["typed"])
+            if p.reads_pictures:
+                show_picture(p.focus.sentence, p.checkpoint.config)
+            else:
+                st.markdown(f"{size} {_one_line(p.focus.sentence)}")
+        with st.container(width=310, gap=None):
+            st.caption(written)
+            st.markdown(f"{size} :primary[{_one_line(answer.text) or text['empty_answer']}]")
+        with st.container(width="content"):
+            offer_tour(p)
+
+
+def _one_line(text: str) -> str:
+    """A typed text as Markdown that shows exactly these words on one line."""
+    return as_plain(" ".join(text.split()))
+
+
+def show_certainty(p: Page, view_model: OverviewViewModel) -> None:
+    """Show how probable the model finds its output, token by token."""
+    text, answer = p.text, view_model.answer
+    st.markdown(f"#### {text['sure']}")
+    if not answer.parts:
+        st.caption(text["no_blank"])
+        return
+    kind = "" if view_model.output_kind == "text" else f"_{view_model.output_kind}"
+    with st.container(horizontal=True):
+        help = text[f"probability_help{kind}"]
+        st.metric(text["probability"], three_digits(answer.probability), help=help)
+        if len(answer.parts) > 1:
+            st.metric(text["mean"], three_digits(answer.mean_probability), help=text[f"mean_help{kind}"])
+    parts = view_model.parts
+    shares = three_digits_alike(part.probability for part in parts)
+    cards = [Chip(part.display, share, share=part.probability) for part, share in zip(parts, shares, strict=True)]
+    chips([ChipRow("", tuple(cards))], key="answer tokens")
+    st.caption(text[f"bars{kind}"])
+
+
+def probability_formula(view_model: OverviewViewModel, name: str) -> str:
+    """Return the product of all tokens' probabilities as LaTeX, the middle of a long one left out."""
+    answer = view_model.answer
+    factors = [in_tex(three_digits(part.probability)) for part in answer.parts]
+    if len(factors) > 8:
+        factors = [*factors[:4], r"\dots", *factors[-2:]]
+    product = r" \cdot ".join(factors)
+    steps = rf"\prod_{{t=1}}^{{{len(answer.parts)}}} p(y_t \mid y_{{<t}})"
+    lines = rf"p(\text{{{name}}}) &= {steps} \\ &= {product} = {in_tex(three_digits(answer.probability))}"
+    return rf"\begin{{aligned}} {lines} \end{{aligned}}"

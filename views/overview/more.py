@@ -1,0 +1,120 @@
+"""What is below the first screen of Overview: certainty, the next pages, the handout, sizes and costs, the code."""
+
+import pandas as pd
+import streamlit as st
+
+from charts.toolkit.numbers import whole
+from charts.toolkit.words import in_words
+from transformer.errors import InputError
+from transformer.layers.costs import measured_costs
+from transformer.predictions.answer_probabilities import answer_of
+from transformer.runs.trace_files import trace_to_bytes
+from ui.compute.store import store
+from ui.shell import choice
+from ui.shell.navigation import GROUPS, pages
+from ui.shell.page import Page
+from ui.shell.selectors import text_for
+from ui.show.figures import show_figure, show_formula, show_snippet, show_source
+from ui.words.catalogues import said
+from ui.words.texts import as_plain, language, page_text, speaking
+from views.overview.handout import check_length, handout
+from views.overview.model_output import probability_formula, show_certainty, view_model_of
+from views.overview.overview_view_model import OverviewViewModel, is_tied
+from views.overview.time_and_parameters_figure import time_and_parameters
+
+_CERTAINTY_WIDTH = 560  # pixels; what remains of a window goes to the links beside it
+
+
+def show_more(p: Page) -> None:
+    """Draw it."""
+    view_model = view_model_of(p)
+    with st.container(horizontal=True, gap="large"):  # columns would stay side by side on a narrow window
+        with st.container(width=_CERTAINTY_WIDTH):
+            show_certainty(p, view_model)
+        with st.container(width="stretch"):
+            _show_next_pages(p)
+    _show_handout(p)
+    st.markdown(f"#### {p.text['size']}")
+    _show_size(p, view_model)
+    _show_costs(p, view_model)
+    if view_model.output_kind == "text" and view_model.answer.parts:
+        formula = probability_formula(view_model, p.text["formula_answer"])
+        show_formula(formula, caption=p.text["formula_caption"])
+    show_source(type(p.checkpoint.model), answer_of, measured_costs)
+    show_snippet(
+        "overview",
+        p.preamble
+        + "\nfrom transformer.predictions.answer_probabilities import answer_of\n\n"
+        + "answer = answer_of(trace)\n"
+        + "print(answer.probability)\nprint(answer.text)\n"
+        + "for part in answer.parts:\n    print(part.display, part.probability)\n"
+        + "for name in trace.names():\n    print(name, trace[name].axes, trace[name].shape)\n",
+    )
+
+
+def _show_next_pages(p: Page) -> None:
+    """The other pages of the first group with the question that each answers, in the order of the forward pass."""
+    existing = pages()
+    st.markdown(f"#### {p.text['next']}")
+    for entry in next(iter(GROUPS.values()))[1:]:
+        if entry.name in existing:
+            with st.container(gap=None):
+                st.page_link(existing[entry.name], label=f"**{entry.title}**")
+                st.caption(text_for(page_text(entry.name), p.checkpoint.config).question)
+
+
+def _show_handout(p: Page) -> None:
+    """This sentence's whole way as one file."""
+    text, spoken, problem = p.text["handout"], language(), ""
+    try:
+        check_length(p.trace)
+    except InputError as error:
+        problem = said(error)
+
+    def make() -> str:  # only when somebody asks for it, and then outside of the session's run
+        with speaking(spoken):
+            return handout(p.trace, p.focus)
+
+    st.download_button(
+        text["button"],
+        data=make,
+        file_name=f"{p.checkpoint.name}-handout.html",
+        mime="text/html",
+        icon=":material/article:",
+        help=as_plain(problem) or text["button_help"],
+        disabled=bool(problem),
+        key="handout",
+        on_click="ignore",
+    )
+
+
+def _show_size(p: Page, view_model: OverviewViewModel) -> None:
+    """How much there is to look at."""
+    text = p.text
+    with st.container(horizontal=True):
+        st.metric(text["numbers"], whole(view_model.n_numbers), help=text["numbers_help"])
+        st.metric(text["parameters"], whole(p.checkpoint.model.n_parameters), help=text["parameters_help"])
+    st.download_button(
+        text["whole_trace"],
+        data=lambda: trace_to_bytes(p.trace),  # megabytes, made only when somebody asks for it
+        file_name=f"{p.checkpoint.name}-trace.safetensors",
+        mime="application/octet-stream",
+        icon=":material/download:",
+        help=text["whole_trace_help"],
+        on_click="ignore",
+    )
+
+
+def _show_costs(p: Page, view_model: OverviewViewModel) -> None:
+    """Parameters and time of every block; measured, and Plotly loaded, only when somebody opens it."""
+    with choice.fold(p.text["costs"], icon=":material/bar_chart:", key="costs") as costs:
+        if not costs.open:
+            return
+        found = store.get(p.checkpoint, ("costs", *view_model.lengths), view_model.costs)
+        table = pd.DataFrame(
+            [{**vars(cost), "block": in_words(cost.block), "part": in_words(cost.part)} for cost in found]
+        )
+        writes = f" {p.text['costs_writing']}" if p.checkpoint.config.has_decoder else ""
+        show_figure(time_and_parameters(table), name="parameters-and-time", caption=p.text["costs_caption"] + writes)
+        if is_tied(found):
+            st.caption(p.text["tied"])

@@ -1,0 +1,78 @@
+"""What the Overview page shows of one run: its output with probabilities, and how much there is to look at.
+
+Everything that the page draws beside the living picture is computed here, without Streamlit. A notebook builds the
+same object:
+
+>>> import transformer
+>>> from views.overview.overview_view_model import overview_view_model
+>>> checkpoint = transformer.load("checkpoints/en-fr")
+>>> view_model = overview_view_model(transformer.trace(checkpoint, "The cat sat on the mat."))
+>>> view_model.answer.text, view_model.output_kind, [part.display for part in view_model.parts[:2]]
+("Le chat s'assit sur le tapis.", 'text', ['·Le', '·chat'])
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+from transformer import Checkpoint, Trace
+from transformer.layers.costs import Cost, measured_costs
+from transformer.predictions.answer_probabilities import Answer, AnswerPart, answer_of, class_probabilities
+from transformer.text.message import Message
+
+
+@dataclass(frozen=True)
+class OverviewViewModel:
+    """One run as a whole.
+
+    Attributes:
+        trace: The recorded run.
+    """
+
+    trace: Trace
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint of the run."""
+        return self.trace.checkpoint
+
+    @property
+    def output_kind(self) -> str:
+        """What comes out: "text" of a decoder, a "class", or "blanks" that are filled."""
+        config = self.checkpoint.config
+        return "text" if config.has_decoder else "class" if config.n_classes else "blanks"
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The output of the model with its probability, token by token."""
+        return answer_of(self.trace)
+
+    @cached_property
+    def parts(self) -> tuple[AnswerPart, ...]:
+        """What probabilities are shown of: the tokens of the output, or every class."""
+        return tuple(class_probabilities(self.trace) if self.output_kind == "class" else self.answer.parts)
+
+    @property
+    def n_numbers(self) -> int:
+        """How many numbers were computed."""
+        return self.trace.activations.n_numbers
+
+    @property
+    def lengths(self) -> tuple[int, ...]:
+        """How many tokens each stack has: the time of a pass depends on nothing else."""
+        return tuple(len(self.trace.tokens(stack)) for stack in self.trace.stacks)
+
+    def costs(self) -> tuple[Cost, ...]:
+        """Measure parameters and time of every block. Takes some passes of the model."""
+        return tuple(measured_costs(self.trace))
+
+
+def is_tied(costs: tuple[Cost, ...]) -> bool:
+    """Tell whether the projection to the vocabulary has no parameters of its own."""
+    return [cost.parameters for cost in costs if cost.part == Message("projection")] == [0]
+
+
+def overview_view_model(trace: Trace) -> OverviewViewModel:
+    """Build the view model of one run."""
+    return OverviewViewModel(trace)
