@@ -53,7 +53,7 @@ def candidates_before_and_after(
 
 
 def divergence_per_token(
-    divergence: Any, *, labels: Sequence[str], name: str = N_("KL(before ‖ after), bits")
+    divergence: Any, *, labels: Sequence[str], name: str = N_("KL(before ‖ after), nats")
 ) -> go.Figure:
     """One bar for every token of the answer: how far the distribution that it came from has moved.
 

@@ -125,7 +125,7 @@ def test_the_glossary_says_every_word_in_both_languages_on_pages_that_there_are(
             word, meaning = entry[code]
             assert word and meaning.rstrip(")").endswith((".", "?", "0")) and "'" not in meaning, name
         assert not NARROW_SPACES.search(" ".join(entry["fr"])), name
-    asked = {"attention": ("Sink", "Rollout", "‖α·v‖", "ln p, log p"), "surgery": ("KL (bits)", "ln p, log p")}
+    asked = {"attention": ("Sink", "Rollout", "‖α·v‖", "ln p, log p"), "surgery": ("KL (nats)", "ln p, log p")}
     for page, words in asked.items():
         assert set(words) <= set(glossary(page))
     in_language("fr")

@@ -147,3 +147,10 @@ def test_a_broad_head_that_passes_its_test_is_not_called_short_of_it() -> None:
     roles = load_corpus_roles(transformer.load(ROOT / "checkpoints" / "captions-en-de")).roles
     broad = next(head.measured for head in roles.heads if head.measured.clear and not head.measured.has_role)
     assert "which does not define a role" in measure_text(broad, text) and "threshold" not in measure_text(broad, text)
+
+
+@pytest.mark.parametrize("path", sorted([*ROOT.glob("views/*/*.toml"), *ROOT.glob("ui/words/**/*.toml")]))
+def test_kl_is_in_nats_wherever_a_page_names_its_unit(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    wrong = [line for line in lines if "KL" in line and "JSD" not in line and ("bits" in line or "log₂" in line)]
+    assert not [line for line in wrong if "1.44 bits" not in line]

@@ -102,7 +102,7 @@ class Experiment(ChangeOfAnswer):
 
     @property
     def kl(self) -> np.ndarray:
-        """KL(original ‖ changed) of the distribution that each token of the answer was read from, in bits: [token]."""
+        """KL(original ‖ changed) of the distribution that each token of the answer was read from, in nats: [token]."""
         return self._compared[2]
 
     @cached_property

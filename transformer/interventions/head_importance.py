@@ -5,7 +5,6 @@ heads as it has rows. "Are Sixteen Heads Really Better than One?" (Michel et al.
 No head of the decoder changes what the encoder says: for those the encoder runs once, over one sentence.
 """
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -30,7 +29,7 @@ TOKENS_PER_PASS = 1024  # rows × tokens: more needs memory and gains no time
 
 class HeadImportance(NamedTuple):
     """What removing one head does. ``change``: Σ ln p of the answer's tokens without the head − with it, below 0 where
-    the head helped. ``kl``: KL(original ‖ without) of the next-token distribution, mean over the answer, in bits."""
+    the head helped. ``kl``: KL(original ‖ without) of the next-token distribution, mean over the answer, in nats."""
 
     place: Head
     change: float
@@ -118,7 +117,7 @@ def importance_by_chunks(
             after = answer_log_p(trace, after[:, list(question.rows)])  # [head, token, vocabulary]
             change = (after.gather(-1, ids[None, :, None].expand(len(chunk), -1, -1)) - own).sum(dim=(1, 2))
             terms = torch.where(probabilities > 0, probabilities * (before - after), 0.0)  # no −∞ − (−∞)
-            divergence = terms.sum(dim=-1).mean(dim=-1).clamp(min=0.0) / math.log(2)
+            divergence = terms.sum(dim=-1).mean(dim=-1).clamp(min=0.0)
             numbers = zip(chunk, change.tolist(), divergence.tolist(), strict=True)
             yield tuple(HeadImportance(Head(*head), gain, kl) for head, gain, kl in numbers)
 

@@ -143,10 +143,10 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 
 def divergence(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
-    """KL(p ‖ q) = Σ p log₂(p / q) over the last axis, in bits; what p rules out adds nothing."""
+    """Return KL(p ‖ q) = Σ p ln(p / q) over the last axis, in nats; what p rules out adds nothing."""
     with np.errstate(invalid="ignore"):  # −∞ − (−∞), where both rule it out
         terms = np.where(np.isneginf(log_p), 0.0, np.exp(log_p) * (log_p - log_q))
-    return np.maximum(terms.sum(axis=-1) / np.log(2), 0.0)  # rounding may take a 0 a hair below it
+    return np.maximum(terms.sum(axis=-1), 0.0)  # rounding may take a 0 a hair below it
 
 
 def entropy(log_p: np.ndarray) -> np.ndarray:

@@ -33,7 +33,7 @@ class Lens:
     the words are the classes, and the first position is the whole sentence (``of_classes``).
     ``ids``, ``probabilities`` [step, position, candidate]: the likeliest words, most probable first.
     ``followed`` [position]: id of the word that is followed; ``probability`` and ``rank`` (1 = likeliest) [step,
-    position] are its. ``divergence`` [step, position]: KL(last step ‖ this step) in bits, 0 = they say the same;
+    position] are its. ``divergence`` [step, position]: KL(last step ‖ this step) in nats, 0 = they say the same;
     ``entropy`` [step, position] in bits. ``decided`` [position]: the first step from which on the followed word stays
     the likeliest; −1 where it is not even at the end. ``final_norm``: whether there was one to apply (pre-norm).
     ``pieces``: how each id that occurs is shown. ``transport``: what ``logit_lens`` was given.

@@ -33,7 +33,7 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     """The likeliest word after every step at every position, the last step on top.
 
     ``colour``: "probability" of the followed word (0…1), its "rank" (bright = 1, logarithmic), or the "divergence":
-    KL from the last step in bits (bright = 0). A frame marks where the answer is decided: from there on the followed
+    KL from the last step in nats (bright = 0). A frame marks the step from which on the followed
     word stays the likeliest. ``selected``: index of the position whose column is marked.
     """
     if colour not in COLOURS:
@@ -108,7 +108,7 @@ def _cells(lens: Lens, colour: str) -> tuple[dict, np.ndarray]:
         what = _("log₁₀ of its rank")
     else:
         values, most = lens.divergence, float(lens.divergence.max()) or 1.0
-        bar, what = style.colour_bar(_("KL from the answer, in bits"), **_BAR), _("KL from the last step in bits")
+        bar, what = style.colour_bar(_("KL from the answer, in nats"), **_BAR), _("KL from the last step in nats")
     trace = parts.heatmap(
         values.astype(np.float32),
         hover=style.lines(hover, what),

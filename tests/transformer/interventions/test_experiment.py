@@ -34,7 +34,7 @@ def test_the_head_that_carries_the_answer_is_the_only_one_that_matters(copying):
     found = transformer.trace(copying, "a b", strategy=transformer.Greedy(6))
     result = head_importance(found)
     (change,), (kl,) = result.table("decoder", "self"), result.table("decoder", "self", "kl")
-    assert change[COPYING] < -10 and kl[COPYING] > 3
+    assert change[COPYING] < -10 and kl[COPYING] > 2
     others = np.arange(3) != COPYING
     assert np.abs(change[others]).max() < CLOSE and kl[others].max() < CLOSE
 
@@ -131,7 +131,7 @@ def test_an_effect_is_what_a_run_with_the_edits_says(tiny_checkpoint, name):
         p[:, NEVER_WRITTEN] = q[:, NEVER_WRITTEN] = 0
     p, q = p / p.sum(axis=-1, keepdims=True), q / q.sum(axis=-1, keepdims=True)
     ratio = np.divide(p, q, out=np.ones_like(p), where=q > 0)
-    np.testing.assert_allclose(effect.kl, (p * np.log2(ratio)).sum(axis=-1), atol=1e-9)
+    np.testing.assert_allclose(effect.kl, (p * np.log(ratio)).sum(axis=-1), atol=1e-9)
     np.testing.assert_allclose(np.exp(effect.after), [row[id] for row, id in zip(q, effect.asked.ids, strict=True)])
     assert effect.mean_kl > 1e-5
     first = effect.candidates(0, shown=3)
