@@ -88,7 +88,11 @@ def _change(texts: Iterable[str]) -> None:
 
 
 def show(text: PageText) -> None:
-    """The edits as buttons; a click takes one back."""
+    """Draw the edits as buttons; a click takes one back."""
+    st.markdown(f"**{text['edits']}**")
+    if not specs():
+        st.caption(text["none"])
+        return
     with st.container(horizontal=True, gap="xsmall", vertical_alignment="center", key="edit list"):
         for index, spec in enumerate(specs()):
             st.button(

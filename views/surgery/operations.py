@@ -10,8 +10,10 @@ import streamlit as st
 from charts.canvas.value_map import value_map
 from transformer import InputError
 from transformer.interventions.attribution_patching import estimated_importance, strongest
-from transformer.interventions.head_importance import Importance, importance_by_chunks
+from transformer.interventions.experiment import Experiment, experiment
+from transformer.interventions.head_importance import Importance, importance_by_chunks, remove_one_head_per_row
 from transformer.runs.edit_specs import EditSpec
+from transformer.runs.edits import ablate_head, mean_ablate_head
 from transformer.runs.head_places import all_heads
 from transformer.runs.run import Run
 from ui.compute.jobs import jobs
@@ -21,48 +23,54 @@ from ui.lab import sweeps
 from ui.shell import choice
 from ui.shell.actions import Actions, SelectCell, SelectHead, SetChoice
 from ui.shell.choice import chosen_option, one_of
-from ui.shell.fitting import attention_kinds
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_map
+from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.catalogues import said
-from ui.words.texts import as_plain, common, model_sentences, numbered, other_pictures, slider_format
+from ui.words.model_terms import output_bias
+from ui.words.texts import as_plain, common, counted, model_sentences, numbered, other_pictures, slider_format
 from views.surgery import edit_list
+from views.surgery.surgery_view_model import ImportanceMap, SurgeryChoices, SurgeryViewModel
 
 CLICKS = ("zero", "mean", "focus")
 _SO_FAR = "importance so far"
 
 
 def importance(p: Page) -> Importance:
-    """What is known so far."""
+    """Return what is known so far."""
     found = store.known(p.run, "importance") or store.known(p.run, _SO_FAR)
     return found or Importance(all_heads(p.checkpoint.config), ())
 
 
-def choices(p: Page) -> tuple[str, str]:
-    """What a click on a head does, and which number the map shows."""
+def choose(p: Page) -> SurgeryChoices:
+    """Draw what a click on a head does and which number the map shows; return them with the edits."""
     with st.container(horizontal=True, gap="medium"):
-        return _choose(p, "click", CLICKS, help=p.text["click_help"]), _choose(p, "what", ("change", "kl"))
+        click = _choose(p, "click", CLICKS, help=p.text["click_help"])
+        return SurgeryChoices(edit_list.specs(), click, _choose(p, "what", ("change", "kl")))
 
 
-def importance_map(p: Page, found: Importance, *, click: str, what: str) -> None:
-    """All heads, one block for each kind of attention; a click does what ``click`` says. Where measuring them waits to
-    be asked for, an estimate stands in its place, with its error."""
+def importance_map(p: Page, shown: SurgeryViewModel) -> None:
+    """Draw all heads, one block for each kind of attention; a click does what was chosen.
+
+    Where measuring them waits to be asked for, an estimate stands in its place, with its error.
+    """
+    found, number = shown.importance, shown.choices.number
     long = sweeps.is_long(p, len(found.heads))
     if long:
         guess = store.get(p.run, "importance estimate", lambda: estimated_importance(p.trace))
     if found.measured:
-        _map(p, found, click=click, what=what)
-        if long and found.complete and what == "change":
+        _map(p, shown, shown.importance_map)
+        if long and found.complete and number == "change":
             pairs = ([one.change for one in rows.measured] for rows in (guess, found))
             sweeps.say_agreement(p, *map(np.array, pairs))
     elif not sweeps.waits(p, "importance", len(found.heads)):
         return
-    elif what == "kl":
+    elif number == "kl":
         st.caption(p.text["estimate_kl"])
     else:
-        _map(p, guess, click=click, what=what, estimated=True)
+        _map(p, shown, shown.map_of(guess), estimated=True)
         _check(p, guess)
 
 
@@ -79,41 +87,32 @@ def _check(p: Page, guess: Importance) -> None:
     sweeps.say_error(p, names, estimated, true, count=len(guess.heads))
 
 
-def _map(p: Page, found: Importance, *, click: str, what: str, estimated: bool = False) -> None:
-    text, kinds = p.text, attention_kinds(p.checkpoint.config)
-    words = "estimate" if estimated else "map" if what == "change" else "kl"
-    tables = [found.table(stack, kind, what) for stack, kind in kinds]
-    rows = [
-        (stack, kind, layer) for (stack, kind), table in zip(kinds, tables, strict=True) for layer in range(len(table))
-    ]
-    most = max(table.shape[1] for table in tables)  # a decoder may have more heads than the encoder, or fewer
-    values = np.concatenate(
-        [np.pad(table, ((0, 0), (0, most - table.shape[1])), constant_values=np.nan) for table in tables]
-    )
-    place = (p.focus.stack, p.focus.kind, p.focus.layer)
+def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: bool = False) -> None:
+    text, diverging = p.text, shown.choices.number == "change"
+    words = "estimate" if estimated else "map" if diverging else "kl"
     show_map(
         value_map(
-            values,
-            row_labels=[f"{text['short'][f'{stack}_{kind}']} {layer}" for stack, kind, layer in rows],
-            column_labels=[str(head) for head in range(values.shape[1])],
+            drawn.values,
+            row_labels=[f"{text['short'][f'{stack}_{kind}']} {layer}" for stack, kind, layer in drawn.rows],
+            column_labels=[str(head) for head in range(drawn.values.shape[1])],
             row_title=text["rows_title"],
             column_title=text["columns_title"],
-            scale="diverging" if what == "change" else "sequential",
-            allowed=np.isfinite(values),
-            selected=(rows.index(place), p.focus.head),
+            scale="diverging" if diverging else "sequential",
+            allowed=np.isfinite(drawn.values),
+            selected=drawn.selected,
             title=text[f"{words}_title"],
             value_name=text[f"{words}_value"],
             phrase=(text["phrase_before"], text["phrase_between"]),
             height=440,
-            breaks=np.cumsum([len(table) for table in tables])[:-1].tolist(),
-            crossed=[cell for spec in edit_list.specs() if (cell := _cell(spec, rows))],
+            breaks=list(drawn.breaks),
+            crossed=list(drawn.crossed),
             masked_text=text["not_measured"],
         ),
         key="importance",
-        means=partial(_choose_head, rows, [table.shape[1] for table in tables for _row in table], click),
+        means=partial(_choose_head, drawn.rows, drawn.n_heads, shown.choices.click),
     )
     if not estimated:
-        st.caption(text["map_caption"].format(count=len(found.heads)))
+        st.caption(text["map_caption"].format(count=len(shown.importance.heads)))
 
 
 def _choose_head(
@@ -127,13 +126,6 @@ def _choose_head(
         return (SelectHead(layer, cell.key, stack, kind),)
     spec = f"{click}:{stack}.{layer}.{kind}.{cell.key}"
     return (SetChoice(edit_list.EDIT, edit_list.toggled(state.values(edit_list.EDIT), spec)),)
-
-
-def _cell(text: str, rows: list[tuple[str, str, int]]) -> tuple[int, int] | None:
-    spec = EditSpec.parse(text)
-    if spec.action not in ("zero", "mean"):
-        return None
-    return rows.index((spec.stack, spec.part, spec.layer)), spec.head
 
 
 def _choose(p: Page, name: str, options: tuple[str, ...], **more: str) -> str:
@@ -261,3 +253,24 @@ def _patch(p: Page) -> None:
             return
         edit_list.add(f"patch:{_place(p)}={sentence}")
         st.rerun()
+
+
+def formula_and_code(p: Page, shown: SurgeryViewModel) -> None:
+    """Show the formulas, the page as code, and the source of it."""
+    text, found, location = p.text, shown.found, shown.location
+    n_tokens = len(found.asked.ids)
+    show_formula(
+        text["formula"].replace("%TOKENS%", str(n_tokens)).replace("%BIAS%", output_bias(p.checkpoint.model)),
+        caption=text["formula_caption"].format(tokens=counted(n_tokens, "token"), heads=len(shown.importance.heads)),
+    )
+    show_snippet(
+        "surgery",
+        f"{p.preamble}\nfrom transformer.interventions.experiment import experiment\n"
+        f"from transformer.interventions.head_importance import head_importance\n\n"
+        f"edits = transformer.edits_from(checkpoint, {list(shown.choices.edits)!r})\n"
+        "found = experiment(trace, edits)\n"
+        f"print(found.change, found.mean_kl)  # {found.change:.6g} {found.mean_kl:.6g}\n"
+        "print(found.answer_after.text)\n"
+        f'print(head_importance(trace).table("{location.stack}", "{location.kind}"))\n',
+    )
+    show_source(ablate_head, mean_ablate_head, experiment, Experiment, importance_by_chunks, remove_one_head_per_row)

@@ -1,0 +1,121 @@
+"""All that the Surgery page draws of one run: the edits, what they change, and how much each head matters.
+
+A notebook builds the same:
+
+    >>> import transformer
+    >>> from transformer.interventions.head_importance import head_importance
+    >>> from transformer.runs.head_places import Head
+    >>> from views.surgery.surgery_view_model import SurgeryChoices, surgery_view_model
+    >>> trace = transformer.trace(transformer.load("checkpoints/en-fr"), "The cat is on the mat.")
+    >>> choices = SurgeryChoices(edits=("zero:encoder.0.self.3",), number="kl")
+    >>> shown = surgery_view_model(trace, Head("decoder", "cross", 0, 2), choices, importance=head_importance(trace))
+    >>> shown.importance_map.values.shape, shown.importance_map.selected, shown.importance_map.crossed
+    ((9, 8), (6, 2), ((0, 3),))
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from transformer.interventions.experiment import Experiment, experiment
+from transformer.interventions.head_importance import Importance
+from transformer.runs.edit_specs import EditSpec, edits_from
+from transformer.runs.head_places import Head, all_heads
+from transformer.runs.traces import Trace
+
+
+@dataclass(frozen=True)
+class SurgeryChoices:
+    """What the reader chose on the page.
+
+    Attributes:
+        edits: The edits as texts (``transformer.runs.edit_specs``), in the order in which they are applied.
+        click: What a click on a head does: "zero" and "mean" edit it, "focus" selects it.
+        number: What the map shows of each head, "change" of log p of the answer or "kl".
+    """
+
+    edits: tuple[str, ...] = ()
+    click: str = "zero"
+    number: str = "change"
+
+
+@dataclass(frozen=True)
+class ImportanceMap:
+    """One number for each head, a row for each attention layer.
+
+    Attributes:
+        values: [row, head], in nats; NaN where a head was not measured or a layer has fewer heads.
+        rows: Stack, kind and layer of each row.
+        n_heads: The number of heads of each row.
+        breaks: The first row of each kind of attention but the first.
+        selected: The cell of the selected head.
+        crossed: The cells of the heads that are removed, or replaced by their mean.
+    """
+
+    values: np.ndarray
+    rows: tuple[tuple[str, str, int], ...]
+    n_heads: tuple[int, ...]
+    breaks: tuple[int, ...]
+    selected: tuple[int, int]
+    crossed: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True)
+class SurgeryViewModel:
+    """A run beside the same run with the edits, and the importance of the heads as far as it is known."""
+
+    found: Experiment
+    location: Head
+    choices: SurgeryChoices
+    importance: Importance
+
+    @cached_property
+    def importance_map(self) -> ImportanceMap:
+        """The measured importance of all heads."""
+        return self.map_of(self.importance)
+
+    def map_of(self, importance: Importance) -> ImportanceMap:
+        """Return the map of ``importance``, which may be an estimate."""
+        kinds = dict.fromkeys((head.stack, head.kind) for head in importance.heads)
+        tables = {place: importance.table(*place, self.choices.number) for place in kinds}
+        most = max(table.shape[1] for table in tables.values())  # a decoder may have more heads than the encoder
+        padded = [
+            np.pad(table, ((0, 0), (0, most - table.shape[1])), constant_values=np.nan) for table in tables.values()
+        ]
+        rows = [(*place, layer) for place, table in tables.items() for layer in range(len(table))]
+        edits = [EditSpec.parse(text) for text in self.choices.edits]
+        return ImportanceMap(
+            values=np.concatenate(padded),
+            rows=tuple(rows),
+            n_heads=tuple(table.shape[1] for table in tables.values() for _row in table),
+            breaks=tuple(np.cumsum([len(table) for table in padded])[:-1].tolist()),
+            selected=(rows.index(self.location[:3]), self.location.head),
+            crossed=tuple(
+                (rows.index((edit.stack, edit.part, edit.layer)), edit.head)
+                for edit in edits
+                if edit.action in ("zero", "mean")
+            ),
+        )
+
+
+def surgery_view_model(
+    trace: Trace,
+    location: Head,
+    choices: SurgeryChoices,
+    *,
+    importance: Importance | None = None,
+    found: Experiment | None = None,
+) -> SurgeryViewModel:
+    """Build what the page draws.
+
+    Args:
+        trace: The run without edits.
+        location: The selected head.
+        choices: What the reader chose.
+        importance: The importance of the heads as far as it is known; by default none is.
+        found: The run beside the same run with the edits, where it is known already.
+    """
+    if found is None:
+        found = experiment(trace, edits_from(trace.checkpoint, choices.edits))
+    return SurgeryViewModel(found, location, choices, importance or Importance(all_heads(trace.checkpoint.config), ()))
