@@ -106,7 +106,7 @@ def confidence(decoding: Decoding) -> Confidence:
     """How sure the model was at each step, before any temperature, top-k or top-p."""
     chosen = [step.chosen.probability for step in decoding.steps]
     others = [
-        max((candidate.probability for candidate in step.candidates if candidate.id != step.chosen.id), default=0.0)
+        max([candidate.probability for candidate in step.candidates if candidate.id != step.chosen.id], default=0.0)
         for step in decoding.steps
     ]
     return Confidence(np.array(chosen), np.array(others))
@@ -157,12 +157,20 @@ class StepAttention:
 
 
 def step_attention(
-    checkpoint: Checkpoint, decoding: Decoding, sentence: str, *, step: int, layer: int, kind: str
+    checkpoint: Checkpoint,
+    decoding: Decoding,
+    sentence: str,
+    *,
+    step: int,
+    layer: int,
+    kind: str,
+    prompt: Sequence[int] | None = None,
 ) -> StepAttention:
     """Attention of the position that wrote token ``step``, in a decoder layer; ``decoding`` was made from ``sentence``
     with ``record_steps=True``.
 
     ``kind`` is "cross" (keys: the source) or "self" (keys: the prompt and everything written before this step).
+    ``prompt``: ``prompt_of(checkpoint, sentence)``, where it is known already.
     Raises ``ValueError`` when the steps were not recorded or there is no such attention.
     """
     prefix = f"decoder.layers.{layer}.{kind}_attention"
@@ -176,7 +184,7 @@ def step_attention(
     if kind == "cross":
         key = decoding.source
     else:
-        ids = [*prompt_of(checkpoint, sentence), *decoding.tokens.ids[:step]]
+        ids = [*(prompt_of(checkpoint, sentence) if prompt is None else prompt), *decoding.tokens.ids[:step]]
         key = checkpoint.tokenizer.sequence(ids, "target")
     return StepAttention(weights, allowed, key)
 

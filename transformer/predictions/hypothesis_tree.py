@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 from torch import Tensor
 
@@ -51,9 +52,9 @@ class BeamTree:
     strategy: Beam
     n_forced: int = 0
 
-    @property
+    @cached_property
     def n_steps(self) -> int:
-        return max(node.step for node in self.nodes)
+        return max([node.step for node in self.nodes])
 
     def path(self, index: int) -> tuple[BeamNode, ...]:
         """The nodes from the first token to this one."""
@@ -74,13 +75,13 @@ class BeamTree:
             parent = way[-1].index
         return tuple(way)
 
-    @property
+    @cached_property
     def winner(self) -> tuple[BeamNode, ...]:
         """The nodes of the text that the search returned."""
         return self.path_of(self.hypotheses[0].ids)
 
     def at(self, step: int) -> tuple[BeamNode, ...]:
-        return tuple(node for node in self.nodes if node.step == step)
+        return tuple([node for node in self.nodes if node.step == step])
 
 
 class BeamRecorder:

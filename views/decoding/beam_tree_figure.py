@@ -11,6 +11,7 @@ from charts.toolkit import shades, style
 from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet, bar, scatter
 from charts.toolkit.words import _
+from transformer.text.message import N_
 
 if TYPE_CHECKING:
     from transformer.predictions.hypothesis_tree import BeamNode, BeamTree
@@ -21,6 +22,12 @@ _HALF = 0.36  # half a box, in steps
 _ROW = 30  # pixels
 _ORDER = ("kept", "open", "finished", "pruned")
 _DONE = style.CATEGORICAL[2]
+_FATES = {
+    "kept": N_("number {rank} of its step: kept"),
+    "pruned": N_("number {rank} of its step: pruned"),
+    "open": N_("number {rank} of its step: still open when the search ended"),
+    "finished": N_("finished, number {rank} by score"),
+}
 
 
 def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: int = 2) -> go.Figure:
@@ -160,13 +167,7 @@ def _label(node: BeamNode) -> str:
 
 def _explanation(tree: BeamTree, node: BeamNode) -> str:
     """For the hover: the text so far, the numbers with all their digits, and what became of it."""
-    before = "".join(each.display for each in tree.path(node.parent)).replace("·", " ").strip()
-    fate = {
-        "kept": _("number {rank} of its step: kept", rank=node.rank),
-        "pruned": _("number {rank} of its step: pruned", rank=node.rank),
-        "open": _("number {rank} of its step: still open when the search ended", rank=node.rank),
-        "finished": _("finished, number {rank} by score", rank=node.rank),
-    }[node.fate]
+    before = "".join([each.display for each in tree.path(node.parent)]).replace("·", " ").strip()
     title = f"<b>{style.escape(node.display)}</b>"
     if before:
         title = _("{token} after “{text}”", token=title, text=style.escape(before))
@@ -175,6 +176,6 @@ def _explanation(tree: BeamTree, node: BeamNode) -> str:
         _("log p = {value}", value=number(f"{node.log_p:.9g}")),
         _("Σ log p = {value}", value=number(f"{node.total:.9g}")),
         _("score (÷ length penalty) = {score}", score=number(f"{node.score:.9g}")),
-        fate,
+        _(_FATES[node.fate], rank=node.rank),
     ]
     return "<br>".join(lines)

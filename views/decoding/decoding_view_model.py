@@ -245,7 +245,7 @@ class WrittenText(DecodingViewModel):
 
     texts: Mapping[tuple[int, ...], Decoding] = field(repr=False)
 
-    @property
+    @cached_property
     def decoding(self) -> Decoding:
         """The text that is read."""
         return self.texts[self.choices.branch.forced]
@@ -268,7 +268,11 @@ class WrittenText(DecodingViewModel):
     @cached_property
     def prompt(self) -> TokenSequence:
         """What the stack that writes had read before the first step."""
-        return self.checkpoint.tokenizer.sequence(prompt_of(self.checkpoint, self.run.sentence))
+        return self.checkpoint.tokenizer.sequence(self._prompt)
+
+    @cached_property
+    def _prompt(self) -> tuple[int, ...]:
+        return tuple(prompt_of(self.checkpoint, self.run.sentence))
 
     @property
     def kind(self) -> str:
@@ -297,12 +301,12 @@ class WrittenText(DecodingViewModel):
 
     def attention_at(self, step: int) -> StepAttention:
         """Return where the model attends to while it chooses the token of a step."""
-        arguments = {"step": step, "layer": self.layer, "kind": self.kind}
+        arguments = {"step": step, "layer": self.layer, "kind": self.kind, "prompt": self._prompt}
         return step_attention(self.checkpoint, self.decoding, self.run.sentence, **arguments)
 
     def text_before(self, step: int) -> str:
         """Return what was there before a step, the prompt of a decoder-only model included."""
-        return self.checkpoint.tokenizer.decode([*self.prompt.ids, *self._ids[:step]])
+        return self.checkpoint.tokenizer.decode([*self._prompt, *self._ids[:step]])
 
     @cached_property
     def _ids(self) -> tuple[int, ...]:
