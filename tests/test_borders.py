@@ -194,6 +194,15 @@ def test_the_figures_take_only_data_classes_from_the_library() -> None:
                 assert known, f"{path.relative_to(ROOT)} imports {name}"
 
 
+def test_a_view_model_needs_neither_streamlit_nor_figures() -> None:
+    """A notebook builds it as the page does."""
+    found = [path for path in sources("views") if path.stem.endswith("_view_model")]
+    assert found
+    for path in found:
+        packages = {name.split(".")[0] for name in imports_of(path)}
+        assert not packages & {"streamlit", "plotly", "altair", "ui", "charts", "pages"}, path
+
+
 def test_the_entry_is_navigation_and_nothing_else() -> None:
     assert {name.split(".")[0] for name in imports_of(ROOT / "app.py")} <= {"__future__", "streamlit", "ui"}
 

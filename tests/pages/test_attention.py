@@ -291,13 +291,32 @@ def test_cross_attention_begins_with_the_token_that_is_predicted_and_its_title_s
     assert drawn[-1]["row_title"] == READ_TITLE and "To predict" not in said(app)
 
 
+@pytest.mark.parametrize("drawing", ["map", "values", "rollout"])
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_every_sentence_about_a_row_says_which_token_it_reads_and_which_it_predicts(
+    open_page: Callable, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, drawing: str, language: str
+) -> None:
+    drawn: list[str] = []
+    monkeypatch.setattr("views.attention.shaded._component", lambda *, data, **_: drawn.append(data["title"]))
+    place = {"stack": "decoder", "kind": "cross", "token": "1", "target": "Le vieil homme.", "attention_key": "1"}
+    app = open_page(**place, language=language, attention_show=drawing)
+    is_fine(app)
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE, target=place["target"])
+    read, predicted = trace.target.labels[1], trace.prediction.labels[1]
+    quote = "‘{}’" if language == "en" else "«\xa0{}\xa0»"
+    wanted = {"en": "o predict {}, the row of {}", "fr": "our prédire {}, la ligne de {}"}[language]
+    wanted = wanted.format(quote.format(predicted), quote.format(read))
+    assert plain(app).count(wanted) == 2, "above the map, and above the arithmetic"
+    assert wanted in drawn[-1]
+
+
 def test_a_guess_asks_for_the_row_by_the_name_that_the_map_gives_it(open_page: Callable) -> None:
     place = {"stack": "decoder", "token": "1", "target": "Le vieil homme.", "attention_guess": "true"}
     asked = [said(open_page(kind=kind, **place)).replace("\\", "") for kind in ("cross", "self")]
-    assert "Where does the model look to predict ‘·" in asked[0]
+    assert re.search("To predict ‘·.+’, where does the row of ‘·Le’ look", asked[0])
     named = said(open_page(kind="cross", attention_predicted_cross="false", **place)).replace("\\", "")
-    assert "look to predict" not in named and "Where does ‘·Le’ look" in named
-    assert "look to predict" not in asked[1] and "Where does ‘·Le’ look" in asked[1]
+    assert "To predict" not in named and "Where does ‘·Le’ look" in named
+    assert "To predict" not in asked[1] and "Where does ‘·Le’ look" in asked[1]
 
 
 def test_the_answer_without_the_head_is_written_only_when_asked_for(open_page: Callable) -> None:

@@ -90,7 +90,10 @@ def test_the_title_says_which_token_the_row_is_named_after_and_what_is_drawn(tin
     view = one_head(transformer.trace(tiny_checkpoint("gpt"), SENTENCE).attention("decoder", 0))
     label = view.query.labels[2]
     assert draw(view, row=2)["title"] == f"‘{label}’ looks at:"
-    assert draw(view, row=2, name="·next")["title"] == "To predict ‘·next’, it looks at:"
+    of_row = f"To predict ‘·next’, the row of ‘{label}’"
+    assert draw(view, row=2, name="·next")["title"] == f"{of_row} looks at:"
+    assert draw(view, row=2, name="·next", drawing="values")["title"] == f"{of_row} gets from:"
+    assert draw(view, row=2, name="·next", drawing="rollout")["title"] == f"{of_row} is made of:"
     assert draw(view, row=2, drawing="values")["title"] == f"To ‘{label}’ pass on:"
     assert draw(view, row=2, drawing="rollout")["title"] == f"‘{label}’ is made of:"
 

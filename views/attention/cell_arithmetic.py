@@ -42,8 +42,9 @@ def explain_cell(p: Page, shown: AttentionViewModel) -> None:
     """From q and k to the weight of the open cell."""
     text, view, cell, key = p.text, shown.view, shown.arithmetic, shown.choices.key
     st.html(_STYLE)
-    named = "arithmetic_predicted" if shown.names_predictions else "arithmetic"
-    st.markdown(f"**{text[named].format(row=as_plain(shown.row_label), column=as_plain(view.key.labels[key]))}**")
+    template = text["arithmetic_predicted" if shown.names_predictions else "arithmetic"]
+    labels = {"row": shown.row_label, "read": view.query.labels[shown.row], "column": view.key.labels[key]}
+    st.markdown(f"**{template.format(**{name: as_plain(label) for name, label in labels.items()})}**")
     st.latex(equations(cell))
     if not cell.is_allowed:
         st.markdown(masked_sentence(p.text, shown))

@@ -35,10 +35,11 @@ def read_aloud(
     mostly = weights[order[0]] >= _MOSTLY
     template, then = ("aloud_mostly", "aloud_then") if mostly else ("aloud_spread", "aloud_then_to")
     if drawing in ("values", "rollout"):
-        template, then = f"aloud_{drawing}", "aloud_then_from"
-    sentence = text[template].format(row=label, first=key_label[0], share=share[0])
-    if predicted is not None:
-        sentence = text["aloud_predicting"].format(predicted=as_plain(predicted), sentence=sentence)
+        template, then = f"aloud_{drawing}" + ("" if predicted is None else "_predicting"), "aloud_then_from"
+    named = {"row": label, "predicted": as_plain(predicted or "")}
+    sentence = text[template].format(first=key_label[0], share=share[0], **named)
+    if predicted is not None and not template.endswith("_predicting"):
+        sentence = text["aloud_predicting"].format(sentence=sentence, **named)
     others = [
         text["aloud_other"].format(label=name, share=part)
         for name, part, key in zip(key_label[1:], share[1:], order[1:3], strict=True)

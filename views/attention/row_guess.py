@@ -67,7 +67,11 @@ def _ask(p: Page, shown: AttentionViewModel, key: tuple, name: str) -> None:
     row = shown.row
     allowed = [int(place) for place in np.flatnonzero(shown.view.allowed[row])]
     question = p.text["guess_question_predicted" if shown.names_predictions else "guess_question"].format(
-        row=name, place=attention_name(shown.view), layer=shown.view.layer, head=p.focus.head
+        row=name,
+        read=as_plain(shown.view.query.labels[row]),
+        place=attention_name(shown.view),
+        layer=shown.view.layer,
+        head=p.focus.head,
     )
     st.markdown(f"##### {question}")
     painted = st.pills(

@@ -65,10 +65,11 @@ def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: f
             }
         )
     same = view.kind == "self"
-    title = "shaded" if name == view.query.labels[row] else "shaded_predicted"
-    title = f"shaded_{drawing}" if drawing in ("values", "rollout") else title
+    read = view.query.labels[row]
+    title = f"shaded_{drawing}" if drawing in ("values", "rollout") else "shaded"
+    title = title if name == read else f"{title}_predicted"
     return {
-        "title": text[title].format(row=name),
+        "title": text[title].format(row=name, read=read),
         "words": words,
         "followed": row if same else None,
         "clickable": same,
