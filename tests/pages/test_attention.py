@@ -308,6 +308,10 @@ def test_every_sentence_about_a_row_says_which_token_it_reads_and_which_it_predi
     wanted = wanted.format(quote.format(predicted), quote.format(read))
     assert plain(app).count(wanted) == 2, "above the map, and above the arithmetic"
     assert wanted in drawn[-1]
+    if drawing == "map":
+        for step in ("1", "3", "5", "6", "7"):
+            shown = said(open_page(**place, language=language, attention_step=step)).replace("\\", "")
+            assert not re.search(f"(row|query|ligne|requête) (of|de) {quote.format(predicted)}", shown), step
 
 
 def test_a_guess_asks_for_the_row_by_the_name_that_the_map_gives_it(open_page: Callable) -> None:

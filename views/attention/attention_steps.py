@@ -167,7 +167,7 @@ def _scaled(p: Page, shown: AttentionViewModel) -> None:
         d_head=path.d_head,
         root=three_digits(path.d_head**0.5),
         scale=three_digits(rule.scale),
-        row=as_plain(shown.row_label),
+        row=as_plain(shown.read_label),
         without=three_digits(without),
         **{"with": three_digits(scaled)},
     )
@@ -208,7 +208,7 @@ def _masked(p: Page, shown: AttentionViewModel) -> None:
 def _softmax(p: Page, shown: AttentionViewModel) -> None:
     path = shown.path
     row = shown.row
-    st.markdown(p.text["step_5"].format(row=as_plain(shown.row_label)))
+    st.markdown(p.text["step_5"].format(row=as_plain(shown.read_label)))
     n_allowed = int(path.view.allowed[row].sum())
     show_formula(
         r"\alpha_{ij} = \frac{e^{S'_{ij}}}{\sum_{j'} e^{S'_{ij'}}}",
@@ -220,7 +220,7 @@ def _softmax(p: Page, shown: AttentionViewModel) -> None:
 def _mix(p: Page, shown: AttentionViewModel) -> None:
     path = shown.path
     row = shown.row
-    st.markdown(p.text["step_6"].format(row=as_plain(shown.row_label)))
+    st.markdown(p.text["step_6"].format(row=as_plain(shown.read_label)))
     n_queries, n_keys = path.products.shape
     show_formula(
         rf"\underset{{{n_queries} \times {n_keys}}}{{A}}\;\;\underset{{{n_keys} \times {path.d_head}}}{{V}} = "
@@ -237,7 +237,7 @@ def _output(p: Page, shown: AttentionViewModel) -> None:
         p.text["step_7" if parts.bias is not None else "step_7_unbiased"].format(
             d_head=path.d_head,
             d_model=config.d_model,
-            row=as_plain(shown.row_label),
+            row=as_plain(shown.read_label),
             head=path.head,
             length=three_digits(float(np.linalg.norm(parts.contributions[path.head]))),
             total=three_digits(float(np.linalg.norm(parts.output))),
@@ -308,7 +308,7 @@ def _query_channel(p: Page, shown: AttentionViewModel) -> None:
     st.markdown(text[f"step_1_x_{norm}"].format(source=found.source, norm=kind))
     channel = text["step_1_channel" if found.bias is not None else "step_1_channel_unbiased"]
     st.markdown(
-        channel.format(row=as_plain(shown.row_label), channel=found.channel, width=len(found.x)),
+        channel.format(row=as_plain(shown.read_label), channel=found.channel, width=len(found.x)),
         help=text["step_1_channel_help"],
     )
     st.latex(channel_equations(found))

@@ -122,6 +122,11 @@ class AttentionViewModel:
         return self.row_labels[self.row]
 
     @property
+    def read_label(self) -> str:
+        """The token that the row reads: sentences speak of the row of this token, whatever the map is named after."""
+        return self.view.query.labels[self.row]
+
+    @property
     def predicted(self) -> str | None:
         """The token that the row predicts, where the rows are named after it."""
         return self.row_label if self.names_predictions else None

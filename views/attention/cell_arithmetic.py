@@ -43,7 +43,7 @@ def explain_cell(p: Page, shown: AttentionViewModel) -> None:
     text, view, cell, key = p.text, shown.view, shown.arithmetic, shown.choices.key
     st.html(_STYLE)
     template = text["arithmetic_predicted" if shown.names_predictions else "arithmetic"]
-    labels = {"row": shown.row_label, "read": view.query.labels[shown.row], "column": view.key.labels[key]}
+    labels = {"row": shown.row_label, "read": shown.read_label, "column": view.key.labels[key]}
     st.markdown(f"**{template.format(**{name: as_plain(label) for name, label in labels.items()})}**")
     st.latex(equations(cell))
     if not cell.is_allowed:
@@ -68,7 +68,7 @@ def more_about_cell(p: Page, shown: AttentionViewModel) -> None:
         st.caption(rotary_words(text, "arithmetic_rotary", rotary_of(attention).attention_factor))
     if p.checkpoint.config.positions == "disentangled" and cell.bias is not None:
         st.caption(text["arithmetic_disentangled"])
-    names = {"row": shown.view.query.labels[row], "column": shown.view.key.labels[key]}
+    names = {"row": shown.read_label, "column": shown.view.key.labels[key]}
     if not p.reads_pictures and st.button(
         text["cell_heads"].format(**names), icon=":material/search:", key="cell heads"
     ):
@@ -88,12 +88,12 @@ def more_about_cell(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _channels(p: Page, shown: AttentionViewModel) -> None:
-    cell, (row, key) = shown.arithmetic, shown.cell
+    cell = shown.arithmetic
     figure = dot_product(
         cell.query,
         key=cell.key,
-        query_token=shown.view.query.labels[row],
-        key_token=shown.view.key.labels[key],
+        query_token=shown.read_label,
+        key_token=shown.view.key.labels[cell.column],
         bias=cell.bias,
         score=None if cell.rule.is_of_the_paper else cell.score,
     )

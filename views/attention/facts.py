@@ -68,7 +68,7 @@ def _numbers(text: PageText, shown: AttentionViewModel) -> None:
     numbers, drawing = shown.numbers, shown.choices.drawing
     of = {"values": "‖α·v‖: ", "rollout": f"{text['show_rollout']}: "}.get(drawing, "")
     if numbers.n_allowed < 2:
-        label = as_plain(shown.view.query.labels[shown.row])
+        label = as_plain(shown.read_label)
         st.caption(text["no_choice" if numbers.n_allowed else "no_choice_at_all"].format(row=label))
     else:
         _metric(
