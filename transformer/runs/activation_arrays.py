@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
 
-from torch import Tensor
+from torch import Tensor, float64, stack
 
 from transformer.models import Model
 from transformer.probes import Probe, Recording
@@ -33,6 +33,15 @@ class RecordedActivations(Mapping[str, Activation]):
 
     def __len__(self) -> int:
         return len(self._tensors)
+
+    @property
+    def have_finite_sums(self) -> bool:
+        """Whether the numbers of every tensor have a finite sum, so that all of them are finite.
+
+        Where it is false, a sum may have overflowed, or the tensor of another text of the batch is not finite.
+        """
+        sums = [tensor.sum(dtype=float64) for tensor in self._tensors.values() if tensor.is_floating_point()]
+        return not sums or bool(stack(sums).isfinite().all())
 
     @property
     def n_bytes(self) -> int:

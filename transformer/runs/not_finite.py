@@ -36,6 +36,8 @@ def first_not_finite(activations: Mapping[str, Activation]) -> NotFinite | None:
 
     Scores that the mask hides do not count: no weight is computed from them.
     """
+    if getattr(activations, "have_finite_sums", False):  # nearly always, and 600 calls less
+        return None
     for name, activation in activations.items():
         values = activation.values
         if values.dtype.kind != "f" or _has_finite_sum(values):

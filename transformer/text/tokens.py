@@ -78,12 +78,12 @@ class TokenSequence(Sequence):
 
     @property
     def ids(self) -> tuple[int, ...]:
-        return tuple(token.id for token in self.tokens)
+        return tuple([token.id for token in self.tokens])
 
     @property
     def displays(self) -> tuple[str, ...]:
         """What is shown for each token; a repeated word repeats."""
-        return tuple(token.display for token in self.tokens)
+        return tuple([token.display for token in self.tokens])
 
     @cached_property
     def labels(self) -> tuple[str, ...]:
