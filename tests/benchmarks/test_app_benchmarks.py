@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transformer
+from benchmarks import clicks
 from benchmarks.example_pairs import chosen
 from benchmarks.first_screen import table
 from tests.conftest import ROOT
@@ -14,6 +15,14 @@ from ui.words.texts import model_sentences
 def test_the_table_of_the_first_screen() -> None:
     *head, row = table([("attention", iter([1.0, 0.956]))])
     assert row == "| attention | 100 % | 96 % |" and len(head) == 2
+
+
+def test_a_click_is_counted_by_function_and_the_second_one_makes_nothing_anew() -> None:
+    calls = clicks.measured("attention")
+    assert calls["views/attention/attention_view_model.py:attention_view_model"] == 1
+    assert calls["transformer/attention_maps/attention_path.py:attention_path"] == 1
+    assert not any(name.startswith(("tests/", "benchmarks/", "harness/")) for name in calls)
+    assert calls.total() < 5000, "it was 6,222"
 
 
 @pytest.mark.slow
