@@ -46,7 +46,7 @@ def test_an_untrained_model_is_no_better_than_chance(sentence: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("path", SHIPPED, ids=[path.name for path in SHIPPED])
 def test_most_units_stay_silent_for_a_token(path: Path) -> None:
-    assert page_text("feed_forward").look_for[1].startswith("Most units stay silent")
+    assert page_text("feed_forward").look_for[1].startswith("Most units are inactive for any one token")
     trace = transformer.trace(transformer.load(path), SENTENCES.get(path.name, "The cat sat on the mat."))
     for stack in trace.stacks:
         assert silent_share(trace, stack).mean() > 0.5
