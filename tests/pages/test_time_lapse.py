@@ -167,17 +167,17 @@ def test_when_a_head_took_up_its_role_in_words() -> None:
     said = story(moments_of("broad", "none", "diagonal", "diagonal"), place, TEXT)
     assert said == (
         "**Layer 1, head 3 of cross-attention** has been *diagonal (0.75)* since step **500**. "
-        "Its map changes most between step **500 and 700**: 75 % of its attention moves elsewhere."
+        "Its map changes most between **steps 500 and 700**: 75 % of its attention moves to other tokens."
     )
     assert "from the start" in story(moments_of("sink", "sink"), place, TEXT)
-    assert "without a clear role" in story(moments_of("sink", "none"), place, TEXT)
+    assert "no clear role" in story(moments_of("sink", "none"), place, TEXT)
     assert "since step **final**" in story(moments_of("none", "sink", last=None), place, TEXT)
 
 
 def test_when_most_heads_took_up_their_roles_in_words() -> None:
     said = summary(moments_of("broad", "none", "diagonal", "diagonal"), TEXT)
     assert "Of 1 heads, 0 have a clear role in this sentence at step 0 and **1** in the end" in said
-    assert "**1 between step 300 and 500**" in said
+    assert "**1 between steps 300 and 500**" in said
     assert "between" not in summary(moments_of("none", "none"), TEXT)
 
 
