@@ -52,7 +52,7 @@ def test_training_shows_how_many_heads_had_a_job_where_the_run_counted_them(
 def test_training_says_when_there_are_no_curves(open_app: Callable) -> None:
     app = open_app("training", checkpoint="tiny-gpt")
     is_fine(app)
-    assert "came without history.csv" in app.info[0].value
+    assert "has no history.csv" in app.info[0].value
 
 
 @pytest.mark.parametrize("checkpoint", KINDS)

@@ -1,0 +1,58 @@
+"""What the Checkpoint page shows of one checkpoint: its size, its parameters and its configuration.
+
+A notebook builds the same object:
+
+>>> import transformer
+>>> from views.checkpoint.checkpoint_view_model import CheckpointViewModel
+>>> view_model = CheckpointViewModel(transformer.load("checkpoints/bert-en"))
+>>> view_model.settings["positions"], sum(row.numbers for row in view_model.parameters()) == view_model.n_parameters
+('learned', True)
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+
+from transformer import Checkpoint
+from transformer.config import PictureConfig
+from transformer.families.foreign_folder import stored_files
+from transformer.files.checkpoints import WEIGHTS
+from transformer.layers.costs import ParameterStatistics, parameter_statistics
+
+
+@dataclass(frozen=True)
+class CheckpointViewModel:
+    """One checkpoint as it is on disk.
+
+    Attributes:
+        checkpoint: The opened checkpoint.
+    """
+
+    checkpoint: Checkpoint
+
+    @property
+    def n_parameters(self) -> int:
+        """How many trained numbers the model has."""
+        return self.checkpoint.model.n_parameters
+
+    @property
+    def vocabulary_size(self) -> int | None:
+        """How many tokens the vocabulary has; ``None`` for a model of images, whose patches are counted otherwise."""
+        config = self.checkpoint.config
+        return None if isinstance(config, PictureConfig) else config.vocabulary_size
+
+    @property
+    def megabytes(self) -> float:
+        """The size of the weights on disk, in 10⁶ bytes."""
+        path = self.checkpoint.path
+        files = stored_files(path) if self.checkpoint.foreign else [path / WEIGHTS]
+        return sum(file.stat().st_size for file in files) / 1e6
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The fields of the configuration as texts."""
+        return {name: str(value) for name, value in asdict(self.checkpoint.config).items()}
+
+    def parameters(self) -> tuple[ParameterStatistics, ...]:
+        """Measure every parameter: its shape, mean, standard deviation and largest magnitude."""
+        return tuple(parameter_statistics(self.checkpoint.model))

@@ -1,0 +1,57 @@
+"""What is in a checkpoint: four numbers, its card, its parameters and its configuration."""
+
+import pandas as pd
+import streamlit as st
+
+from charts.toolkit.numbers import number, whole
+from transformer.files.received_files import is_received
+from transformer.text.message import N_
+from ui.compute.store import store
+from ui.shell.page import Page
+from ui.show.figures import show_table
+from ui.words.texts import without_pictures
+from views.checkpoint.checkpoint_view_model import CheckpointViewModel
+
+
+def show_sizes(p: Page, view_model: CheckpointViewModel) -> None:
+    """Show how large the checkpoint is, and its fingerprint."""
+    text, checkpoint = p.text, view_model.checkpoint
+    with st.container(horizontal=True, gap="large"):  # columns would cut the numbers in a narrow window
+        st.metric(text["parameters"], whole(view_model.n_parameters), width="content")
+        if view_model.vocabulary_size is not None:
+            st.metric(text["vocabulary"], whole(view_model.vocabulary_size), width="content")
+        st.metric(text["size"], number(f"{view_model.megabytes:.1f}") + " MB", width="content")
+        help = text["fingerprint_help"].format(whole=checkpoint.fingerprint)
+        st.metric(text["fingerprint"], checkpoint.short_fingerprint, help=help, width="content")
+
+
+def show_card(p: Page, view_model: CheckpointViewModel) -> None:
+    """Show the model card; as plain text where its Markdown could fetch images from anywhere."""
+    text, checkpoint, received = p.text, view_model.checkpoint, is_received(p.focus.checkpoint)
+    if received or checkpoint.foreign:
+        st.caption(text["received" if received else "foreign_card"])
+        st.code(checkpoint.card or text["no_card"], language=None, wrap_lines=True)
+    else:
+        st.markdown(without_pictures(checkpoint.card) or text["no_card"])
+
+
+def show_parameters(p: Page, view_model: CheckpointViewModel) -> None:
+    """List every parameter."""
+    rows = [
+        {
+            N_("name"): row.name,
+            N_("shape"): " × ".join(map(str, row.shape)),
+            N_("numbers"): row.numbers,
+            N_("mean"): row.mean,
+            N_("std"): row.std,
+            N_("largest"): row.largest,
+        }
+        for row in store.get(view_model.checkpoint, "parameters", view_model.parameters)
+    ]
+    show_table(pd.DataFrame(rows), name="parameters", height=520, caption=p.text["weights_caption"])
+
+
+def show_settings(p: Page, view_model: CheckpointViewModel) -> None:
+    """List the configuration."""
+    values = view_model.settings
+    show_table(pd.DataFrame({N_("field"): values.keys(), N_("value"): values.values()}), name="config", height=560)
