@@ -34,7 +34,7 @@ def test_the_followed_token_s_word_is_built(open_app, tiny_tokenizer):
     assert widget(app.text_input, TEXT["word"]).value == "umbrella"
     steps = merge_steps(tiny_tokenizer, "Ġumbrella")
     assert widget(app.slider, TEXT["step"]).value == len(steps) - 1
-    assert f"**umbrella** ends as **{len(steps[-1].pieces)} token" in said(app)
+    assert f"**umbrella** is split into **{len(steps[-1].pieces)} token" in said(app)
 
 
 def test_stepping_back_says_what_comes_next(open_app, tiny_tokenizer):
@@ -43,7 +43,7 @@ def test_stepping_back_says_what_comes_next(open_app, tiny_tokenizer):
     app.run()
     is_fine(app)
     first = merge_steps(tiny_tokenizer, "ĠThe")[1]
-    assert f"rule {first.rank} joins" in said(app)
+    assert f"merge {first.rank} joins" in said(app)
 
 
 def test_a_smaller_vocabulary_leaves_more_pieces(open_app):
@@ -51,7 +51,7 @@ def test_a_smaller_vocabulary_leaves_more_pieces(open_app):
     widget(app.select_slider, TEXT["learned"]).set_value(0)
     app.run()
     is_fine(app)
-    assert "**The** ends as **4 tokens**" in said(app)
+    assert "**The** is split into **4 tokens**" in said(app)
 
 
 @pytest.mark.parametrize("word", ["zyx", "two words", "", "é😀", "x" * 70, "`$<b>"])
@@ -86,7 +86,7 @@ def test_special_tokens_typed_as_text_stay_text(open_app, tiny_tokenizer):
     app = open_app("tokens", checkpoint="tiny-translator", sentence="</s>")
     is_fine(app)
     ids = tiny_tokenizer.encode("</s>")
-    assert 2 not in ids and f"is cut into {len(ids)} tokens like any other text" in said(app)
+    assert 2 not in ids and f"is split into {len(ids)} tokens like any other text" in said(app)
 
 
 def test_kinds_of_tokens(tiny_tokenizer):

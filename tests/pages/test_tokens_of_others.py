@@ -118,7 +118,7 @@ def test_a_character_is_kept_or_said_to_be_lost(open_other, name):
     is_fine(app)
     kept = name in ("gpt2", "llama")
     assert ("This character is not lost" in said(app)) == kept
-    assert ("nothing for this character" in said(app)) != kept
+    assert ("no entry for this character" in said(app)) != kept
 
 
 @pytest.mark.slow

@@ -8,28 +8,22 @@ from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_table
-from ui.words.texts import as_plain, counted, in_code
-from views.tokens.tokenization import kind_of, prompt_tokens, typed_tokens
+from ui.words.texts import PageText, as_plain, counted, in_code
+from views.tokens.tokenization import kind_of
+from views.tokens.tokens_view_model import TokensViewModel
 
-_ROLES = ("pad", "start", "end", "mask")
 
-
-def added_tokens(p: Page) -> str:
-    """Which tokens stand around the text that nobody typed: a missing beginning is seen here."""
-    tokens = list(prompt_tokens(p))
-    ours = [token.index for token in typed_tokens(p)]
-    if len(ours) < len(tokens):
-        before, after = min(ours), len(tokens) - 1 - max(ours)
-        return p.text["added_chat"].format(before=counted(before, "token"), after=counted(after, "token"))
-    typed = [index for index, token in enumerate(tokens) if not token.special or token.role == "mask"]
-    first, last = (typed[0], typed[-1]) if typed else (len(tokens), len(tokens))
-    around = {"added_before": tokens[:first], "added_after": tokens[last + 1 :]}
+def added_tokens(view_model: TokensViewModel, text: PageText) -> str:
+    """Say which tokens around the text nobody typed: a missing beginning is seen here."""
+    if view_model.framed is not None:
+        before, after = view_model.framed
+        return text["added_chat"].format(before=counted(before, "token"), after=counted(after, "token"))
     said = [
-        p.text[where].format(tokens=", ".join(f"`{in_code(token.display)}` (id {token.id})" for token in found))
-        for where, found in around.items()
+        text[where].format(tokens=", ".join(f"`{in_code(token.display)}` (id {token.id})" for token in found))
+        for where, found in zip(("added_before", "added_after"), view_model.added, strict=True)
         if found
     ]
-    return p.text["added"].format(what=", ".join(said)) if said else p.text["added_none"]
+    return text["added"].format(what=", ".join(said)) if said else text["added_none"]
 
 
 def odd_character(p: Page) -> None:
@@ -57,14 +51,10 @@ def odd_character(p: Page) -> None:
     )
 
 
-def special_tokens(p: Page) -> None:
-    """The special tokens with a job, and the others that this sentence has."""
-    tokenizer, text = p.checkpoint.tokenizer, p.text
+def special_tokens(p: Page, view_model: TokensViewModel) -> None:
+    """List the special tokens with a role, and the others that this sentence has."""
+    tokenizer, text, ids = p.checkpoint.tokenizer, p.text, view_model.special_ids
     special = tokenizer.special
-    read = [token.id for stack in p.trace.stacks for token in p.trace.tokens(stack)]
-    jobs = {role: getattr(special, role) for role in _ROLES}
-    ids = list(dict.fromkeys([id for id in jobs.values() if id is not None]))
-    ids += sorted({id for id in read if special.role(id) == "other"} - set(ids))
     if not ids:
         st.markdown(text["special_none"])
         return
@@ -79,11 +69,11 @@ def special_tokens(p: Page) -> None:
     config = p.checkpoint.config
     blanks = special.mask is not None and not config.has_decoder and not config.n_classes
     st.markdown(f"{sentence} {text['special_mask']}" if blanks else sentence)
-    uses = [[text["special_uses"][role] for role in _ROLES if jobs[role] == id] for id in ids]
+    uses = [[text["special_uses"][role] for role in view_model.roles_of(id)] for id in ids]
     table = {
         N_("token"): [tokenizer.display(id) for id in ids],
         N_("id"): ids,
-        text["in_sentence"]: [read.count(id) for id in ids],
+        text["in_sentence"]: [view_model.all_ids.count(id) for id in ids],
         N_("what for"): ["; ".join(use) or text["special_uses"]["other"] for use in uses],
     }
     show_table(pd.DataFrame(table), name="special-tokens")

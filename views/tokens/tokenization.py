@@ -1,8 +1,7 @@
-"""What the Tokens page shows: cards of tokens, and one text cut in two ways."""
+"""Tokens as cards, and the same text split by two tokenizers."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import accumulate
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -11,7 +10,6 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from transformer import Checkpoint
-from transformer.runs.inputs import prompt_ids
 from transformer.text import tokenizations
 from transformer.text.message import N_
 from transformer.text.tokenizer import Tokenizer
@@ -26,6 +24,7 @@ from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, page_texts
 from views.tokens.token_figures import token_lengths
+from views.tokens.tokens_view_model import TokensViewModel
 
 COMPARED_MERGES = (100, 500, 2000)
 
@@ -39,41 +38,11 @@ def kind_of(token: Token) -> str:
     return "word" if token.starts_word else "part"
 
 
-def prompt_tokens(p: Page) -> TokenSequence:
-    """What the focused stack reads, without what a decoder-only model has written behind the sentence."""
-    tokens = p.trace.tokens(p.focus.stack)
-    if p.checkpoint.config.has_encoder:
-        return tokens
-    return TokenSequence(tokens.tokens[: len(prompt_ids(p.checkpoint, p.focus.sentence))], tokens.name)
-
-
-def typed_tokens(p: Page) -> Sequence[Token]:
-    """Of ``prompt_tokens`` those that the reader typed: in a chat all but what its template writes around them."""
-    tokens, prompt = prompt_tokens(p), p.checkpoint.prompt
-    if prompt is None or not prompt.chat:
-        return tokens
-    pieces = [p.checkpoint.tokenizer.token_bytes[token.id] for token in tokens]
-    typed = p.focus.sentence.strip().encode("utf-8", errors="replace")
-    begins = b"".join(pieces).rfind(typed)  # the last place: a system line may hold the same words
-    if begins < 0:
-        return tokens  # a template may change what it is given: nothing can be told apart then
-    ends = list(accumulate(map(len, pieces)))
-    return [
-        token
-        for token, piece, end in zip(tokens, pieces, ends, strict=True)
-        if piece and end > begins and end - len(piece) < begins + len(typed)
-    ]
-
-
-def typed_text(p: Page) -> str:
-    return "".join(token.text for token in typed_tokens(p) if not token.special).removeprefix(" ")
-
-
-def token_cards(p: Page) -> None:
-    """Every token that the model read, with its id; a click follows it."""
+def token_cards(p: Page, view_model: TokensViewModel) -> None:
+    """Draw every token that the model read, with its id; a click follows it."""
     text, tokenizer = p.text, p.checkpoint.tokenizer
-    typed = {token.index for token in typed_tokens(p)}
-    framed = len(prompt_tokens(p)) if p.checkpoint.prompt and p.checkpoint.prompt.chat else 0
+    typed = {token.index for token in view_model.typed_tokens}
+    framed = len(view_model.prompt_tokens) if view_model.is_chat else 0
 
     def tone(token: Token) -> str:
         kind = kind_of(token)
@@ -101,8 +70,8 @@ def _hint(text: PageText, tokenizer: Tokenizer, token: Token) -> str:
     return text["hint"].format(index=token.index, id=token.id, bytes=f"bytes {raw}" if raw else text["no_bytes"])
 
 
-def tokenizers_side_by_side(p: Page) -> None:
-    """The same sentence, cut by two tokenizers of one's choice."""
+def tokenizers_side_by_side(p: Page, view_model: TokensViewModel) -> None:
+    """Draw the same sentence, split by two tokenizers that the reader chooses."""
     ways = _ways_to_cut(p)
     codes, texts = list(ways), page_texts(p.text.name)
     names = {code: [way.name(text) for text in texts] for code, way in ways.items()}
@@ -112,7 +81,7 @@ def tokenizers_side_by_side(p: Page) -> None:
             chosen.append(
                 one_of(p.text[key], names, codes[index], key=f"{key} tokenizer", owner=p.focus.checkpoint, in_list=True)
             )
-    sentence = typed_text(p)
+    sentence = view_model.typed_text
     if not sentence:
         st.caption(p.text["nothing_to_cut"])
         return

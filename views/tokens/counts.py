@@ -1,0 +1,61 @@
+"""How many tokens the text takes, and the Python that splits it."""
+
+import streamlit as st
+
+from charts.toolkit.numbers import whole
+from charts.toolkit.style import three_digits
+from transformer.text.tokenizer import Tokenizer
+from ui.shell.page import Page
+from ui.show.figures import show_formula
+from ui.words.texts import PageText, counted
+from views.tokens.special_tokens import added_tokens
+from views.tokens.tokens_view_model import TokensViewModel
+
+
+def show_counts(view_model: TokensViewModel, text: PageText) -> None:
+    """Write the ids as the model receives them, and how few tokens the text takes."""
+    tokenizer, read = view_model.checkpoint.tokenizer, view_model.tokens
+    ids = [str(token.id) for token in read]
+    if len(ids) > 12:
+        ids = [*ids[:8], r"\dots", ids[-1]]
+    listed, size = r",\ ".join(ids), tokenizer.vocabulary_size - 1
+    show_formula(rf"\text{{ids}} = ({listed}) \in \{{0, \dots, {size}\}}^{{{len(read)}}}")
+    said = [added_tokens(view_model, text)]
+    if written := view_model.n_written:
+        key = "written_given" if view_model.trace.forced else "written"
+        said.append(text[key].format(tokens=counted(written, "token")))
+    st.markdown(" ".join(said))
+    n_text, typed = view_model.n_typed, view_model.typed_text
+    n_merges = len(tokenizer.merges)
+    how = text["how"][tokenizer.kind].format(merges=whole(n_merges))
+    st.markdown(
+        text["counts" if type(tokenizer) is Tokenizer else "counts_other"].format(
+            tokens=n_text,
+            characters=len(typed),
+            bytes=len(typed.encode("utf-8", errors="replace")),
+            ratio=three_digits(len(typed) / n_text) if n_text else "0",
+            vocabulary=whole(tokenizer.vocabulary_size),
+            special=len(tokenizer.special),
+            merges=whole(n_merges),
+            offset=tokenizer.vocabulary_size - n_merges,
+            how=how,
+        )
+    )
+
+
+def snippet_of(p: Page) -> str:
+    """Return Python that splits the same sentence, step by step."""
+    tokenizer, sentence = p.checkpoint.tokenizer, p.focus.sentence
+    cut, shown = {
+        "WordPiece": ("longest_match import match_steps", "[(step.start, step.found) for step in match_steps({})]"),
+        "Unigram": ("best_path import kept, path_steps", "[(step.piece, step.score) for step in kept(path_steps({}))]"),
+    }.get(tokenizer.kind, ("byte_pair_merges import merge_steps", "[step.pieces for step in merge_steps({})]"))
+    return (
+        p.preamble
+        + f"\nfrom transformer.text.{cut}\n\n"
+        + "tokenizer = checkpoint.tokenizer\n"
+        + f"ids = tokenizer.encode({sentence!r})\n"
+        + "print(ids, [tokenizer.display(id) for id in ids], tokenizer.decode(ids))\n"
+        + f"for word in tokenizer.words({sentence!r}):\n"
+        + f"    print({shown.format('tokenizer, word')})\n"
+    )

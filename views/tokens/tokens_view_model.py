@@ -1,0 +1,124 @@
+"""What the Tokens page shows of one run: the tokens that are read, which of them were typed, and the special ones.
+
+Everything that the page counts is computed here, without Streamlit. A notebook builds the same object:
+
+>>> import transformer
+>>> from views.tokens.tokens_view_model import TokensViewModel
+>>> checkpoint = transformer.load("checkpoints/en-fr")
+>>> view_model = TokensViewModel(transformer.trace(checkpoint, "The cat sat on the mat."), stack="encoder")
+>>> view_model.typed_text, view_model.n_typed, [token.display for token in view_model.added[1]]
+('The cat sat on the mat.', 7, ['</s>'])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate
+
+from transformer import Checkpoint, Trace
+from transformer.runs.inputs import prompt_ids
+from transformer.text.tokens import Token, TokenSequence
+
+ROLES = ("pad", "start", "end", "mask")
+
+
+@dataclass(frozen=True)
+class TokensViewModel:
+    """The tokens of one run.
+
+    Attributes:
+        trace: The recorded run.
+        stack, token: What is in focus.
+    """
+
+    trace: Trace
+    stack: str
+    token: int = 0
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """The checkpoint of the run."""
+        return self.trace.checkpoint
+
+    @property
+    def tokens(self) -> TokenSequence:
+        """The tokens of the stack in focus."""
+        return self.trace.tokens(self.stack)
+
+    @cached_property
+    def prompt_tokens(self) -> TokenSequence:
+        """What the stack reads, without what a decoder-only model has written after the sentence."""
+        if self.checkpoint.config.has_encoder:
+            return self.tokens
+        n_read = len(prompt_ids(self.checkpoint, self.trace.sentence))
+        return TokenSequence(self.tokens.tokens[:n_read], self.tokens.name)
+
+    @property
+    def n_written(self) -> int:
+        """How many tokens of the stack are not of the prompt."""
+        return len(self.tokens) - len(self.prompt_tokens)
+
+    @property
+    def is_chat(self) -> bool:
+        """Whether a chat template writes around what was typed."""
+        return self.checkpoint.prompt is not None and bool(self.checkpoint.prompt.chat)
+
+    @cached_property
+    def typed_tokens(self) -> tuple[Token, ...]:
+        """Those of the prompt that were typed: in a chat all but what its template writes around them."""
+        tokens = self.prompt_tokens
+        if not self.is_chat:
+            return tokens.tokens
+        pieces = [self.checkpoint.tokenizer.token_bytes[token.id] for token in tokens]
+        typed = self.trace.sentence.strip().encode("utf-8", errors="replace")
+        begins = b"".join(pieces).rfind(typed)  # the last occurrence: a system line may hold the same words
+        if begins < 0:
+            return tokens.tokens  # a template may change what it is given: nothing can be told apart then
+        ends = list(accumulate(map(len, pieces)))
+        return tuple(
+            token
+            for token, piece, end in zip(tokens, pieces, ends, strict=True)
+            if piece and end > begins and end - len(piece) < begins + len(typed)
+        )
+
+    @cached_property
+    def typed_text(self) -> str:
+        """The text of the typed tokens."""
+        return "".join(token.text for token in self.typed_tokens if not token.special).removeprefix(" ")
+
+    @property
+    def n_typed(self) -> int:
+        """How many tokens the typed text has, without special ones."""
+        return sum(not token.special for token in self.typed_tokens)
+
+    @property
+    def framed(self) -> tuple[int, int] | None:
+        """How many tokens a chat template added before and after what was typed; ``None`` where it added none."""
+        n_read, typed = len(self.prompt_tokens), [token.index for token in self.typed_tokens]
+        return None if len(typed) == n_read else (min(typed), n_read - 1 - max(typed))
+
+    @property
+    def added(self) -> tuple[Sequence[Token], Sequence[Token]]:
+        """The special tokens that were added before and after the text."""
+        tokens = self.prompt_tokens.tokens
+        typed = [index for index, token in enumerate(tokens) if not token.special or token.role == "mask"]
+        first, last = (typed[0], typed[-1]) if typed else (len(tokens), len(tokens))
+        return tokens[:first], tokens[last + 1 :]
+
+    @property
+    def special_ids(self) -> list[int]:
+        """The ids of special tokens with a role, then of the others that occur in this run."""
+        special = self.checkpoint.tokenizer.special
+        ids = list(dict.fromkeys(id for role in ROLES if (id := getattr(special, role)) is not None))
+        return ids + sorted({id for id in self.all_ids if special.role(id) == "other"} - set(ids))
+
+    @cached_property
+    def all_ids(self) -> tuple[int, ...]:
+        """The ids of all stacks of the run."""
+        return tuple(token.id for stack in self.trace.stacks for token in self.trace.tokens(stack))
+
+    def roles_of(self, id: int) -> list[str]:
+        """Return the roles of a special token: "pad", "start", "end", "mask"; none for any other use."""
+        return [role for role in ROLES if getattr(self.checkpoint.tokenizer.special, role) == id]
