@@ -38,6 +38,7 @@ CLICKS = {
     "cards": ("tokens", {}, "token cards", "chosen", {"row": 0, "card": 2}, {"token": 2}),
     "swapped": ("positions", {"positions_section": "order"}, "order tokens", "chosen", {"row": 0, "card": 2}, {}),
     "layer": ("overview", {}, "model diagram", "layer", 1, {"layer": 1}),
+    "written": ("decoding", {}, "stepper", "step", 2, {}),
 }
 AUTHOR = {"lens_view": page_text("lens")["view_author"]}
 LEADS = {
@@ -92,6 +93,25 @@ def test_a_click_that_leads_to_another_page_runs_that_page_only(
     drawn.clear()
     is_fine(trigger(app, key, event, value))
     assert drawn == [leads_to] and app.title[0].value == page_text(leads_to).title
+
+
+@pytest.mark.parametrize(
+    "control, option, offered",
+    [
+        ("attention_heads", "one", {"layer", "head"}),
+        ("decoding_section", "tree", set()),
+        ("strategy", "sampling", {"layer"}),
+    ],
+)
+def test_a_choice_of_decoding_that_changes_the_sidebar_is_one_run(
+    open_app: Callable[..., AppTest], drawn: list[str], control: str, option: str, offered: set[str]
+) -> None:
+    app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE)
+    drawn.clear()
+    is_fine(app.segmented_control(key=control).set_value(option).run())
+    assert drawn == ["decoding"]
+    names = {(one.key or "").removeprefix("choose ") for one in app.segmented_control}
+    assert names & {"layer", "head"} == offered
 
 
 def test_a_click_on_the_map_opens_the_arithmetic_of_its_cell(open_app: Callable[..., AppTest]) -> None:
