@@ -97,10 +97,11 @@ def checkpoints(p: Page) -> None:
         name = choice.select(p.text["other"], others, others[0], key="other", **about)
         if names := ", ".join(f"**{other}**" for other in kin if other != name):
             st.caption(p.text["kin_other"].format(name=p.focus.checkpoint, others=names), width=560)
+    first = Side("A", p.trace, whole=False)  # before B: what A cannot read is said of A
     trace = _read(p, name)
     if trace is None:
         return
-    first, second = Side("A", p.trace, whole=False), Side("B", trace, whole=False)
+    second = Side("B", trace, whole=False)
     if of_one_model(p.checkpoint, trace.checkpoint):
         with room:
             third = _third(p, [other for other in others if other != name])
@@ -204,6 +205,7 @@ def kinds(p: Page) -> None:
     st.html("<style>.st-key-compare-kinds [data-testid='stColumn'] { min-width: 19rem; }</style>")
     with st.container(key="compare kinds"):
         columns = st.columns(len(KINDS), gap="small", border=True)
+    own = p.trace  # before the others: what it cannot read is said of it, once
     names = {kind: _checkpoint_of_kind(p, kind) for kind in reversed(KINDS)}
     for column, (kind, name) in zip(columns, names.items(), strict=True):
         with column:
@@ -212,7 +214,7 @@ def kinds(p: Page) -> None:
             if not name:
                 st.info(p.text["kind_missing"], icon=":material/info:")
                 continue
-            trace = p.trace if name == p.focus.checkpoint else _read(p, name)
+            trace = own if name == p.focus.checkpoint else _read(p, name)
             for place in trace.attention_kinds() if trace else ():
                 _small_map(p, trace, *place)
     code_of_checkpoints(p, [name for name in names.values() if name and name != p.focus.checkpoint])
