@@ -70,6 +70,7 @@ KINDS_OF_TEXT = {
     "blanks": "The ___ man ___",
     # Markup, formulas and templates.
     "markup": "<script>alert(1)</script> **b** $x$ `c` </s> :red[r] [l](http://x) # h",
+    "end of a script": "</script><img src=x onerror=alert(1)> <!-- <script>",
     "HTML entities": "&lt;b&gt; &amp; &#0;",
     "formula of a spreadsheet": "=cmd|' /C calc'!A0",
     "plus formula": "+1+1",
@@ -84,6 +85,10 @@ KINDS_OF_TEXT = {
 }
 
 
+# What no model of the tests reads; each is refused in a sentence.
+UNREADABLE = ("empty", "blank", "too long", "300 equal letters")
+
+
 def is_sendable(text: str) -> bool:
     """Whether a browser can send it: a lone surrogate is no text in UTF-8."""
     try:
@@ -94,3 +99,8 @@ def is_sendable(text: str) -> bool:
 
 
 SENDABLE = {name: text for name, text in KINDS_OF_TEXT.items() if is_sendable(text)}
+# One of each group, for what takes long or has all of them in one run.
+A_FEW = tuple(
+    KINDS_OF_TEXT[name]
+    for name in ("emoji", "markup", "lines and tabs", "Arabic", "60 equal letters", "braces and percent")
+)

@@ -21,11 +21,13 @@ from tests.browser.figure_files import said_by
 from tests.browser.offline import opened_offline, tip_at
 from tests.browser.scenes import Canvas
 from tests.browser.test_canvas import SEEN
+from tests.kinds_of_text import SENDABLE
 
 pytestmark = pytest.mark.browser
 TITLE = "decoder self-attention · layer 0 · head 1"
 SVG = "{http://www.w3.org/2000/svg}"
 PAPER = "Save for a paper"
+NOT_IN_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), "\ufffd")
 
 
 def saved(canvas: Canvas, button: str, folder: Path, *, title: str | None = None, width: str = "84") -> Path:
@@ -195,6 +197,17 @@ def test_tokens_sentence_and_title_that_are_markup_stay_text_in_a_saved_picture(
         assert [token for token in canvas_harness.HOSTILE if token[:8] not in said] == []  # long ones are cut
         assert said_by(file.read_bytes(), "svg")["sentence"] == MARKUP
     assert ElementTree.parse(file).getroot().find(f"{SVG}title").text == MARKUP
+
+
+def test_every_kind_of_text_comes_out_of_a_saved_file_as_it_went_in(show, tmp_path: Path) -> None:
+    """All of them in one sentence, which each file says."""
+    canvas = show("hostile")
+    typed = " | ".join(SENDABLE.values())
+    canvas.page.evaluate("view => { globalThis.glassformerView = view }", {"sentence": typed})
+    for button in ("as SVG", "as PNG", "works offline"):
+        file = saved(canvas, button, tmp_path)
+        said = said_by(file.read_bytes(), file.suffix[1:])["sentence"].translate(NOT_IN_XML)
+        assert [text for text in SENDABLE.values() if text.translate(NOT_IN_XML) not in said] == []
 
 
 def test_a_map_of_256_tokens_stays_one_picture_in_its_svg(show, tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from charts.toolkit.style import three_digits
+from tests.kinds_of_text import A_FEW
 from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
-from tests.pages.nasty import NASTY
 from transformer.heads.head_roles import CorpusRole, CorpusRoles, corpus_roles
 from transformer.heads.induction import InductionTest
 from transformer.heads.role_files import FILE, save_corpus_roles
@@ -180,7 +180,7 @@ def test_odd_lists_of_sentences_get_a_sentence(open_app):
     is_fine(app)
     assert f"Over {PRIVATE.sentences} sentences (your own)" in said(app)
     assert TEXT["own_cut"].format(most=PRIVATE.sentences, count=PRIVATE.sentences + 3) in said(app)
-    app.text_area(key="heads own text").set_value("\n".join(NASTY))
+    app.text_area(key="heads own text").set_value("\n".join(A_FEW))
     submit(app)
     is_fine(app)
     assert "sentences (your own)" in said(app)

@@ -14,7 +14,7 @@ import pytest
 import transformer
 from charts.toolkit.numbers import percent
 from glassformer.notebook import Document, atlas
-from tests.pages.nasty import NASTY
+from tests.kinds_of_text import A_FEW
 from transformer.__main__ import main
 from transformer.heads.head_atlas import N_EXAMPLES, N_INTERVALS, head_habits, row
 from ui.words.texts import page_text
@@ -89,9 +89,9 @@ def test_what_is_no_input_is_a_sentence(checkpoints_folder: Path, tmp_path: Path
 
 def test_in_a_notebook(tiny_checkpoint: Callable, tmp_path: Path) -> None:
     checkpoint = tiny_checkpoint("gpt")
-    page = atlas(checkpoint, [*SENTENCES, *NASTY])
+    page = atlas(checkpoint, [*SENTENCES, *A_FEW])
     assert isinstance(page, Document) and page.save(tmp_path / "atlas.html").read_text(encoding="utf-8") == page
     shown = page._repr_html_()
     assert shown.count("<iframe") == 1 and "<script" not in shown
-    check(page, head_habits(checkpoint, [*SENTENCES, *NASTY]))
+    check(page, head_habits(checkpoint, [*SENTENCES, *A_FEW]))
     assert "<h2>Toutes les têtes</h2>" in atlas(checkpoint, SENTENCES, language="fr")

@@ -15,8 +15,8 @@ from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from glassformer.commands import explain
 from tests.foreign_checkpoints import FOREIGN
+from tests.kinds_of_text import A_FEW
 from tests.nights import FAMILIES_BY_DAY, by_day
-from tests.pages.nasty import NASTY
 from transformer.__main__ import main
 from transformer.attribution.direct_logit_attribution import attribute
 from transformer.heads.checkpoint_report import MAX_TRACED, MAX_WORDS, CheckpointReport, checkpoint_report
@@ -30,7 +30,7 @@ from views.heads.role_words import corpus_role_text
 
 KINDS = ("translator", "gpt", "bert", "sentiment")
 SENTENCES = ("The cat sat on the mat.", "", "A dog sees the cat.", "The bird sings.")
-HOSTILE = ("<script>alert(1)</script> cat", "</script><img src=x onerror=alert(1)>", "<pad> the cat", *NASTY)
+HOSTILE = ("<script>alert(1)</script> cat", "</script><img src=x onerror=alert(1)>", "<pad> the cat", *A_FEW)
 
 
 def check(page: str, found: CheckpointReport) -> None:

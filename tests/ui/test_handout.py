@@ -17,8 +17,8 @@ import transformer
 from charts.documents.document_parts import Live
 from charts.toolkit.payload_bytes import unpack
 from tests.foreign_checkpoints import FOREIGN
+from tests.kinds_of_text import SENDABLE, UNREADABLE
 from tests.nights import FAMILIES_BY_DAY, SHIPPED_BY_DAY, by_day
-from tests.pages.nasty import NASTY
 from tests.shipped import SHIPPED
 from transformer.__main__ import main
 from transformer.attention_maps.attention_arithmetic import cell_arithmetic, why_masked
@@ -31,7 +31,9 @@ ROOT = Path(__file__).resolve().parents[2]
 MAX_BYTES = 1_500_000
 SENTENCE = {"bert-en": "The cat sat on the ___, and then it slept ___ night.", "vit-digits": pictures()[0][1]}
 DOZEN = "The cat sat on the mat, and then it slept all night."
-HOSTILE = ("<script>alert(1)</script>", "</script>", "<pad>", "<!--<script>", *NASTY)
+KINDS = ("translator", "gpt", "bert", "sentiment")
+MARKUP = ("markup", "end of a script", "special tokens", "braces and percent", "line separator", "Arabic", "emoji")
+READABLE = [name for name in SENDABLE if name not in UNREADABLE]
 
 
 @cache
@@ -136,10 +138,15 @@ def test_the_steps_of_the_text_have_the_probabilities_of_the_model(name: str) ->
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("kind", "sentence"),
-    [*(("sentiment", typed) for typed in HOSTILE), ("translator", HOSTILE[0]), ("gpt", HOSTILE[1])],
+    ("kind", "name"),
+    [
+        pytest.param(kind, name, marks=() if name in MARKUP and kind == KINDS[place % 4] else pytest.mark.nightly)
+        for place, name in enumerate(READABLE)
+        for kind in KINDS
+    ],
 )
-def test_what_was_typed_stays_text(tiny_checkpoint: Callable, kind: str, sentence: str) -> None:
+def test_what_was_typed_stays_text(tiny_checkpoint: Callable, kind: str, name: str) -> None:
+    sentence = SENDABLE[name]
     html = handout(transformer.trace(tiny_checkpoint(kind), sentence), Focus(sentence=sentence))
     # Its scripts are those of its figures, what they share, the one that draws them, and the diagram's.
     assert html.count("<script") == html.count("</script>") == html.count("<figure") + 4
