@@ -106,7 +106,7 @@ def feed_forward(trace: Trace, focus: Focus) -> Section:
         token=as_plain(token.display),
         active=whole(count - silent),
         units=whole(count),
-        silent=whole(silent),
+        inactive=whole(silent),
         share=percent(share, decimals=1),
     )
     views = tuple(

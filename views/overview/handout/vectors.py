@@ -45,15 +45,15 @@ def embeddings(trace: Trace, focus: Focus) -> Section:
         return said
 
     further = [page[part] for part in ("segment", "projection", "norm") if getattr(embedding, part, None) is not None]
-    scaled, added = scale != 1, f"{stack}.embedding.position" in trace
+    sinusoidal = trace.checkpoint.config.positions == "sinusoidal"
+    added = f"{stack}.embedding.position" in trace
     lengths = {
         "before": np.linalg.norm(rows[focus.token]),
         "after": np.linalg.norm(recorded[focus.token]),
         "scale": scale,
     }
-    how = "scale_text" if scaled and added else "scale_text_alone" if scaled else "scale_text_unscaled"
-    if how == "scale_text" and trace.checkpoint.config.positions != "sinusoidal":
-        how = "scale_text_learned"
+    positions = "none" if not added else "sinusoidal" if sinusoidal else "learned"
+    how = f"scale_text_{positions if scale != 1 else 'unscaled'}"
     parts = [
         Paragraph(
             text["rows"].format(

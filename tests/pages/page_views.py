@@ -1,0 +1,98 @@
+"""The views of all pages that every kind of text and every family of models is tried on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import said
+from ui.words.texts import page_text
+
+KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment", "hf-gpt2")
+TRANSLATOR, WRITERS = KINDS[:1], KINDS[:2]
+SIDEBAR = "sidebar sentence"
+
+
+@dataclass(frozen=True)
+class View:
+    """A view of a page: what the address adds, with which models it is tried, and what it still shows of any text.
+
+    ``refuses``: whether the page says why a text cannot be read; not where it reads none. ``box``: where it is typed.
+    ``nothing``: what the page says instead where nothing was typed.
+    """
+
+    page: str
+    address: Mapping[str, str | list[str]] = field(default_factory=dict)
+    kinds: Sequence[str] = KINDS
+    check: Callable[[AppTest, str], None] = lambda app, text: None
+    refuses: bool = True
+    box: str = SIDEBAR
+    nothing: str = ""
+
+    @property
+    def name(self) -> str:
+        box = () if self.box == SIDEBAR else (self.box,)
+        return " ".join([self.page, *map(str, self.address.values()), *box])
+
+
+def shows_the_sentence(app: AppTest, text: str) -> None:
+    assert " ".join(text.split()).replace("\\", "") in said(app)
+
+
+def has_metrics(app: AppTest, _: str) -> None:
+    assert app.metric
+
+
+def is_complete(app: AppTest, _: str) -> None:
+    assert "**Completeness.**" in said(app)
+
+
+def has_none_before_layer_0(app: AppTest, _: str) -> None:
+    assert page_text("attention")["composition_first"] in said(app)
+
+
+def has_a_row_for_each_head(app: AppTest, _: str) -> None:
+    tables = [table.value for table in app.dataframe if page_text("heads")["column_layer"] in table.value.columns]
+    assert [len(table) for table in tables] in ([4], [8])  # two layers of two heads, or of four
+
+
+def is_not_markup(app: AppTest, _: str) -> None:
+    assert not any("<script>" in element.value.replace("\\<", "") for element in (*app.markdown, *app.caption))
+
+
+CROSS = {"stack": "decoder", "kind": "cross"}
+EDITS = {"edit": ["zero:decoder.0.cross.1", "edge:encoder.0.self.1=0-0"]}
+VIEWS = (
+    View("overview", kinds=TRANSLATOR, check=shows_the_sentence),
+    View("overview"),
+    View("tokens"),
+    *(View("embeddings", {"embeddings section": name}) for name in ("lookup", "neighbours", "training")),
+    *(View("positions", {"positions view": name}) for name in ("order", "heatmap", "distance")),
+    *(View("positions", {"positions view": name}, WRITERS) for name in ("waves", "similarity", "sum")),
+    View("attention", check=has_metrics),
+    View("attention", {"attention_section": page_text("attention")["section_trust"]}, KINDS[:4], is_complete),
+    View("attention", {"attention_section": page_text("attention")["section_general"]}, check=has_none_before_layer_0),
+    View("heads", check=has_a_row_for_each_head),
+    View("add_norm"),
+    View("feed_forward"),
+    View("decoding", check=is_not_markup),
+    View("decoding", {"decoding_section": page_text("decoding")["section_tree"]}, WRITERS),
+    View("decoding", {"decoding_section": page_text("decoding")["section_alignment"]}, TRANSLATOR),
+    View("masks"),
+    View("masks", {**CROSS, "mask": ["word 1"]}, TRANSLATOR),
+    View("surgery"),
+    View("surgery", EDITS, TRANSLATOR),
+    View("lens"),
+    View("lens", {"lens_view": page_text("lens")["view_author"]}),
+    View("paths"),
+    View("compare"),
+    View("compare", box="second", nothing=page_text("compare")["second_empty"]),
+    View("compare", {"compare_mode": "checkpoints"}),
+    View("compare", {"compare_mode": "kinds"}),
+    View("bugs"),
+    View("training", {"training section": page_text("training")["section_step"]}),
+    View("checkpoint", refuses=False),
+    View("lessons", refuses=False),
+)
