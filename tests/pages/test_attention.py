@@ -340,23 +340,6 @@ def test_another_sentence_forgets_a_cell_that_it_does_not_have(open_page: Callab
     assert app.selectbox(key="attention_key").value is None
 
 
-ODD = ("<script>alert(1)</script> **b** $x$ :red[r]", "One\nTwo\tThree", "مرحبا", "I 😀", "</s> <pad>", "x")
-
-
-@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
-def test_odd_sentences_are_drawn_and_impossible_ones_get_a_sentence(open_page: Callable, checkpoint: str) -> None:
-    app = open_page(checkpoint=checkpoint)
-    for sentence in ODD:
-        app.text_area(key="sidebar sentence").set_value(sentence).run()
-        is_fine(app)
-        assert app.metric and not app.warning
-    for sentence in ("", "   ", "word " * 300):
-        app.text_area(key="sidebar sentence").set_value(sentence).run()
-        is_fine(app)
-        assert len(app.warning) == 1
-        assert app.text_area(key="sidebar sentence").value == sentence
-
-
 @pytest.mark.parametrize("drawing", ["show_values", "show_rollout"])
 def test_sentence_and_numbers_speak_of_what_is_drawn(
     open_page: Callable, tiny_checkpoint: Callable, drawing: str
@@ -480,17 +463,6 @@ def test_baselines_are_compared_only_when_asked_for(open_page: Callable) -> None
     assert table[TEXT["column_start"]].nunique() == 3
     moved = table[TEXT["column_total"]] - table[TEXT["column_difference"]]
     assert moved.to_numpy() == pytest.approx(table[TEXT["column_error"]].to_numpy())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("checkpoint", CHECKPOINTS)
-def test_odd_sentences_are_attributed_too(open_page: Callable, checkpoint: str) -> None:
-    app = open_page(checkpoint=checkpoint, sentence="x", **TRUST)
-    is_fine(app)
-    for sentence in (*ODD[:1], "😀"):
-        app.text_area(key="sidebar sentence").set_value(sentence).run()
-        is_fine(app)
-        assert "**Completeness.**" in plain(app)
 
 
 def test_the_snippet_of_the_measures_runs(

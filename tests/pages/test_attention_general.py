@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -43,16 +42,6 @@ def test_score_pairs_and_composition(open_app: Callable, tiny_checkpoint: Callab
     assert three_digits(float(np.nanmax(found.scores[row]))) in said(app)
     app.segmented_control(key="attention_composition").set_value("value")
     is_fine(app.run())
-
-
-@pytest.mark.parametrize("checkpoint", ["hf-gemma2", "hf-deberta", "hf-t5"])
-def test_other_families(
-    open_app: Callable, families_folder: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: str
-) -> None:
-    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(families_folder))
-    app = open_app("attention", checkpoint=checkpoint, **SECTION)
-    is_fine(app)
-    assert TEXT["composition_first"] in said(app), "layer 0 has nobody before it"
 
 
 def test_pieces_of_a_word_are_put_together(open_app: Callable) -> None:

@@ -8,7 +8,6 @@ import transformer
 from charts.toolkit.style import three_digits
 from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
-from tests.pages.nasty import EMPTY, TOO_LONG
 from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, next_with
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
@@ -119,13 +118,6 @@ def test_a_short_sentence_is_no_problem(open_app, tiny_checkpoint, checkpoint):
     is_fine(app)
     app.button(key="guess positions").click().run()
     is_fine(app)
-
-
-@pytest.mark.parametrize("sentence", [EMPTY, TOO_LONG])
-def test_a_bad_sentence_gets_a_sentence(open_app, sentence):
-    app = open_app("bugs", checkpoint="tiny-translator", sentence=sentence)
-    assert not app.exception and not app.error
-    assert len(app.warning) == 1
 
 
 def test_the_snippet_runs_the_checks(open_app, tiny_checkpoint, run_snippet):

@@ -10,7 +10,6 @@ import transformer
 from charts.canvas.attention_maps import SHIFTED_TITLE
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
-from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.predictions.comparison import difference_map, head_differences, word_diff
 from ui.words.texts import page_text
 from views.compare.run_comparison import marked
@@ -155,26 +154,6 @@ def test_one_checkpoint_alone_says_what_is_missing(open_app, checkpoints_folder,
     in_mode(app, "kinds")
     is_fine(app)
     assert [box.value for box in app.info] == [TEXT["kind_missing"]] * 2
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sentence", NASTY)
-def test_odd_sentences(open_app, sentence):
-    app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
-    is_fine(with_second(app, sentence))
-    app = open_app("compare", checkpoint="tiny-gpt", sentence=sentence)
-    is_fine(with_second(app, SENTENCE))
-    for mode in ("checkpoints", "kinds"):
-        is_fine(in_mode(app, mode))
-
-
-@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
-def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
-    app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
-    with_second(app, sentence)
-    assert not app.exception and not app.error and len(app.warning) + len(app.info) == 1
-    app = open_app("compare", checkpoint="tiny-translator", sentence=sentence)
-    assert not app.exception and not app.error and app.warning
 
 
 def test_words_of_one_side_are_marked_where_they_stand():

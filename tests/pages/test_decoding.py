@@ -290,26 +290,6 @@ def test_a_classifier_gives_its_verdict_and_each_words_share(
     assert np.allclose(shares, found.contributions[:, 1 - verdict], atol=1e-6)
 
 
-@pytest.mark.parametrize("checkpoint", (*WRITERS, "tiny-bert", "tiny-sentiment"))
-@pytest.mark.parametrize(
-    "sentence", ("</s> **x** $a$ <script>alert(1)</script> # a | b `___`", "😀 مرحبا", "one\n\ntwo")
-)
-def test_odd_text_is_text(open_app: Callable, checkpoint: str, sentence: str) -> None:
-    app = open_app("decoding", checkpoint=checkpoint, sentence=sentence)
-    is_fine(app)
-    assert not any("<script>" in element.value.replace("\\<", "") for element in (*app.markdown, *app.caption))
-
-
-@pytest.mark.parametrize("checkpoint", (*WRITERS, "tiny-bert", "tiny-sentiment"))
-@pytest.mark.parametrize("sentence, says", ((" ", "is empty"), ("word " * 300, "reads at most 96")))
-def test_text_that_cannot_be_read_gets_a_sentence(
-    open_app: Callable, checkpoint: str, sentence: str, says: str
-) -> None:
-    app = open_app("decoding", checkpoint=checkpoint, sentence=sentence)
-    assert not app.exception and not app.error
-    assert says in app.warning[0].value
-
-
 SECTIONS = {name: TEXT[f"section_{name}"] for name in ("step", "strategies", "tree", "alignment")}
 
 

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from tests.pages.conftest import choose_text, codes, is_fine, said
-from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.layers.embedding_space import analogy, nearest_rows
 from transformer.word_vectors.word2vec_objectives import OBJECTIVES
 from ui.words.texts import page_text
@@ -112,20 +111,6 @@ def test_analogies_need_words_that_are_one_token(open_app, tiny_tokenizer):
     app.run()
     is_fine(app)
     assert (TEXT["analogy_caption"].split("{")[0] in said(app)) == (len(tiny_tokenizer.encode("on")) == 1)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sentence", NASTY)
-def test_odd_sentences(open_app, sentence):
-    app = open_app("embeddings", checkpoint="tiny-translator", sentence=sentence)
-    for section in ("lookup", "neighbours", "training"):
-        is_fine(show(app, section))
-
-
-@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
-def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
-    app = open_app("embeddings", checkpoint="tiny-bert", sentence=sentence)
-    assert not app.exception and not app.error and len(app.warning) == 1
 
 
 def test_padding_is_no_trouble(open_app):

@@ -97,17 +97,6 @@ def test_all_kinds_of_attention_stand_in_one_picture_and_a_click_looks_at_its_he
     assert "**Layer 1, head 1** of decoder self-attention" in "\n".join(element.value for element in app.markdown)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("checkpoint", sorted({place[0] for place in PLACES}))
-def test_odd_sentences_are_drawn(open_page: Callable, checkpoint: str) -> None:
-    app = open_page(checkpoint=checkpoint)
-    for sentence in ("x", "!!!", "</s> <b>", "I 😀\n"):
-        app.text_area(key="sidebar sentence").set_value(sentence).run()
-        assert not app.exception
-        assert not app.error, [error.value for error in app.error]
-        assert len(numbers(app)) == 4
-
-
 def test_the_button_leads_to_the_attention_page_with_the_same_head(open_page: Callable) -> None:
     app = open_page(stack="decoder", kind="cross", layer="1", head="1")
     next(button for button in app.button if button.label == TEXT["open"]).click().run()

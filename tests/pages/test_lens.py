@@ -12,7 +12,6 @@ import transformer
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
-from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.layers.residual_stream import Part, SubLayer, in_a_sentence
 from transformer.predictions.jacobian_lens import Agreement, JacobianLens, jacobian_lens
 from transformer.predictions.lens import logit_lens
@@ -135,18 +134,6 @@ def test_the_word_that_came_can_be_followed(open_app, checkpoint):
 def test_the_models_own_words_leave_nothing_to_choose(open_app):
     app = open_app("lens", checkpoint="tiny-translator", sentence=SENTENCE)
     assert not any(buttons.key == "lens_follow" for buttons in app.segmented_control)
-
-
-@pytest.mark.parametrize("checkpoint", KINDS)
-@pytest.mark.parametrize("sentence", NASTY[:3])
-def test_odd_sentences(open_app, checkpoint, sentence):
-    is_fine(open_app("lens", checkpoint=checkpoint, sentence=sentence))
-
-
-@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
-def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
-    app = open_app("lens", checkpoint="tiny-translator", sentence=sentence)
-    assert not app.exception and not app.error and len(app.warning) == 1
 
 
 @pytest.mark.parametrize("checkpoint", KINDS)

@@ -10,7 +10,6 @@ from charts.canvas.attention_maps import READ_TITLE, SHIFTED_TITLE
 from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import signed, three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
-from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.interventions.experiment import experiment, padding_drift
 from transformer.runs.edit_specs import edits_from
 from ui.words.texts import common, page_text
@@ -131,20 +130,6 @@ def test_other_views_and_padding_in_the_sentence(open_app):
             is_fine(app.run())
     choose_text(app, "mask", *MaskChoices(preset="no_padding").to_texts())
     assert TEXT["no_pads"] not in said(app.run())
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sentence", NASTY)
-def test_odd_sentences(open_app, sentence):
-    app = open_app("masks", checkpoint="tiny-translator", sentence=sentence, stack="decoder", kind="cross")
-    is_fine(app)
-    is_fine(preset(app, "word"))
-
-
-@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
-def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
-    app = open_app("masks", checkpoint="tiny-sentiment", sentence=sentence)
-    assert not app.exception and not app.error and len(app.warning) == 1
 
 
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"])

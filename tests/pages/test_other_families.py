@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import re
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,31 +13,18 @@ import transformer
 from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
 from tests.nights import FAMILIES_BY_DAY, by_day
 from tests.pages.conftest import choose_text, codes, said
+from tests.pages.page_views import SIDEBAR, TRANSLATOR, VIEWS, WRITERS, View
 from transformer.faults.catalogue import diagnoses, inapplicable
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
 from ui.words.texts import page_text
 
-PAGES = [
-    "add_norm",
-    "attention",
-    "feed_forward",
-    "positions",
-    "bugs",
-    "surgery",
-    "overview",
-    "heads",
-    "masks",
-    "lens",
-    "paths",
-    "decoding",
-    "embeddings",
-]
-
-
 # The rare ones, and one each without their pieces, with parallel branches, with a bias.
 SOME = (*FAMILIES_BY_DAY, "hf-gpt2")
 MOST = by_day(FOREIGN, (*SOME, "hf-neox"))
+DECODERS = ("hf-gpt2", "hf-llama", "hf-gemma2", "hf-neox")
+ENCODERS = ("hf-bert", "hf-bert-classes", "hf-deberta")
+OPENED = [view for view in VIEWS if view.box == SIDEBAR]
 
 
 @pytest.fixture
@@ -58,41 +43,32 @@ def formulas(app: AppTest) -> str:
     return "\n".join(latex.value for latex in app.latex)
 
 
-KINDS = {
-    "decoder-only": ("hf-gpt2", "hf-llama", "hf-gemma2", "hf-neox"),
-    "encoder-only": ("hf-bert", "hf-bert-classes", "hf-deberta"),
-    "encoder-decoder": ("hf-t5", "hf-marian"),
-}
+def families_of(view: View) -> list[str]:
+    """Those with what the view shows: two stacks, or a decoder."""
+    without = {TRANSLATOR: ENCODERS + DECODERS, WRITERS: ENCODERS}.get(tuple(view.kinds), ())
+    return [family for family in FOREIGN if family not in without]
 
 
-def pairs() -> list[tuple[str, str]]:
-    """Every kind of model on every page, its families in turn from a place that a seed says; so every family is on some
-    pages of every run, and on all of them in the night."""
-    start = random.Random(33)
-    chosen = []
-    for families in KINDS.values():
-        first = start.randrange(len(families))
-        chosen += [(page, families[(first + n) % len(families)]) for n, page in enumerate(PAGES)]
-    return chosen
-
-
-def test_the_pairs_cover_every_kind_on_every_page_and_every_family() -> None:
-    kind_of = {family: kind for kind, families in KINDS.items() for family in families}
-    assert kind_of.keys() == FOREIGN.keys()
-    assert {(kind_of[family], page) for page, family in pairs()} == set(product(KINDS, PAGES))
-    assert {family for _, family in pairs()} == FOREIGN.keys()
+def cases() -> list[object]:
+    """Every view with every family; by day a view once, the families in turn."""
+    return [
+        pytest.param(view, family, id=f"{view.name}, {family}", marks=() if number % n == k else pytest.mark.nightly)
+        for number, view in enumerate(OPENED)
+        for n in [len(families_of(view))]
+        for k, family in enumerate(families_of(view))
+    ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("page", "checkpoint"),
-    [
-        pytest.param(page, family, marks=() if (page, family) in pairs() else pytest.mark.nightly)
-        for page, family in product(PAGES, FOREIGN)
-    ],
-)
-def test_every_page_opens_with_every_family(open_family: Callable, page: str, checkpoint: str) -> None:
-    fine(open_family(page, checkpoint=checkpoint))
+@pytest.mark.parametrize(("view", "checkpoint"), cases())
+def test_every_view_of_every_page_opens_with_every_family(open_family: Callable, view: View, checkpoint: str) -> None:
+    app = fine(open_family(view.page, checkpoint=checkpoint, **view.address))
+    view.check(app, app.session_state["focus"].sentence)
+
+
+def test_every_family_is_tried_by_day() -> None:
+    tried = [case.values[1] for case in cases() if not case.marks]
+    assert set(tried) == FOREIGN.keys() and len(tried) == len(OPENED)
 
 
 ATTENTION = [(name, "encoder" if name in ("hf-bert", "hf-deberta", "hf-t5", "hf-marian") else "decoder")
@@ -279,7 +255,7 @@ def test_nobody_is_sent_to_add_padding_where_there_is_none(
 def test_padding_on_every_page(open_family: Callable, checkpoint: str) -> None:
     """One visit from page to page with three padding tokens behind the sentence."""
     app = fine(open_family("attention", checkpoint=checkpoint, pads="3", stack="encoder", kind="self"))
-    for page in (*PAGES, "tokens", "compare"):
+    for page in dict.fromkeys(view.page for view in VIEWS if view.refuses):
         app.switch_page(f"pages/{page}.py").run()
         fine(app)
         assert app.query_params["pads"] == "3", page

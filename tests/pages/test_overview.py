@@ -7,7 +7,6 @@ import pytest
 import transformer
 from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said, with_e
-from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.predictions.answer_probabilities import answer_of
 from ui.shell import embedded
 from ui.words.texts import page_text
@@ -44,20 +43,6 @@ def test_the_number_of_values_is_that_of_the_trace(open_app, tiny_checkpoint):
     trace = transformer.trace(tiny_checkpoint("bert"), SENTENCE)
     shown = {metric.label: metric.value for metric in app.metric}
     assert shown[TEXT["numbers"]] == f"{sum(trace.values(name).size for name in trace.names()):,}"
-
-
-@pytest.mark.parametrize("sentence", NASTY)
-def test_odd_sentences_are_shown_as_they_are(open_app, sentence):
-    app = open_app("overview", checkpoint="tiny-translator", sentence=sentence)
-    is_fine(app)
-    assert " ".join(sentence.split()).replace("\\", "") in said(app)
-
-
-@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
-def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
-    app = open_app("overview", checkpoint="tiny-translator", sentence=sentence)
-    assert not app.exception and not app.error
-    assert ("shorten it" if sentence is TOO_LONG else "is empty") in app.warning[0].value
 
 
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)

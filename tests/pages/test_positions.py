@@ -11,7 +11,6 @@ import pytest
 import transformer
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
-from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.layers.positional_encodings import measured_position_scores, reordered_positions, without_positions
 from transformer.predictions.answer_probabilities import answer_of
 from transformer.runs.inputs import prompt_ids
@@ -182,20 +181,6 @@ def test_one_token_has_nothing_to_change_places_with(open_app, tiny_tokenizer):
     app = open_app("positions", checkpoint="tiny-translator", sentence="a")
     is_fine(show(app, "order"))
     assert TEXT["too_short"] in said(app)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sentence", NASTY)
-def test_odd_sentences(open_app, sentence):
-    app = open_app("positions", checkpoint="tiny-translator", sentence=sentence)
-    for view in VIEWS["sinusoidal"]:
-        is_fine(show(app, view))
-
-
-@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
-def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
-    app = open_app("positions", checkpoint="tiny-sentiment", sentence=sentence)
-    assert not app.exception and not app.error and len(app.warning) == 1
 
 
 @pytest.mark.parametrize("checkpoint", OWN)

@@ -10,7 +10,6 @@ import pytest
 import transformer
 from charts.toolkit.style import signed
 from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine, said
-from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.heads.head_roles import CorpusRole, CorpusRoles
 from transformer.heads.role_measures import HeadMeasures
 from transformer.heads.weight_patterns import Measure
@@ -208,19 +207,6 @@ def test_a_given_target_and_padding(open_app):
     cut(app, "mean:encoder.0.self.1")
     is_fine(app)
     assert common("effect.forced") in said(app)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("sentence", NASTY)
-def test_odd_sentences(open_app, sentence):
-    app = open_app("surgery", checkpoint="tiny-translator", sentence=sentence)
-    is_fine(cut(app, "zero:decoder.0.cross.1", "edge:encoder.0.self.1=0-0"))
-
-
-@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
-def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
-    app = open_app("surgery", checkpoint="tiny-sentiment", sentence=sentence)
-    assert not app.exception and not app.error and len(app.warning) == 1
 
 
 @pytest.mark.parametrize("checkpoint", KINDS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from tests.pages.conftest import codes, is_fine, said
-from tests.pages.nasty import EMPTY, NASTY, TOO_LONG
 from transformer.text.byte_pair_merges import merge_steps
 from ui.words.texts import page_text
 from views.tokens.tokenization import kind_of
@@ -99,17 +98,6 @@ def test_kinds_of_tokens(tiny_tokenizer):
     lines = tiny_tokenizer.sequence(tiny_tokenizer.encode("one\ntwo"))
     begun = lines[next(token.index for token in lines if token.display.endswith("⏎")) + 1]
     assert not begun.display.startswith("·") and kind_of(begun) == "word", "a line begins with a word"
-
-
-@pytest.mark.parametrize("sentence", NASTY)
-def test_odd_sentences(open_app, sentence):
-    is_fine(open_app("tokens", checkpoint="tiny-translator", sentence=sentence))
-
-
-@pytest.mark.parametrize("sentence", [*EMPTY, TOO_LONG])
-def test_what_cannot_be_read_gets_a_sentence(open_app, sentence):
-    app = open_app("tokens", checkpoint="tiny-gpt", sentence=sentence)
-    assert not app.exception and not app.error and len(app.warning) == 1
 
 
 def test_the_snippet_runs(open_app, run_snippet, tiny_tokenizer):
