@@ -153,7 +153,7 @@ def test_a_model_that_can_read_no_sentence_says_so(open_app: Callable) -> None:
         [("two.txt", b"many words " * 300 + b"\nA dog sings.", "text/plain")]
     )
     is_fine(app.run())
-    assert "1 of the sentences tell nothing of this head" in said(app)
+    assert "1 of the sentences say nothing about this head" in said(app)
 
 
 def test_own_sentences(open_app: Callable) -> None:
