@@ -148,7 +148,7 @@ def test_stop(live: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_settings_reach_the_training(live: AppTest) -> None:
     choices = {"toy positions": TEXT["now_positions_none"], "toy heads": 2, "toy rate": 0.02, "toy seed": 7}
     for key, value in choices.items():
-        live.session_state[key] = value
+        choose_text(live, key, value)
     live.run()
     live.text_input(key="toy word").set_value("abcdef").run()
     press(live, "start")

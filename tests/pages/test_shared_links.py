@@ -78,7 +78,7 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
 }
 # Not part of a view: guesses (a game of one's own), a word that is typed before a button is pressed, the numbers of a
 # figure as a table, a worksheet. And the section that the view is about.
-LEFT = ("guess", "paint", "force", "as-table", "worksheet", "own-text", "patient", "toy-own", "share")
+LEFT = ("guess", "paint", "force", "patch-sentence", "as-table", "worksheet", "own-text", "patient", "toy-own", "share")
 SECTIONS = ("section", "scope", "view", "mode")
 # What differs between two visits though they show the same: names of files, where a control was set from, and whether
 # there is something to undo.
