@@ -66,8 +66,8 @@ def test_a_cell_says_its_weight_and_opens_its_arithmetic_and_its_address_brings_
     heading = page.get_by_text("The arithmetic of one cell")
     heading.wait_for(timeout=60_000)
     settle(page)
-    row, column = trace.prediction.labels[2], view.key.labels[3]
-    wanted = f"to predict ‘{row}’, the model looks at ‘{column}’"
+    row, read, column = trace.prediction.labels[2], trace.target.labels[2], view.key.labels[3]
+    wanted = f"to predict ‘{row}’, the row of ‘{read}’ looks at ‘{column}’"
     assert wanted in heading.inner_text()
     weight = f"{float(view.weights[1, 2, 3]):.9g}"
     assert f"Recorded in the model: {weight}" in page.locator(".st-key-attention-arithmetic").inner_text()
