@@ -1,5 +1,7 @@
 """Masks: what if it may look ahead, or at padding? An editor on the map itself, with the answer before and after."""
 
+import streamlit as st
+
 from transformer.runs.head_places import Head
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.lab.experiments import experiment_with
@@ -15,16 +17,20 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     location = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     own = p.trace.attention(location.stack, location.layer, location.kind)
     choices = editor.choose(p, own)
+    picture, beside = picture_and_answer()
+    with beside:
+        answers = st.container()
+        editor.take_back(p, choices)
+
+    # What changes the mask is drawn by now: the page ends here where the run with it is not finite.
     found = experiment_with(p.run, choices.specs(own))
     shown = masks_view_model(p.trace, location, choices, found=found)
-
-    picture, beside = picture_and_answer()
     with picture:
         editor.draw_editor(p, shown)
-    with beside:
+    with answers:
         show_answers(p, found)
         show_numbers(p, found)
-        editor.take_back(p, choices)
+    with beside:
         notes(p, shown)
 
     views = VIEWS[:2] if p.reads_pictures else VIEWS  # all images have one size, so nothing is padded

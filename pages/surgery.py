@@ -1,5 +1,7 @@
 """Surgery: which heads matter? Every head is silenced once; then cut what you like, and see what the model says."""
 
+from functools import partial
+
 import streamlit as st
 
 from transformer.runs.head_places import Head
@@ -17,8 +19,9 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     text, focus = p.text, p.focus
     edit_list.say_what_was_dropped(edit_list.keep_fitting(p.checkpoint.config), text)
     choices, location = choose(p), Head(focus.stack, focus.kind, focus.layer, focus.head)
-    found = experiment_with(p.run, choices.edits)
-    shown = surgery_view_model(p.trace, location, choices, importance=importance(p), found=found)
+    shown = surgery_view_model(
+        p.trace, location, choices, importance=importance(p), experiment_with=partial(experiment_with, p.run)
+    )
 
     picture, beside = picture_and_answer()
     with picture:
@@ -27,14 +30,17 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
         measuring = st.container()
     with beside:
         edit_list.show(text)
-        show_answers(p, found)
-        show_numbers(p, found)
-
+        answers = st.container()
     with st.container(border=True):
         more_edits(p)
+
+    # What changes the edits is drawn by now: the page ends here where their run is not finite.
+    with answers:
+        show_answers(p, shown.found)
+        show_numbers(p, shown.found)
     if choices.edits:
         st.subheader(text["depth"], anchor=False)
-        show_steps(p, found)
+        show_steps(p, shown.found)
         with choice.fold(text["picture"], icon=":material/movie:", key="edited_picture") as opened:
             if opened.open:
                 edited_picture(p, choices.edits)

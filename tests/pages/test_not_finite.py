@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -11,7 +11,14 @@ from safetensors.torch import load_file, save_file
 from streamlit.testing.v1 import AppTest
 
 from tests.nights import in_turn
+from tests.pages.conftest import choose_text
+from transformer.files.checkpoints import Checkpoint
+from transformer.interventions.experiment import same_tokens
+from transformer.probes import Edit
+from transformer.runs.edit_specs import edits_from
+from transformer.runs.traces import Trace
 from ui.shell.navigation import GROUPS
+from ui.words.texts import page_text
 
 Open = Callable[..., AppTest]
 PAGES = [entry.name for group in GROUPS.values() for entry in group]
@@ -46,13 +53,43 @@ def test_every_page_says_where_the_numbers_stop_being_finite(
 
 def test_an_edit_that_overflows_can_be_undone(open_app: Open) -> None:
     edits = [f"scale:decoder.{layer}.self.0=1e30" for layer in (0, 1)]
+    open_app("surgery", checkpoint="tiny-gpt", sentence="The cat sat on the mat.")  # measures the heads of the map
     app = open_app("surgery", checkpoint="tiny-gpt", sentence="The cat sat on the mat.", edit=edits)
     assert not app.exception and not app.error
     assert "With these edits" in app.warning[0].value and "undo or weaken an edit" in app.warning[0].value
-    undo = [button for button in app.button if (button.key or "").startswith(("drop", "undo", "clear", "remove"))]
-    assert undo, [button.key for button in app.button]
+    assert [button.key for button in app.button if (button.key or "").startswith("take back")] == [
+        "take back 0", "take back 1",
+    ]  # fmt: skip
+    assert any(slider.label == page_text("surgery")["scale"] for slider in app.slider)  # which weakens an edit
+    assert any(component.key == "importance" for component in app.get("bidi_component"))  # on which a click edits
     for _ in edits:
-        next(button for button in app.button if button.key == undo[0].key).click().run()
-        if not app.warning:
-            break
+        app.button(key="take back 0").click().run()
+    assert not app.warning and not app.exception and not app.error
+    assert not [button for button in app.button if (button.key or "").startswith("take back")]
+
+
+def test_all_edits_that_overflow_can_be_undone_at_once(open_app: Open) -> None:
+    edits = [f"scale:decoder.{layer}.self.0=1e30" for layer in (0, 1)]
+    app = open_app("surgery", checkpoint="tiny-gpt", sentence="The cat sat on the mat.", edit=edits)
+    assert app.warning
+    app.button(key="clear edits").click().run()
+    assert not app.warning and not app.exception and not app.error
+
+
+@pytest.mark.parametrize("button", ["mask undo", "mask reset"])
+def test_a_painted_mask_that_overflows_can_be_undone(
+    open_app: Open, monkeypatch: pytest.MonkeyPatch, button: str
+) -> None:
+    def overflowing(trace: Trace, edits: Iterable[Edit] = (), *, checkpoint: Checkpoint | None = None) -> Trace:
+        scales = edits_from(trace.checkpoint, [f"scale:decoder.{layer}.self.0=1e30" for layer in (0, 1)])
+        return same_tokens(trace, (*edits, *scales), checkpoint=checkpoint)
+
+    app = open_app("masks", checkpoint="tiny-gpt", sentence="The cat sat on the mat.")
     assert not app.warning
+    monkeypatch.setattr("transformer.interventions.experiment.same_tokens", overflowing)
+    choose_text(app, "mask", "allow 0-3")
+    app.run()
+    assert not app.exception and not app.error
+    assert "With these edits" in app.warning[0].value
+    app.button(key=button).click().run()
+    assert not app.warning and not app.exception and not app.error

@@ -13,6 +13,7 @@ A notebook builds the same:
     ((9, 8), (6, 2), ((0, 3),))
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -65,10 +66,18 @@ class ImportanceMap:
 class SurgeryViewModel:
     """A run beside the same run with the edits, and the importance of the heads as far as it is known."""
 
-    found: Experiment
     location: Head
     choices: SurgeryChoices
     importance: Importance
+    experiment_with: Callable[[tuple[str, ...]], Experiment]
+
+    @cached_property
+    def found(self) -> Experiment:
+        """The run beside the same run with the edits, made when first asked for.
+
+        Raises ``NotFiniteError`` where either has NaN or infinite activations. The map does not need it.
+        """
+        return self.experiment_with(self.choices.edits)
 
     @cached_property
     def importance_map(self) -> ImportanceMap:
@@ -105,7 +114,7 @@ def surgery_view_model(
     choices: SurgeryChoices,
     *,
     importance: Importance | None = None,
-    found: Experiment | None = None,
+    experiment_with: Callable[[tuple[str, ...]], Experiment] | None = None,
 ) -> SurgeryViewModel:
     """Build what the page draws.
 
@@ -114,8 +123,11 @@ def surgery_view_model(
         location: The selected head.
         choices: What the reader chose.
         importance: The importance of the heads as far as it is known; by default none is.
-        found: The run beside the same run with the edits, where it is known already.
+        experiment_with: Returns the run beside the same run with these edits; by default computes it.
     """
-    if found is None:
-        found = experiment(trace, edits_from(trace.checkpoint, choices.edits))
-    return SurgeryViewModel(found, location, choices, importance or Importance(all_heads(trace.checkpoint.config), ()))
+
+    def compute(edits: tuple[str, ...]) -> Experiment:
+        return experiment(trace, edits_from(trace.checkpoint, edits))
+
+    known = importance or Importance(all_heads(trace.checkpoint.config), ())
+    return SurgeryViewModel(location, choices, known, experiment_with or compute)
