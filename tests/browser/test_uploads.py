@@ -15,14 +15,14 @@ FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
 
 
 def choose(page: Page, *files: Path | dict) -> None:
-    page.get_by_text("Open a checkpoint of your own").click()
+    page.get_by_text("Open a custom checkpoint").click()
     page.get_by_test_id("stFileUploaderDropzoneInput").first.set_input_files(list(files))
 
 
 def test_a_checkpoint_is_opened_by_its_files(app: str, visit: Callable[..., Page], checkpoints_folder: Path) -> None:
     page = visit(f"{app}/checkpoint")
     choose(page, *(checkpoints_folder / "tiny-gpt" / name for name in FILES))
-    page.get_by_role("button", name="Look into it").click()
+    page.get_by_role("button", name="Open these files").click()
     page.wait_for_function("location.search.includes('checkpoint=received-')")
     settle(page)
     expect(page.get_by_text("This checkpoint was uploaded here.")).to_be_visible()

@@ -29,7 +29,7 @@ def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def open_it(app, typed: object):
     app.text_input(key="typed folder").set_value(str(typed))
-    return next(button for button in app.button if button.label == "Open it").click().run()
+    return next(button for button in app.button if button.label == "Open").click().run()
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def test_from_the_start_to_a_word_of_ones_own(live: AppTest) -> None:
     answer = states[-1].learner.answer("anna")
     live.text_input(key="toy own").set_value(" Anna ").run()
     is_fine(live)
-    assert f"Right would be **anna**: {len(answer.wrong)} wrong" in said(live)
+    assert f"The right word is **anna**: {len(answer.wrong)} wrong" in said(live)
     struck = said(live).split("### anna → ")[1].split("\n")[0]
     assert struck.count("~~") == 2 * len(answer.wrong)
 
@@ -120,9 +120,9 @@ def test_a_long_word_and_a_repeated_letter_are_something_it_has_never_seen(live:
     press(live.run(), "start")
     wait(live, lambda: "done in" in said(live))
     live.text_input(key="toy own").set_value("bananarama").run()
-    assert TEXT["now_own_repeats"] in said(live) and "A word of" not in said(live)
+    assert TEXT["now_own_repeats"] in said(live) and "This word has" not in said(live)
     live.text_input(key="toy own").set_value("abcdefghijkl").run()
-    assert "A word of 12" in said(live) and TEXT["now_own_repeats"] not in said(live)
+    assert "This word has 12" in said(live) and TEXT["now_own_repeats"] not in said(live)
 
 
 def test_a_word_that_cannot_be_watched_cannot_be_started(live: AppTest) -> None:
@@ -188,7 +188,7 @@ def others() -> Iterator[threading.Event]:
 def test_who_comes_third_waits_and_then_begins_by_itself(live: AppTest, others: threading.Event) -> None:
     press(live, "start")
     wait(live, lambda: bool(live.info))
-    assert "place **1**" in live.info[0].value and live.button(key="toy start").disabled
+    assert "number **1**" in live.info[0].value and live.button(key="toy start").disabled
     others.set()
     wait(live, lambda: "done in" in said(live))
 
@@ -226,7 +226,7 @@ def test_a_training_ends_when_its_page_is_left_and_its_result_stays(
     assert job.wait(SOON)
     live.switch_page("pages/training.py").run()
     is_fine(live)
-    assert "nobody looked for" in said(live) and "of 100,000 steps" in said(live)
+    assert "nobody had this page open for" in said(live) and "of 100,000 steps" in said(live)
     assert job.status == "left" and len(live.session_state[RUN].states) > 1
 
 

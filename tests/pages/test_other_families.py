@@ -275,7 +275,7 @@ def test_rows_of_e_are_multiplied_only_where_the_model_does_it(
     app = fine(open_family("embeddings", checkpoint=checkpoint))
     shown = said(app) + " ".join(str(column) for table in app.dataframe for column in table.value.columns)
     assert ("√d_model" in shown) is bool(factor)
-    assert ("does not multiply the row" in shown) is (not factor)
+    assert ("does not scale the row" in shown) is (not factor)
 
 
 @pytest.mark.parametrize("checkpoint", ["hf-bert", "hf-bert-classes", "hf-deberta", "hf-t5"])

@@ -232,8 +232,8 @@ def test_a_picture_s_handout_says_nothing_of_sentences_and_rows_that_are_fetched
 
 def test_learned_positions_have_no_waves_from_minus_one_to_one() -> None:
     html = handout(shipped("bert-en"), Focus(checkpoint="bert-en"))
-    assert "whose values go from −1 to 1" not in html and "which was learned, too" in html
-    assert "whose values go from −1 to 1" in handout(shipped("en-fr-2017"), Focus(checkpoint="en-fr-2017"))
+    assert "whose values lie between −1 and 1" not in html and "which was learned as well" in html
+    assert "whose values lie between −1 and 1" in handout(shipped("en-fr-2017"), Focus(checkpoint="en-fr-2017"))
 
 
 def test_a_handout_of_too_many_heads_is_refused(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -70,8 +70,8 @@ def test_no_files_and_no_paths_and_the_page_says_why(
     app = open_app("checkpoint")
     is_fine(app)
     assert not app.get("file_uploader") and not any(box.key == "typed folder" for box in app.text_input)
-    assert "What is off on this public server, and why" in {box.label for box in app.expander}
-    assert "at most 1,000 characters" in said(app) and "1 at a time" in said(app) and "60 visitors" in said(app)
+    assert "What this public server does not offer, and why" in {box.label for box in app.expander}
+    assert "at most 1,000 characters" in said(app) and "at most 1 at a time" in said(app) and "60 visitors" in said(app)
     assert config.get_option("server.maxUploadSize") == 0  # Streamlit's own address for files
     with pytest.raises(transformer.CheckpointError, match="it takes no files"):
         uploads.keep({"config.json": b"{}"})

@@ -60,7 +60,7 @@ def test_an_upload_that_is_gone_is_named_and_the_nearest_thing_opened(open_app: 
 
 def send(app: AppTest, files: dict[str, bytes]) -> AppTest:
     app.file_uploader[0].set_value([(name, content, "application/octet-stream") for name, content in files.items()])
-    return next(button for button in app.button if button.label == "Look into it").click().run()
+    return next(button for button in app.button if button.label == "Open these files").click().run()
 
 
 def test_sending_the_files_opens_the_checkpoint(
@@ -167,7 +167,7 @@ def test_the_form_says_what_is_kept(open_app: Callable[..., AppTest]) -> None:
 
 def type_path(app: AppTest, path: object) -> AppTest:
     app.text_input(key="typed folder").set_value(str(path))
-    return next(button for button in app.button if button.label == "Open it").click().run()
+    return next(button for button in app.button if button.label == "Open").click().run()
 
 
 def test_a_path_is_typed_where_one_person_uses_the_server(
