@@ -14,6 +14,7 @@ from benchmarks import load
 from benchmarks.students import Student, differences, sentence, shown_edits, strange_sentences
 from harness.app_server import AppServer
 from harness.runs import Run, attempt
+from tests.own_thread import in_own_thread
 
 
 @pytest.fixture(scope="module")
@@ -121,7 +122,7 @@ def test_a_class_of_impossible_size_is_refused(arguments: list[str], capsys: pyt
 @pytest.mark.nightly
 def test_two_students_at_a_small_public_server(capsys: pytest.CaptureFixture[str]) -> None:
     """How long its start takes depends on who else works."""
-    status = load.main(["--public", "--students", "2", "--wait", "0", "--json"])
+    status = in_own_thread(load.main, ["--public", "--students", "2", "--wait", "0", "--json"])
     found = json.loads(capsys.readouterr().out)
     assert found["complaints"] == []
     assert status == 0

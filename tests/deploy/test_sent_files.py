@@ -15,6 +15,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from harness.app_server import ENTRIES, AppServer
 from harness.browser_session import XSRF_COOKIE, BrowserSession, _xsrf_token
+from tests.own_thread import in_own_thread
 from ui.server import sent_files
 
 pytestmark = pytest.mark.slow
@@ -95,7 +96,7 @@ def test_many_large_files_at_once_are_bounded(server: AppServer) -> None:
         async with visitor(server) as late:
             assert put(server, (await addresses(late, 1))[0], body) == 204
 
-    asyncio.run(attack())
+    in_own_thread(asyncio.run, attack())
     assert server.alive
 
 
@@ -111,7 +112,7 @@ def test_small_requests_that_a_page_would_not_send_are_refused(server: AppServer
             many = [put(server, path, multipart(0)) for path in await addresses(one, sent_files.MOST_FILES + 3)]
             assert many == [204] * sent_files.MOST_FILES + [429] * 3
 
-    asyncio.run(attack())
+    in_own_thread(asyncio.run, attack())
 
 
 def test_a_page_says_that_its_file_was_refused(server: AppServer) -> None:
@@ -125,4 +126,4 @@ def test_a_page_says_that_its_file_was_refused(server: AppServer) -> None:
                     if message.delta.new_element.WhichOneof("type") == "toast":
                         return message.delta.new_element.toast.body
 
-    assert "a visitor may send 200 MB at a time" in asyncio.run(refused())
+    assert "a visitor may send 200 MB at a time" in in_own_thread(asyncio.run, refused())

@@ -12,6 +12,7 @@ import pytest
 
 from harness.app_server import ENTRIES, AppServer
 from harness.browser_session import BrowserSession
+from tests.own_thread import in_own_thread
 from ui.server import upload_folders
 from ui.server.upload_folders import new_folder, remove_abandoned_folders, remove_own_folders
 
@@ -39,7 +40,7 @@ def start(running: ExitStack, entry: str, temporary: Path, checkpoints: Path) ->
         async with BrowserSession(server.base) as session:
             await session.open("checkpoint", {"checkpoint": UPLOAD})
 
-    asyncio.run(visit())
+    in_own_thread(asyncio.run, visit())
     own = folders(temporary) - before
     for folder in own:
         (folder / UPLOAD).mkdir()

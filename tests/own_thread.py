@@ -1,0 +1,19 @@
+"""Run what needs an event loop of its own beside tests in the browser.
+
+Playwright's loop runs in the main thread of a worker from its first test in the browser to its end, and
+``asyncio.run`` refuses to begin in a thread in which a loop runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+P, T = ParamSpec("P"), TypeVar("T")
+
+
+def in_own_thread(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
+    """Call ``function`` in a new thread, e.g. ``in_own_thread(asyncio.run, visit())``, and wait for its result."""
+    with ThreadPoolExecutor(max_workers=1) as thread:
+        return thread.submit(function, *arguments, **named).result()
