@@ -1,14 +1,18 @@
-"""Old import paths of functions that the documentation named: they still work, and warn with the new path."""
+"""Old import paths of functions that the documentation named: they still work, and warn with the new path.
 
-from __future__ import annotations
+Python reads this file before ``drop_current_folder`` can run. It imports only what Python has loaded before it searches
+any folder, and the rest once an old path is asked for.
+"""
 
 import importlib
 import sys
-import warnings
-from collections.abc import Sequence
-from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
-from types import ModuleType
+
+TYPE_CHECKING = False  # type checkers take it for true; the module ``typing`` is not loaded yet
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from importlib.abc import Loader
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 MOVED = {  # below ``transformer``: what the README and the snippets of the pages showed → where it is now
     "analysis.add_and_norm.add_and_norm": "layers.norms.add_and_norm",
@@ -75,24 +79,29 @@ _OLD_MODULES = {parent for name in MOVED for parent in _parents(name)}
 _OLD_PACKAGES = {parent for module in _OLD_MODULES for parent in _parents(module)}
 
 
-class OldPaths(MetaPathFinder, Loader):
+class OldPaths:
     """Finder and loader of the modules in ``MOVED``, after all others: a real module of the same name comes first."""
 
     def find_spec(
-        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
+        self, fullname: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
+    ) -> "ModuleSpec | None":
         """Return a spec for an old module or package, ``None`` for everything else."""
         name = fullname.removeprefix("transformer.")
         if name == fullname or name not in _OLD_MODULES:
             return None
-        return ModuleSpec(fullname, self, is_package=name in _OLD_PACKAGES)
+        from importlib.machinery import ModuleSpec
 
-    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        loader: Loader = self  # type: ignore[assignment]  # its base class would be imported too early
+        return ModuleSpec(fullname, loader, is_package=name in _OLD_PACKAGES)
+
+    def create_module(self, spec: "ModuleSpec") -> "ModuleType | None":
         """Leave the creation to Python."""
         return None
 
-    def exec_module(self, module: ModuleType) -> None:
+    def exec_module(self, module: "ModuleType") -> None:
         """Give the empty module a ``__getattr__`` (PEP 562) that fetches what it held."""
+        import warnings
+
         name = module.__name__
 
         def fetch(attribute: str) -> object:
