@@ -1,5 +1,6 @@
 """A checkpoint directory: ``config.json``, ``model.safetensors``, ``tokenizer.json``, ``README.md``."""
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import reduce
@@ -80,8 +81,8 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """The name of its directory, for the eye."""
-        return shown_name(self.path.name)
+        """The name of its directory, for the eye; that of "." and ".." as well."""
+        return shown_name(Path(os.path.abspath(self.path)).name)
 
     @property
     def config(self) -> ModelConfig:

@@ -112,6 +112,14 @@ def test_a_checkpoint_without_a_card_loads(folder: Path) -> None:
 # ---- what is refused ------------------------------------------------------------------------------------------------
 
 
+def test_the_current_folder_has_its_own_name(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(folder)
+    assert transformer.load(".").name == "copy"
+    (folder / "below").mkdir()
+    monkeypatch.chdir(folder / "below")
+    assert transformer.load("..").name == "copy"
+
+
 def test_a_path_that_is_no_directory(folder: Path) -> None:
     refused(folder / "nothing", "nothing is not a directory; a checkpoint is a directory with config.json")
     refused(folder / "config.json", "config.json is not a directory")
