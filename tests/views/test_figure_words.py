@@ -43,6 +43,8 @@ GIVEN = {
     "greedy",
     "this",
     "other",
+    *("before: <b>", "after", "Norm", "mean", "std", "value", "the first 8 dimensions", "all 16 dimensions"),
+    *("Where it fires", "… and its words", "hidden value", "unit 5", "unit 9"),
 }
 GIVEN |= {
     "previous <token>",
@@ -64,7 +66,9 @@ def is_english(line: str) -> bool:
     """Whether words remain when all that is data is taken out: placeholders, tags, tokens (they begin with ·)."""
     if line.removeprefix("%{x}, ").removeprefix("%{y}, ").removesuffix(", %{x}") in {*GIVEN, *map(escape, GIVEN)}:
         return False
-    rest = re.sub(r"%\{[^}]*\}|</?(b|i|br)>|&(\w+|#\d+);|·\S+", " ", line)
+    rest = re.sub(r"%\{[^}]*\}|</?(b|i|br|sub)>|&(\w+|#\d+);|·\S+", " ", line)
+    if rest.strip() in GIVEN:
+        return False
     return bool(re.search(r"[A-Za-z]{3}", rest))
 
 
