@@ -1,0 +1,88 @@
+"""The check of commit subjects, as the hook and CI run it."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+CHECK = ROOT / ".ci" / "subjects.py"
+
+
+@pytest.fixture(scope="module")
+def check() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("subjects", CHECK)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(
+    "subject",
+    [
+        "Fix row names when switching to cross-attention in guess mode",
+        "Embed fonts in exported PDFs",
+        "Pass the token on",
+        "Focus the search box",
+        "Re-run the training of en-fr",
+        "Merge branch 'main' into heads",
+        'Revert "Fix row names"',
+        "fixup! Fixed row names.",
+    ],
+)
+def test_a_good_subject_passes(check: ModuleType, subject: str) -> None:
+    assert check.problems(subject) == []
+
+
+@pytest.mark.parametrize(
+    ("subject", "problem"),
+    [
+        ("Fixed row names", "'Fixed'"),
+        ("Fixing row names", "'Fixing'"),
+        ("Fixes row names", "'Fixes'"),
+        ("The page opens on its figure", "'The'"),
+        ("What the browser says is told", "'What'"),
+        ("heads: fix row names", "'heads:'"),
+        ("fix row names", "'fix'"),
+        ("Fix row names.", "full stop"),
+        ("Fix " + 69 * "x", "73 characters"),
+    ],
+)
+def test_another_subject_is_refused_with_its_reason(check: ModuleType, subject: str, problem: str) -> None:
+    assert any(problem in found for found in check.problems(subject))
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_the_hook_stops_a_commit_with_a_bad_subject(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / ".githooks", tmp_path / ".githooks")
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(CHECK, tmp_path / ".ci")
+
+    def git(*arguments: str) -> subprocess.CompletedProcess[str]:
+        settings = ("user.name=A", "user.email=a@example.org", "core.hooksPath=.githooks", "commit.gpgsign=false")
+        options = [word for setting in settings for word in ("-c", setting)]
+        return subprocess.run(["git", *options, *arguments], cwd=tmp_path, capture_output=True, text=True)
+
+    assert git("init", "--quiet").returncode == 0
+    refused = git("commit", "--allow-empty", "--message", "Fixed it")
+    assert refused.returncode != 0 and "'Fixed'" in refused.stderr
+    assert git("commit", "--allow-empty", "--message", "Fix it").returncode == 0
+
+
+def test_without_the_base_commit_nothing_is_checked(tmp_path: Path) -> None:
+    """As in a shallow clone, and in a copy that has no ``.git``."""
+    (tmp_path / ".ci").mkdir()
+    shutil.copy(CHECK, tmp_path / ".ci")
+    answer = subprocess.run([sys.executable, tmp_path / ".ci" / CHECK.name], capture_output=True, text=True)
+    assert answer.returncode == 0 and "not checked" in answer.stdout
+
+
+def test_all_subjects_since_the_base_pass() -> None:
+    answer = subprocess.run([sys.executable, CHECK], capture_output=True, text=True)
+    assert answer.returncode == 0, answer.stderr
