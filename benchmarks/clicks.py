@@ -1,4 +1,4 @@
-"""How much of the project a click runs: calls of its functions and files, for one click on each of four pages.
+"""How much of the project a click runs: calls of its functions and files, for one click on each of seven pages.
 
     python -m benchmarks.clicks [--page attention] [--top 20]
 
@@ -30,8 +30,8 @@ class Click:
     """A click on one component of a page.
 
     Attributes:
-        component: The key of the component, e.g. a figure.
-        event: The event that the component sends.
+        component: The key of the component, e.g. a figure, or of a control.
+        event: The event that the component sends; "press" and "choose" are for buttons and sliders.
         values: What it sends the first and the second time.
         address: What the address of the page says beside the sentence.
     """
@@ -62,6 +62,19 @@ CLICKS = {
         ({"cells": [3, 2], "allowed": False}, {"cells": [4, 1], "allowed": False}),
         {"stack": "encoder", "kind": "self", "layer": "1", "head": "2"},
     ),
+    "compare": Click(
+        "compare heads",
+        "click",
+        ({"query": 1, "key": 2}, {"query": 2, "key": 3}),
+        {"second": "My dog is big and my dog is small.", "stack": "encoder", "kind": "self"},
+    ),
+    "bugs": Click("another patient", "press", (None, None), {"patient": "0"}),
+    "training": Click(
+        "training_step",
+        "choose",
+        ("200", "400"),
+        {"training section": "time", "stack": "encoder", "kind": "self"},
+    ),
 }
 
 
@@ -76,6 +89,12 @@ def opened(page: str) -> AppTest:
 
 def click(app: AppTest, made: Click, value: object) -> None:
     """Send what the browser sends for a click, and let the page run."""
+    if made.event == "press":
+        app.button(key=made.component).click().run()
+        return
+    if made.event == "choose":
+        app.select_slider(key=made.component).set_value(value).run()
+        return
     shown = [element.proto.id for element in app if element.type == "bidi_component"]
     (found,) = [id for id in shown if id.endswith(f"-{made.component}")]
     states = app._tree.get_widget_states()

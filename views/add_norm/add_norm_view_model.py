@@ -21,7 +21,7 @@ from functools import cached_property
 
 import numpy as np
 
-from transformer import Checkpoint, Trace
+from transformer import Trace
 from transformer.layers.norms import (
     Half,
     NormStatistics,
@@ -34,41 +34,22 @@ from transformer.layers.norms import (
     norm_steps,
 )
 from transformer.layers.residual_stream import CONVOLUTION, Addition, additions, contributions, stream_lengths
-from transformer.text.tokens import Token, TokenSequence
+from views.view_models import TokenViewModel
 
 _ALONE = ("final_norm", "embedding_norm", "vocabulary_projection_norm", "convolution_norm")
 
 
 @dataclass(frozen=True)
-class AddNormViewModel:
+class AddNormViewModel(TokenViewModel):
     """One norm of one layer, for one token in focus.
 
     Attributes:
-        trace: The recorded run.
         norm: The name of the norm's module.
-        stack, layer, token: What is in focus.
+        layer: The layer in focus.
     """
 
-    trace: Trace
     norm: str
-    stack: str
     layer: int
-    token: int
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        """The checkpoint of the run."""
-        return self.trace.checkpoint
-
-    @property
-    def tokens(self) -> TokenSequence:
-        """The tokens of the stack."""
-        return self.trace.tokens(self.stack)
-
-    @property
-    def focused(self) -> Token:
-        """The token in focus."""
-        return self.tokens[self.token]
 
     @property
     def place(self) -> str:
@@ -191,4 +172,4 @@ def add_norm_view_model(trace: Trace, norm: str, *, stack: str, layer: int = 0, 
         layer, token: What is in focus; larger numbers than this stack has mean its last one.
     """
     layer, token = min(layer, trace.n_layers(stack) - 1), min(token, len(trace.tokens(stack)) - 1)
-    return AddNormViewModel(trace, norm, stack, layer, token)
+    return AddNormViewModel(trace, stack, token, norm=norm, layer=layer)

@@ -19,11 +19,11 @@ from functools import cached_property
 
 import numpy as np
 
-from transformer import Checkpoint, Trace
+from transformer import Trace
 from transformer.embedding import Embedding
 from transformer.layers.embedding_space import Neighbour, Projection, analogy, nearest_rows, principal_components
-from transformer.text.tokens import Token, TokenSequence
 from transformer.variants.family_embedding import FamilyEmbedding
+from views.view_models import TokenViewModel
 
 N_NEIGHBOURS = 12
 _AROUND = 2  # rows before and after each that is fetched
@@ -41,32 +41,8 @@ ANALOGIES = (
 
 
 @dataclass(frozen=True)
-class EmbeddingsViewModel:
-    """The matrix E of one stack, for one token in focus.
-
-    Attributes:
-        trace: The recorded run.
-        stack, token: What is in focus.
-    """
-
-    trace: Trace
-    stack: str
-    token: int
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        """The checkpoint of the run."""
-        return self.trace.checkpoint
-
-    @property
-    def tokens(self) -> TokenSequence:
-        """The tokens of the stack."""
-        return self.trace.tokens(self.stack)
-
-    @property
-    def focused(self) -> Token:
-        """The token in focus."""
-        return self.tokens[self.token]
+class EmbeddingsViewModel(TokenViewModel):
+    """The matrix E of one stack, for one token in focus."""
 
     @property
     def embedding(self) -> Embedding:

@@ -19,7 +19,7 @@ from functools import cached_property
 
 import numpy as np
 
-from transformer import Checkpoint, Trace
+from transformer import Trace
 from transformer.layers.feed_forward_units import (
     UnitWords,
     most_active_units,
@@ -32,7 +32,7 @@ from transformer.layers.feed_forward_units import (
 )
 from transformer.layers.norms import norm_kind
 from transformer.text.message import Message
-from transformer.text.tokens import Token, TokenSequence
+from views.view_models import TokenViewModel
 
 STRONGEST = 12  # units
 _WORDS = 40  # of each unit, so that enough remain without single bytes
@@ -40,38 +40,19 @@ _ACTIVE = 48  # units in the heatmap of all tokens
 
 
 @dataclass(frozen=True)
-class FeedForwardViewModel:
+class FeedForwardViewModel(TokenViewModel):
     """The units of one feed-forward layer, for one token in focus.
 
     Attributes:
-        trace: The recorded run.
-        stack, layer, token: What is in focus.
+        layer: The layer in focus.
     """
 
-    trace: Trace
-    stack: str
     layer: int
-    token: int
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        """The checkpoint of the run."""
-        return self.trace.checkpoint
 
     @property
     def name(self) -> str:
         """The name of the layer's module, with which the names of its activations begin."""
         return f"{self.stack}.layers.{self.layer}.feed_forward"
-
-    @property
-    def tokens(self) -> TokenSequence:
-        """The tokens of the stack."""
-        return self.trace.tokens(self.stack)
-
-    @property
-    def focused(self) -> Token:
-        """The token in focus."""
-        return self.tokens[self.token]
 
     @property
     def activation(self) -> str:
@@ -163,4 +144,4 @@ def feed_forward_view_model(trace: Trace, *, stack: str, layer: int = 0, token: 
         layer, token: What is in focus; larger numbers than this stack has mean its last one.
     """
     layer, token = min(layer, trace.n_layers(stack) - 1), min(token, len(trace.tokens(stack)) - 1)
-    return FeedForwardViewModel(trace, stack, layer, token)
+    return FeedForwardViewModel(trace, stack, token, layer=layer)

@@ -16,26 +16,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from transformer import Checkpoint, Trace
+from transformer import Trace
 from transformer.layers.costs import Cost, measured_costs
 from transformer.predictions.answer_probabilities import Answer, AnswerPart, answer_of, class_probabilities
 from transformer.text.message import Message
+from views.view_models import RunViewModel
 
 
 @dataclass(frozen=True)
-class OverviewViewModel:
-    """One run as a whole.
-
-    Attributes:
-        trace: The recorded run.
-    """
-
-    trace: Trace
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        """The checkpoint of the run."""
-        return self.trace.checkpoint
+class OverviewViewModel(RunViewModel):
+    """One run as a whole."""
 
     @property
     def output_kind(self) -> str:

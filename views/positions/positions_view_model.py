@@ -26,9 +26,10 @@ from transformer import Checkpoint, Edit, Trace
 from transformer.attention import MultiHeadAttention
 from transformer.layers import positional_encodings
 from transformer.layers.positional_encodings import reordered_positions, without_positions
-from transformer.text.tokens import Token, TokenSequence
+from transformer.text.tokens import Token
 from transformer.variants.family_embedding import HalvedSinusoids
 from transformer.variants.partial_rotary import Rotary
+from views.view_models import TokenViewModel
 
 BACK = 2  # tokens, for the comparison of the two directions and for the linear map
 FAR = 32  # distances shown to each side
@@ -37,39 +38,25 @@ REORDERED = ("sinusoidal", "learned", "rotary", "relative")
 
 
 @dataclass(frozen=True)
-class PositionsViewModel:
+class PositionsViewModel(TokenViewModel):
     """One position scheme, shown beside one run.
 
     Attributes:
-        trace: The recorded run.
-        stack, layer, head, token: What is in focus, as far as this stack has it.
+        layer, head: What is in focus, as far as this stack has it.
         scheme: Which scheme is shown.
         lender: The checkpoint whose numbers are shown: that of the run, another one that has this scheme, or ``None``
             where the numbers come from the formula alone.
     """
 
-    trace: Trace
-    stack: str
     layer: int
     head: int
-    token: int
     scheme: str
     lender: Checkpoint | None
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        """The checkpoint of the run."""
-        return self.trace.checkpoint
 
     @property
     def is_own(self) -> bool:
         """Whether the scheme is the one that this model uses."""
         return self.scheme == self.checkpoint.config.positions
-
-    @property
-    def tokens(self) -> TokenSequence:
-        """The tokens of the stack."""
-        return self.trace.tokens(self.stack)
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -192,11 +179,11 @@ def positions_view_model(
     return PositionsViewModel(
         trace,
         stack,
-        min(layer, trace.n_layers(stack) - 1),
-        min(head, checkpoint.config.heads_in(stack) - 1),
         min(token, len(trace.tokens(stack)) - 1),
-        scheme,
-        checkpoint if scheme == checkpoint.config.positions else lender,
+        layer=min(layer, trace.n_layers(stack) - 1),
+        head=min(head, checkpoint.config.heads_in(stack) - 1),
+        scheme=scheme,
+        lender=checkpoint if scheme == checkpoint.config.positions else lender,
     )
 
 

@@ -17,35 +17,18 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
 
-from transformer import Checkpoint, Trace
 from transformer.runs.inputs import prompt_ids
 from transformer.text.tokens import Token, TokenSequence
+from views.view_models import TokenViewModel
 
 ROLES = ("pad", "start", "end", "mask")
 
 
 @dataclass(frozen=True)
-class TokensViewModel:
-    """The tokens of one run.
+class TokensViewModel(TokenViewModel):
+    """The tokens of one run."""
 
-    Attributes:
-        trace: The recorded run.
-        stack, token: What is in focus.
-    """
-
-    trace: Trace
-    stack: str
     token: int = 0
-
-    @property
-    def checkpoint(self) -> Checkpoint:
-        """The checkpoint of the run."""
-        return self.trace.checkpoint
-
-    @property
-    def tokens(self) -> TokenSequence:
-        """The tokens of the stack in focus."""
-        return self.trace.tokens(self.stack)
 
     @cached_property
     def prompt_tokens(self) -> TokenSequence:
