@@ -1,7 +1,6 @@
 """The command about what a checkpoint opens with."""
 
 import sys
-from pathlib import Path
 
 from transformer.commands.command_line import CHECKPOINT, Command, argument
 
@@ -12,7 +11,8 @@ def _openings(checkpoint: str, sentence: str | None, most: int) -> int:
     from transformer.files.opening_file import read_opening
     from transformer.runs.tracing import trace
 
-    model, opening = load(checkpoint), read_opening(Path(checkpoint))
+    model = load(checkpoint)
+    opening = read_opening(model.path)
     status, asked = 0, [sentence] if sentence else []
     for example in opening.examples if opening and not asked else ():
         wrong = complaints(model, example)

@@ -1,7 +1,6 @@
 """The command ``renew``: after new weights, compute again everything that is saved beside them."""
 
 import sys
-from pathlib import Path
 
 from transformer.commands.command_line import CHECKPOINT, Command, run_command
 from transformer.commands.heads_command import HEADS
@@ -11,14 +10,16 @@ from transformer.commands.openings_command import OPENINGS
 
 def _renew(checkpoint: str) -> int:
     """Run each command that needs the weights alone; what this checkpoint has no file of is left out."""
+    from transformer.files.layout import file_of_results
+    from transformer.files.names import resolve
     from transformer.files.opening_file import OPENING
     from transformer.files.snapshots import snapshot_steps
     from transformer.predictions.jacobian_lens import FILE
 
-    path, save = Path(checkpoint), ["--checkpoint", checkpoint, "--save"]
+    path, save = resolve(checkpoint), ["--checkpoint", checkpoint, "--save"]
     lines = [["heads", *save]]
     lines += [["heads", "--history", *save]] if snapshot_steps(path) else []
-    lines += [["lens", *save]] if (path / FILE).is_file() else []
+    lines += [["lens", *save]] if file_of_results(path, FILE).is_file() else []
     lines += [["openings", "--checkpoint", checkpoint]] if (path / OPENING).is_file() else []
     for line in lines:
         print("python -m transformer", *line, file=sys.stderr)

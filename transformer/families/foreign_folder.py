@@ -218,11 +218,11 @@ def stored_files(path: Path) -> list[Path]:
     return parts_of(path) if is_gguf(path) else weight_files(path)
 
 
-def fingerprint_files(folder: Path) -> tuple[str, ...]:
-    """The files that say what a model computes: weights, configs, tokenizers."""
+def fingerprint_files(folder: Path) -> tuple[Path, ...]:
+    """Return the files that say what a model computes: weights, configs, tokenizers."""
     if is_gguf(folder):
-        return tuple(str(part) for part in parts_of(folder))
+        return tuple(parts_of(folder))
     weights = [file.name for file in weight_files(folder)]
     kinds = (".json", ".txt", ".spm", ".model")
     small = [file.name for file in folder.iterdir() if file.is_file() and file.suffix in kinds]
-    return tuple(sorted({*weights, *small}))
+    return tuple(folder / name for name in sorted({*weights, *small}))

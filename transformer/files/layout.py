@@ -20,11 +20,18 @@ _AT_ONCE = 2**22  # bytes of a file that are in memory while it is hashed
 def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
     """Return the SHA-256 of the files that say what a model computes, as 64 hexadecimal digits."""
     path, digest = Path(path), hashlib.sha256()
-    for file in fingerprint_files(path) if is_foreign(path) else (weights, CONFIG, TOKENIZER):
-        with open(path / file, "rb") as content:
+    own = (path / file for file in (weights, CONFIG, TOKENIZER))
+    for file in fingerprint_files(path) if is_foreign(path) else own:
+        with open(file, "rb") as content:
             while part := content.read(_AT_ONCE):
                 digest.update(part)
     return digest.hexdigest()
+
+
+def file_of_results(path: Path, name: str) -> Path:
+    """Return where a file of results, such as ``head_roles.json``, is kept: in the folder of a checkpoint, or beside a
+    GGUF file and named after it (``tiny.gguf.head_roles.json``)."""
+    return path.with_name(f"{path.name}.{name}") if is_gguf(path) else path / name
 
 
 def is_same_fingerprint(said: object, fingerprint: str) -> bool:

@@ -17,7 +17,7 @@ from transformer.disk.plain_files import read_plain_text
 from transformer.disk.whole_files import write_text
 from transformer.errors import CheckpointError
 from transformer.files.checkpoints import Checkpoint, file_of_other_weights
-from transformer.files.layout import is_same_fingerprint
+from transformer.files.layout import file_of_results, is_same_fingerprint
 from transformer.heads import annotated_words, induction, weight_patterns
 from transformer.heads.annotated_words import ARCS, PAIRS
 from transformer.heads.head_roles import LEAST_CONSISTENT, CorpusRole, CorpusRoles
@@ -104,7 +104,7 @@ def write_heads(checkpoint: Checkpoint, file: str, values: Mapping[str, Any]) ->
     compared."""
     front = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in values.items() if name != "heads"]
     rows = ",\n".join(f"  {json.dumps(head)}" for head in values["heads"])
-    path = checkpoint.path / file
+    path = file_of_results(checkpoint.path, file)
     write_text(path, "\n".join(["{", *front, ' "heads": [', rows, " ]", "}"]) + "\n")
     return path
 
@@ -115,7 +115,7 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
     Raises ``CheckpointError``, a sentence, for a file that is broken, that belongs to other weights, or that was made
     by other definitions.
     """
-    path = checkpoint.path / FILE
+    path = file_of_results(checkpoint.path, FILE)
     if not path.is_file():
         return None
     try:

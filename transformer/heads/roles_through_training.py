@@ -26,7 +26,7 @@ from torch.nn import functional as F
 
 from transformer.disk.plain_files import read_plain_text
 from transformer.files.checkpoints import Checkpoint, file_of_other_weights
-from transformer.files.layout import is_same_fingerprint
+from transformer.files.layout import file_of_results, is_same_fingerprint
 from transformer.files.model_card import checkpoint_step
 from transformer.files.snapshots import snapshot, snapshot_steps
 from transformer.heads.head_roles import HeadRole, corpus_roles, head_roles
@@ -293,7 +293,7 @@ def load_role_history(checkpoint: Checkpoint) -> RoleHistory | None:
 
     Raises ``CheckpointError``, a sentence, for a file that is broken or belongs to other weights.
     """
-    path = checkpoint.path / FILE
+    path = file_of_results(checkpoint.path, FILE)
     if not path.is_file():
         return None
     try:

@@ -32,7 +32,7 @@ from transformer.disk.tensor_files import TensorFile
 from transformer.disk.whole_files import atomic_path
 from transformer.errors import CheckpointError, InputError
 from transformer.files.checkpoints import Checkpoint, file_of_other_weights
-from transformer.files.layout import is_same_fingerprint
+from transformer.files.layout import file_of_results, is_same_fingerprint
 from transformer.files.snapshots import quantise
 from transformer.predictions.lens import lens_stack, read_out, streams_between
 from transformer.probes import record
@@ -103,7 +103,7 @@ def save_jacobian_lens(checkpoint: Checkpoint, found: JacobianLens) -> Path:
     changes, scales = zip(*(quantise(matrix.cpu() - identity) for matrix in found.transport), strict=True)
     about = {name: value for name, value in vars(found).items() if name not in ("transport", "agreement")}
     said = json.dumps({**about, "checkpoint": checkpoint.fingerprint, "agreement": asdict(found.agreement)})
-    path = checkpoint.path / FILE
+    path = file_of_results(checkpoint.path, FILE)
     with atomic_path(path) as temporary:
         tensors = {"changes": torch.stack(changes), "scales": torch.stack(scales)}
         save_file(tensors, str(temporary), metadata={"about": said})
@@ -115,7 +115,7 @@ def load_jacobian_lens(checkpoint: Checkpoint) -> JacobianLens | None:
 
     Raises ``CheckpointError`` for a file that is broken, belongs to other weights, or does not fit the model.
     """
-    path = checkpoint.path / FILE
+    path = file_of_results(checkpoint.path, FILE)
     if not path.is_file():
         return None
     steps, width = len(streams_between(checkpoint)), checkpoint.config.d_model

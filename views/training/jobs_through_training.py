@@ -7,6 +7,7 @@ import streamlit as st
 
 import transformer
 from charts.toolkit.numbers import whole
+from transformer.files.layout import file_of_results
 from transformer.heads.roles_through_training import FILE, HeadHistory, RoleHistory, load_role_history, role_history
 from ui.compute.store import store
 from ui.lab.role_names import test_name
@@ -22,7 +23,7 @@ _WITHOUT_JOB = 3
 
 def jobs_through_training(p: Page) -> None:
     """Nothing where the checkpoint came without a history of its heads."""
-    file = p.checkpoint.path / FILE
+    file = file_of_results(p.checkpoint.path, FILE)
     stamp = file.stat().st_mtime_ns if file.is_file() else 0
     try:
         history = store.get(p.checkpoint, ("head history", stamp), lambda: load_role_history(p.checkpoint))

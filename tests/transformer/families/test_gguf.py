@@ -25,9 +25,11 @@ from tests.transformer.text.foreign_folders import (
 )
 from tests.transformer.text.test_foreign_tokenizer import gemma, llama3
 from transformer import CheckpointError, Greedy, decode, load, trace
+from transformer.__main__ import main
 from transformer.disk.gguf_file import GgufFile, is_gguf
 from transformer.families.foreign_folder import fields_of, open_model
 from transformer.files.verify import verify
+from transformer.heads.role_files import load_corpus_roles
 from transformer.variants.rotary_scaling import FactorScaling, Llama3Scaling
 
 pytest.importorskip("transformers")
@@ -310,3 +312,21 @@ def test_memory_is_counted_before_a_number_is_read(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(GgufFile, "read", lambda self, name: pytest.fail(f"{name} was read"))
     with pytest.raises(CheckpointError, match="GB of memory"):
         load(file)
+
+
+def test_heads_of_a_file_are_saved_beside_it_also_by_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
+) -> None:
+    """Its fingerprint was looked for inside of the file, as in a folder, once all sentences had been read."""
+    backend = byte_level(special=("<pad>", "</s>"))
+    keys = token_keys(backend, "gpt2", pre="gpt-2", eos_token_id=1, padding_token_id=0)
+    (tmp_path / "models").mkdir()
+    write_gguf(tmp_path / "models" / "tiny.gguf", build("gpt2", vocab_size=backend.get_vocab_size()), tokens=keys)
+    (tmp_path / "sentences.txt").write_text("the cat sat on the mat\n")
+    monkeypatch.chdir(tmp_path)
+    file = Path("models") / "tiny.gguf"
+    assert main(["heads", "--checkpoint", str(file), "--sentences", "sentences.txt", "--save"]) == 0
+    saved = Path("models") / "tiny.gguf.head_roles.json"
+    assert f"saved in {saved}" in capsys.readouterr().err and saved.is_file()
+    assert load(file).fingerprint == load(file.resolve()).fingerprint
+    assert load_corpus_roles(load(file)).roles.n_sentences == 1
