@@ -178,9 +178,10 @@ def test_a_sentence_that_cannot_be_used_gets_a_sentence_and_stays_in_its_box(
         expect(page.get_by_test_id("stAlert")).to_have_count(0)
 
 
-def test_an_example_is_one_click_away(app: str, visit: Callable[..., Page]) -> None:
+def test_an_example_is_chosen_from_a_menu_that_shows_each_sentence(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/tokens")
-    page.get_by_test_id("stSidebar").get_by_role("button", name="Emoji", exact=True).click()
+    page.get_by_test_id("stSidebar").get_by_role("button", name="Examples").click()
+    page.get_by_role("menuitem", name="Emoji I love you 😀!", exact=True).click()
     settle(page)
     expect(page.get_by_role("textbox", name="Sentence")).to_have_value("I love you 😀!")
     assert address(page) == {"sentence": "I love you 😀!"}

@@ -70,7 +70,7 @@ def test_the_sidebar_offers_everything_that_a_translator_takes(run) -> None:
     assert [box.label for box in test.sidebar.selectbox] == ["Checkpoint"]
     labels = [group.proto.label for group in test.sidebar.get("button_group")]
     assert labels == ["Attention", "Layer", "Head", "Language"]
-    assert "Examples" in [caption.value for caption in test.sidebar.caption]
+    assert [menu.label for menu in test.sidebar.menu_button] == ["Examples"]
 
 
 def test_selectors_come_only_where_a_page_asks_and_the_model_leaves_a_choice(run) -> None:

@@ -30,8 +30,8 @@ def test_it_enlarges_figures_and_leaves_out_code_and_examples(open_app: Open) ->
     assert font(large) == font(plain) * _FACTOR
     assert LOOK_FOR in said(plain) and LOOK_FOR not in said(large)
     assert codes(plain) and not codes(large)
-    examples = [[button for button in app.button if button.key.startswith("sidebar example")] for app in (plain, large)]
-    assert examples[0] and not examples[1]
+    examples = [[menu.key for menu in app.sidebar.menu_button] for app in (plain, large)]
+    assert examples == [["sidebar example"], []]
 
 
 def test_the_switch_is_in_the_address_and_keeps_the_sentence(open_app: Open) -> None:

@@ -1,4 +1,4 @@
-"""The sidebar of every page: checkpoint, sentence, what is looked at, examples; behind a click target and padding."""
+"""The sidebar of every page: checkpoint, sentence, selectors of the page, examples, target and padding, language."""
 
 from contextvars import ContextVar
 
@@ -11,12 +11,11 @@ from transformer.files.layout import shown_name
 from ui.compute.loading import choosable_checkpoints, group_of, readable_config
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MAX_PADS, Focus, with_task
-from ui.shell.offers import offers
 from ui.shell.openings import examples_of, label_of, name_in_list, shows_of
 from ui.shell.picture import draw_picture
 from ui.shell.selectors import work_of
 from ui.shell.typing import follow_typing
-from ui.words.texts import common, languages
+from ui.words.texts import as_plain, common, languages
 
 # Where this run's sidebar has room for the selectors of its page: below the sentence, above the examples.
 _room: ContextVar[DeltaGenerator | None] = ContextVar("room", default=None)
@@ -50,9 +49,10 @@ def sidebar() -> None:
                 _examples(focus)
                 with st.expander(_named_more(config), key="sidebar more"):
                     _more(focus)
-        if not focus.presenter:
-            _language(focus)
-        _presenter(focus)
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            if not focus.presenter:
+                _language(focus)
+            _presenter(focus)
     _room.set(room)
 
 
@@ -65,11 +65,19 @@ def _sentence(focus: Focus, *, help: str) -> None:
 
 
 def _examples(focus: Focus) -> None:
+    """A menu, each example with its sentence; below it, what the one that is in the box shows."""
     found, now = examples_of(focus.checkpoint), (focus.sentence, focus.target)
+    st.menu_button(
+        common("sidebar.examples"),
+        range(len(found)),
+        format_func=lambda number: f"**{as_plain(label_of(found[number]))}** {as_plain(found[number].sentence)}",
+        icon=":material/lists:",
+        width="stretch",
+        key="sidebar example",
+        on_click=_use_example,
+    )
     shown = next((each for each in found if (with_task(each.sentence, focus), each.target) == now), None)
-    chosen, labels = label_of(shown) if shown else None, list(map(label_of, found))
-    offers(common("sidebar.examples"), labels, key="sidebar example", chosen=chosen, take=_take_example)
-    if shown and shown.sentence == focus.sentence:  # else behind a task, and it is said of models of one task
+    if shown and shown.sentence == focus.sentence:  # else after a task, and it describes models of one task
         st.caption(shows_of(shown))
 
 
@@ -143,15 +151,16 @@ def _more(focus: Focus) -> None:
 
 
 def _language(focus: Focus) -> None:
-    """A small list at the end, because a reader chooses once. Draws nothing if there is only one language."""
+    """Draw the languages by their codes, beside the presenter's switch: both fit on a projector's first screen."""
     names = languages()
     if len(names) > 1:
         st.session_state["sidebar language"] = focus.language  # this overwrites no typed text
         st.segmented_control(
             common("sidebar.language"),
             list(names),
-            format_func=lambda code: names.get(code, code),
+            format_func=str.upper,
             key="sidebar language",
+            width="content",
             label_visibility="collapsed",
             required=True,
             wrap=True,
@@ -181,8 +190,9 @@ def _report(name: str) -> None:
     shared_focus.change(**{name: st.session_state[f"sidebar {name}"]})
 
 
-def _take_example(label: str) -> None:
-    focus = shared_focus.current()
-    for example in examples_of(focus.checkpoint):
-        if label_of(example) == label:
-            shared_focus.change(sentence=with_task(example.sentence, focus), target=example.target, **example.place)
+def _use_example() -> None:
+    focus, number = shared_focus.current(), st.session_state["sidebar example"]
+    found = examples_of(focus.checkpoint)
+    if number is not None and number < len(found):
+        example = found[number]
+        shared_focus.change(sentence=with_task(example.sentence, focus), target=example.target, **example.place)
