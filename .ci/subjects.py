@@ -65,6 +65,7 @@ def subjects_since(base: str, folder: Path) -> list[str] | None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Check the commit subjects that the arguments name; return the exit status."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--message", type=Path, metavar="FILE", help="check the commit message in FILE only")
     chosen = parser.parse_args(arguments)

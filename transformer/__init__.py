@@ -1,6 +1,6 @@
-"""A Transformer whose every number can be looked at, changed and checked.
+"""A Transformer in which every number can be inspected, changed and checked.
 
-Names load on first use (PEP 562), so that ``from transformer.runs.traces import Trace`` does not import torch.
+Names are loaded on first use (PEP 562), so ``from transformer.runs.traces import Trace`` does not import torch.
 """
 
 import importlib

@@ -1,9 +1,9 @@
-"""The commands of ``python -m transformer``: results go to standard output, problems to standard error."""
+"""Command line of ``python -m transformer``: results on standard output, problems on standard error."""
 
 from transformer.system.import_path import drop_current_folder
 
 if __name__ == "__main__":
-    drop_current_folder()  # before the other imports, which a file in the current folder could stand in for
+    drop_current_folder()  # before the other imports, which a file in the current folder could shadow
 
 import importlib.util
 from collections.abc import Sequence
@@ -27,12 +27,19 @@ COMMANDS = (
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command and return its exit status, as ``run_command`` describes."""
+    """Run one command and return its exit status.
+
+    Args:
+        arguments: The command line without the program's name; ``sys.argv[1:]`` if ``None``.
+
+    Returns:
+        The exit status that ``run_command`` describes.
+    """
     return run_command(_all_commands(), arguments, description="A Transformer that can be looked into.")
 
 
 def _all_commands() -> tuple[Command, ...]:
-    """Add the commands that draw where the program is installed; the library goes without it."""
+    """Return all commands, including those that draw if ``glassformer`` is installed beside the library."""
     if not importlib.util.find_spec("glassformer"):
         return COMMANDS
     from glassformer.commands import DRAWING_COMMANDS

@@ -1,4 +1,4 @@
-"""Scaled dot-product attention and multi-head attention (Vaswani et al. 2017, §3.2), with nothing hidden."""
+"""Scaled dot-product and multi-head attention (Vaswani et al. 2017, §3.2), with every step visible."""
 
 import math
 
@@ -12,37 +12,59 @@ from transformer.probes import Probe, current_shortcut
 
 
 def attention_scores(query: Tensor, key: Tensor, scale: float | None = None) -> Tensor:
-    """QKᵀ / √d_k: [batch, head, query, key] from [batch, head, query, channel] and [batch, head, key, channel].
+    """Compute the scaled scores QKᵀ / √d_k.
 
-    Without √d_k the variance of a score grows with d_k and the softmax saturates (§3.2.1, footnote 4). ``scale`` stands
-    in place of 1 / √d_k for the families that take another.
+    Without the division by √d_k, the variance of a score grows with d_k and the softmax saturates (§3.2.1, footnote 4).
+
+    Args:
+        query: Q, [batch, head, query, channel].
+        key: K, [batch, head, key, channel].
+        scale: The factor to use instead of 1 / √d_k, for model families that choose another.
+
+    Returns:
+        Scores, [batch, head, query, key].
     """
     scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
     return query @ key.transpose(-2, -1) * scale
 
 
 def attention_weights(scores: Tensor, allowed: Tensor) -> Tensor:
-    """softmax over the keys that are allowed; exactly 0 for all others: [batch, head, query, key].
+    """Apply a softmax over the keys that may be attended to; every other weight is exactly 0.
 
-    ``allowed``: broadcastable to the scores, ``True`` = may attend. A query that may attend to nothing gets
-    weights that are all 0 (a plain softmax would give NaN): it takes nothing from anybody.
+    Args:
+        scores: [batch, head, query, key].
+        allowed: Mask that broadcasts to the scores; ``True`` means "may attend".
+
+    Returns:
+        Weights, [batch, head, query, key]. A query that may attend to no key gets a row of zeros, where a plain softmax
+        would give NaN.
     """
-    # The lowest finite number instead of −∞ keeps a fully blocked row finite; exp of it is exactly 0 elsewhere.
+    # The lowest finite number instead of −∞ keeps a fully masked row finite; elsewhere its exponential is exactly 0.
     lowest = torch.finfo(scores.dtype).min
     return torch.softmax(torch.where(allowed, scores, lowest), dim=-1) * allowed
 
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, allowed: Tensor) -> Tensor:
-    """Attention(Q, K, V) = softmax(QKᵀ / √d_k) V, equation (1) of the paper: [batch, head, query, channel]."""
+    """Compute Attention(Q, K, V) = softmax(QKᵀ / √d_k) V, equation (1) of the paper.
+
+    Args:
+        query: Q, [batch, head, query, channel].
+        key: K, [batch, head, key, channel].
+        value: V, [batch, head, key, channel].
+        allowed: Mask that broadcasts to the scores; ``True`` means "may attend".
+
+    Returns:
+        The weighted sum of the values, [batch, head, query, channel].
+    """
     return attention_weights(attention_scores(query, key), allowed) @ value
 
 
 class MultiHeadAttention(nn.Module):
-    """MultiHead(Q, K, V) = Concat(head_1, …, head_h) W_O, head_i = Attention(Q W_Q,i, K W_K,i, V W_V,i).
+    """Multi-head attention: Concat(head_1, …, head_h) W_O, head_i = Attention(Q W_Q,i, K W_K,i, V W_V,i).
 
-    The per-head matrices W_Q,i are stacked into one: head i owns rows i·d_k … (i+1)·d_k of ``query_projection``.
-    Self-attention reads queries, keys and values from the same sequence; cross-attention takes its keys
-    and values from the encoder's output.
+    The per-head matrices W_Q,i are stacked into one: head i owns rows i·d_k to (i+1)·d_k − 1 of ``query_projection``.
+    Self-attention computes queries, keys and values from the same sequence; cross-attention computes its keys and
+    values from the output of the encoder.
     """
 
     def __init__(self, config: ModelConfig, *, rotary: RotaryEncoding | None = None) -> None:
@@ -73,25 +95,56 @@ class MultiHeadAttention(nn.Module):
         allowed: Tensor,  # [batch, query, key]
         position_bias: Tensor | None = None,  # [1, head, query, key]
     ) -> Tensor:  # [batch, query, model]
-        if (shortcut := current_shortcut()) is not None:  # the same, faster: transformer/fast/
+        """Let each query attend to the keys that it may see, in every head at once.
+
+        Args:
+            query_input: The sequence that the queries are computed from.
+            key_input: The sequence that the keys and values are computed from.
+            allowed: ``True`` where the query may attend to the key.
+            position_bias: Number to add to each score, for relative positions.
+
+        Returns:
+            The output of all heads together, [batch, query, model].
+        """
+        if (shortcut := current_shortcut()) is not None:  # the same result, computed faster: transformer/fast/
             return shortcut.attention(self, query_input, key_input, allowed, position_bias)
         query = self.queries(query_input)  # [batch, head, query, channel]
         key, value = self.keys_and_values(key_input)  # [batch, head, key, channel]
-        return self.written(self.attend(query, key, value, allowed, position_bias))  # [batch, query, model]
+        return self.project_output(self.attend(query, key, value, allowed, position_bias))  # [batch, query, model]
 
     def queries(self, query_input: Tensor, start: int = 0) -> Tensor:
-        """Q = x W_Q of all heads: [batch, head, query, channel]; ``start``: the position of the first of them."""
+        """Compute the queries Q = x W_Q of all heads.
+
+        Args:
+            query_input: [batch, query, model].
+            start: Position of the first query in its sequence, for rotary positions.
+
+        Returns:
+            [batch, head, query, channel].
+        """
         return self.query(self.rotate(self.split_heads(self.query_projection(query_input)), start))
 
     def keys_and_values(self, key_input: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
-        """K = x W_K and V = x W_V of all heads: [batch, head, key, channel] each."""
+        """Compute the keys K = x W_K and the values V = x W_V of all heads.
+
+        Args:
+            key_input: [batch, key, model].
+            start: Position of the first key in its sequence, for rotary positions.
+
+        Returns:
+            Keys and values, [batch, head, key, channel] each.
+        """
         key = self.key(self.rotate(self.split_heads(self.key_projection(key_input)), start))
         return key, self.value(self.split_heads(self.value_projection(key_input)))
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, position_bias: Tensor | None
     ) -> Tensor:
-        """softmax(QKᵀ / √d_k + bias) V, spelled out, every step of it shown."""
+        """Compute softmax(QKᵀ / √d_k + bias) V step by step, with a probe at each step.
+
+        Returns:
+            The context vectors of all heads, [batch, head, query, channel].
+        """
         scores = attention_scores(query, key, self.scale)  # [batch, head, query, key]
         if position_bias is not None:
             scores = scores + position_bias  # [batch, head, query, key]
@@ -101,19 +154,27 @@ class MultiHeadAttention(nn.Module):
         weights = F.dropout(weights, self.dropout, self.training)  # [batch, head, query, key]
         return self.context(weights @ value)  # [batch, head, query, channel]
 
-    def written(self, context: Tensor) -> Tensor:
-        """Concat(head_1, …, head_h) W_O: [batch, query, model] from [batch, head, query, channel]."""
+    def project_output(self, context: Tensor) -> Tensor:
+        """Project the concatenated heads: Concat(head_1, …, head_h) W_O.
+
+        Args:
+            context: [batch, head, query, channel].
+
+        Returns:
+            [batch, query, model].
+        """
         return self.output(self.output_projection(self.merge_heads(context)))
 
     def rotate(self, heads: Tensor, start: int) -> Tensor:
+        """Apply rotary positions to queries or keys, [batch, head, position, channel], if the model uses them."""
         return heads if self.rotary is None else self.rotary(heads, start)
 
     def split_heads(self, x: Tensor) -> Tensor:
-        """[batch, position, model] → [batch, head, position, channel]."""
+        """Split [batch, position, model] into heads: [batch, head, position, channel]."""
         batch, n_positions, _ = x.shape
         return x.view(batch, n_positions, -1, self.d_head).transpose(1, 2)
 
     def merge_heads(self, heads: Tensor) -> Tensor:
-        """[batch, head, position, channel] → [batch, position, model]: the Concat of the formula."""
+        """Merge heads, [batch, head, position, channel], into [batch, position, model]: Concat in the formula."""
         batch, _, n_positions, _ = heads.shape
         return heads.transpose(1, 2).reshape(batch, n_positions, self.n_heads * self.d_head)

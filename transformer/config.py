@@ -1,4 +1,4 @@
-"""The configuration of a model: a frozen dataclass that is validated once, when it is made."""
+"""Configuration of a model: a frozen dataclass, validated once when it is created."""
 
 from __future__ import annotations
 
@@ -9,30 +9,46 @@ from typing import Any, ClassVar
 
 from transformer.errors import MessageError
 
-SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>")  # of our own vocabularies: ids 0 to 3
+SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>")  # of the vocabularies of our own models: ids 0 to 3
 KINDS = ("encoder-decoder", "decoder-only", "encoder-only")
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "none")
 NORMS = ("pre", "post")
 ACTIVATIONS = ("relu", "gelu")
-LEVELS = "0123456789abcdefghijklmnopqrstuvwxyz"  # how a shade of grey is written, from 0 (nothing) on
-MAX_PATCHES = 1_000_000  # that there could be: each has a number, and pages list them all
-# Fields that checkpoints from before them do not state: what is not there is off, and what is off is not written.
+LEVELS = "0123456789abcdefghijklmnopqrstuvwxyz"  # symbols for shades of grey, from 0 (lowest)
+# limit on the number of possible patches, since each is an entry of the vocabulary and pages list them all
+MAX_PATCHES = 1_000_000
+# Fields that older checkpoints lack. A missing field means "off", and a field that is off is not written.
 _MAY_BE_MISSING = frozenset(("rms_norm", "task_prefixes"))
 
 
 @dataclass(frozen=True)
 class ModelConfig:
-    """Everything that fixes the shapes and the arithmetic of a model.
+    """All that determines the shapes and the arithmetic of a model.
 
-    ``d_model`` is the width of the residual stream, ``d_ff`` the hidden width of the feed-forward layer
-    (Vaswani et al. 2017, Table 3). ``norm`` is "post" (the 2017 paper) or "pre" (Xiong et al. 2020).
-    ``positions`` is one of sinusoidal (Vaswani et al. 2017, §3.5), learned (Gehring et al. 2017), rotary (Su et al.
-    2021, in self-attention), relative (T5 bias, Raffel et al. 2020, §2.1) or none. ``class_names`` add a classifier
-    head to an encoder-only model. ``tie_embeddings`` shares one matrix between all embeddings and the projection
-    to the vocabulary (Press & Wolf 2017). ``rms_norm`` puts RMSNorm (Zhang & Sennrich 2019) in place of LayerNorm.
-    ``task_prefixes`` are what sentences began with in training, one a task (Raffel et al. 2020, §2.4).
+    Attributes:
+        kind: "encoder-decoder", "decoder-only" or "encoder-only".
+        vocabulary_size: Number of tokens in the vocabulary.
+        d_model: Width of the residual stream (Vaswani et al. 2017, Table 3).
+        n_heads: Number of attention heads per layer.
+        d_ff: Number of hidden units of the feed-forward layer (Vaswani et al. 2017, Table 3).
+        n_encoder_layers: Number of encoder layers; 0 for a decoder-only model.
+        n_decoder_layers: Number of decoder layers; 0 for an encoder-only model.
+        max_length: Largest number of tokens in a sequence.
+        positions: "sinusoidal" (Vaswani et al. 2017, §3.5), "learned" (Gehring et al. 2017), "rotary" (Su et al. 2021,
+            in self-attention), "relative" (T5's bias, Raffel et al. 2020, §2.1) or "none".
+        norm: "post" (Vaswani et al. 2017) or "pre" (Xiong et al. 2020).
+        activation: Activation of the feed-forward layer, "relu" or "gelu".
+        dropout: Probability of dropping a number in training.
+        layer_norm_epsilon: ε under the square root of the normalisation.
+        tie_embeddings: Share one matrix between all embeddings and the projection to the vocabulary (Press & Wolf
+            2017).
+        class_names: Classes of the classifier head; only for an encoder-only model.
+        pad_id: Token id of padding.
+        rms_norm: Use RMSNorm (Zhang & Sennrich 2019) instead of LayerNorm.
+        task_prefixes: Texts that sentences began with in training, one per task (Raffel et al. 2020, §2.4).
 
-    Raises ``ValueError`` that names the field, its value and what would be right.
+    Raises:
+        ValueError: If a field is invalid; the message names the field, its value and what would be valid.
     """
 
     kind: str = "encoder-decoder"
@@ -61,7 +77,8 @@ class ModelConfig:
         self._check_choice("activation", ACTIVATIONS)
         for name in ("vocabulary_size", "d_model", "n_heads", "d_ff"):
             self._check_integer(name, at_least=1)
-        # What no tensor in a file bears out has a limit, or a config could ask for all memory there is.
+        # These fields have limits because no tensor in a file confirms them: a config could ask for any amount of
+        # memory.
         self._check_integer("max_length", at_least=1, at_most=65_536)
         self._check_integer("n_encoder_layers", at_least=0, at_most=256)
         self._check_integer("n_decoder_layers", at_least=0, at_most=256)
@@ -114,7 +131,7 @@ class ModelConfig:
         prefixes = self.task_prefixes
         if not isinstance(prefixes, (list, tuple)) or not all(isinstance(p, str) and p.strip() for p in prefixes):
             raise MessageError("task_prefixes is {prefixes}; it must be a list of strings", prefixes=repr(prefixes))
-        object.__setattr__(self, "task_prefixes", tuple(prefixes))  # JSON knows only lists
+        object.__setattr__(self, "task_prefixes", tuple(prefixes))  # JSON has lists but no tuples
         names = self.class_names
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
             raise MessageError("class_names is {names}; it must be a list of names", names=repr(names))
@@ -155,45 +172,55 @@ class ModelConfig:
 
     @property
     def d_head(self) -> int:
-        """Width of one head, d_k = d_v = d_model / n_heads (Vaswani et al. 2017, §3.2.2)."""
+        """Width of one head: d_k = d_v = d_model / n_heads (Vaswani et al. 2017, §3.2.2)."""
         return self.d_model // self.n_heads
 
     @property
     def switch_lengths(self) -> frozenset[int]:
-        """Lengths beyond which a text's first tokens are read otherwise, too (LongRoPE); caches end there."""
+        """Text lengths beyond which even the first tokens are encoded differently; a cache ends there."""
         return frozenset()
 
     def heads_in(self, stack: str) -> int:
-        """How many heads each attention of a stack has."""
+        """Return the number of heads in each attention layer of a stack."""
         return self.n_heads
 
     @property
     def n_classes(self) -> int:
-        """Number of classes of the classifier head, 0 where there is none."""
+        """Number of classes of the classifier head; 0 if there is none."""
         return len(self.class_names)
 
     @property
     def encodes_sentences(self) -> bool:
-        """Whether the answer is the vector of a sentence: an encoder without a head, which none of ours is."""
+        """Whether the output is a sentence vector: an encoder without a head, which none of our own models is."""
         return False
 
     @property
     def has_encoder(self) -> bool:
+        """Whether the model has an encoder."""
         return self.kind in ("encoder-decoder", "encoder-only")
 
     @property
     def has_decoder(self) -> bool:
+        """Whether the model has a decoder."""
         return self.kind in ("encoder-decoder", "decoder-only")
 
     def to_json(self) -> str:
+        """Return the configuration as the text of ``config.json``."""
         values = {name: value for name, value in asdict(self).items() if value or name not in _MAY_BE_MISSING}
         return json.dumps(values, indent=2) + "\n"
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> ModelConfig:
-        """Every field must be given: a missing one is an error, never a silent default (but see ``_MAY_BE_MISSING``).
+        """Create a configuration from the values of ``config.json``.
 
-        One that says how pictures are cut makes a ``PictureConfig``.
+        Every field must be given, except those of ``_MAY_BE_MISSING``: a missing field is an error, never a silent
+        default.
+
+        Args:
+            values: One value per field; with ``patch_size`` among them, the result is a ``PictureConfig``.
+
+        Raises:
+            ValueError: If a field is unknown, missing or invalid.
         """
         cls = config_class(values)
         known = {field.name for field in fields(cls)}
@@ -210,15 +237,20 @@ class ModelConfig:
 
 @dataclass(frozen=True)
 class PictureConfig(ModelConfig):
-    """A ``ModelConfig`` of a model that reads pictures (Vision Transformer, Dosovitskiy et al. 2021).
+    """Configuration of a model that reads images (Vision Transformer, Dosovitskiy et al. 2021).
 
-    A picture has ``picture_size`` × ``picture_size`` pixels, each one of ``n_levels`` shades of grey. Squares of
-    ``patch_size`` × ``patch_size`` pixels are its tokens. The number of a patch has one digit to the base ``n_levels``
-    for each pixel, so the vocabulary is every patch that there could be, behind the special tokens; and the model reads
-    (picture_size / patch_size)² patches and the class token.
+    The tokens are image patches, squares of ``patch_size`` × ``patch_size`` pixels. The number of a patch has one digit
+    to the base ``n_levels`` per pixel, so the vocabulary holds the special tokens and then every possible patch. The
+    model reads (picture_size / patch_size)² patches and the class token.
+
+    Attributes:
+        head_activation: Activation of the classifier's hidden layer.
+        picture_size: Height and width of the image, in pixels.
+        patch_size: Height and width of a patch, in pixels.
+        n_levels: Number of shades of grey that a pixel can have.
     """
 
-    head_activation: ClassVar[str] = "tanh"  # of the hidden layer of the classifier
+    head_activation: ClassVar[str] = "tanh"  # of the classifier's hidden layer
     kind: str = "encoder-only"
     n_decoder_layers: int = 0
     tie_embeddings: bool = False
@@ -255,5 +287,5 @@ class PictureConfig(ModelConfig):
 
 
 def config_class(values: Mapping[str, object]) -> type[ModelConfig]:
-    """Which class the fields of a configuration belong to."""
+    """Return the class that the fields of a configuration belong to."""
     return PictureConfig if "patch_size" in values else ModelConfig

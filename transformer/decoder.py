@@ -1,4 +1,4 @@
-"""The decoder: causal self-attention, cross-attention to the encoder, feed-forward (Vaswani et al. 2017, §3.1)."""
+"""The decoder: causal self-attention, cross-attention, feed-forward (Vaswani et al. 2017, §3.1)."""
 
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -15,7 +15,7 @@ from transformer.residual import residual_connection
 
 
 class DecoderLayer(nn.Module):
-    """Causal self-attention, cross-attention (unless ``cross`` is ``False``), feed-forward."""
+    """One decoder layer: causal self-attention, cross-attention (if ``cross``), feed-forward."""
 
     def __init__(self, config: ModelConfig, *, cross: bool = True, rotary: RotaryEncoding | None = None) -> None:
         super().__init__()
@@ -38,6 +38,18 @@ class DecoderLayer(nn.Module):
         memory_allowed: Tensor | None = None,  # [batch, target position, source position]
         position_bias: Tensor | None = None,
     ) -> Tensor:
+        """Apply the layer to the residual stream.
+
+        Args:
+            stream: The residual stream before this layer.
+            allowed: ``True`` where a target position may attend to another.
+            memory: The output of the encoder, for cross-attention.
+            memory_allowed: ``True`` where a target position may attend to a source position.
+            position_bias: Number to add to each score of self-attention, [1, head, query, key].
+
+        Returns:
+            The residual stream after this layer, [batch, target position, model].
+        """
         stream = self.residual["in"](stream)
         stream = residual_connection(
             stream,
@@ -64,7 +76,7 @@ class DecoderLayer(nn.Module):
 
 
 class Decoder(nn.Module):
-    """Embedding, N layers, final LayerNorm (pre-norm only), projection to the vocabulary."""
+    """Decoder stack: embedding, N layers, final LayerNorm (pre-norm only), projection to the vocabulary."""
 
     def __init__(self, config: ModelConfig, table: nn.Embedding) -> None:
         super().__init__()
@@ -85,8 +97,19 @@ class Decoder(nn.Module):
         ids: Tensor,  # [batch, position]
         memory: Tensor | None = None,  # [batch, source position, model]
         memory_keys_allowed: Tensor | None = None,  # [batch, source position]
-        start: int = 0,  # position of the first id; what stands before it, without pads, is in a cache
+        start: int = 0,  # position of the first id
     ) -> Tensor:  # [batch, position, model]
+        """Decode token ids into hidden states, from which ``project`` computes logits.
+
+        Args:
+            ids: Token ids of the target.
+            memory: The output of the encoder, for cross-attention.
+            memory_keys_allowed: ``True`` for the source tokens that are not padding.
+            start: Position of the first id. Earlier positions, without padding, are in a cache.
+
+        Returns:
+            The output of the last layer, after the final norm if there is one, [batch, position, model].
+        """
         n_queries = ids.shape[1]
         keys_allowed = F.pad(padding_mask(ids, self.pad_id), (start, 0), value=True)  # [batch, all positions]
         allowed = combined_mask(keys_allowed, n_queries, causal=True)
@@ -100,5 +123,5 @@ class Decoder(nn.Module):
         return stream if self.final_norm is None else self.final_norm(stream)
 
     def project(self, hidden: Tensor) -> Tensor:
-        """Logits: [batch, position, vocabulary]."""
+        """Return the logits, [batch, position, vocabulary], of hidden states [batch, position, model]."""
         return self.logits(self.vocabulary_projection(hidden))

@@ -1,4 +1,4 @@
-"""Token embedding × √d_model, plus the positional encoding (Vaswani et al. 2017, §3.4 and §3.5)."""
+"""Token embedding × √d_model plus the positional encoding (Vaswani et al. 2017, §3.4 and §3.5)."""
 
 import math
 
@@ -10,14 +10,17 @@ from transformer.probes import Probe
 
 
 def embedding_table(config: ModelConfig) -> nn.Embedding:
-    """E: [vocabulary, model], drawn from N(0, 1/d_model), so that E × √d_model has unit variance."""
+    """Create the embedding matrix E, [vocabulary, model].
+
+    Its entries are drawn from N(0, 1/d_model), so E · √d_model has unit variance.
+    """
     table = nn.Embedding(config.vocabulary_size, config.d_model)
     nn.init.normal_(table.weight, std=config.d_model**-0.5)
     return table
 
 
 def vocabulary_projection(config: ModelConfig, table: nn.Embedding) -> nn.Linear:
-    """logits = x Eᵀ where tied (Vaswani et al. 2017, §3.4), else x W with a matrix of its own."""
+    """Create the projection to the vocabulary: x Eᵀ if tied (Vaswani et al. 2017, §3.4), else x W."""
     projection = nn.Linear(config.d_model, config.vocabulary_size, bias=False)
     if config.tie_embeddings:
         projection.weight = table.weight
@@ -25,9 +28,9 @@ def vocabulary_projection(config: ModelConfig, table: nn.Embedding) -> nn.Linear
 
 
 class Embedding(nn.Module):
-    """x = dropout(E[id] · √d_model + PE(position)).
+    """Input embedding: x = dropout(E[id] · √d_model + PE(position)).
 
-    Row ``id`` of E is what a one-hot vector times E gives; looking it up is the same, only cheaper.
+    Row ``id`` of E equals a one-hot vector times E; looking it up is only cheaper.
     """
 
     def __init__(self, config: ModelConfig, table: nn.Embedding) -> None:
@@ -42,7 +45,15 @@ class Embedding(nn.Module):
         self.sum = Probe("position", "model")
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
-        """ids [batch, position] → [batch, position, model]; ``start`` is the position of the first id."""
+        """Embed token ids.
+
+        Args:
+            ids: [batch, position].
+            start: Position of the first id in its sequence.
+
+        Returns:
+            [batch, position, model].
+        """
         embedded = self.token(self.table(ids) * self.scale)
         if self.position_encoding is not None:
             embedded = embedded + self.position(self.position_encoding(ids.shape[1], start))

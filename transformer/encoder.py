@@ -14,7 +14,7 @@ from transformer.residual import residual_connection
 
 
 class EncoderLayer(nn.Module):
-    """Self-attention, then feed-forward, each with a residual connection and LayerNorm."""
+    """One encoder layer: self-attention, then feed-forward, each with a residual connection and LayerNorm."""
 
     def __init__(self, config: ModelConfig, *, rotary: RotaryEncoding | None = None) -> None:
         super().__init__()
@@ -28,7 +28,16 @@ class EncoderLayer(nn.Module):
         self.residual = nn.ModuleDict({stage: Probe("position", "model") for stage in stages})
 
     def forward(self, stream: Tensor, allowed: Tensor, position_bias: Tensor | None = None) -> Tensor:
-        """stream [batch, position, model], allowed [batch, query, key] → [batch, position, model]."""
+        """Apply the layer to the residual stream.
+
+        Args:
+            stream: [batch, position, model].
+            allowed: ``True`` where a query may attend to a key, [batch, query, key].
+            position_bias: Number to add to each score, [1, head, query, key].
+
+        Returns:
+            The residual stream after this layer, [batch, position, model].
+        """
         stream = self.residual["in"](stream)
         stream = residual_connection(
             stream,
@@ -45,9 +54,10 @@ class EncoderLayer(nn.Module):
 
 
 class Encoder(nn.Module):
-    """Embedding, N layers and, for pre-norm, a final LayerNorm. Every token may look at every real token.
+    """Encoder stack: embedding, N layers and, for pre-norm, a final LayerNorm.
 
-    A masked-token model has a projection to the vocabulary besides, as a decoder has.
+    Every token may attend to every token that is not padding. A model for masked tokens also has a projection to the
+    vocabulary, as a decoder has.
     """
 
     def __init__(self, config: ModelConfig, table: nn.Embedding) -> None:
@@ -63,7 +73,7 @@ class Encoder(nn.Module):
             self.logits = Probe("position", "vocabulary")
 
     def forward(self, ids: Tensor) -> Tensor:
-        """ids [batch, position] → [batch, position, model]."""
+        """Encode token ids, [batch, position], into hidden states, [batch, position, model]."""
         n_positions = ids.shape[1]
         allowed = combined_mask(padding_mask(ids, self.pad_id), n_positions, causal=False)
         bias = None if self.position_bias is None else self.position_bias(n_positions, n_positions)
@@ -73,5 +83,5 @@ class Encoder(nn.Module):
         return stream if self.final_norm is None else self.final_norm(stream)
 
     def project(self, hidden: Tensor) -> Tensor:
-        """Logits of the masked-token model: [batch, position, vocabulary]."""
+        """Return the logits of a masked-token model, [batch, position, vocabulary]."""
         return self.logits(self.vocabulary_projection(hidden))

@@ -1,9 +1,11 @@
-"""The errors that a user of the library is meant to read."""
+"""Errors whose messages are written for the user of the library."""
 
 
 class MessageError(ValueError):
-    """An error that remembers what its text was made of, so that it can be said in another language
-    (``transformer.text.message``): ``InputError("{name} is empty", name="sentence")``."""
+    """An error that keeps its template and values, so that its message can be translated.
+
+    ``transformer.text.message`` does so. Example: ``InputError("{name} is empty", name="sentence")``.
+    """
 
     def __init__(self, template: str, /, **values: object) -> None:
         texts = {name: text_of(value) if isinstance(value, Exception) else value for name, value in values.items()}
@@ -20,23 +22,27 @@ class CheckpointError(MessageError):
 
 
 class NotEnoughMemoryError(CheckpointError):
-    """A model that is larger than the memory that is free; it may fit when something else has gone."""
+    """A model that needs more memory than is free. It may fit once other models have been unloaded."""
 
 
 class NotFiniteError(MessageError):
-    """A pass with NaN or infinite numbers, from which nothing can be computed. The message says where they begin.
+    """A forward pass with NaN or infinite numbers. The message says where they first occur.
 
-    ``written``: the tokens that a decoding had chosen before its logits were not finite.
+    Attributes:
+        written: Token ids that decoding had already generated when the logits stopped being finite.
     """
 
     written: tuple[int, ...] = ()
 
 
 class TraceFileError(MessageError):
-    """A file that holds no whole trace. The message says what is wrong with it."""
+    """A file that holds no complete trace. The message says what is wrong with it."""
 
 
 def text_of(error: Exception) -> str:
-    """What an error says; its name if nothing. A ``KeyError`` puts quotes around its text, which are left out."""
+    """Return the message of an error, or its class name if it has none.
+
+    The quotes that a ``KeyError`` puts around its message are left out.
+    """
     said = error.args[0] if isinstance(error, KeyError) and error.args else error
     return str(said) or type(error).__name__

@@ -12,17 +12,17 @@ from transformer.probes import Probe
 
 
 def gelu_tanh(x: Tensor) -> Tensor:
-    """GELU with tanh in place of the normal distribution (Hendrycks & Gimpel 2016, §2): Gemma."""
+    """Compute GELU by its tanh approximation (Hendrycks & Gimpel 2016, §2), which Gemma uses."""
     return F.gelu(x, approximate="tanh")
 
 
 def gelu_new(x: Tensor) -> Tensor:
-    """``gelu_tanh`` spelled out, as GPT-2 and T5 1.1 compute it: the last digits differ."""
+    """Compute ``gelu_tanh`` term by term as GPT-2 and T5 1.1 do; only the last digits differ."""
     return 0.5 * x * (1.0 + torch.tanh(math.sqrt(2.0 / math.pi) * (x + 0.044715 * torch.pow(x, 3.0))))
 
 
 def quick_gelu(x: Tensor) -> Tensor:
-    """x · σ(1.702 x), the rougher approximation of GELU (Hendrycks & Gimpel 2016, §2)."""
+    """Compute x · σ(1.702 x), the coarser approximation of GELU (Hendrycks & Gimpel 2016, §2)."""
     return x * torch.sigmoid(1.702 * x)
 
 
@@ -38,10 +38,10 @@ ACTIVATION_FUNCTIONS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 class FeedForward(nn.Module):
-    """FFN(x) = f(x W₁ + b₁) W₂ + b₂ with f = ReLU (the paper) or GELU (Hendrycks & Gimpel 2016).
+    """Position-wise feed-forward layer: FFN(x) = f(x W₁ + b₁) W₂ + b₂.
 
-    Every position goes through the same two matrices, and no position sees another:
-    [batch, position, model] → [batch, position, hidden] → [batch, position, model].
+    f is ReLU (the paper) or GELU (Hendrycks & Gimpel 2016). The same two matrices are applied at every position, and no
+    position affects another.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -55,5 +55,6 @@ class FeedForward(nn.Module):
         self.output = Probe("position", "model")
 
     def forward(self, x: Tensor) -> Tensor:
+        """Apply the layer: [batch, position, model] → [batch, position, hidden] → [batch, position, model]."""
         hidden = self.hidden(self.activation(self.pre_activation(self.input_projection(x))))
         return self.output(self.output_projection(self.dropout(hidden)))

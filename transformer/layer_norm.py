@@ -1,4 +1,4 @@
-"""Layer normalisation (Ba, Kiros & Hinton 2016, §3), spelled out, and RMSNorm, which later models have in its place."""
+"""Layer normalisation (Ba, Kiros & Hinton 2016, §3) and RMSNorm, which later models use instead."""
 
 import torch
 from torch import Tensor, nn
@@ -8,11 +8,11 @@ from transformer.probes import Probe, current_shortcut
 
 
 class LayerNorm(nn.Module):
-    """y = γ · (x − μ) / √(σ² + ε) + β, over the last axis, with the biased variance σ² = mean((x − μ)²).
+    """LayerNorm over the last axis: y = γ · (x − μ) / √(σ² + ε) + β.
 
-    [batch, position, model] → [batch, position, model]; the same numbers as ``torch.nn.LayerNorm``.
-    The probe ``std`` shows the denominator √(σ² + ε). σ² is taken around the μ of the probe ``mean``, so an edit of
-    ``mean`` moves ``std`` as well.
+    σ² = mean((x − μ)²) is the biased variance; the results equal those of ``torch.nn.LayerNorm``. The probe ``std``
+    shows the denominator √(σ² + ε). σ² is computed around the μ of the probe ``mean``, so an edit of ``mean`` also
+    changes ``std``.
     """
 
     def __init__(self, config: ModelConfig, width: int | None = None) -> None:
@@ -28,25 +28,26 @@ class LayerNorm(nn.Module):
         self.output = Probe("position", "model")
 
     def forward(self, x: Tensor) -> Tensor:
-        shortcut = current_shortcut()  # the same, faster: transformer/fast/
+        """Normalise each position: [batch, position, model] → [batch, position, model]."""
+        shortcut = current_shortcut()  # the same result, computed faster: transformer/fast/
         return self.normalise(x) if shortcut is None else shortcut.layer_norm(self, x)
 
     def normalise(self, x: Tensor) -> Tensor:
-        """The formula, every step of it shown."""
+        """Compute the formula step by step, with a probe at each step."""
         x = self.input(x)
         mean = self.mean(x.mean(dim=-1))  # [batch, position]
         centred = x - mean.unsqueeze(-1)  # [batch, position, model]
-        variance = centred.square().mean(dim=-1)  # spelled out: torch.var takes ten times as long on a CPU
+        variance = centred.square().mean(dim=-1)  # torch.var takes ten times as long on a CPU
         std = self.std(torch.sqrt(variance + self.epsilon))  # [batch, position]
         normalized = self.normalized(centred / std.unsqueeze(-1))
         return self.output(normalized * self.weight + self.bias)
 
 
 class RMSNorm(nn.Module):
-    """y = γ · x / √(mean(x²) + ε), over the last axis: [..., width] → [..., width] (Zhang & Sennrich 2019): no mean, no
-    bias.
+    """RMSNorm over the last axis: y = γ · x / √(mean(x²) + ε) (Zhang & Sennrich 2019).
 
-    The probe ``mean_square`` shows mean(x²). Multiplying by the reciprocal root rounds as the families' own code does.
+    There is neither a mean nor a bias. The probe ``mean_square`` shows mean(x²). Multiplying by the reciprocal root
+    rounds as the original implementations do.
     """
 
     def __init__(self, width: int, epsilon: float, *axes: str) -> None:
@@ -61,6 +62,7 @@ class RMSNorm(nn.Module):
         self.output = Probe(*axes, last)
 
     def forward(self, x: Tensor) -> Tensor:
+        """Normalise the last axis: [..., width] → [..., width]."""
         x = self.input(x)
         mean_square = self.mean_square(x.square().mean(dim=-1))  # [...]
         normalized = self.normalized(x * torch.rsqrt(mean_square + self.epsilon).unsqueeze(-1))
@@ -68,5 +70,5 @@ class RMSNorm(nn.Module):
 
 
 def norm_layer(config: ModelConfig) -> LayerNorm | RMSNorm:
-    """The normalisation that ``config.rms_norm`` asks for, as wide as the residual stream."""
+    """Create the normalisation that ``config.rms_norm`` selects, as wide as the residual stream."""
     return RMSNorm(config.d_model, config.layer_norm_epsilon) if config.rms_norm else LayerNorm(config)

@@ -1,4 +1,4 @@
-"""Three models from the same parts: encoder-decoder, decoder-only, encoder-only."""
+"""Three models made of the same parts: encoder-decoder, decoder-only, encoder-only."""
 
 import copy
 from collections.abc import Callable
@@ -16,17 +16,17 @@ from transformer.probes import Probe, name_probes
 
 
 class Model(nn.Module):
-    """What the three models share: the configuration, the named probes, the initialisation."""
+    """Common base of the three models: configuration, named probes, initialisation."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
         self.config = config
 
     def finish(self) -> None:
-        """Initialise and name the probes: called once by each model when all its parts exist.
+        """Initialise the weights and name the probes; each model calls this once, when all its parts exist.
 
-        Matrices: Xavier uniform (Glorot & Bengio 2010). Biases: 0. Embeddings keep their N(0, 1/d_model), also
-        where the projection to the vocabulary shares them.
+        Matrices are initialised by Xavier uniform (Glorot & Bengio 2010), biases by 0. Embeddings keep their N(0,
+        1/d_model), even if the projection to the vocabulary shares them.
         """
         embeddings = {module.weight for module in self.modules() if isinstance(module, nn.Embedding)}
         for module in self.modules():
@@ -37,10 +37,13 @@ class Model(nn.Module):
                     nn.init.xavier_uniform_(module.weight)
         self.probes = name_probes(self)
 
-    def sharing_weights(self, trained: Callable[[str], bool] = lambda _name: False) -> Self:
-        """A copy with hooks and gradients of its own, whose weights lie in the same memory: to look at, not to train.
+    def copy_sharing_weights(self, trained: Callable[[str], bool] = lambda _name: False) -> Self:
+        """Return a copy whose weights share this model's memory, with its own hooks and gradients.
 
-        ``trained`` says of which parameters, by name, the copy finds gradients. Probes have no state and are shared.
+        The copy is for analysis, not for training. Probes have no state and are shared, too.
+
+        Args:
+            trained: Predicate on parameter names: which parameters of the copy receive gradients.
         """
         probes = (module for module in self.modules() if isinstance(module, Probe))
         shared: dict[int, object] = {id(part): part for part in (*self.buffers(), *probes)}
@@ -50,21 +53,22 @@ class Model(nn.Module):
 
     @property
     def n_parameters(self) -> int:
-        """Number of trained numbers; a tied matrix counts once."""
+        """Number of trained parameters; a tied matrix counts once."""
         return sum(parameter.numel() for parameter in self.parameters())
 
     @property
     def device(self) -> torch.device:
+        """Device that the parameters are on."""
         return next(self.parameters()).device
 
 
 def log_probabilities(logits: Tensor) -> Tensor:
-    """log p = logits − log Σ exp(logits), over the vocabulary (the last axis)."""
+    """Return log p = logits − log Σ exp(logits) over the vocabulary (the last axis), in nats."""
     return torch.log_softmax(logits, dim=-1)
 
 
 class EncoderDecoder(Model):
-    """Reads a source sentence, writes a target sentence (Vaswani et al. 2017)."""
+    """A model that reads a source sentence and generates a target sentence (Vaswani et al. 2017)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
@@ -75,23 +79,34 @@ class EncoderDecoder(Model):
         self.finish()
 
     def encode(self, source_ids: Tensor) -> Tensor:
-        """[batch, source position] → [batch, source position, model]."""
+        """Encode the source: [batch, source position] → [batch, source position, model]."""
         return self.encoder(source_ids)
 
     def decode(self, target_ids: Tensor, memory: Tensor, source_ids: Tensor, start: int = 0) -> Tensor:
-        """[batch, target position] → [batch, target position, model]; ``source_ids`` tell what is padding."""
+        """Decode the target into hidden states, [batch, target position, model].
+
+        Args:
+            target_ids: [batch, target position].
+            memory: The output of ``encode``, [batch, source position, model].
+            source_ids: [batch, source position]; they show which source tokens are padding.
+            start: Position of the first target id. Earlier positions are in a cache.
+        """
         return self.decoder(target_ids, memory, padding_mask(source_ids, self.config.pad_id), start)
 
     def project(self, hidden: Tensor) -> Tensor:
+        """Return the logits, [batch, target position, vocabulary], of hidden states."""
         return self.decoder.project(hidden)
 
     def forward(self, source_ids: Tensor, target_ids: Tensor) -> Tensor:
-        """Logits [batch, target position, vocabulary]: row t says what follows ``target_ids[:, t]``."""
+        """Return the logits, [batch, target position, vocabulary].
+
+        Row t predicts the token after ``target_ids[:, t]``.
+        """
         return self.project(self.decode(target_ids, self.encode(source_ids), source_ids))
 
 
 class DecoderOnly(Model):
-    """Predicts the next token of a text (GPT, Radford et al. 2018)."""
+    """A model that predicts the next token of a text (GPT, Radford et al. 2018)."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
@@ -99,18 +114,20 @@ class DecoderOnly(Model):
         self.finish()
 
     def decode(self, ids: Tensor, start: int = 0) -> Tensor:
+        """Decode token ids, [batch, position], into hidden states, [batch, position, model]."""
         return self.decoder(ids, start=start)
 
     def project(self, hidden: Tensor) -> Tensor:
+        """Return the logits, [batch, position, vocabulary], of hidden states."""
         return self.decoder.project(hidden)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """Logits [batch, position, vocabulary]: row t says what follows ``ids[:, t]``."""
+        """Return the logits, [batch, position, vocabulary]; row t predicts the token after ``ids[:, t]``."""
         return self.project(self.decode(ids))
 
 
 class Classifier(nn.Module):
-    """The mean of all real positions, then one linear layer: [batch, class]."""
+    """Classifier head: the mean of all real positions, then one linear layer."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -120,13 +137,22 @@ class Classifier(nn.Module):
         self.logits = Probe("class")
 
     def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
+        """Classify hidden states.
+
+        Args:
+            hidden: [batch, position, model].
+            real: ``False`` for padding, [batch, position].
+
+        Returns:
+            Logits, [batch, class].
+        """
         weight = real[..., None].to(hidden.dtype)  # [batch, position, 1]
         pooled = self.pooled((hidden * weight).sum(dim=1) / weight.sum(dim=1))
         return self.logits(self.projection(self.dropout(pooled)))
 
 
 class EncoderOnly(Model):
-    """Fills in masked tokens (BERT, Devlin et al. 2019), or, with ``class_names``, classifies a sentence."""
+    """A model that predicts masked tokens (BERT, Devlin et al. 2019) or, with ``class_names``, classifies."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
@@ -136,16 +162,19 @@ class EncoderOnly(Model):
         self.finish()
 
     def encode(self, ids: Tensor) -> Tensor:
+        """Encode token ids, [batch, position], into hidden states, [batch, position, model]."""
         return self.encoder(ids)
 
     def project(self, hidden: Tensor) -> Tensor:
+        """Return the logits of a masked-token model, [batch, position, vocabulary]."""
         return self.encoder.project(hidden)
 
     def classify(self, hidden: Tensor, ids: Tensor) -> Tensor:
-        """Logits [batch, class] of the classifier."""
+        """Return the logits of the classifier, [batch, class]."""
         return self.classifier(hidden, padding_mask(ids, self.config.pad_id))
 
     def forward(self, ids: Tensor) -> Tensor:
+        """Return the classifier's logits, [batch, class], or else those of every position's token."""
         hidden = self.encode(ids)
         return self.classify(hidden, ids) if self.config.n_classes else self.project(hidden)
 

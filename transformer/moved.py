@@ -1,20 +1,20 @@
-"""Old import paths of functions that the documentation named: they still work, and warn with the new path.
+"""Old import paths that the documentation once named. They still work, and warn with the new path.
 
-Python reads this file before ``drop_current_folder`` can run. It imports only what Python has loaded before it searches
-any folder, and the rest once an old path is asked for.
+Python reads this file before ``drop_current_folder`` can run. Therefore it imports only modules that Python has loaded
+before it searches any folder; the rest is imported when an old path is used.
 """
 
 import importlib
 import sys
 
-TYPE_CHECKING = False  # type checkers take it for true; the module ``typing`` is not loaded yet
+TYPE_CHECKING = False  # type checkers treat it as true; the module ``typing`` is not loaded yet
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
-MOVED = {  # below ``transformer``: what the README and the snippets of the pages showed → where it is now
+MOVED = {  # below ``transformer``: paths in older READMEs and page snippets → where the object is now
     "analysis.add_and_norm.add_and_norm": "layers.norms.add_and_norm",
     "analysis.answers.answer_probabilities.answer_of": "predictions.answer_probabilities.answer_of",
     "analysis.answers.change_of_answer.answer_under": "interventions.experiment.answer_under",
@@ -80,7 +80,7 @@ _OLD_PACKAGES = {parent for module in _OLD_MODULES for parent in _parents(module
 
 
 class OldPaths:
-    """Finder and loader of the modules in ``MOVED``, after all others: a real module of the same name comes first."""
+    """Finder and loader of the modules in ``MOVED``; comes last, so a real module of the same name wins."""
 
     def find_spec(
         self, fullname: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
@@ -91,15 +91,15 @@ class OldPaths:
             return None
         from importlib.machinery import ModuleSpec
 
-        loader: Loader = self  # type: ignore[assignment]  # its base class would be imported too early
+        loader: Loader = self  # importing its base class this early is not safe
         return ModuleSpec(fullname, loader, is_package=name in _OLD_PACKAGES)
 
     def create_module(self, spec: "ModuleSpec") -> "ModuleType | None":
-        """Leave the creation to Python."""
+        """Return ``None`` so that Python creates an empty module."""
         return None
 
     def exec_module(self, module: "ModuleType") -> None:
-        """Give the empty module a ``__getattr__`` (PEP 562) that fetches what it held."""
+        """Give the empty module a ``__getattr__`` (PEP 562) that fetches each object from its new path."""
         import warnings
 
         name = module.__name__
@@ -116,5 +116,5 @@ class OldPaths:
 
 
 def keep_old_paths() -> None:
-    """Let Python find the old modules."""
+    """Register the finder of old modules with Python."""
     sys.meta_path.append(OldPaths())

@@ -1,7 +1,7 @@
-"""How a model knows the order of its tokens: five schemes, chosen by ``config.positions``.
+"""Five ways to encode the order of tokens, selected by ``config.positions``.
 
-Sinusoidal and learned encodings are *added* to the token embedding. Rotary encoding *turns* queries and
-keys inside self-attention. The relative bias is *added to the scores* of self-attention. "none" does nothing.
+Sinusoidal and learned encodings are *added* to the token embedding. Rotary encoding *rotates* queries and keys in
+self-attention. The relative bias is *added to the scores* of self-attention. "none" does nothing.
 """
 
 import math
@@ -14,9 +14,12 @@ from transformer.probes import Probe
 
 
 def sinusoidal_encoding(n_positions: int, d_model: int) -> Tensor:
-    """PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(the same): [position, model].
+    """Return PE(pos, 2i) = sin(pos / 10000^(2i/d_model)), PE(pos, 2i+1) = cos(pos / 10000^(2i/d_model)).
 
-    Vaswani et al. 2017, §3.5. Computed in float64, returned in float32.
+    Vaswani et al. 2017, §3.5. Computed in float64.
+
+    Returns:
+        [position, model], float32.
     """
     position = torch.arange(n_positions, dtype=torch.float64)[:, None]
     frequency = torch.exp(torch.arange(0, d_model, 2, dtype=torch.float64) * (-math.log(10_000.0) / d_model))
@@ -27,7 +30,7 @@ def sinusoidal_encoding(n_positions: int, d_model: int) -> Tensor:
 
 
 class SinusoidalEncoding(nn.Module):
-    """A fixed table of sines and cosines: a buffer, not a parameter; it is not stored in checkpoints."""
+    """Fixed table of sines and cosines, held in a buffer that checkpoints do not store."""
 
     table: Tensor  # [position, model]
 
@@ -36,6 +39,7 @@ class SinusoidalEncoding(nn.Module):
         self.register_buffer("table", sinusoidal_encoding(config.max_length, config.d_model), persistent=False)
 
     def forward(self, n_positions: int, start: int = 0) -> Tensor:
+        """Return the encodings of ``n_positions`` positions from ``start``, [1, position, model]."""
         return self.table[None, start : start + n_positions]  # [1, position, model]
 
 
@@ -48,20 +52,21 @@ class LearnedEncoding(nn.Module):
         nn.init.normal_(self.table, std=0.02)
 
     def forward(self, n_positions: int, start: int = 0) -> Tensor:
+        """Return the encodings of ``n_positions`` positions from ``start``, [1, position, model]."""
         return self.table[None, start : start + n_positions]  # [1, position, model]
 
 
 def additive_encoding(config: ModelConfig) -> nn.Module | None:
-    """The encoding that is added to the token embedding, or ``None`` where nothing is added."""
+    """Create the encoding that is added to the token embedding, or ``None`` if nothing is added."""
     encodings = {"sinusoidal": SinusoidalEncoding, "learned": LearnedEncoding}
     return encodings[config.positions](config) if config.positions in encodings else None
 
 
 class RotaryEncoding(nn.Module):
-    """Turns each pair of channels (c, c + d_k/2) by the angle position · 10000^(−2i/d_k).
+    """Rotary encoding: rotates channels (i, i + d_k/2) as a pair by the angle position · 10000^(−2i/d_k).
 
-    The dot product of a turned query and a turned key depends only on their distance
-    (Su et al. 2021, RoFormer, §3.2; the pairing of halves is the one used by GPT-NeoX and Llama).
+    The dot product of a rotated query and a rotated key depends on their positions only through the distance (Su et al.
+    2021, RoFormer, §3.2). Pairing the two halves of a head follows GPT-NeoX and Llama.
     """
 
     cosine: Tensor  # [position, half a head]
@@ -76,6 +81,7 @@ class RotaryEncoding(nn.Module):
         self.register_buffer("sine", angle.sin().float(), persistent=False)
 
     def forward(self, heads: Tensor, start: int = 0) -> Tensor:  # [batch, head, position, channel]
+        """Rotate queries or keys, [batch, head, position, channel]; ``start`` is their first position."""
         stop = start + heads.shape[-2]
         cosine, sine = self.cosine[start:stop], self.sine[start:stop]
         first, second = heads.chunk(2, dim=-1)
@@ -83,9 +89,10 @@ class RotaryEncoding(nn.Module):
 
 
 class RelativePositionBias(nn.Module):
-    """A learned number per head and distance, added to every score (T5, Raffel et al. 2020, §2.1).
+    """Learned number per head and distance, added to every score (T5, Raffel et al. 2020, §2.1).
 
-    Distances are put into buckets: half of them exact, the rest logarithmically wider up to ``max_distance``.
+    Distances are sorted into buckets: half of them hold one distance each, the others grow logarithmically up to
+    ``max_distance``.
     """
 
     def __init__(self, config: ModelConfig, *, causal: bool, n_buckets: int = 32, max_distance: int = 128) -> None:
@@ -95,7 +102,7 @@ class RelativePositionBias(nn.Module):
         self.values = Probe("head", "query", "key")
 
     def bucket(self, distance: Tensor) -> Tensor:
-        """Bucket of ``distance`` = key − query, element-wise."""
+        """Return the bucket of each ``distance`` = key − query, element by element."""
         n_buckets = self.n_buckets
         offset = torch.zeros_like(distance)
         if self.causal:
@@ -110,6 +117,7 @@ class RelativePositionBias(nn.Module):
         return offset + torch.where(distance < n_exact, distance, wide.clamp(max=n_buckets - 1))
 
     def forward(self, n_queries: int, n_keys: int) -> Tensor:
+        """Return the bias of the last ``n_queries`` of ``n_keys`` positions, [1, head, query, key]."""
         device = self.table.device
         queries = torch.arange(n_keys - n_queries, n_keys, device=device)
         distance = torch.arange(n_keys, device=device)[None, :] - queries[:, None]

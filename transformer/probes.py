@@ -1,9 +1,9 @@
-"""How the model shows itself: probes, recordings and edits.
+"""Probes, recordings and edits: how the inside of a model is read and changed.
 
-A :class:`Probe` is an identity module around an interesting tensor. Its name is its module path
+A ``Probe`` is an identity module through which an interesting tensor passes. Its name is its module path
 (``decoder.layers.0.cross_attention.weights``), so there is no second table of names. What it does with the tensor
-depends on the recording that is active *in the calling context*: one model may serve many threads at once, each with
-its own recording, and a forward pass without one is untouched. Forward hooks work on a probe as on every module.
+depends on the recording that is active *in the calling context*: one model can serve many threads at once, each with
+its own recording, and a forward pass without a recording is left alone. Forward hooks work on a probe as on any module.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 
 class Probe(nn.Module):
-    """Passes its tensor through unchanged and names the tensor's axes (the batch axis is not named)."""
+    """Identity module that names the axes of its tensor (the batch axis is not named)."""
 
-    name = ""  # set by name_probes, when the whole model exists
+    name = ""  # set by name_probes once the whole model exists
     begins_pass = False
 
     def __init__(self, *axes: str) -> None:
@@ -26,13 +26,14 @@ class Probe(nn.Module):
         self.axes = axes
 
     def forward(self, tensor: Tensor) -> Tensor:
+        """Return the tensor unchanged."""
         return tensor
 
     def __call__(self, tensor: Tensor) -> Tensor:
-        """Shows the tensor to the call that runs, then to every forward hook that anybody has registered.
+        """Pass the tensor to the active recording, then to every registered forward hook.
 
-        A model calls hundreds of probes, and ``nn.Module.__call__`` also looks for kinds of hooks that have nothing to
-        say about an identity.
+        This replaces ``nn.Module.__call__``: a model calls hundreds of probes, and the original also looks for kinds of
+        hooks that have no meaning for an identity.
         """
         call = _call.get()
         if self.begins_pass and call.before_pass is not None:
@@ -46,15 +47,16 @@ class Probe(nn.Module):
         return tensor
 
     def extra_repr(self) -> str:
+        """Return the names of the axes, for ``repr``."""
         return ", ".join(self.axes)
 
 
 @dataclass(frozen=True)
 class Edit:
-    """Replace the tensor at the probe ``name`` by ``function(tensor)``, of the same shape.
+    """Replaces the tensor at the probe ``name`` by ``function(tensor)``, which must have the same shape.
 
-    The function receives the tensor with its batch axis, e.g. [batch, head, query, key], and must
-    return a new one: changing a probed tensor in place is an error that shows only elsewhere.
+    The function receives the tensor with its batch axis, e.g. [batch, head, query, key], and must return a new one:
+    changing a probed tensor in place corrupts values elsewhere.
     """
 
     name: str
@@ -63,8 +65,14 @@ class Edit:
 
 
 class Recording:
-    """What one forward pass leaves behind: ``tensors``, by probe name, after all edits. ``names``: of the probes that
-    are kept, if not all: a sweep over many texts that looks at one tensor needs no room for the others."""
+    """Tensors of one forward pass, recorded by probe name after all edits.
+
+    Attributes:
+        tensors: Recorded tensors, by probe name.
+        names: Names of the probes to keep; ``None`` for all. A sweep over many texts that needs one tensor saves memory
+            so.
+        edits: Edits to apply, by probe name.
+    """
 
     def __init__(self, edits: Iterable[Edit] = (), names: Collection[str] | None = None) -> None:
         self.tensors: dict[str, Tensor] = {}
@@ -74,7 +82,11 @@ class Recording:
             self.edits.setdefault(edit.name, []).append(edit)
 
     def observe(self, name: str, tensor: Tensor) -> Tensor:
-        """Apply the edits of the probe ``name`` in order, note the result, and return it."""
+        """Apply the edits of the probe ``name`` in order, record the result, and return it.
+
+        Raises:
+            ValueError: If an edit changes the shape of the tensor.
+        """
         for edit in self.edits.get(name, ()):
             edited = edit.function(tensor)
             if edited.shape != tensor.shape:
@@ -90,10 +102,12 @@ class Recording:
 
 @dataclass(frozen=True)
 class Call:
-    """What belongs to the call that runs, and not to the model, which many threads share.
+    """Settings of the current call, as opposed to the model, which many threads share.
 
-    ``shortcut`` computes in the place of some modules (``transformer.fast``). ``before_pass`` is called before each
-    stack's pass.
+    Attributes:
+        recording: Receives the tensors of all probes.
+        shortcut: Computes some modules' results faster (``transformer.fast``).
+        before_pass: Is called before each forward pass of an encoder or decoder.
     """
 
     recording: Recording | None = None
@@ -116,30 +130,39 @@ def _with(**changes: Any) -> Iterator[None]:
 
 @contextmanager
 def record(edits: Iterable[Edit] = (), names: Collection[str] | None = None) -> Iterator[Recording]:
-    """Record (and edit) every forward pass that this context makes, all probes or those called ``names``; nothing of it
-    outlives the block."""
+    """Record (and edit) every forward pass within this context; nothing outlives the block.
+
+    Args:
+        edits: Edits to apply.
+        names: Names of the probes to record; all if ``None``.
+
+    Yields:
+        The recording.
+    """
     recording = Recording(edits, names)
     with _with(recording=recording):
         yield recording
 
 
-def taking(shortcut: object) -> AbstractContextManager[None]:
-    """Let modules that know a shorter way to what they compute take it (``transformer.fast.shortcut``)."""
+def use_shortcut(shortcut: object) -> AbstractContextManager[None]:
+    """Let modules use a faster way to compute their result (``transformer.fast.shortcut``)."""
     return _with(shortcut=shortcut)
 
 
 def interruptible(before_pass: Callable[[], None]) -> AbstractContextManager[None]:
-    """Call ``before_pass()`` before every stack's pass that this context makes; what it raises ends the work there.
+    """Call ``before_pass()`` before each forward pass of an encoder or decoder within this context.
 
-    An analysis is a loop over forward passes: so each can be stopped, and none takes a "stop" in its signature.
+    An exception that it raises ends the computation. Every analysis is a loop over forward passes, so each can be
+    stopped without a "stop" parameter in its signature.
     """
     return _with(before_pass=before_pass)
 
 
 def recorded_so_far(name: str) -> Tensor:
-    """What the call that runs has recorded at ``name``, for an edit that needs another tensor than its own.
+    """Return the tensor recorded at ``name`` in the current call, for an edit that needs another tensor.
 
-    Raises ``RuntimeError`` outside of a recording, or where the pass has not come there yet.
+    Raises:
+        RuntimeError: If there is no recording, or the pass has not reached that probe yet.
     """
     recording = _call.get().recording
     if recording is None or name not in recording.tensors:
@@ -148,21 +171,22 @@ def recorded_so_far(name: str) -> Tensor:
 
 
 def current_shortcut() -> Any:
-    """What ``taking`` was given; ``None`` where every module computes its formula."""
+    """Return the shortcut set by ``use_shortcut``; ``None`` if every module computes its formula."""
     return _call.get().shortcut
 
 
 def is_recording() -> bool:
+    """Return whether the current call is recorded."""
     return _call.get().recording is not None
 
 
 def has_forward_hooks(model: nn.Module) -> bool:
-    """Whether somebody has registered a forward hook in ``model``: fused kernels would pass it by."""
+    """Return whether ``model`` has forward hooks, which fused kernels would bypass."""
     return any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
 
 
 def name_probes(model: nn.Module) -> dict[str, Probe]:
-    """Give every probe of ``model`` its module path as a name; return them in order."""
+    """Name each probe of ``model`` after its module path, and return the probes in order."""
     probes = {name: module for name, module in model.named_modules() if isinstance(module, Probe)}
     for name, probe in probes.items():
         probe.name = name

@@ -1,4 +1,4 @@
-"""The residual connection around every sub-layer, with LayerNorm before or after it."""
+"""The residual connection around every sublayer, with the norm before or after the sublayer."""
 
 from collections.abc import Callable
 
@@ -13,10 +13,20 @@ def residual_connection(
     *,
     pre_norm: bool,
 ) -> Tensor:
-    """pre-norm: x + sublayer(norm(x)) (Xiong et al. 2020, §3); post-norm: norm(x + sublayer(x)) (Vaswani et al. 2017,
+    """Add the output of a sublayer to the residual stream.
+
+    Pre-norm: x + sublayer(norm(x)) (Xiong et al. 2020, §3). Post-norm: norm(x + sublayer(x)) (Vaswani et al. 2017,
     §3.1).
 
-    ``stream`` is the residual stream [batch, position, model]; the result is its new value.
+    Args:
+        stream: The residual stream x, [batch, position, model].
+        sublayer: Attention or feed-forward layer.
+        norm: LayerNorm or RMSNorm.
+        dropout: Applied to the output of the sublayer.
+        pre_norm: Whether the norm comes before the sublayer.
+
+    Returns:
+        The residual stream after the sublayer, [batch, position, model].
     """
     if pre_norm:
         return stream + dropout(sublayer(norm(stream)))

@@ -57,7 +57,7 @@ def test_a_copied_model_is_a_model_of_its_own() -> None:
 
 def test_a_copy_to_look_at_shares_the_weights_and_nothing_else() -> None:
     model = random_model()
-    twin = model.sharing_weights(lambda name: name.endswith("bias"))
+    twin = model.copy_sharing_weights(lambda name: name.endswith("bias"))
     seen = []
     twin.decoder.register_forward_hook(lambda *_: seen.append(True))
     assert torch.equal(run(model), run(twin)) and seen == [True]

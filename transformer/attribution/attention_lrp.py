@@ -93,7 +93,7 @@ def _share(x: Tensor, slope: Tensor | None) -> Tensor:
 
 def _copy_with_rules(model: Model) -> Model:
     """The model with the identity rule at every activation; gradients only of what is added. Its weights are shared."""
-    copied = model.sharing_weights(_is_added)
+    copied = model.copy_sharing_weights(_is_added)
     for module in copied.modules():
         for name in ("activation", "convolution_activation"):
             if callable(getattr(module, name, None)):

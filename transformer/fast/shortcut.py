@@ -17,7 +17,7 @@ from torch.nn import functional as F
 from transformer.attention import MultiHeadAttention
 from transformer.fast.cache import DecoderCache
 from transformer.layer_norm import LayerNorm
-from transformer.probes import current_shortcut, is_recording, taking
+from transformer.probes import current_shortcut, is_recording, use_shortcut
 
 
 @dataclass(frozen=True)
@@ -47,10 +47,10 @@ class Shortcut:
             if cache is not None:
                 key, value = cache.append(key, value)  # [batch, head, all keys, channel]
         if takes_fast_path():
-            return attention.written(attend_fused(attention, query, key, value, allowed, position_bias))
+            return attention.project_output(attend_fused(attention, query, key, value, allowed, position_bias))
         if allowed is None:
             raise ValueError("without a mask only fused kernels can be taken")
-        return attention.written(attention.attend(query, key, value, allowed, position_bias))
+        return attention.project_output(attention.attend(query, key, value, allowed, position_bias))
 
     def layer_norm(self, norm: LayerNorm, x: Tensor) -> Tensor:
         """γ · (x − μ) / √(σ² + ε) + β in one kernel."""
@@ -86,12 +86,12 @@ def fast_path() -> AbstractContextManager[None]:
 
     Same results up to rounding (a test holds the two equal). A recording always takes the readable path.
     """
-    return taking(replace(current_shortcut() or Shortcut(), fused=True))
+    return use_shortcut(replace(current_shortcut() or Shortcut(), fused=True))
 
 
 def keeping(cache: DecoderCache) -> AbstractContextManager[None]:
     """Let the decoder of ``cache`` read keys and values from it, and add those of the positions that it is given."""
-    return taking(replace(current_shortcut() or Shortcut(), cache=cache))
+    return use_shortcut(replace(current_shortcut() or Shortcut(), cache=cache))
 
 
 def takes_fast_path() -> bool:

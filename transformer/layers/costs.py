@@ -57,7 +57,7 @@ def measured_costs(trace: Trace, *, repeats: int = 7) -> tuple[Cost, ...]:
     """
     if repeats < 1:
         raise ValueError(f"repeats is {repeats}; measure at least one pass")
-    model = trace.checkpoint.model.sharing_weights()
+    model = trace.checkpoint.model.copy_sharing_weights()
     parts = list(_parts(model))
     clock = _Clock()
     for index, (_, _, module) in enumerate(parts):

@@ -184,7 +184,7 @@ def _gradients_by_way(
 
     On a copy in which the projection has a matrix of its own; the two gradients add up to a shared one's.
     """
-    model = model.sharing_weights(lambda _name: True)
+    model = model.copy_sharing_weights(lambda _name: True)
     parts = [getattr(model, name) for name in ("encoder", "decoder") if hasattr(model, name)]
     projection = next((part.vocabulary_projection for part in parts if hasattr(part, "vocabulary_projection")), None)
     if projection is not None:

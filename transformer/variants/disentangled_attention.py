@@ -86,7 +86,7 @@ class DisentangledAttention(MultiHeadAttention):
         scores = self.scores(scores)  # [batch, head, query, key]
         allowed = self.allowed(allowed)  # [batch, query, key]
         weights = self.weights(attention_weights(scores, allowed[:, None]))  # [batch, head, query, key]
-        return self.written(self.context(weights @ value))  # [batch, query, model]
+        return self.project_output(self.context(weights @ value))  # [batch, query, model]
 
     def position_terms(self, query: Tensor, key: Tensor) -> Tensor:
         """The second and the third term: [batch, head, query, key]."""
