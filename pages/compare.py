@@ -1,13 +1,33 @@
 """Compare: what changes when one thing changes? Two sentences, two checkpoints, three kinds of model."""
 
+import streamlit as st
+
+from ui.lab import shown_head
+from ui.shell import choice
 from ui.shell.choice import chosen_option
-from ui.shell.page import page
-from views.compare.compared_layers import layers
-from views.compare.modes import checkpoints, kinds, sentences
+from ui.shell.page import Page, page
+from views.compare.model_layers import layers
+from views.compare.three_kinds import kinds
+from views.compare.two_checkpoints import checkpoints
+from views.compare.two_sentences import sentences
 
 MODES = {"sentences": sentences, "checkpoints": checkpoints, "kinds": kinds, "layers": layers}
 
-with page("compare", needs=("kind", "layer", "head"), strip=False) as p:
-    modes = ["sentences", "layers"] if p.reads_pictures else list(MODES)  # other models would read the signs as text
-    mode = chosen_option(p.text, "mode", modes, key="compare_mode", label_visibility="collapsed", wrap=True)
+
+def modes(p: Page) -> list[str]:
+    return ["sentences", "layers"] if p.reads_pictures else list(MODES)  # other models would read the signs as text
+
+
+def needs(p: Page) -> tuple[str, ...]:
+    """Nothing where the page shows the head that differs most."""
+    names = choice.names_of(p.text, "mode", modes(p))
+    mode = choice.read_option("compare_mode", names, "sentences")
+    return () if mode == "sentences" and not shown_head.is_chosen(p) else ("kind", "layer", "head")
+
+
+with page("compare", needs=needs, strip=False) as p:
+    with st.container(horizontal=True, horizontal_alignment="distribute"):
+        mode = chosen_option(p.text, "mode", modes(p), key="compare_mode", label_visibility="collapsed", wrap=True)
+        if mode == "sentences":
+            shown_head.choose_head(p)
     MODES[mode](p)

@@ -13,7 +13,7 @@ from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.predictions.comparison import difference_map, head_differences, word_diff
 from ui.words.texts import page_text
 from views.compare.run_comparison import marked
-from views.compare.sentence_pairs import pairs_to_compare
+from views.compare.two_sentences import pairs_to_compare
 
 TEXT = page_text("compare")
 PAIRS = pairs_to_compare(TEXT)
@@ -56,10 +56,10 @@ def test_two_sentences(open_app, tiny_checkpoint, checkpoint, drawn):
     assert [title.partition(" · ")[0] for title in titles[:3]] == ["A", "B", "B − A"]
     assert titles[2] == f"B − A · mean change {change}"
     largest = three_digits(float(head_differences(first, second, stack).max()))
-    assert f"The scale ends at the largest, {largest}" in said(app)
+    assert f"The scale ends at the largest value, {largest}" in said(app)
     choose_text(app, "compare_more", "stream")
     is_fine(app.run())
-    assert "has moved furthest apart" in said(app)
+    assert "differs most: cosine" in said(app)
 
 
 def test_identical_sentences_change_nothing(open_app):
@@ -69,12 +69,12 @@ def test_identical_sentences_change_nothing(open_app):
     assert TEXT["heads_largest"].partition("{")[0] not in said(app)
     choose_text(app, "compare_more", "stream")
     is_fine(app.run())
-    assert "has moved furthest apart" not in said(app)
+    assert "differs most: cosine" not in said(app)
 
 
 @pytest.mark.parametrize("writes", ["fr", "de"])
 def test_a_pair_sets_both_sentences(open_app, monkeypatch, writes):
-    monkeypatch.setattr("views.compare.modes.guess_language", lambda text: writes)
+    monkeypatch.setattr("views.compare.two_sentences.guess_language", lambda text: writes)
     app = open_app("compare", checkpoint="tiny-translator", sentence=SENTENCE)
     pair = PAIRS[2]
     next(button for button in app.button if button.label == pair["label"]).click().run()
@@ -110,7 +110,7 @@ def test_two_checkpoints(open_app, checkpoint, kind):
             app.selectbox(key="other").set_value(other)
             is_fine(app.run())
             assert f"B · {other}" in said(app)
-            assert "The most alike is layer" in said(app) or TEXT["heads_none"] in said(app)
+            assert "The most similar is layer" in said(app) or TEXT["heads_none"] in said(app)
             assert ("has no cross-attention" in said(app)) == (kind == "cross")
 
 

@@ -1,4 +1,4 @@
-"""Compare with two files of one model: the same head, the jobs, and the logits of both, over the same tokens."""
+"""Compare with two files of one model: the same head, the roles, and the logits of both, over the same tokens."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.transformer.families.hugging_face import build
 from tests.transformer.text.foreign_folders import byte_level
 from transformer.interventions.experiment import same_tokens
 from ui.compute import loading
-from views.compare.packings import of_one_model
+from views.compare.compare_view_model import of_one_model
 
 pytest.importorskip("gguf")
 SENTENCE = "The cat sat on the mat."
@@ -31,12 +31,20 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
+def keep_drawn(monkeypatch: pytest.MonkeyPatch, drawn: dict) -> None:
+    """Keep the maps that the page draws, by their keys."""
+    monkeypatch.setattr(
+        "views.compare.run_comparison.show_map", lambda figure, *, key, **_: drawn.update({key: figure})
+    )
+
+
 def test_two_packings_of_one_model(
     open_app, tiny_checkpoint, files: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     drawn: dict = {}
-    for module in ("run_comparison", "modes"):
-        monkeypatch.setattr(f"views.compare.{module}.show_map", lambda figure, *, key, **_: drawn.update({key: figure}))
+    monkeypatch.setattr(
+        "views.compare.run_comparison.show_map", lambda figure, *, key, **_: drawn.update({key: figure})
+    )
     address = {"checkpoint": "F32.gguf", "sentence": SENTENCE, "compare_mode": "checkpoints", "other": "F16.gguf"}
     app = open_app("compare", **address, layer=1, head=2)
     is_fine(app)
@@ -47,14 +55,15 @@ def test_two_packings_of_one_model(
     change = packed.attention("decoder", 1).weights[2] - trace.attention("decoder", 1).weights[2]
     assert drawn["compare map difference"].arrays["values"] == pytest.approx(change, abs=1e-6)
     logits = packed.values("decoder.logits")[-1] - trace.values("decoder.logits")[-1]
-    assert f"by {three_digits(float(np.abs(logits).max()))} at most" in said(app)
-    assert "heads" in said(app) and "job in this sentence" in said(app)
+    assert f"by at most {three_digits(float(np.abs(logits).max()))}" in said(app)
+    assert "heads" in said(app) and "role in this sentence" in said(app)
 
 
 def test_a_third_file_stands_beside_both(open_app, files: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     drawn: dict = {}
-    for module in ("run_comparison", "modes"):
-        monkeypatch.setattr(f"views.compare.{module}.show_map", lambda figure, *, key, **_: drawn.update({key: figure}))
+    monkeypatch.setattr(
+        "views.compare.run_comparison.show_map", lambda figure, *, key, **_: drawn.update({key: figure})
+    )
     address = {"checkpoint": "BF16.gguf", "sentence": SENTENCE, "compare_mode": "checkpoints", "other": "F16.gguf"}
     app = open_app("compare", **address, layer=1, head=2)
     third = app.selectbox(key="compare_third")

@@ -73,7 +73,7 @@ def test_the_pages_speak_of_patches_and_leave_out_what_is_about_words() -> None:
     assert any(subheader.value == "What each patch contributes" for subheader in decoding.subheader)
     compare = opened("compare")
     options = [[option.content for option in group.proto.options] for group in compare.get("button_group")]
-    assert ["two pictures", "two layers, block by block"] in options
+    assert ["two images", "two layers"] in options
     assert FOUR not in "".join(caption.value for caption in compare.caption), "64 signs are no name of a picture"
 
 

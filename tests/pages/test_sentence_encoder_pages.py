@@ -42,7 +42,7 @@ def test_compare_says_the_cosine_and_where_it_comes_from(
 ) -> None:
     drawn: list = []
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folders))
-    monkeypatch.setattr("views.compare.cosine.show_map", lambda figure, **_: drawn.append(figure))
+    monkeypatch.setattr("views.compare.two_sentences.show_map", lambda figure, **_: drawn.append(figure))
     app = open_app("compare", checkpoint="encoder", sentence=TEXTS[0], second=TEXTS[1])
     is_fine(app)
     checkpoint = transformer.load(folders / "encoder")

@@ -15,12 +15,22 @@ import torch
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.answer_probabilities import Answer, AnswerPart, Asked, answer_of, asked, divergence
-from transformer.predictions.comparison import Alignment, align
+from transformer.predictions.comparison import (
+    Alignment,
+    MapDifference,
+    StreamSimilarity,
+    align,
+    compared_attention,
+    difference_map,
+    head_differences,
+    stream_similarity,
+)
 from transformer.probes import Edit, record
 from transformer.runs.activation_arrays import activations_of
 from transformer.runs.decoding import Decoding, decode
 from transformer.runs.decoding_strategies import Greedy, Strategy
 from transformer.runs.edits import check_edits
+from transformer.runs.head_places import Head
 from transformer.runs.inputs import padding, prompt_of
 from transformer.runs.mask_edits import no_padding_mask
 from transformer.runs.run import Run
@@ -144,6 +154,43 @@ class Experiment(ChangeOfAnswer):
     def alignment(self, stack: str) -> Alignment:
         """The tokens of ``stack`` that correspond in the two runs; all of them where both read the same tokens."""
         return align(self.original.tokens(stack), self.changed.tokens(stack))
+
+    def map_difference(self, head: Head, other: Head | None = None) -> MapDifference:
+        """Return the attention map of a head in the changed run − the original, over the tokens of both.
+
+        Args:
+            head: The head in the original run.
+            other: The head in the changed run, where it is not the same one.
+        """
+        views = [
+            compared_attention(run, one.stack, one.layer, one.kind)
+            for run, one in ((self.original, head), (self.changed, other or head))
+        ]
+        return difference_map(*views, head=head.head, second_head=(other or head).head)
+
+    def head_differences(self, stack: str, kind: str = "self") -> np.ndarray:
+        """Return how far the two maps of each head are apart: Jensen–Shannon divergence in bits, [layer, head]."""
+        return self._head_differences[stack, kind]
+
+    @cached_property
+    def _head_differences(self) -> dict[tuple[str, str], np.ndarray]:
+        kinds = [kind for kind in self.original.attention_kinds() if kind in self.changed.attention_kinds()]
+        return {kind: head_differences(self.original, self.changed, *kind) for kind in kinds}
+
+    def stream_similarity(self, stack: str) -> StreamSimilarity:
+        """Return the cosine of the residual streams of corresponding tokens, layer by layer."""
+        return stream_similarity(self.original, self.changed, stack)
+
+    @cached_property
+    def most_changed_head(self) -> Head | None:
+        """The head whose two maps are furthest apart; ``None`` where no tokens correspond."""
+        found = [
+            (float(far), Head(stack, kind, layer, head))
+            for (stack, kind), distances in self._head_differences.items()
+            for (layer, head), far in np.ndenumerate(distances)
+            if not np.isnan(far)
+        ]
+        return max(found, key=lambda one: one[0])[1] if found else None
 
     def candidates(self, step: int, *, shown: int = 6) -> tuple[Change, ...]:
         """The most likely candidates for one token of the answer in both runs, by their probability before."""

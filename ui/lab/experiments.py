@@ -1,5 +1,7 @@
 """Experiments on the page's run (``transformer.interventions.experiment``), computed once for all sessions."""
 
+from dataclasses import replace
+
 from transformer.files.checkpoints import Checkpoint
 from transformer.interventions.experiment import Experiment, experiment
 from transformer.runs.edit_specs import edits_from
@@ -8,17 +10,27 @@ from ui.compute.loading import load_trace
 from ui.compute.store import store
 
 
-def experiment_with(run: Run, specs: tuple[str, ...] = (), *, checkpoint: Checkpoint | None = None) -> Experiment:
-    """Return a run beside the same run with edits or through another checkpoint; by default beside itself.
+def experiment_with(
+    run: Run, specs: tuple[str, ...] = (), *, checkpoint: Checkpoint | None = None, sentence: str | None = None
+) -> Experiment:
+    """Return a run beside the same run with something changed; by default beside itself.
 
     Args:
         run: The original run; what it answers by itself is ``experiment_with(run).answer_before``.
         specs: Edits as texts (``transformer.runs.edit_specs``).
         checkpoint: Another file of the same model.
+        sentence: Another sentence, to which the model writes an answer of its own.
     """
+    if sentence is not None:
+        return experiment_beside(run, replace(run, sentence=sentence, target=None))
     other = () if checkpoint is None else (("checkpoint", checkpoint.fingerprint),)
 
     def make() -> Experiment:
         return experiment(load_trace(run), edits_from(checkpoint or run.checkpoint, specs), checkpoint=checkpoint)
 
     return store.get(run, ("experiment", *specs, *other), make)
+
+
+def experiment_beside(run: Run, other: Run) -> Experiment:
+    """Return a run beside any other one, such as another model on the same sentence."""
+    return store.get(run, ("experiment", "beside", other), lambda: Experiment(load_trace(run), load_trace(other)))

@@ -1,0 +1,83 @@
+"""What the Compare page shows of runs beside each other: each number against the traces that it comes from."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import transformer
+from transformer.interventions.experiment import experiment
+from transformer.predictions.comparison import difference_map, head_differences
+from transformer.runs.head_places import Head, all_heads
+from views.compare.compare_view_model import compare_view_model, heads_like
+
+SENTENCE, OTHER = "The old man told us a story.", "The old man told us a lie."
+
+
+@pytest.fixture
+def trace(tiny_checkpoint) -> transformer.Trace:
+    return transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+
+
+def test_it_opens_on_the_head_whose_maps_differ_most(trace) -> None:
+    found = experiment(trace, sentence=OTHER)
+    shown = compare_view_model([found])
+    far = {
+        head: float(head_differences(trace, found.changed, head.stack, head.kind)[head.layer, head.head])
+        for head in all_heads(trace.checkpoint.config)
+    }
+    assert far[shown.location] == max(far.values()) > 0
+    assert shown.are_sentences and not shown.are_models and not shown.is_one_run
+
+
+def test_the_difference_is_that_of_the_chosen_head(trace) -> None:
+    location = Head("encoder", "self", 1, 1)
+    found = experiment(trace, sentence=OTHER)
+    shown = compare_view_model([found], location)
+    views = [run.attention("encoder", 1) for run in (trace, found.changed)]
+    np.testing.assert_array_equal(shown.differences[0].values, difference_map(*views, head=1).values)
+    np.testing.assert_array_equal(shown.differences[0].values, found.map_difference(location).values)
+    assert shown.limit >= np.abs(shown.differences[0].values).max()
+    assert [answer.text for answer in shown.answers] == [found.answer_before.text, found.answer_after.text]
+
+
+@pytest.mark.parametrize(("other", "differ"), [("The old man.", True), (SENTENCE, False)])
+def test_positions_differ_where_the_numbers_of_tokens_do(trace, other: str, differ: bool) -> None:
+    assert compare_view_model([experiment(trace, sentence=other)]).positions_differ == differ
+
+
+def test_a_run_beside_itself_has_nothing_that_differs(trace) -> None:
+    shown = compare_view_model([experiment(trace)])
+    assert shown.is_one_run and shown.furthest is None
+    assert not shown.differences[0].values.any() and not shown.head_differences[0].any()
+    assert not shown.changed_roles[0]
+
+
+def test_a_head_is_most_like_itself(trace) -> None:
+    location = Head("decoder", "cross", 1, 0)
+    alike = heads_like(location, trace, trace)
+    assert alike.best == (1, 0) and alike.is_known and not alike.is_other_kind
+    assert alike.distances[1, 0] == pytest.approx(0, abs=1e-9)
+
+
+def test_another_file_of_the_model_has_the_same_roles_and_logits(trace) -> None:
+    shown = compare_view_model([experiment(trace)], Head("decoder", "self", 0, 0))
+    tokens = shown.likely_tokens
+    assert tokens is not None and tokens.others[0].kl == tokens.others[0].most == 0
+    assert list(tokens.probabilities[0]) == sorted(tokens.probabilities[0], reverse=True)
+
+
+def test_the_row_that_attends_elsewhere_is_named_with_both_tokens(trace) -> None:
+    found = experiment(trace, sentence=OTHER)
+    for location in all_heads(trace.checkpoint.config):
+        shown = compare_view_model([found], location)
+        shift = shown.largest_shift
+        if shift is None:
+            continue
+        first, second = shown.sides
+        row = first.view.query.labels.index(shift.query)
+        other_row = dict(shown.differences[0].query.pairs)[row]
+        most = int(first.view.weights[location.head, row].argmax())
+        other_most = int(second.view.weights[location.head, other_row].argmax())
+        assert (first.view.key.labels[most], second.view.key.labels[other_most]) == (shift.before, shift.after)
+    assert compare_view_model([experiment(trace)]).largest_shift is None

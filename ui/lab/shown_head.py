@@ -1,0 +1,49 @@
+"""Which head a page shows that compares two runs: the one whose maps differ most, or the one that the reader chose."""
+
+from transformer.runs.head_places import Head
+from ui.shell import choice
+from ui.shell.actions import Actions, SelectCell, SelectHead, SetChoice
+from ui.shell.fitting import fit_model
+from ui.shell.focus import PLACE, Focus, default_focus, opening_focus
+from ui.shell.page import Page
+from ui.shell.reducer import State
+from ui.words.texts import common
+
+KEY = "shown_head"
+MOST, CHOSEN = "most", "chosen"
+
+
+def is_chosen(p: Page) -> bool:
+    """Whether the page shows the head of the sidebar. It does once the reader has chosen one, here or elsewhere."""
+    return choice.read_option(KEY, _names(), _first(p)) == CHOSEN
+
+
+def choose_head(p: Page) -> None:
+    """Draw the control: the head that differs most, or one of the reader's choice in the sidebar."""
+    choice.one_of(common("shown_head.label"), _names(), _first(p), key=KEY, label_visibility="collapsed")
+
+
+def location(p: Page) -> Head | None:
+    """Return the head that the reader chose; ``None`` for the one that differs most."""
+    focus = p.focus
+    return Head(focus.stack, focus.kind, focus.layer, focus.head) if is_chosen(p) else None
+
+
+def select_head(_state: State, cell: SelectCell) -> Actions:
+    """Say what a cell of a map of all heads means: that head is shown."""
+    return SelectHead(cell.query, cell.key), SetChoice(KEY, (CHOSEN,))
+
+
+def _names() -> dict[str, list[str]]:
+    return {name: [common(f"shown_head.{name}")] for name in (MOST, CHOSEN)}
+
+
+def _first(p: Page) -> str:
+    """The head that differs most, until the reader has chosen one on any page."""
+    config, name = p.checkpoint.config, p.focus.checkpoint
+    untouched = {_place(fit_model(focus, config)[0]) for focus in (opening_focus(name), default_focus(name))}
+    return MOST if _place(p.focus) in untouched else CHOSEN
+
+
+def _place(focus: Focus) -> tuple[object, ...]:
+    return tuple(getattr(focus, name) for name in PLACE)

@@ -1,0 +1,372 @@
+"""What the Compare page shows of one run beside one or two others: answers, one head's maps, and what else differs.
+
+Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
+
+>>> import transformer
+>>> from transformer.interventions.experiment import experiment
+>>> from views.compare.compare_view_model import compare_view_model
+>>> trace = transformer.trace(transformer.load("checkpoints/en-fr"), "The cat sat on the mat.")
+>>> view_model = compare_view_model([experiment(trace, sentence="The cats sat on the mat.")])
+>>> [answer.text for answer in view_model.answers]
+["Le chat s'assit sur le tapis.", "Les chats s'assirent sur le tapis."]
+>>> tuple(view_model.location), view_model.positions_differ
+(('decoder', 'self', 2, 5), False)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from transformer.config import ModelConfig
+from transformer.families.family_config import FamilyConfig
+from transformer.files.checkpoints import Checkpoint
+from transformer.heads.head_roles import HeadRole, sentence_roles
+from transformer.interventions.experiment import Experiment
+from transformer.layers.embedding_space import parts_of_cosine
+from transformer.predictions.answer_probabilities import Answer, asked, divergence
+from transformer.predictions.comparison import (
+    MapDifference,
+    Piece,
+    StreamSimilarity,
+    alike_heads,
+    beginning,
+    compared_attention,
+    difference_map,
+    word_diff,
+)
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.head_places import Head
+from transformer.runs.inputs import prompt_ids
+from transformer.runs.traces import Trace
+
+SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors would show
+_LIKELY_TOKENS = 8
+_SHAPE = ("kind", "d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers", "vocabulary_size")
+
+
+@dataclass(frozen=True)
+class Side:
+    """One of the runs.
+
+    Attributes:
+        letter: "A", "B" or "C".
+        trace: The recorded run.
+        location: The head of this run that is shown.
+        whole: Whether the map includes the tokens that a decoder-only model has written after the sentence.
+    """
+
+    letter: str
+    trace: Trace = field(repr=False)
+    location: Head
+    whole: bool = True
+
+    @property
+    def name(self) -> str:
+        """The name of its checkpoint."""
+        return self.trace.checkpoint.name
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether only the map of the sentence itself is shown."""
+        return not self.whole and self.trace.checkpoint.config.kind == "decoder-only"
+
+    @cached_property
+    def view(self) -> AttentionView:
+        """The attention of the layer that is shown."""
+        return self.attention(self.location.stack, self.location.layer, self.location.kind)
+
+    def attention(self, stack: str, layer: int, kind: str) -> AttentionView:
+        """Return the attention of a layer; rows of cross-attention are named after the tokens that they predict."""
+        view, trace = compared_attention(self.trace, stack, layer, kind), self.trace
+        return beginning(view, len(prompt_ids(trace.checkpoint, trace.sentence))) if self.is_cut else view
+
+
+class Shift(NamedTuple):
+    """A row that attends most to another token in B than in A, by the labels of its tokens."""
+
+    query: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class PackingLogits:
+    """The next token in another file of the model, read from the same tokens as in A.
+
+    Attributes:
+        kl: KL(A ‖ this file) in nats.
+        mean, most: Mean and largest |Δ logit| over the vocabulary.
+    """
+
+    kl: float
+    mean: float
+    most: float
+
+
+@dataclass(frozen=True)
+class LikelyTokens:
+    """The most likely next tokens of several files of one model.
+
+    Attributes:
+        displays: The tokens, the most likely in A first.
+        probabilities: One array for each side: [token].
+        logits: The logits in A: [token].
+        changes: The logit − that in A, one array for each other side: [token].
+        others: One summary for each other side.
+    """
+
+    displays: tuple[str, ...]
+    probabilities: tuple[np.ndarray, ...]
+    logits: np.ndarray
+    changes: tuple[np.ndarray, ...]
+    others: tuple[PackingLogits, ...]
+
+
+@dataclass(frozen=True)
+class CompareViewModel:
+    """One run, A, beside one or two others; make it with ``compare_view_model``.
+
+    Attributes:
+        experiments: A beside each of the others.
+        sides: A and the others, each with the head that is shown.
+    """
+
+    experiments: tuple[Experiment, ...] = field(repr=False)
+    sides: tuple[Side, ...]
+
+    @property
+    def location(self) -> Head:
+        """The head of A."""
+        return self.sides[0].location
+
+    @property
+    def are_sentences(self) -> bool:
+        """Whether the sentences differ, not the models."""
+        return len({side.trace.sentence for side in self.sides}) > 1
+
+    @property
+    def are_models(self) -> bool:
+        """Whether the models differ."""
+        return len({side.name for side in self.sides}) > 1
+
+    @property
+    def is_one_run(self) -> bool:
+        """Whether both are the same run, so that nothing can differ."""
+        return all(one.changed is one.original for one in self.experiments)
+
+    @property
+    def positions_differ(self) -> bool:
+        """Whether the sentences have different numbers of tokens, so that words after the difference move, too."""
+        stack = self.location.stack
+        lengths = {len(side.trace.tokens(stack)) for side in self.sides}
+        read = {len(side.trace.source) for side in self.sides if side.trace.source is not None}
+        return max(len(lengths), len(read)) > 1
+
+    @cached_property
+    def answers(self) -> tuple[Answer, ...]:
+        """What each model answers by itself."""
+        return self.experiments[0].answer_before, *(one.answer_after for one in self.experiments)
+
+    @cached_property
+    def word_differences(self) -> tuple[tuple[Piece, ...], ...]:
+        """The words of each answer beside those of A's; A's own beside those of B's."""
+        first, *others = self.answers
+        found = [word_diff(first.text, other.text) for other in others]
+        return found[0], *found
+
+    @cached_property
+    def differences(self) -> tuple[MapDifference, ...]:
+        """The map of each other side − A's."""
+        first, *others = self.sides
+        return tuple(
+            difference_map(first.view, one.view, head=first.location.head, second_head=one.location.head)
+            for one in others
+        )
+
+    @property
+    def limit(self) -> float:
+        """The end of the scale of all difference maps."""
+        return max(SMALLEST_SCALE, *(float(np.abs(difference.values).max()) for difference in self.differences))
+
+    @cached_property
+    def largest_shift(self) -> Shift | None:
+        """The row that attends most clearly to another token in B than in A, words first; ``None`` where none does."""
+        first, second = self.sides[0], self.sides[1]
+        query, key = self.differences[0].query, self.differences[0].key
+        (rows, other_rows), (keys, other_keys) = query.positions, key.positions
+        partner = dict(zip(keys.tolist(), other_keys.tolist(), strict=True))
+        found = []
+        for row, other_row in zip(rows.tolist(), other_rows.tolist(), strict=True):
+            weights = first.view.weights[first.location.head, row]
+            others = second.view.weights[second.location.head, other_row]
+            before, after = int(weights.argmax()), int(others.argmax())
+            if partner.get(before) != after:
+                is_word = any(letter.isalnum() for letter in first.view.query[row].text)
+                found.append((is_word, float(min(weights[before], others[after])), row, before, after))
+        if not found:
+            return None
+        *_, row, before, after = max(found)
+        return Shift(first.view.query.labels[row], first.view.key.labels[before], second.view.key.labels[after])
+
+    @cached_property
+    def head_differences(self) -> tuple[np.ndarray, ...]:
+        """How far each head of this kind is from the same head in A: [layer, head] in bits, one for each other side."""
+        return tuple(one.head_differences(self.location.stack, self.location.kind) for one in self.experiments)
+
+    @cached_property
+    def stream(self) -> StreamSimilarity:
+        """How alike the residual streams of A and B are."""
+        return self.experiments[0].stream_similarity(self.location.stack)
+
+    @cached_property
+    def furthest(self) -> tuple[int, int] | None:
+        """The step and the pair of equal words whose vectors are furthest apart; ``None`` where none differ."""
+        equal = np.array(self.stream.alignment.equal, dtype=bool)
+        if not equal.any():
+            return None
+        cosine = np.where(equal, self.stream.cosine, 2.0)
+        step, pair = np.unravel_index(cosine.argmin(), cosine.shape)
+        return None if cosine[step, pair] > 1 - 1e-6 else (int(step), int(pair))
+
+    @cached_property
+    def cosine_parts(self) -> np.ndarray:
+        """What each pair of tokens adds to the cosine of two sentence vectors: [token of A, token of B]."""
+        return parts_of_cosine(*(side.trace for side in self.sides[:2]))
+
+    @cached_property
+    def changed_roles(self) -> tuple[tuple[tuple[HeadRole, HeadRole], ...], ...]:
+        """The heads with another role in this sentence than in A, as (in A, in the other), for each other side."""
+        own, *others = (
+            [role for view in side.trace.attention_views() for role in sentence_roles(view)] for side in self.sides
+        )
+        return tuple(
+            tuple((one, two) for one, two in zip(own, roles, strict=True) if one.role != two.role) for roles in others
+        )
+
+    @property
+    def n_heads(self) -> int:
+        """How many heads A has."""
+        return sum(view.n_heads for view in self.sides[0].trace.attention_views())
+
+    @cached_property
+    def likely_tokens(self) -> LikelyTokens | None:
+        """The most likely next tokens of all files of one model; ``None`` where the model is asked nothing."""
+        first = self.sides[0].trace
+        question = asked(first)
+        if not question.rows:
+            return None
+        row, names = question.rows[0], first.checkpoint.config.class_names
+        display = names.__getitem__ if names else first.checkpoint.tokenizer.display
+        own, *logits = (np.atleast_2d(side.trace.values(question.logits))[row].astype(float) for side in self.sides)
+        chances = [question.log_probabilities(side.trace) for side in self.sides]
+        best = {int(id) for found in chances for id in np.argsort(-found[0])[:_LIKELY_TOKENS]}
+        shown = sorted(best, key=lambda id: -chances[0][0, id])
+        return LikelyTokens(
+            displays=tuple(display(id) for id in shown),
+            probabilities=tuple(np.exp(chance[0, shown]) for chance in chances),
+            logits=own[shown],
+            changes=tuple((found - own)[shown] for found in logits),
+            others=tuple(
+                PackingLogits(
+                    kl=float(divergence(chances[0], chance)[0]),
+                    mean=float(np.abs(found - own).mean()),
+                    most=float(np.abs(found - own).max()),
+                )
+                for found, chance in zip(logits, chances[1:], strict=True)
+            ),
+        )
+
+
+def compare_view_model(
+    experiments: Sequence[Experiment],
+    location: Head | None = None,
+    *,
+    others: Sequence[Head] = (),
+    whole: bool = True,
+) -> CompareViewModel:
+    """Build what the page draws of runs beside each other.
+
+    Args:
+        experiments: A beside each of the others.
+        location: The head of A; by default the one whose maps differ most between A and B.
+        others: The heads of the others, where they are not the same one.
+        whole: Whether the maps include what a decoder-only model has written after the sentence.
+    """
+    first = experiments[0].original
+    if location is None:
+        stack, kind = first.attention_kinds()[0]
+        location = experiments[0].most_changed_head or Head(stack, kind, 0, 0)
+    traces = (first, *(one.changed for one in experiments))
+    heads = (location, *(others or [location] * len(experiments)))
+    sides = (Side(*side, whole) for side in zip("ABC", traces, heads, strict=False))
+    return CompareViewModel(tuple(experiments), tuple(sides))
+
+
+@dataclass(frozen=True)
+class AlikeHeads:
+    """How far the heads of another model are from A's.
+
+    Attributes:
+        stack, kind: The attention of the other model that is compared.
+        wanted: The stack and the kind of A's head.
+        exists: Whether the other model has attention of that kind, which then reads none of these tokens.
+        distances: Jensen–Shannon divergence in bits: [layer, head]; NaN where no tokens correspond.
+    """
+
+    stack: str
+    kind: str
+    wanted: tuple[str, str]
+    exists: bool
+    distances: np.ndarray = field(repr=False)
+
+    @property
+    def best(self) -> tuple[int, int]:
+        """Layer and head of the most similar one."""
+        layer, head = np.unravel_index(self.distances.argmin(), self.distances.shape)
+        return int(layer), int(head)
+
+    @property
+    def is_other_kind(self) -> bool:
+        """Whether it is not the kind of attention that A's head is of."""
+        return (self.stack, self.kind) != self.wanted
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any tokens correspond."""
+        return not np.isnan(self.distances).any()
+
+
+def heads_like(location: Head, first: Trace, other: Trace) -> AlikeHeads:
+    """Compare one head of a run with all heads of another model's run on the same sentence.
+
+    The same kind of attention is taken where there is one. But a model that continues a text and a decoder that
+    translates it read other tokens: where none is the same, it is the first kind that shares some.
+    """
+    one = Side("A", first, location, whole=False)
+    wanted, kinds = (location.stack, location.kind), other.attention_kinds()
+    found: dict[tuple[str, str], np.ndarray] = {}
+    for stack, kind in sorted(kinds, key=lambda place: place != wanted):
+        side = Side("B", other, Head(stack, kind, 0, 0), whole=False)
+        layers = [side.attention(stack, layer, kind) for layer in range(other.n_layers(stack))]
+        found[stack, kind] = alike_heads(one.view, layers, head=location.head)
+        if not np.isnan(found[stack, kind]).any():
+            break
+    else:
+        stack, kind = next(iter(found))
+    return AlikeHeads(stack, kind, wanted, wanted in kinds, found[stack, kind])
+
+
+def of_one_shape(one: ModelConfig, other: ModelConfig) -> bool:
+    """Tell whether both are third-party models of one shape."""
+    foreign = isinstance(one, FamilyConfig) and isinstance(other, FamilyConfig)
+    return foreign and all(getattr(one, name) == getattr(other, name) for name in _SHAPE)
+
+
+def of_one_model(one: Checkpoint, other: Checkpoint) -> bool:
+    """Tell whether a head of one is the same head of the other: third-party models of one shape and vocabulary."""
+    return of_one_shape(one.config, other.config) and one.tokenizer.pieces == other.tokenizer.pieces
