@@ -1,4 +1,4 @@
-"""How much of the project a click runs: calls of its functions and files, for one click on each of seven pages.
+"""How much of the project a click runs: calls of its functions and files, for one click on each of nine pages.
 
     python -m benchmarks.clicks [--page attention] [--top 20]
 
@@ -75,6 +75,13 @@ CLICKS = {
         ("200", "400"),
         {"training section": "time", "stack": "encoder", "kind": "self"},
     ),
+    "lens": Click(
+        "token strip",
+        "chosen",
+        ({"stack": "decoder", "token": 3}, {"stack": "decoder", "token": 5}),
+        {"stack": "decoder"},
+    ),
+    "paths": Click("patching encoder", "click", ({"query": 1, "key": 1}, {"query": 2, "key": 1}), {}),
 }
 
 
