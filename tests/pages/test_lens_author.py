@@ -13,8 +13,8 @@ import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import codes, is_fine, said
 from transformer.attribution.direct_logit_attribution import attribute, strongest_sources
-from transformer.interventions.activation_patching import contrast
 from transformer.interventions.direct_effects import is_removable, removals
+from transformer.interventions.experiment import experiment
 from transformer.layers.residual_stream import in_a_sentence
 from ui.words.texts import page_text
 
@@ -105,7 +105,7 @@ def test_what_removing_a_part_does(open_app: Callable, tiny_checkpoint: Callable
     strongest = [part for part in found.strongest(len(found.parts)) if is_removable(part)][:12]
     second = app.text_input(key="lens_second").value
     parts = [part for part in found.parts if part in strongest]
-    effects = removals(trace, found, parts, contrast=contrast(trace, second))
+    effects = removals(trace, found, parts, second=experiment(trace, sentence=second, keep_answer=True))
     assert list(table[TEXT["measured_column_part"]]) == [part.label for part in effects.parts]
     for column, values in (
         ("added", effects.added),

@@ -30,12 +30,11 @@ from transformer.interventions.activation_patching import (
     Place,
     Turn,
     asked_instead,
-    check_pair,
     contrast,
     patched_differences,
-    typed_ids,
 )
 from transformer.interventions.attribution_patching import estimated_changes
+from transformer.interventions.experiment import check_pair, typed_ids
 from transformer.layers.residual_stream import Part
 from transformer.predictions.answer_probabilities import asked
 from transformer.runs.decoding_strategies import Greedy

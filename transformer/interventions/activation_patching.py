@@ -21,12 +21,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
-from transformer.predictions.answer_probabilities import asked
+from transformer.interventions.experiment import Experiment, experiment
 from transformer.predictions.quantity import answer_logits
 from transformer.probes import Edit, record
-from transformer.runs.inputs import prompt_ids, source_tensor
 from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
@@ -98,47 +96,28 @@ class Place(NamedTuple):
 
 
 def contrast(clean: Trace, sentence: str) -> Contrast:
-    """The trace's sentence beside a corrupted one, which must have as many tokens; the answer of ``clean`` is given to
-    both. Raises ``InputError`` where the two cannot be put side by side."""
-    checkpoint, config = clean.checkpoint, clean.checkpoint.config
-    own = {"encoder": clean.source, "decoder": clean.target}
-    read = {stack: tokens for stack, tokens in own.items() if tokens is not None}
-    ids = {stack: list(tokens.ids) for stack, tokens in read.items()}
-    first, pads = "encoder" if config.has_encoder else "decoder", clean.run.source_pads
-    other, typed = typed_ids(checkpoint, sentence, pads), typed_ids(checkpoint, clean.sentence, pads)
-    check_pair(typed, other)
-    corrupt = {**ids, first: other + ids[first][len(typed) :]}
-    tokens = {stack: checkpoint.tokenizer.sequence(corrupt[stack], read[stack].name) for stack in read}
-    return Contrast(checkpoint, read, tokens, _turns(clean, corrupt))
+    """Put the sentence of a trace beside a corrupted one; both are read with the answer of ``clean``.
+
+    Raises:
+        InputError: Where the sentence has another number of tokens, or is the same.
+    """
+    return contrast_of(experiment(clean, sentence=sentence, keep_answer=True))
 
 
-def check_pair(clean: Sequence[int], corrupted: Sequence[int]) -> None:
-    """Raises ``InputError`` for the tokens of two sentences that cannot be put side by side."""
-    if len(corrupted) != len(clean):
-        raise InputError(
-            "The corrupted sentence has {other} tokens, the clean one {own}. Every activation needs its counterpart: "
-            "replace a word by one with as many tokens.",
-            other=len(corrupted),
-            own=len(clean),
-        )
-    if corrupted == clean:
-        raise InputError("The corrupted sentence is the same as the clean one. Replace a word by another.")
+def contrast_of(found: Experiment) -> Contrast:
+    """Return the two sentences of an experiment with another sentence, whose answer was kept, for patching."""
+    stacks = found.original.stacks
+    clean, corrupt = ({stack: run.tokens(stack) for stack in stacks} for run in (found.original, found.changed))
+    return Contrast(found.original.checkpoint, clean, corrupt, _turns(found))
 
 
-def typed_ids(checkpoint: Checkpoint, sentence: str, pads: int = 0) -> list[int]:
-    """What the model reads of a sentence, before any answer. Raises ``InputError`` for what it cannot take."""
-    if checkpoint.config.has_encoder:
-        return source_tensor(checkpoint, sentence, pads=pads)[0].tolist()
-    return prompt_ids(checkpoint, sentence)
-
-
-def _turns(clean: Trace, corrupt: dict[str, list[int]]) -> tuple[Turn, ...]:
-    """For every row that was asked: what the clean run says, and what the corrupted one would rather say."""
-    question, model = asked(clean), clean.checkpoint.model
-    inputs = [torch.tensor([ids], device=model.device) for ids in corrupt.values()]
-    with torch.inference_mode():
-        after = np.atleast_2d(model(*inputs)[0].cpu().numpy())[list(question.rows)].astype(np.float64)
-    before = np.atleast_2d(clean.values(question.logits))[list(question.rows)].astype(np.float64)
+def _turns(found: Experiment) -> tuple[Turn, ...]:
+    """For every row that was asked: what the clean run predicts, and what the corrupted one predicts in its place."""
+    question = found.asked
+    before, after = (
+        np.atleast_2d(run.values(question.logits))[list(question.rows)].astype(np.float64)
+        for run in (found.original, found.changed)
+    )
     turns = []
     for row, answer, was, now in zip(question.rows, question.ids, before, after, strict=True):
         other = int(now.argmax())

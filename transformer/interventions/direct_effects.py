@@ -15,7 +15,7 @@ from torch import Tensor
 
 from transformer.attribution.attention_trust import spearman
 from transformer.attribution.direct_logit_attribution import Attribution, attribution_of
-from transformer.interventions.activation_patching import Contrast
+from transformer.interventions.experiment import Experiment
 from transformer.layers.residual_stream import Part
 from transformer.probes import Edit, record
 from transformer.runs.recording_size import rows_that_fit
@@ -79,30 +79,36 @@ def removals(
     attribution: Attribution,
     parts: Sequence[Part] | None = None,
     *,
-    contrast: Contrast | None = None,
+    second: Experiment | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Removals:
     """Remove each of ``parts`` (by default all that can be), and take the logit of the same question apart again.
 
-    Many removals in one pass: each row of the batch lacks another part. ``contrast``: the sentence of the trace beside
-    a second one, for ``patched``. ``progress(done, total)`` is called after every pass. Raises ``ValueError`` for a
-    part that cannot be removed.
+    Args:
+        trace: The whole run.
+        attribution: Its logit as a sum over parts.
+        parts: The parts that are removed. Many in one pass: each row of the batch lacks another part.
+        second: The same run beside one of a second sentence that keeps its answer, for ``patched``.
+        progress: Called as ``progress(done, total)`` after every pass.
+
+    Raises:
+        ValueError: For a part that cannot be removed.
     """
     model, question = trace.checkpoint.model, attribution.question
     parts = tuple(part for part in attribution.parts if is_removable(part)) if parts is None else tuple(parts)
     if wrong := [part for part in parts if not is_removable(part) or part not in attribution.parts]:
         raise ValueError(f"{wrong[0]} cannot be removed; choose a head, a feed-forward layer or the token's embedding")
     sequences = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
-    ways = WAYS if contrast is not None else WAYS[:2]
+    ways = WAYS if second is not None else WAYS[:2]
     tasks = [(part, way) for way in ways for part in parts]
-    second = _written_in_the_second(trace, question.stack, parts, contrast)
+    written = {} if second is None else _written(second.changed, question.stack, parts)
     lengths = {name: len(tokens) for name in ("source", "target") if (tokens := getattr(trace, name)) is not None}
     n_rows = rows_that_fit(model, TOKENS_PER_PASS // sum(lengths.values()), **lengths)
     logits, changes = [], []
     for start in range(0, len(tasks), n_rows):
         chunk = tasks[start : start + n_rows]
         inputs = [torch.tensor([ids], device=model.device).expand(len(chunk), -1) for ids in sequences]
-        edits = _one_removal_a_row(trace, question.stack, question.rows, chunk, second)
+        edits = _one_removal_a_row(trace, question.stack, question.rows, chunk, written)
         with torch.inference_mode(), record((*trace.run.edits, *edits)) as recording:
             model(*inputs)
         for row in range(len(chunk)):
@@ -124,21 +130,14 @@ def _row(tensor: Tensor, row: int) -> np.ndarray:
     return tensor[row if len(tensor) > 1 else 0].numpy(force=True)
 
 
-def _written_in_the_second(
-    trace: Trace, stack: str, parts: Sequence[Part], contrast: Contrast | None
-) -> dict[str, Tensor]:
-    """What each of ``parts`` writes in the run of the second sentence, by probe: [1, (head,) position, channel]."""
-    if contrast is None:
-        return {}
-    model = trace.checkpoint.model
-    inputs = [torch.tensor([tokens.ids], device=model.device) for tokens in contrast.corrupt.values()]
-    with torch.inference_mode(), record(trace.run.edits) as recording:
-        model(*inputs)
-    return {name: recording.tensors[name] for name in {_probe(stack, part) for part in parts}}
+def _written(trace: Trace, stack: str, parts: Sequence[Part]) -> dict[str, Tensor]:
+    """Return what each of ``parts`` writes in a run, by probe: [(head,) position, channel]."""
+    device = trace.checkpoint.model.device
+    return {name: torch.tensor(trace.values(name), device=device) for name in {_probe(stack, part) for part in parts}}
 
 
 def _one_removal_a_row(
-    trace: Trace, stack: str, rows: Sequence[int], tasks: Sequence[tuple[Part, str]], second: Mapping[str, Tensor]
+    trace: Trace, stack: str, rows: Sequence[int], tasks: Sequence[tuple[Part, str]], written: Mapping[str, Tensor]
 ) -> list[Edit]:
     """Edits after which text b of the batch runs without what ``tasks[b]`` names, at the positions ``rows``."""
     by_probe: dict[str, list[tuple[int, int, str]]] = {}
@@ -152,7 +151,7 @@ def _one_removal_a_row(
             for text, head, way in places:
                 own = new[text] if head < 0 else new[text, head]  # [position, channel or model]
                 if way == "patch":
-                    other = second[name][0] if head < 0 else second[name][0, head]
+                    other = written[name] if head < 0 else written[name][head]
                     own[list(rows)] = other[list(rows)]
                 else:
                     own[list(rows)] = own[upto].mean(dim=0) if way == "mean" else 0.0

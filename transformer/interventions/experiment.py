@@ -13,6 +13,7 @@ from typing import NamedTuple
 import numpy as np
 import torch
 
+from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.answer_probabilities import Answer, AnswerPart, Asked, answer_of, asked, divergence
 from transformer.predictions.comparison import (
@@ -31,7 +32,7 @@ from transformer.runs.decoding import Decoding, decode
 from transformer.runs.decoding_strategies import Greedy, Strategy
 from transformer.runs.edits import check_edits
 from transformer.runs.head_places import Head
-from transformer.runs.inputs import padding, prompt_of
+from transformer.runs.inputs import padding, prompt_ids, prompt_of, source_tensor
 from transformer.runs.mask_edits import no_padding_mask
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
@@ -69,6 +70,7 @@ class Experiment(ChangeOfAnswer):
     """An ``original`` run and a ``changed`` one. What is compared is computed when it is first read, once.
 
     ``strategy``: the decoding strategy by which both models write their own answers, if not that of their runs.
+    ``same_answer``: whether the changed run reads another sentence of as many tokens with the original answer given.
 
     >>> import transformer
     >>> from transformer.interventions.experiment import experiment
@@ -82,6 +84,7 @@ class Experiment(ChangeOfAnswer):
     original: Trace
     changed: Trace
     strategy: Strategy | None = None
+    same_answer: bool = False
 
     @property
     def edited(self) -> Trace:
@@ -114,6 +117,12 @@ class Experiment(ChangeOfAnswer):
     def kl(self) -> np.ndarray:
         """KL(original ‖ changed) of the distribution that each token of the answer was read from, in nats: [token]."""
         return self._compared[2]
+
+    @cached_property
+    def predicted(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The most likely id in every row of the answer, in the original and in the changed run."""
+        before, after = (log_p.argmax(axis=-1).tolist() for log_p in self._log_probabilities(self.asked))
+        return tuple(before), tuple(after)
 
     @cached_property
     def _compared(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -209,10 +218,10 @@ class Experiment(ChangeOfAnswer):
 
     def _log_probabilities(self, asked: Asked) -> list[np.ndarray]:
         """The log probabilities of everything that could stand in the rows of ``asked``, of both runs."""
-        if not self.same_tokens:
+        if not (self.same_tokens or self.same_answer):
             raise ValueError(
                 f"the two runs read other tokens ({self.original.sentence!r}, {self.changed.sentence!r}); the log "
-                "probability of an answer is compared over the same tokens only: give edits or a checkpoint"
+                "probability of an answer needs the same answer in both: give edits, a checkpoint, or keep_answer"
             )
         return [asked.log_probabilities(run) for run in (self.original, self.changed)]
 
@@ -223,6 +232,7 @@ def experiment(
     *,
     checkpoint: Checkpoint | None = None,
     sentence: str | None = None,
+    keep_answer: bool = False,
     strategy: Strategy | None = None,
 ) -> Experiment:
     """Run a trace again with something changed, and compare.
@@ -233,6 +243,8 @@ def experiment(
         checkpoint: Another model with the same tokenizer, such as a patient or a quantised file.
         sentence: Another sentence, to which the model writes an answer of its own. Otherwise both runs read the same
             tokens (teacher forcing), and only then their log probabilities can be compared.
+        keep_answer: Whether the other ``sentence``, which must have as many tokens, is read with the original answer
+            (teacher forcing), so that every activation and every row of logits has its counterpart.
         strategy: The decoding strategy of both models' own answers, if not that of the trace.
 
     Raises:
@@ -241,6 +253,11 @@ def experiment(
         NotFiniteError: Where an activation of either run is NaN or infinite, for nothing can be compared then.
     """
     edits = tuple(edits)
+    if sentence is not None and keep_answer:
+        changed = _same_answer(trace, sentence, edits, checkpoint or trace.checkpoint)
+        for run in (trace, changed):
+            run.check_finite()
+        return Experiment(trace, changed, strategy, same_answer=True)
     if sentence is not None:
         run = replace(trace.run, checkpoint=checkpoint or trace.checkpoint, edits=edits, sentence=sentence, target=None)
         return Experiment(trace, trace_of(run), strategy)
@@ -257,14 +274,55 @@ def same_tokens(trace: Trace, edits: Iterable[Edit] = (), *, checkpoint: Checkpo
 
     The activations of the result are new; its tokens and answer are those of ``trace``.
     """
-    edits, checkpoint = tuple(edits), checkpoint or trace.checkpoint
+    run = replace(trace.run, checkpoint=checkpoint or trace.checkpoint, edits=tuple(edits))
+    return _recorded_again(replace(trace, run=run))
+
+
+def _recorded_again(read: Trace) -> Trace:
+    """Return a trace with the activations that its run has over its own tokens."""
+    checkpoint, edits = read.checkpoint, read.run.edits
     check_edits(checkpoint.model.probes, edits)
-    sequences = [tokens for tokens in (trace.source, trace.target) if tokens is not None]
+    sequences = [tokens for tokens in (read.source, read.target) if tokens is not None]
     inputs = [torch.tensor([tokens.ids], device=checkpoint.model.device) for tokens in sequences]
     with torch.inference_mode(), record(edits) as recording:
         checkpoint.model(*inputs)
         activations = activations_of(checkpoint.model, recording)
-    return replace(trace, activations=activations, run=replace(trace.run, checkpoint=checkpoint, edits=edits))
+    return replace(read, activations=activations)
+
+
+def _same_answer(trace: Trace, sentence: str, edits: tuple[Edit, ...], checkpoint: Checkpoint) -> Trace:
+    """Run ``sentence`` with the answer of ``trace``, whose tokens of the answer keep their positions."""
+    side = "source" if checkpoint.config.has_encoder else "target"
+    own, pads = getattr(trace, side), trace.run.source_pads
+    other, typed = typed_ids(checkpoint, sentence, pads), typed_ids(checkpoint, trace.sentence, pads)
+    check_pair(typed, other)
+    tokens = checkpoint.tokenizer.sequence(other + list(own.ids)[len(typed) :], own.name)
+    run = replace(trace.run, checkpoint=checkpoint, edits=(*trace.run.edits, *edits), sentence=sentence)
+    return _recorded_again(replace(trace, run=run, forced=checkpoint.config.has_decoder, **{side: tokens}))
+
+
+def check_pair(clean: Sequence[int], corrupted: Sequence[int]) -> None:
+    """Raise ``InputError`` for the tokens of two sentences that cannot be put side by side."""
+    if len(corrupted) != len(clean):
+        raise InputError(
+            "The corrupted sentence has {other} tokens, the clean one {own}. Every activation needs its counterpart: "
+            "replace a word by one with as many tokens.",
+            other=len(corrupted),
+            own=len(clean),
+        )
+    if corrupted == clean:
+        raise InputError("The corrupted sentence is the same as the clean one. Replace a word by another.")
+
+
+def typed_ids(checkpoint: Checkpoint, sentence: str, pads: int = 0) -> list[int]:
+    """Return what the model reads of a sentence, before any answer.
+
+    Raises:
+        InputError: For a sentence that the model cannot take.
+    """
+    if checkpoint.config.has_encoder:
+        return source_tensor(checkpoint, sentence, pads=pads)[0].tolist()
+    return prompt_ids(checkpoint, sentence)
 
 
 def answer_under(

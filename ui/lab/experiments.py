@@ -11,7 +11,12 @@ from ui.compute.store import store
 
 
 def experiment_with(
-    run: Run, specs: tuple[str, ...] = (), *, checkpoint: Checkpoint | None = None, sentence: str | None = None
+    run: Run,
+    specs: tuple[str, ...] = (),
+    *,
+    checkpoint: Checkpoint | None = None,
+    sentence: str | None = None,
+    keep_answer: bool = False,
 ) -> Experiment:
     """Return a run beside the same run with something changed; by default beside itself.
 
@@ -20,13 +25,18 @@ def experiment_with(
         specs: Edits as texts (``transformer.runs.edit_specs``).
         checkpoint: Another file of the same model.
         sentence: Another sentence, to which the model writes an answer of its own.
+        keep_answer: Whether the other sentence, of as many tokens, is read with the original answer instead.
     """
-    if sentence is not None:
+    if sentence is not None and not keep_answer:
         return experiment_beside(run, replace(run, sentence=sentence, target=None))
     other = () if checkpoint is None else (("checkpoint", checkpoint.fingerprint),)
+    if sentence is not None:
+        other += (("same answer", sentence),)
 
     def make() -> Experiment:
-        return experiment(load_trace(run), edits_from(checkpoint or run.checkpoint, specs), checkpoint=checkpoint)
+        edits = edits_from(checkpoint or run.checkpoint, specs)
+        kept = keep_answer and sentence is not None
+        return experiment(load_trace(run), edits, checkpoint=checkpoint, sentence=sentence, keep_answer=kept)
 
     return store.get(run, ("experiment", *specs, *other), make)
 

@@ -8,7 +8,7 @@ import streamlit as st
 
 from transformer import Checkpoint, InputError
 from transformer.config import PictureConfig
-from transformer.interventions.activation_patching import typed_ids
+from transformer.interventions.experiment import typed_ids
 from transformer.predictions.answer_probabilities import answer_of
 from ui.compute.store import store
 from ui.shell import choice

@@ -9,10 +9,10 @@ from charts.toolkit.style import signed
 from charts.toolkit.words import in_words
 from transformer.attribution.direct_logit_attribution import Attribution
 from transformer.errors import InputError
-from transformer.interventions.activation_patching import contrast
 from transformer.interventions.direct_effects import Removals, is_removable, removals
 from transformer.layers.residual_stream import in_a_sentence
 from ui.compute.jobs import jobs
+from ui.lab.experiments import experiment_with
 from ui.lab.second_sentence import second_sentence
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_source, show_table
@@ -32,13 +32,13 @@ def measured(p: Page, found: Attribution, word: str) -> None:
     second = second_sentence(p, key="lens_second").strip()
     if second:
         try:
-            pair = contrast(trace, second)
+            pair = experiment_with(p.run, sentence=second, keep_answer=True)
         except InputError as error:  # the other ways need no second sentence
             st.warning(as_plain(said(error)), icon=":material/edit:")
     effects = jobs.result(
         p.run,
         ("removals", found.question, "" if pair is None else second),
-        lambda report: removals(trace, found, parts, contrast=pair, progress=report),
+        lambda report: removals(trace, found, parts, second=pair, progress=report),
         doing=common("wait.trust"),
     )
     if effects is None:

@@ -21,8 +21,8 @@ from transformer.interventions.activation_patching import (
     patched_differences,
     recovered,
     token_places,
-    typed_ids,
 )
+from transformer.interventions.experiment import typed_ids
 from transformer.probes import Edit, record
 
 KINDS = ("translator", "gpt", "bert", "sentiment")

@@ -9,8 +9,8 @@ import torch
 import transformer
 from tests.conftest import ROOT
 from transformer.attribution.direct_logit_attribution import attribute
-from transformer.interventions.activation_patching import contrast
 from transformer.interventions.direct_effects import TOKENS_PER_PASS, is_removable, removals
+from transformer.interventions.experiment import experiment
 from transformer.layers.residual_stream import Part
 from transformer.probes import Edit
 
@@ -64,10 +64,10 @@ def test_many_removals_in_a_pass_are_one_run_each(tiny_checkpoint, kind):
 def test_a_part_is_patched_from_the_run_of_a_second_sentence(tiny_checkpoint, kind):
     checkpoint = tiny_checkpoint(kind)
     trace, found = traced(checkpoint, 5)
-    pair = contrast(trace, OTHER)
+    pair = experiment(trace, sentence=OTHER, keep_answer=True)
     with torch.inference_mode(), transformer.record() as second:
-        checkpoint.model(*(torch.tensor([tokens.ids]) for tokens in pair.corrupt.values()))
-    measured = removals(trace, found, contrast=pair)
+        checkpoint.model(*(torch.tensor([pair.changed.tokens(stack).ids]) for stack in trace.stacks))
+    measured = removals(trace, found, second=pair)
     plain = removals(trace, found)
     assert plain.patched is None
     np.testing.assert_array_equal(measured.zero, plain.zero)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import transformer
 from tests.transformer.copying import COPYING, copying_checkpoint
@@ -259,6 +260,25 @@ def test_two_sentences_are_aligned_but_their_log_probabilities_are_not_compared(
     assert not effect.same_tokens and effect.alignment("encoder").pairs[:2] == ((0, 0), (1, 1))
     with pytest.raises(ValueError, match="read other tokens .'The old man.', 'The old dog sleeps.'"):
         _ = effect.kl
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_another_sentence_can_be_read_with_the_same_answer(tiny_checkpoint, name):
+    checkpoint, other = tiny_checkpoint(name), "The long man told us a old story."
+    found = transformer.trace(checkpoint, "The old man told us a long story.")
+    pair = experiment(found, sentence=other, keep_answer=True)
+    assert pair.changed.prediction == found.prediction and pair.changed.sentence == other
+    inputs = [torch.tensor([pair.changed.tokens(stack).ids]) for stack in found.stacks]
+    with torch.inference_mode():
+        logits = np.atleast_2d(checkpoint.model(*inputs)[0].numpy())
+    log_q = pair.asked.log_softmax(checkpoint, logits)
+    np.testing.assert_allclose(pair.after, pair.asked.chosen(log_q), atol=1e-5)
+    assert pair.predicted[1] == tuple(log_q.argmax(axis=-1)) and pair.kl.min() >= 0
+    assert pair.predicted[0] == pair.asked.ids or checkpoint.config.has_decoder is False
+    with pytest.raises(transformer.InputError, match="as many tokens"):
+        experiment(found, sentence="The.", keep_answer=True)
+    with pytest.raises(transformer.InputError, match="the same as the clean one"):
+        experiment(found, sentence=found.sentence, keep_answer=True)
 
 
 def test_another_checkpoint_reads_the_same_tokens(tiny_checkpoint):
