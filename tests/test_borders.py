@@ -20,10 +20,11 @@ import transformer
 ROOT = Path(__file__).resolve().parents[1]
 APP = {"streamlit", "plotly", "altair", "pandas", "charts", "ui", "views", "pages", "app"}
 FORBIDDEN = {  # package → what it never imports
-    "transformer": APP,
-    "charts": {"torch", "streamlit", "tokenizers", "safetensors", "ui", "views", "pages", "app"},
-    "ui": {"views", "pages", "app"},
-    "views": {"pages", "app"},
+    "transformer": APP | {"web"},
+    "charts": {"torch", "streamlit", "tokenizers", "safetensors", "ui", "views", "pages", "app", "web"},
+    "ui": {"views", "pages", "app", "web"},
+    "views": {"pages", "app", "web"},
+    "web": {"streamlit", "pages", "app"},
     "pages": {"torch", "numpy", "plotly", "altair", "app"},  # no tensor maths and no drawing in a page
 }
 DATA_CLASSES = {
@@ -102,7 +103,7 @@ def graph() -> dict[str, set[str]]:
     """Which module imports which other one of this project; a package counts as its ``__init__``."""
     modules = {
         module_name(path): path
-        for package in (*FORBIDDEN, "deploy", "benchmarks", "harness")
+        for package in (*FORBIDDEN, "web", "deploy", "benchmarks", "harness")
         for path in sources(package)
     }
     return {name: imports_of(path) & (modules.keys() - {name}) for name, path in modules.items()}

@@ -1,0 +1,136 @@
+"""The exported graphs give the numbers that the figures draw, as torch computes them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+import pytest
+
+import transformer
+from charts.canvas.living_picture_canvas import living_picture_canvas
+from transformer.files.checkpoints import Checkpoint
+from transformer.predictions.living_picture_numbers import living_picture_numbers
+from transformer.runs.edit_specs import edits_from
+from transformer.runs.traces import Trace
+from web.graphs import WEIGHTS, graphs_of
+
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
+TOLERANCE = 2e-5
+
+
+class Exported:
+    """A checkpoint's graphs in ONNX Runtime, run as the browser runs them."""
+
+    def __init__(self, checkpoint: Checkpoint, folder: Path, out: Path) -> None:
+        self.checkpoint = checkpoint
+        (out / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes())
+        self.graphs = {graph.stack: graph for graph in graphs_of(checkpoint, folder)}
+        self.sessions = {}
+        for stack, graph in self.graphs.items():
+            (out / f"{stack}.onnx").write_bytes(graph.onnx)
+            self.sessions[stack] = onnxruntime.InferenceSession(out / f"{stack}.onnx")
+
+    def run(self, trace: Trace, changes: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
+        """Return every array that the graphs give for the tokens of ``trace``."""
+        config, found = self.checkpoint.config, {}
+        lengths = {stack: len(trace.tokens(stack)) for stack in self.sessions}
+        for stack, session in self.sessions.items():
+            feeds = {f"{stack}.ids": np.array([trace.tokens(stack).ids])}
+            for kind, keys in (("self", stack), ("cross", "encoder")):
+                layers = trace.n_layers(stack)
+                feeds[f"{stack}.{kind}.heads"] = np.ones((layers, config.n_heads), np.float32)
+                feeds[f"{stack}.{kind}.paint"] = np.zeros((layers, lengths[stack], lengths.get(keys, 0)), np.float32)
+            feeds["chosen"] = np.array([trace.prediction.ids if trace.prediction else feeds[f"{stack}.ids"][0]])
+            feeds |= {name: value for name, value in found.items() if name == "memory"} | (changes or {})
+            read = self.graphs[stack].inputs
+            values = session.run(None, {name: feeds[name] for name in read})
+            found |= dict(zip(self.graphs[stack].outputs, values, strict=True))
+        return found
+
+
+def differences(trace: Trace, found: dict[str, np.ndarray]) -> dict[str, float]:
+    """Return the largest difference between each array of the living picture and the graphs' own."""
+    layers = [(stack, layer) for stack in trace.stacks for layer in range(trace.n_layers(stack))]
+    picture = living_picture_numbers(trace, inside=layers)
+    drawn = living_picture_canvas(picture).arrays
+    apart = {}
+    for name, values in drawn.items():
+        stack, kind, *what = name.split(".")
+        if stack == "written" or kind == "units":  # units of equal strength may change places
+            continue
+        if what in (["allowed"], ["weights"]):  # packed for the browser: in bits, and, of long texts, in 1/65535
+            attention = next(one for one in picture.attentions if (one.stack, one.kind) == (stack, kind))
+            values = getattr(attention, what[0])
+        assert found[name].shape == values.shape, name
+        apart[name] = float(np.abs(found[name].astype(float) - values.astype(float)).max())
+    for row in picture.written:
+        at = 0 if trace.checkpoint.config.n_classes else row.position
+        apart["log_sum"] = max(apart.get("log_sum", 0), abs(found["log_sum"][at] - row.log_sum))
+        shown = min(len(row.names), found["candidates.logits"].shape[1], 4)  # the fifth may be the chosen one
+        for part in ("logits", "probabilities"):
+            listed = np.sort(getattr(row, part))[::-1][:shown]
+            apart[part] = max(apart.get(part, 0), float(np.abs(found[f"candidates.{part}"][at, :shown] - listed).max()))
+            taken = abs(found[f"chosen.{part}"][at] - getattr(row, part)[row.chosen])
+            apart[f"chosen {part}"] = max(apart.get(f"chosen {part}", 0), float(taken))
+    return apart
+
+
+@pytest.fixture(
+    scope="module",
+    params=["translator", "bert", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gpt", "sentiment"))],
+)
+def tiny(request, tiny_checkpoint, checkpoints_folder, tmp_path_factory) -> Exported:
+    checkpoint = tiny_checkpoint(request.param)
+    return Exported(checkpoint, checkpoints_folder / checkpoint.name, tmp_path_factory.mktemp("graphs"))
+
+
+def traces(checkpoint: Checkpoint, sentences: list[str]) -> list[Trace]:
+    read = {} if checkpoint.config.kind != "encoder-decoder" else {"target": "Le chat dort."}
+    return [transformer.trace(checkpoint, sentence, **read) for sentence in sentences]
+
+
+def test_tiny_models_agree_with_torch(tiny: Exported) -> None:
+    for trace in traces(tiny.checkpoint, ["a", "The cat sat on the mat.", "Élan 😀 œuvre, " * 3]):
+        apart = differences(trace, tiny.run(trace))
+        assert len(apart) > 40
+        assert max(apart.values()) <= TOLERANCE, max(apart.items(), key=lambda item: item[1])
+
+
+def test_a_head_is_removed_and_a_mask_is_painted_as_in_the_app(tiny: Exported) -> None:
+    stack = "decoder" if tiny.checkpoint.config.has_decoder else "encoder"
+    specs = [f"zero:{stack}.1.self.0", f"mask:{stack}.0.self=block 2-1,2-0"]
+    plain = traces(tiny.checkpoint, ["The cat sat on the mat."])[0]
+    target = None if plain.target is None else "Le chat dort."
+    edited = transformer.trace(
+        tiny.checkpoint, "The cat sat on the mat.", target, edits=edits_from(tiny.checkpoint, specs)
+    )
+    heads = np.ones((2, tiny.checkpoint.config.n_heads), np.float32)
+    heads[1, 0] = 0
+    paint = np.zeros((2, len(edited.tokens(stack)), len(edited.tokens(stack))), np.float32)
+    paint[0, 2, :2] = -1
+    found = tiny.run(edited, {f"{stack}.self.heads": heads, f"{stack}.self.paint": paint})
+    assert max(differences(edited, found).values()) <= TOLERANCE
+
+
+def test_the_weights_stay_in_the_checkpoints_file(tiny: Exported) -> None:
+    import onnx
+
+    for graph in tiny.graphs.values():
+        inline = [one for one in onnx.load_model_from_string(graph.onnx).graph.initializer if not one.external_data]
+        # positions, the matrix of the threads and which tokens are never written are computed, not stored
+        assert max(int(np.prod(one.dims)) for one in inline) <= 96 * 32
+        assert str(Path(__file__).parents[2]).encode() not in graph.onnx
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", ["en-fr", "gpt-en", "bert-en"])
+def test_shipped_models_agree_with_torch(name: str, tmp_path: Path) -> None:
+    checkpoint = transformer.load(CHECKPOINTS / name)
+    exported = Exported(checkpoint, CHECKPOINTS / name, tmp_path)
+    most = checkpoint.config.max_length // 4
+    for sentence in ["a", "I love you.", "Where did she buy the old red car, and why?", "the sea and " * (most // 4)]:
+        trace = transformer.trace(checkpoint, sentence)
+        apart = differences(trace, exported.run(trace))
+        assert max(apart.values()) <= TOLERANCE, max(apart.items(), key=lambda item: item[1])

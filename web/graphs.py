@@ -1,0 +1,303 @@
+"""A checkpoint as ONNX graphs whose outputs are the arrays that the figures draw.
+
+One graph per stack. Whatever a figure needs (the threads of the living picture, norms, the strongest units, the most
+likely tokens) is computed inside the graph, so that the browser only packs. The weights stay in the checkpoint's own
+``model.safetensors``: the graphs point into it, and both graphs of a translator share its token table.
+
+Inputs besides the tokens: ``<stack>.<kind>.heads`` [layer, head], a factor for what each head contributes (1 changes
+nothing, 0 removes the head), and ``<stack>.<kind>.paint`` [layer, query, key], which is added to the mask: above 0 a
+query may attend to a key, below 0 it may not, and 0 leaves the model's own mask.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import struct
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from transformer.files.checkpoints import Checkpoint
+from transformer.predictions.living_picture_numbers import CANDIDATES, UNITS, threads
+from transformer.probes import Edit, Recording, record
+
+if TYPE_CHECKING:
+    import onnx
+
+WEIGHTS = "model.safetensors"
+SHOWN = max(CANDIDATES, 10)  # the most likely tokens of a position that a figure lists
+_EXAMPLE = {"encoder": 7, "decoder": 5}  # a length of 1 would be taken for a constant
+_INSIDE = ("query", "key", "value", "context", "scores")
+_IN_THREADS = ("input", "normalized", "output")
+
+
+@dataclass(frozen=True)
+class Graph:
+    """One stack: the graph's bytes, and the names of what goes in and comes out, in order."""
+
+    stack: str
+    onnx: bytes
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+
+
+def graphs_of(checkpoint: Checkpoint, folder: Path) -> tuple[Graph, ...]:
+    """Export every stack of ``checkpoint``, whose ``model.safetensors`` is in ``folder``.
+
+    Raises ``ValueError`` for a model of another project, and for one whose vectors are no multiple of its threads.
+    """
+    config = checkpoint.config
+    if config.kind not in ("encoder-decoder", "decoder-only", "encoder-only"):
+        raise ValueError(f"{checkpoint.name} is of the kind {config.kind!r}, which the web page cannot run")
+    stored = _stored_tensors(folder / WEIGHTS)
+    stacks = [stack for stack in ("encoder", "decoder") if getattr(config, f"has_{stack}")]
+    return tuple(_graph(checkpoint, stack, stored) for stack in stacks)
+
+
+class StackGraph(nn.Module):
+    """One pass of one stack, which returns the arrays of the figures instead of the residual stream alone."""
+
+    def __init__(self, checkpoint: Checkpoint, stack: str) -> None:
+        super().__init__()
+        self.model, self.config, self.stack = checkpoint.model, checkpoint.config, stack
+        self.checkpoint = checkpoint
+        layers = getattr(self.model, stack).layers
+        self.n_layers = len(layers)
+        self.kinds = ("self", "cross") if getattr(layers[0], "cross_attention", None) is not None else ("self",)
+        # The same means as ``threads`` takes, as a matrix: [channel, thread].
+        self.register_buffer("means", torch.tensor(threads(np.eye(self.config.d_model)), dtype=torch.float32))
+        never = torch.zeros(self.config.n_classes or self.config.vocabulary_size)
+        if self.config.has_decoder:
+            never[list(checkpoint.framing.never)] = -torch.inf
+        self.register_buffer("never", never)
+
+    @property
+    def reads_memory(self) -> bool:
+        """Whether this stack attends to the output of another one."""
+        return "cross" in self.kinds
+
+    @property
+    def projects(self) -> bool:
+        """Whether this stack ends in a prediction."""
+        return self.stack == "decoder" or not self.config.has_decoder
+
+    def input_names(self) -> tuple[str, ...]:
+        """Return the inputs in the order of ``forward``'s arguments."""
+        switches = [f"{self.stack}.{kind}.{what}" for kind in self.kinds for what in ("heads", "paint")]
+        chosen = ["chosen"] if self.projects and not self.config.n_classes else []
+        return (f"{self.stack}.ids", *(["memory"] if self.reads_memory else []), *chosen, *switches)
+
+    def examples(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
+        """Return inputs to export with, and which of their axes may have any length."""
+        own, other = _EXAMPLE[self.stack], _EXAMPLE["encoder"]
+        most = self.config.max_length - 1
+        position = torch.export.Dim(f"{self.stack}_position", min=2, max=most)
+        memory = torch.export.Dim("memory_position", min=2, max=most)
+        ids = torch.arange(4, 4 + own)[None]
+        inputs: list[Tensor] = [ids]
+        dynamic: list[Any] = [{1: position}]
+        if self.reads_memory:
+            inputs.append(torch.randn(1, other, self.config.d_model))
+            dynamic.append({1: memory})
+        if "chosen" in self.input_names():
+            inputs.append(ids.clone())
+            dynamic.append({1: position})
+        for kind in self.kinds:
+            keys, axis = (own, position) if kind == "self" else (other, memory)
+            inputs += [torch.ones(self.n_layers, self.config.n_heads), torch.zeros(self.n_layers, own, keys)]
+            dynamic += [None, {1: position, 2: axis}]
+        return tuple(inputs), (tuple(dynamic),)
+
+    def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
+        """Return the values of ``outputs``: an exported graph knows tensors, not names."""
+        named = dict(zip(self.input_names(), inputs, strict=True))
+        return tuple(self.outputs(named).values())
+
+    def outputs(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
+        """Return every array by the name that the figures' payload has for it."""
+        ids = inputs[f"{self.stack}.ids"]
+        with record(self._edits(inputs)) as recording:
+            if self.stack == "encoder":
+                hidden = self.model.encode(ids)
+            elif self.reads_memory:
+                memory = inputs["memory"]
+                hidden = self.model.decoder(ids, memory, torch.ones_like(memory[..., 0], dtype=torch.bool))
+            else:
+                hidden = self.model.decode(ids)
+            if not self.projects:
+                logits = None
+            elif self.config.n_classes:
+                logits = self.model.classify(hidden, ids)[:, None]
+            else:
+                logits = self.model.project(hidden)
+        found = dict(self._arrays(recording))
+        if logits is None:
+            found["memory"] = hidden
+        else:
+            found |= self._predictions(logits[0], inputs.get("chosen"))
+        return found
+
+    def _edits(self, inputs: dict[str, Tensor]) -> Iterator[Edit]:
+        for kind in self.kinds:
+            factors, paint = inputs[f"{self.stack}.{kind}.heads"], inputs[f"{self.stack}.{kind}.paint"]
+            for layer in range(self.n_layers):
+                name = f"{self.stack}.layers.{layer}.{kind}_attention"
+                factor, painted = factors[layer], paint[layer]
+                yield Edit(f"{name}.context", lambda context, factor=factor: context * factor[None, :, None, None])
+                yield Edit(f"{name}.allowed", lambda own, painted=painted: (own | (painted > 0)) & ~(painted < 0))
+
+    def _arrays(self, recording: Recording) -> Iterator[tuple[str, Tensor]]:
+        tensors, stack = recording.tensors, self.stack
+        layers = [f"{stack}.layers.{layer}" for layer in range(self.n_layers)]
+        parts = [*(f"{kind}_attention" for kind in self.kinds), "feed_forward"]
+
+        def values(name: str) -> Tensor:
+            tensor = tensors[name]
+            return tensor[0] if tensor.dim() > len(self.model.probes[name].axes) else tensor  # without the batch
+
+        def vectors(name: str) -> Tensor:
+            return values(name) @ self.means
+
+        stream, update, growth = [vectors(f"{layers[0]}.residual.in")], [], []
+        for layer in layers:
+            before = values(f"{layer}.residual.in")
+            for part in parts:
+                after = values(f"{layer}.residual.{'out' if part == 'feed_forward' else f'after_{part}'}")
+                added = values(f"{layer}.{part}.output")
+                lengths = before.norm(dim=-1)
+                ratio = added.norm(dim=-1) / torch.where(lengths > 0, lengths, 1.0)
+                growth.append(torch.where(lengths > 0, ratio, 0.0))
+                update.append(added @ self.means)
+                stream.append(after @ self.means)
+                before = after
+        yield f"{stack}.stream", torch.stack(stream)
+        yield f"{stack}.update", torch.stack(update)
+        yield f"{stack}.growth", torch.stack(growth)
+        yield f"{stack}.token", vectors(f"{stack}.embedding.token")
+        if f"{stack}.embedding.position" in tensors:
+            yield f"{stack}.place", vectors(f"{stack}.embedding.position")
+        if f"{stack}.final_norm.output" in tensors:
+            yield f"{stack}.final", vectors(f"{stack}.final_norm.output")
+        hidden = torch.stack([values(f"{layer}.feed_forward.hidden") for layer in layers])
+        units = hidden.abs().topk(UNITS, dim=-1).indices
+        yield f"{stack}.units", units
+        before = torch.stack([values(f"{layer}.feed_forward.pre_activation") for layer in layers])
+        yield f"{stack}.before_activation", before.gather(-1, units)
+        yield f"{stack}.after_activation", hidden.gather(-1, units)
+        for kind in self.kinds:
+            for part in ("weights", "allowed"):
+                every = [values(f"{layer}.{kind}_attention.{part}") for layer in layers]
+                yield f"{stack}.{kind}.{part}", torch.stack(every)
+        for number, layer in enumerate(layers):
+            inside = f"inside.{stack}.{number}"
+            for part in parts:
+                if part != "feed_forward":
+                    for name in _INSIDE:
+                        yield f"{inside}.{part}.{name}", values(f"{layer}.{part}.{name}")
+                yield f"{inside}.{part}.output", vectors(f"{layer}.{part}.output")
+            for part in parts:
+                for name in (*_IN_THREADS, "mean", "std"):
+                    if f"{layer}.{part}_norm.{name}" in tensors:
+                        read = vectors if name in _IN_THREADS else values
+                        yield f"{inside}.{part}_norm.{name}", read(f"{layer}.{part}_norm.{name}")
+
+    def _predictions(self, logits: Tensor, chosen: Tensor | None) -> dict[str, Tensor]:
+        """Return the most likely tokens of every row, and how likely ``chosen`` are: ln p = logit − ln Σ exp(logit)."""
+        logits = logits + self.never
+        log_sum = torch.logsumexp(logits, dim=-1)
+        best = logits.topk(min(SHOWN, logits.shape[-1]), dim=-1)
+        taken = best.values[:, 0] if chosen is None else logits.gather(-1, chosen[0, :, None])[:, 0]
+        return {
+            "candidates.ids": best.indices,
+            "candidates.logits": best.values,
+            "candidates.probabilities": (best.values - log_sum[:, None]).exp(),
+            "chosen.logits": taken,
+            "chosen.probabilities": (taken - log_sum).exp(),
+            "log_sum": log_sum,
+        }
+
+
+def _graph(checkpoint: Checkpoint, stack: str, stored: dict[str, tuple[int, np.ndarray]]) -> Graph:
+    module = StackGraph(checkpoint, stack).eval()  # or the model inside is exported as it trains
+    inputs, dynamic = module.examples()
+    with torch.inference_mode():
+        names = list(module.outputs(dict(zip(module.input_names(), inputs, strict=True))))
+    with warnings.catch_warnings(), torch.no_grad():
+        warnings.simplefilter("ignore")
+        logging.getLogger("torch.onnx").setLevel(logging.ERROR)
+        # First without ONNX: this step refuses a length that was taken for a constant, the other one keeps it silently.
+        exported = torch.export.export(module, inputs, dynamic_shapes=dynamic, strict=False)
+        program = torch.onnx.export(
+            exported, dynamo=True, input_names=list(module.input_names()), output_names=names, verbose=False
+        )
+    assert program is not None
+    model = program.model_proto
+    _point_into(model, stored)
+    kept = [one.name for one in model.graph.input]
+    return Graph(stack, model.SerializeToString(), tuple(kept), tuple(names))
+
+
+def _point_into(model: onnx.ModelProto, stored: dict[str, tuple[int, np.ndarray]]) -> None:
+    """Let the weights of ``model`` lie in the file with ``stored`` tensors; a Cast makes float32 of them.
+
+    The exporter names weights as it likes, and turns most matrices: they are found by what they hold.
+    """
+    from onnx import TensorProto, helper, numpy_helper
+
+    known: dict[tuple[tuple[int, ...], bytes], tuple[str, bool]] = {}
+    for name, (_begin, values) in stored.items():
+        wide = values.astype(np.float32)
+        known[values.shape, wide.tobytes()] = name, False
+        if values.ndim == 2:
+            known.setdefault((values.shape[::-1], wide.T.tobytes()), (name, True))
+    graph, nodes, weights, rest = model.graph, [], {}, []
+    for initializer in graph.initializer:
+        values = numpy_helper.to_array(initializer)
+        found = known.get((values.shape, values.tobytes())) if values.dtype == np.float32 and values.size > 1 else None
+        if found is None:
+            rest.append(initializer)
+            continue
+        name, turned = found
+        if name not in weights:
+            weights[name] = tensor = TensorProto(name=name, data_location=TensorProto.EXTERNAL)
+            begin, kept = stored[name]
+            tensor.dims.extend(kept.shape)
+            tensor.data_type = helper.np_dtype_to_tensor_dtype(kept.dtype)
+            for key, value in (("location", WEIGHTS), ("offset", begin), ("length", kept.nbytes)):
+                tensor.external_data.add(key=key, value=str(value))
+        wide = f"{initializer.name}.wide" if turned else initializer.name
+        nodes.append(helper.make_node("Cast", [name], [wide], to=TensorProto.FLOAT))
+        if turned:
+            nodes.append(helper.make_node("Transpose", [wide], [initializer.name], perm=[1, 0]))
+    del graph.initializer[:]
+    graph.initializer.extend([*rest, *weights.values()])
+    nodes += graph.node
+    del graph.node[:]
+    graph.node.extend(nodes)
+    for listed in (graph.value_info, graph.metadata_props, model.metadata_props):  # paths of this machine among them
+        del listed[:]
+    for node in graph.node:
+        del node.metadata_props[:]
+        node.doc_string = ""
+
+
+def _stored_tensors(file: Path) -> dict[str, tuple[int, np.ndarray]]:
+    """Return where each tensor of a safetensors file begins, and what it holds."""
+    raw = file.read_bytes()
+    (length,) = struct.unpack_from("<Q", raw)
+    types = {"F16": np.float16, "F32": np.float32}
+    found = {}
+    for name, entry in json.loads(raw[8 : 8 + length]).items():
+        if name == "__metadata__":
+            continue
+        begin, end = entry["data_offsets"]
+        values = np.frombuffer(raw[8 + length + begin : 8 + length + end], types[entry["dtype"]])
+        found[name] = (8 + length + begin, values.reshape(entry["shape"]))
+    return found
