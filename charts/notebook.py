@@ -33,4 +33,4 @@ def attention_heads(view: AttentionView) -> CanvasFigure:
     return attention_grid([view], per_line=math.ceil(math.sqrt(view.n_heads)))
 
 
-AttentionView.drawn_by(lambda view: attention_heads(view)._repr_html_())
+AttentionView.register_drawing(lambda view: attention_heads(view)._repr_html_())

@@ -7,7 +7,7 @@ import torch
 
 from tests.transformer.tiny import random_model, run
 from transformer.config import NORMS, POSITIONS
-from transformer.fast.shortcut import fast_path, takes_fast_path
+from transformer.fast.shortcut import fast_path, uses_fast_path
 from transformer.probes import Edit, Probe, name_probes, record
 from transformer.runs.edits import check_edits
 
@@ -128,9 +128,9 @@ def test_nothing_survives_an_exception_inside_an_edit(error: type[BaseException]
 def test_nothing_survives_an_exception_on_the_fast_path() -> None:
     model = random_model()
     with pytest.raises(RuntimeError), fast_path():
-        assert takes_fast_path()
+        assert uses_fast_path()
         raise RuntimeError
-    assert not takes_fast_path()
+    assert not uses_fast_path()
     plain = run(model)
     with fast_path():
         run(model)

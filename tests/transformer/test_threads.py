@@ -24,7 +24,7 @@ from transformer import (
     override_mask,
     trace,
 )
-from transformer.fast.shortcut import fast_path, takes_fast_path
+from transformer.fast.shortcut import fast_path, uses_fast_path
 
 N_THREADS, N_ROUNDS = 8, 6
 SENTENCES = (
@@ -160,11 +160,11 @@ def test_the_fast_path_of_one_thread_is_not_that_of_another() -> None:
         with fast_path():
             inside.wait()
             inside.wait()
-            return takes_fast_path()
+            return uses_fast_path()
 
     def readable() -> bool:
         inside.wait()
-        result = takes_fast_path()
+        result = uses_fast_path()
         inside.wait()
         return result
 

@@ -7,13 +7,13 @@ import numpy as np
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.opening_file import Example
 from transformer.runs.attention_view import AttentionView
-from transformer.runs.head_places import OfHead
+from transformer.runs.head_places import LocatedAtHead
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 
 
 @dataclass(frozen=True)
-class SharpHead(OfHead):
+class SharpHead(LocatedAtHead):
     """A head's map of one sentence: the mean over its rows of the largest weight that falls on a word, and for each row
     (what is read, the token that it looks at most, the weight)."""
 

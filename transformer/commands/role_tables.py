@@ -14,7 +14,7 @@ from transformer.heads.induction import LEAST_INDUCTION, InductionTest
 from transformer.heads.role_measures import HeadMeasures
 from transformer.heads.roles_through_training import RoleHistory
 from transformer.runs.decoding_strategies import Greedy
-from transformer.runs.head_places import OfHead
+from transformer.runs.head_places import LocatedAtHead
 from transformer.runs.readings import task_before
 from transformer.runs.tracing import trace
 from transformer.text.sentence_files import read_sentences
@@ -97,7 +97,7 @@ def _induction_line(test: InductionTest) -> str:
     )
 
 
-def _place(head: OfHead) -> str:
+def _place(head: LocatedAtHead) -> str:
     return f"{head.stack} {head.kind} {head.layer}.{head.head}"
 
 

@@ -1,4 +1,4 @@
-"""What exists for speed only: torch's fused kernels, the cache of keys and values, and a step of writing.
+"""Faster computation of the same results: fused kernels, a cache of keys and values, decoding steps.
 
-The modules beside the paper compute the same without any of it, and tests hold the two equal.
+The modules of the paper give the same results without any of this, and tests hold the two equal.
 """

@@ -1,8 +1,8 @@
-"""One more position of each text through a decoder, in as few calls as it takes.
+"""Decoding steps: one more position of each text, in as few calls as possible.
 
-A step of writing computes a single position, and calling some fifty modules a layer would take it longer than its
-products do; most of them are probes that nobody watches. So the layer of ``transformer/decoder.py`` is applied to its
-weights here. Whatever is not one of the plain parts that are taken apart here is called as it is.
+A step computes a single position, and calling some fifty modules per layer would take longer than the matrix products;
+most of these modules are probes that record nothing. So the layer of ``transformer/decoder.py`` is computed here
+directly from its weights. A part that is not one of the paper's is called as it is.
 """
 
 from collections.abc import Callable
@@ -15,7 +15,7 @@ from torch.nn import functional as F
 from transformer.attention import MultiHeadAttention
 from transformer.decoder import Decoder, DecoderLayer
 from transformer.fast.cache import DecoderCache
-from transformer.fast.shortcut import attend_fused, keeping
+from transformer.fast.shortcut import attend_fused, use_cache
 from transformer.feed_forward import FeedForward
 from transformer.layer_norm import LayerNorm
 from transformer.masks import combined_mask
@@ -23,10 +23,10 @@ from transformer.residual import residual_connection
 
 
 class WritingSteps:
-    """A decoder that reads one new position of each text; its caches hold all positions before.
+    """Decoder that reads one new position of each text; its caches hold all earlier positions.
 
-    For a decoder that is not being trained and has no forward hooks. What has been written holds no padding, so every
-    earlier position may be seen.
+    It must be in evaluation mode and have no forward hooks. The texts so far contain no padding, so every earlier
+    position is visible.
     """
 
     def __init__(self, decoder: Decoder) -> None:
@@ -40,13 +40,18 @@ class WritingSteps:
         memory: Tensor | None = None,  # [batch, source position, model]
         memory_keys_allowed: Tensor | None = None,  # [batch, source position]
     ) -> Tensor:  # [batch, 1, model]
+        """Decode one new position of each text.
+
+        Returns:
+            The hidden state of the new position, [batch, 1, model].
+        """
         decoder, start = self.decoder, cache.length
         memory_allowed = None
         if memory_keys_allowed is not None:
-            memory_allowed = unless_all(combined_mask(memory_keys_allowed, 1, causal=False))
+            memory_allowed = drop_full_mask(combined_mask(memory_keys_allowed, 1, causal=False))
         bias = None if decoder.position_bias is None else decoder.position_bias(1, start + 1)
         stream = decoder.embedding(ids, start)
-        with keeping(cache):
+        with use_cache(cache):
             for layer in self.layers:
                 if isinstance(layer, WritingLayer):
                     stream = layer(stream, memory_allowed, bias, cache)
@@ -56,13 +61,14 @@ class WritingSteps:
 
 
 class WritingLayer:
-    """What a ``DecoderLayer`` computes of one new position, from its weights."""
+    """The computation of a ``DecoderLayer`` for one new position, from its weights."""
 
     def __init__(self, layer: DecoderLayer) -> None:
         self.pre_norm = layer.pre_norm
         self.attention, self.cross_attention = layer.self_attention, layer.cross_attention
         parts = [weights(part) for part in projections(self.attention)]
-        biases = [bias for _, bias in parts if bias is not None]  # of all three or of none (``plain_projections``)
+        # Either all three have one or none has (``plain_projections``).
+        biases = [bias for _, bias in parts if bias is not None]
         self.stacked = (
             torch.cat([matrix for matrix, _ in parts]),
             torch.cat(biases) if biases else None,
@@ -83,6 +89,8 @@ class WritingLayer:
         position_bias: Tensor | None,  # [1, head, 1, all positions]
         cache: DecoderCache,  # complete for cross-attention
     ) -> Tensor:  # [batch, 1, model]
+        """Return the residual stream of the new position after this layer."""
+
         def attend(x: Tensor) -> Tensor:
             attention = self.attention
             so_far = cache.by_attention[attention]
@@ -97,7 +105,7 @@ class WritingLayer:
         if (cross_attention := self.cross_attention) is not None:
 
             def attend_to_memory(x: Tensor) -> Tensor:
-                key, value = cache.by_attention[cross_attention].kept()
+                key, value = cache.by_attention[cross_attention].all_positions()
                 query = cross_attention.split_heads(F.linear(x, *self.cross_query))  # [batch, head, 1, channel]
                 context = attend_fused(cross_attention, query, key, value, memory_allowed, None)
                 return F.linear(cross_attention.merge_heads(context), *self.cross_output)
@@ -106,11 +114,12 @@ class WritingLayer:
         return self.add(stream, self.feed_forward, self.feed_forward_norm)
 
     def add(self, stream: Tensor, sublayer: Callable[[Tensor], Tensor], norm: Callable[[Tensor], Tensor]) -> Tensor:
-        return residual_connection(stream, sublayer, norm, nothing_dropped, pre_norm=self.pre_norm)
+        """Add the output of a sublayer to the residual stream, with the norm before or after it."""
+        return residual_connection(stream, sublayer, norm, no_dropout, pre_norm=self.pre_norm)
 
 
 def is_plain(layer: nn.Module) -> TypeGuard[DecoderLayer]:
-    """Whether a layer is the paper's: its attention has the parts that ``WritingLayer`` takes apart."""
+    """Return whether a layer is the paper's, with the parts that ``WritingLayer`` reads the weights of."""
     if type(layer) is not DecoderLayer:
         return False
     attentions = [part for part in (layer.self_attention, layer.cross_attention) if part is not None]
@@ -118,27 +127,29 @@ def is_plain(layer: nn.Module) -> TypeGuard[DecoderLayer]:
 
 
 def plain_projections(attention: MultiHeadAttention) -> bool:
-    """Whether W_Q, W_K, W_V and W_O are matrices: somebody may have put another module in the place of one."""
+    """Return whether W_Q, W_K, W_V and W_O are plain linear layers; a user may have replaced one."""
     parts = projections(attention)
     has_plain_types = all(type(part) is nn.Linear for part in (*parts, attention.output_projection))
     return has_plain_types and len({part.bias is None for part in parts}) == 1
 
 
 def projections(attention: MultiHeadAttention) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
+    """Return W_Q, W_K and W_V as modules."""
     return attention.query_projection, attention.key_projection, attention.value_projection
 
 
 def weights(projection: nn.Linear) -> tuple[Tensor, Tensor | None]:
-    """W and b."""
+    """Return W and b."""
     return projection.weight, projection.bias
 
 
-def nothing_dropped(x: Tensor) -> Tensor:
+def no_dropout(x: Tensor) -> Tensor:
+    """Return ``x`` unchanged: dropout outside of training."""
     return x
 
 
 def plain_norm(norm: nn.Module) -> Callable[[Tensor], Tensor]:
-    """``LayerNorm`` as torch's kernel, any other norm as it is."""
+    """Return ``LayerNorm`` as torch's kernel, and any other norm unchanged."""
     if type(norm) is not LayerNorm:
         return norm
     shape, gamma, beta, epsilon = norm.weight.shape, norm.weight, norm.bias, norm.epsilon
@@ -146,13 +157,13 @@ def plain_norm(norm: nn.Module) -> Callable[[Tensor], Tensor]:
 
 
 def plain_feed_forward(layer: nn.Module) -> Callable[[Tensor], Tensor]:
-    """f(x W₁ + b₁) W₂ + b₂ on the weights of a ``FeedForward``, any other layer as it is."""
+    """Return f(x W₁ + b₁) W₂ + b₂ on the weights of a ``FeedForward``, and any other layer unchanged."""
     if type(layer) is not FeedForward or {type(layer.input_projection), type(layer.output_projection)} != {nn.Linear}:
         return layer
     first, second, activation = weights(layer.input_projection), weights(layer.output_projection), layer.activation
     return lambda x: F.linear(activation(F.linear(x, *first)), *second)
 
 
-def unless_all(allowed: Tensor | None) -> Tensor | None:
-    """The mask, or ``None`` where it allows everything: fused kernels are quicker when they need not look at one."""
+def drop_full_mask(allowed: Tensor | None) -> Tensor | None:
+    """Return the mask, or ``None`` if it allows everything: fused kernels are faster without one."""
     return None if allowed is None or bool(allowed.all()) else allowed

@@ -12,7 +12,7 @@ import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.runs.head_places import Head, attention_layers
-from transformer.runs.readings import BATCH_SIZE, Recorded, nothing_read, recorded_batches
+from transformer.runs.readings import BATCH_SIZE, Recorded, nothing_read_error, recorded_batches
 from transformer.text.tokens import TokenSequence
 
 ROWS = ("weights", "allowed")  # what ``head_rows`` reads of a batch
@@ -125,7 +125,7 @@ def read_batches(
         if progress is not None:
             progress(done, len(sentences))
     if not read:
-        raise nothing_read(checkpoint, len(sentences))
+        raise nothing_read_error(checkpoint, len(sentences))
 
 
 def head_rows(

@@ -40,8 +40,8 @@ from transformer.heads.weight_patterns import (
     shape_scores,
 )
 from transformer.runs.attention_view import AttentionView
-from transformer.runs.head_places import Head, OfHead, attention_layers
-from transformer.runs.readings import BATCH_SIZE, Reading, nothing_read, readings
+from transformer.runs.head_places import Head, LocatedAtHead, attention_layers
+from transformer.runs.readings import BATCH_SIZE, Reading, nothing_read_error, readings
 from transformer.text.sentence_files import sentence_digest
 
 AT_REST = ("first", "sink")  # where a head looks that has nothing to do
@@ -67,7 +67,7 @@ class Scored:
 
 
 @dataclass(frozen=True)
-class HeadRole(OfHead, Scored):
+class HeadRole(LocatedAtHead, Scored):
     """The role of one head in one sentence.
 
     Shares lie in 0…1; "broad" is the entropy as a share of
@@ -143,7 +143,7 @@ Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
-class CorpusRole(OfHead, Scored):
+class CorpusRole(LocatedAtHead, Scored):
     """One head over many sentences.
 
     ``shares``: for every role the share of the ``n_sentences`` in which the head has it; sentences that are too short
@@ -233,7 +233,7 @@ def corpus_roles(
             skipped += not reading.views
         report(len(found) + skipped)
     if not found:
-        raise nothing_read(checkpoint, len(sentences))
+        raise nothing_read_error(checkpoint, len(sentences))
     count_annotated(checkpoint, tallied, batch_size=batch_size, progress=lambda done: report(len(sentences) + done))
     heads = tuple(summarise(of_one_head) for of_one_head in zip(*found, strict=True))
     induction, tested = None, {}

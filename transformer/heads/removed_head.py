@@ -19,7 +19,7 @@ from transformer.layers.residual_stream import Part
 from transformer.probes import Edit
 from transformer.runs.edits import ablate_head
 from transformer.runs.head_places import Head
-from transformer.runs.readings import nothing_read, with_task
+from transformer.runs.readings import nothing_read_error, with_task
 from transformer.runs.tracing import trace
 
 
@@ -75,7 +75,7 @@ def removed_head(
         if progress is not None:
             progress(len(changes), min(most, len(sentences)))
     if not changes:
-        raise nothing_read(checkpoint, len(sentences))
+        raise nothing_read_error(checkpoint, len(sentences))
     whole = np.concatenate(changes, axis=1)
     means = whole.mean(axis=1) if whole.size else np.full(len(whole), np.nan)
     together = float(means[1]) if group else float("nan")

@@ -38,7 +38,7 @@ from transformer.interventions.experiment import same_tokens
 from transformer.predictions.answer_probabilities import asked, entropy
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding import decode
-from transformer.runs.head_places import Head, OfHead
+from transformer.runs.head_places import Head, LocatedAtHead
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace as trace_sentence
@@ -194,7 +194,7 @@ _IN_CODE = {name: own for own, name in _IN_FILES.items()}
 
 
 @dataclass(frozen=True)
-class HeadHistory(OfHead):
+class HeadHistory(LocatedAtHead):
     """One head: ``test``, the strongest of the finished model, and how far the head was on the way from chance (0) to
     the threshold (1) of this very test, at every step: ``strengths``. ``where``: the offset, for tests that have one.
 

@@ -36,7 +36,7 @@ from transformer.runs.inputs import padding, prompt_ids, prompt_of, source_tenso
 from transformer.runs.mask_edits import no_padding_mask
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
-from transformer.runs.tracing import trace_of, with_own_answer
+from transformer.runs.tracing import add_predicted_output, trace_of
 
 
 class Change(NamedTuple):
@@ -150,7 +150,7 @@ class Experiment(ChangeOfAnswer):
         """Return the answer of a model; ``wrote``: whether the trace holds tokens that the model wrote by itself."""
         run = trace.run
         if not run.checkpoint.config.has_decoder:
-            return answer_of(with_own_answer(trace))
+            return answer_of(add_predicted_output(trace))
         if wrote and self.strategy is None:
             return answer_of(trace)
         read = None  # the source as it was tokenised for the trace, padding included

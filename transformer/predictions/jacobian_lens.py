@@ -38,7 +38,7 @@ from transformer.predictions.lens import lens_stack, read_out, streams_between
 from transformer.probes import record
 from transformer.runs.autograd import gradients, gradients_begin_at
 from transformer.runs.batches import pad
-from transformer.runs.readings import nothing_read, recorded_batches
+from transformer.runs.readings import nothing_read_error, recorded_batches
 from transformer.text.sentence_files import sentence_digest
 from transformer.text.tokens import TokenSequence
 
@@ -187,7 +187,7 @@ def _mean_jacobian(
             read, places = read + len(shape), places + int(counted.sum())
         done += len(batch.indices) + len(batch.unread)
     if not places:
-        raise nothing_read(checkpoint, len(sentences))
+        raise nothing_read_error(checkpoint, len(sentences))
     return (sums / places).float(), read, places
 
 
@@ -215,7 +215,7 @@ def _agreement(
             report(done + row)
         done += len(batch.indices) + len(batch.unread)
     if not places:
-        raise nothing_read(checkpoint, len(sentences))
+        raise nothing_read_error(checkpoint, len(sentences))
     return Agreement(read, places, *(tuple((row / places).tolist()) for row in hits))
 
 

@@ -1,1 +1,1 @@
-"""One run of a model: what goes in, the recorded pass, what it writes, and how it is edited."""
+"""One run of a model: its inputs, the recorded pass, the generated text, and edits."""

@@ -8,12 +8,13 @@ from numpy.typing import DTypeLike
 
 @dataclass(frozen=True)
 class Activation:
-    """``values`` as they were in the forward pass, with one name per axis (the batch axis is dropped).
+    """Values of a tensor in the forward pass, with one name per axis (there is no batch axis).
 
     >>> Activation("encoder.embedding.sum", ("position", "model"), np.zeros((3, 4))).shape
     (3, 4)
 
-    Raises ``ValueError`` when the number of axes is not the number of dimensions.
+    Raises:
+        ValueError: If the number of axes differs from the number of dimensions.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Activation:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """Shape of the values."""
         return self.values.shape
 
     def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> np.ndarray:

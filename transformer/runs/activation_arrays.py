@@ -1,4 +1,4 @@
-"""From recorded tensors to plain arrays."""
+"""Conversion of recorded tensors to arrays."""
 
 from collections.abc import Iterator, Mapping
 from operator import attrgetter
@@ -11,10 +11,10 @@ from transformer.runs.activation import Activation
 
 
 class RecordedActivations(Mapping[str, Activation]):
-    """Everything recorded for the first text of the batch; the batch axis is dropped, values are read-only.
+    """Everything recorded for the first text of the batch, as read-only arrays without the batch axis.
 
-    The tensors of the forward pass are kept as they are. A tensor becomes an array on demand, so keeping everything
-    costs little; on a CPU the array is a view, and nothing is copied then either.
+    The tensors of the forward pass are kept as they are. A tensor becomes an array on demand, so recording everything
+    costs little; on a CPU the array is a view that copies nothing.
     """
 
     def __init__(self, probes: Mapping[str, Probe], tensors: Mapping[str, Tensor]) -> None:
@@ -36,24 +36,24 @@ class RecordedActivations(Mapping[str, Activation]):
 
     @property
     def have_finite_sums(self) -> bool:
-        """Whether the numbers of every tensor have a finite sum, so that all of them are finite.
+        """Whether the sum of every tensor is finite, which implies that all numbers are finite.
 
-        Where it is false, a sum may have overflowed, or the tensor of another text of the batch is not finite.
+        If it is false, a sum may have overflowed, or another text of the batch may have a number that is not finite.
         """
         sums = [tensor.sum(dtype=float64) for tensor in self._tensors.values() if tensor.is_floating_point()]
         return not sums or bool(stack(sums).isfinite().all())
 
     @property
     def n_bytes(self) -> int:
-        """Memory that the recorded tensors take, to the byte where none shares it with another."""
+        """Memory of the recorded tensors in bytes, exact if none shares memory with another."""
         return sum(map(attrgetter("nbytes"), self._tensors.values()))
 
     @property
     def n_numbers(self) -> int:
-        """How many numbers all activations have."""
+        """Number of values in all activations together."""
         return sum(tensor[0].numel() for tensor in self._tensors.values())
 
 
 def activations_of(model: Model, recording: Recording) -> Mapping[str, Activation]:
-    """What ``recording`` holds of a pass of ``model``, by probe name, in the order of the pass."""
+    """Return what ``recording`` holds of a pass of ``model``, by probe name, in the order of the pass."""
     return RecordedActivations(model.probes, recording.tensors)

@@ -1,4 +1,4 @@
-"""Attention of one layer together with the tokens of both its axes."""
+"""Attention of one layer with the tokens of both axes."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ KINDS = ("self", "cross")
 
 @dataclass(frozen=True)
 class AttentionView:
-    """All heads of one attention layer, labelled.
+    """All heads of one attention layer, labelled with tokens.
 
-    ``weights``: [head, query, key], each row sums to 1 over ``key`` (or is all 0 where nothing is allowed).
-    ``allowed``: [query, key], ``True`` where the query may attend to the key.
-    ``scores``: [head, query, key], scaled by 1/√d_k, before the mask.
-    ``query`` are the tokens that look, ``key`` the tokens that are looked at: in cross-attention the
-    target and the source, never the other way round.
+    Attributes:
+        stack: "encoder" or "decoder".
+        query: Tokens that attend; in cross-attention, those of the target.
+        key: Tokens that are attended to; in cross-attention, those of the source.
+        weights: [head, query, key]; each row sums to 1 over ``key``, or is all 0 if no key is allowed.
+        scores: [head, query, key], scaled by 1/√d_k, before the mask.
+        allowed: [query, key]; ``True`` where the query may attend to the key.
 
-    Raises ``ValueError`` when an array does not fit the number of tokens of its axes.
+    Raises:
+        ValueError: If an array does not fit the number of tokens of its axes.
     """
 
     _drawing: ClassVar[Callable[[AttentionView], str] | None] = None
@@ -66,24 +69,25 @@ class AttentionView:
         return f"AttentionView({self.name}: {self.n_heads} heads, {rows} query × {columns} key tokens)"
 
     def _repr_html_(self) -> str | None:
-        """What a notebook shows: the picture of whoever draws views, else its text. This library draws nothing."""
+        """Return the figure that a notebook shows; ``None`` (plain text) if no package draws views."""
         if AttentionView._drawing is None:
             for installed in entry_points(group="transformer.drawings"):
-                installed.load()  # it calls ``drawn_by``
+                installed.load()  # it calls ``register_drawing``
         return AttentionView._drawing(self) if AttentionView._drawing else None
 
     @classmethod
-    def drawn_by(cls, drawing: Callable[[AttentionView], str]) -> None:
-        """From now on ``drawing`` makes the HTML of a view in a notebook. ``charts.notebook`` registers its own."""
+    def register_drawing(cls, drawing: Callable[[AttentionView], str]) -> None:
+        """Register ``drawing``, which returns the HTML of a view in a notebook. ``charts.notebook`` does so."""
         cls._drawing = drawing
 
     @property
     def n_heads(self) -> int:
+        """Number of heads."""
         return self.weights.shape[0]
 
     @property
     def entropy(self) -> np.ndarray:
-        """Entropy in bits of every row, H = −Σ_key w·log₂ w: [head, query]. 0 = one key gets all."""
+        """Entropy of every row in bits, H = −Σ_key w·log₂ w, [head, query]; 0 if one key gets all the weight."""
         positive = np.where(self.weights > 0, self.weights, 1.0)
         return (self.weights * -np.log2(positive)).sum(axis=-1) + 0.0  # never −0
 
@@ -94,12 +98,12 @@ class AttentionView:
 
     @property
     def sinks(self) -> np.ndarray:
-        """[key], ``True`` for special tokens and for punctuation that stands by itself."""
+        """Mask of the keys, [key], that is ``True`` for special tokens and for separate punctuation."""
         return np.array([token.special or stands_alone(self.key, token.index) for token in self.key], dtype=bool)
 
 
 def stands_alone(tokens: TokenSequence, index: int) -> bool:
-    """Whether a token is punctuation and nothing else, and not inside a word, as an apostrophe in *s'assit* is."""
+    """Return whether a token is only punctuation and not within a word, like the apostrophe in *s'assit*."""
     text = tokens[index].text
     if not text.strip() or not all(category(character).startswith("P") for character in text.strip()):
         return False

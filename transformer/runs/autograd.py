@@ -1,4 +1,4 @@
-"""Gradients with respect to an activation of one call: never to a parameter, whatever the caller has switched on."""
+"""Gradients with respect to an activation, never to a parameter, whatever the caller has set."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -9,12 +9,12 @@ from transformer.probes import Edit
 
 
 def gradients_begin_at(name: str) -> Edit:
-    """The activation ``name`` as a leaf: what is differentiated goes back to it and no further, to no parameter."""
+    """Return an edit that makes the activation ``name`` a leaf, where back-propagation stops."""
     return Edit(name, lambda tensor: tensor.detach().clone().requires_grad_())
 
 
 @contextmanager
 def gradients() -> Iterator[None]:
-    """Switch autograd on for this thread and this block only, whatever the caller has set."""
+    """Enable autograd for this thread and this block only, whatever the caller has set."""
     with torch.inference_mode(False), torch.enable_grad():
         yield

@@ -1,4 +1,4 @@
-"""Batches, bounded by their number of tokens: of sequences of similar length, or of any, to be packed end to end."""
+"""Batches of at most so many tokens: of similar lengths for padding, or of any lengths for packing."""
 
 from collections.abc import Sequence
 
@@ -7,10 +7,13 @@ from torch import Tensor
 
 
 def length_batches(lengths: Sequence[int], batch_tokens: int, *, seed: int, epoch: int) -> list[list[int]]:
-    """Indices grouped so that sequences × longest sequence ≤ ``batch_tokens`` (one longer sequence stands alone).
+    """Group sequences of similar length so that sequences × longest sequence ≤ ``batch_tokens``.
 
-    Sequences of one length are shuffled among each other, then the batches are shuffled. Everything depends on
-    ``seed`` and ``epoch`` alone, so that a resumed run sees the same batches in the same order.
+    Sequences of the same length are shuffled, then the batches are shuffled. The result depends only on ``seed`` and
+    ``epoch``, so a resumed training run sees the same batches in the same order.
+
+    Returns:
+        Batches of indices. A sequence longer than ``batch_tokens`` has a batch to itself.
     """
     generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
     shuffled = torch.randperm(len(lengths), generator=generator).tolist()
@@ -28,8 +31,13 @@ def length_batches(lengths: Sequence[int], batch_tokens: int, *, seed: int, epoc
 
 
 def packed_batches(lengths: Sequence[int], batch_tokens: int, *, seed: int, epoch: int) -> list[list[int]]:
-    """Indices in an order of their own for every epoch, cut where a batch would hold more than ``batch_tokens`` tokens
-    (one longer sequence stands alone): for objectives that lay the sequences of a batch end to end."""
+    """Shuffle the sequences and cut them into batches of at most ``batch_tokens`` tokens.
+
+    This suits objectives that concatenate the sequences of a batch. The result depends only on ``seed`` and ``epoch``.
+
+    Returns:
+        Batches of indices. A sequence longer than ``batch_tokens`` has a batch to itself.
+    """
     generator = torch.Generator().manual_seed(seed * 1_000_003 + epoch)
     batches: list[list[int]] = []
     room = 0
@@ -43,6 +51,6 @@ def packed_batches(lengths: Sequence[int], batch_tokens: int, *, seed: int, epoc
 
 
 def pad(sequences: Sequence[Sequence[int]], pad_id: int) -> Tensor:
-    """Stack sequences of different lengths: [batch, longest], filled up with ``pad_id`` on the right."""
+    """Stack sequences of different lengths, padded on the right with ``pad_id``: [batch, longest]."""
     longest = max(len(sequence) for sequence in sequences)
     return torch.tensor([[*sequence, *[pad_id] * (longest - len(sequence))] for sequence in sequences])

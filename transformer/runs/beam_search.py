@@ -16,7 +16,12 @@ from transformer.text.tokenizer import END_ID
 
 @dataclass(frozen=True)
 class Hypothesis:
-    """One text of a beam: ids without the prompt; ``score`` is the log-probability divided by the length penalty."""
+    """One text of a beam.
+
+    Attributes:
+        ids: Token ids without the prompt.
+        score: Log probability divided by the length penalty.
+    """
 
     ids: tuple[int, ...]
     text: str
@@ -26,11 +31,17 @@ class Hypothesis:
 
 
 class SearchRecorder(Protocol):
-    """Looks on while a beam searches (``transformer.predictions.hypothesis_tree``)."""
+    """Observer of a beam search (``transformer.predictions.hypothesis_tree``)."""
 
     def step(self, log_p: Tensor, before: Tensor, rows: Tensor, ids: Tensor) -> None:
-        """One step: ``log_p`` [text, vocabulary] and the texts' totals ``before`` it [text]; ``ids`` [kept] go on from
-        the texts ``rows`` [kept], the best first."""
+        """Observe one step of the search.
+
+        Args:
+            log_p: Log probabilities of the next token, [text, vocabulary].
+            before: Total log probability of each text before the step, [text].
+            rows: Which text each kept continuation extends, [kept], best first.
+            ids: The token that each kept continuation adds, [kept].
+        """
 
 
 def beam_search(
@@ -47,11 +58,11 @@ def beam_search(
     recorder: SearchRecorder | None = None,
     text_of: Callable[[Sequence[int]], str] = str,
 ) -> list[Hypothesis]:
-    """The best texts, best first: all finished ones that were met, or the unfinished ones where none ended in time.
+    """Return the best texts, best first: the finished ones, or unfinished ones if none ended in time.
 
-    Every continuation of a live text by an id of ``ends`` (``</s>``) counts as finished. With a width that never has to
-    drop a text the search is exhaustive, so it finds the best text there is (up to ``limit`` tokens). A ``recorder``
-    only watches; ``text_of`` reads the ids of a text.
+    Every continuation of an unfinished text by an id of ``ends`` (``</s>``) counts as finished. If the width is so
+    large that no text is ever dropped, the search is exhaustive and finds the best text of up to ``limit`` tokens. A
+    ``recorder`` only observes; ``text_of`` converts the ids of a text to a string.
     """
     state = DecodingState(model, source, cached=cached)
     logits = state.feed(torch.tensor([list(prompt)], device=model.device))
@@ -80,7 +91,7 @@ def beam_search(
         if not len(totals):
             break
         texts = [(*texts[row], id) for row, id in zip(rows.tolist(), ids.tolist(), strict=True)]
-        # A live text can only lose probability, and gain at most the penalty of the longest one.
+        # An unfinished text can only lose probability, and gain at most the penalty of the longest one.
         highest = float(totals[0]) / length_penalty(limit, strategy.length_penalty)
         if length == limit or (finished and max(finished)[0] >= highest):
             break
@@ -93,11 +104,16 @@ def beam_search(
 
 
 def check_logits(logits: Tensor, written: Sequence[int]) -> None:
-    """Raise ``NotFiniteError`` if ``logits`` [..., vocabulary] hold NaN or +∞: no token follows from them.
+    """Check that a token can be chosen from ``logits``, [..., vocabulary].
 
-    ``written``: the tokens that were chosen before.
+    Args:
+        logits: The logits to check.
+        written: Token ids chosen before.
+
+    Raises:
+        NotFiniteError: If there is NaN or +∞ among the logits.
     """
-    if not torch.isfinite(logits.amax(dim=-1)).all():  # the largest of a row with NaN is NaN
+    if not torch.isfinite(logits.amax(dim=-1)).all():  # the maximum of a row with NaN is NaN
         error = NotFiniteError(
             "The logits of step {step} are not finite (NaN or infinite), so that no next token can be chosen.",
             step=len(written),
@@ -113,7 +129,7 @@ def _ban(logits: Tensor, banned: Sequence[int]) -> Tensor:
 
 
 def _only(log_p: Tensor, id: int) -> Tensor:
-    """Allow nothing but the forced token, at its own probability."""
+    """Allow only the forced token, with its own probability."""
     kept = torch.full_like(log_p, -torch.inf)
     kept[:, id] = log_p[:, id]
     return kept

@@ -1,4 +1,4 @@
-"""Writing a text one token at a time, keeping what could have been chosen at every step."""
+"""Decoding, one token at a time, with the alternatives at every step."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,9 +29,12 @@ N_CANDIDATES = 20
 
 @dataclass(frozen=True)
 class Candidate:
-    """One token that could have come. ``probability`` is the model's own (among all tokens but ``<pad>`` and ``<s>``,
-    which are never written); ``chance`` is what the strategy drew from (after temperature, top-k, top-p), 0 for a token
-    that it had ruled out."""
+    """One token that could have been chosen at a step.
+
+    Attributes:
+        probability: The model's probability among all tokens that may be written (not ``<pad>`` or ``<s>``).
+        chance: The probability that the strategy drew from (after temperature, top-k, top-p); 0 for an excluded token.
+    """
 
     id: int
     display: str
@@ -42,8 +45,14 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Step:
-    """One written token: the ``candidates`` (most probable first), the ``chosen`` one, all ``logits`` [vocabulary],
-    and, where asked for, the ``activations`` of the step (query axes have length 1 after the first step)."""
+    """One decoding step.
+
+    Attributes:
+        candidates: Most probable tokens, best first.
+        chosen: The candidate that was chosen.
+        logits: All logits, [vocabulary].
+        activations: Activations of the step, if requested; query axes have length 1 after the first step.
+    """
 
     index: int
     candidates: tuple[Candidate, ...]
@@ -54,12 +63,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Decoding:
-    """A written text. ``tokens`` are the written tokens, ``</s>`` included where it was reached (``finished``).
+    """A generated text.
 
-    ``log_probability`` is Σ log p(token) in nats, before temperature, top-k and top-p, among the tokens that may be
-    written: the softmax leaves out those that never are (``Framing.never``; ``<pad>`` and ``<s>`` in our models), as
-    ``Candidate.probability`` does. With them it would be a little lower: 0.0055 nats at most in the texts that were
-    measured. ``hypotheses``: the texts of a beam, best first.
+    Attributes:
+        tokens: Generated tokens, including ``</s>`` if it was reached (``finished``).
+        log_probability: Σ log p(token) in nats, before temperature, top-k and top-p, among the tokens that may be
+            written: as in ``Candidate.probability``, the softmax leaves out those that never are (``Framing.never``;
+            ``<pad>`` and ``<s>`` in our models). Including them would lower it slightly, by at most 0.0055 nats in the
+            texts measured.
+        hypotheses: Texts of a beam, best first.
     """
 
     text: str
@@ -84,17 +96,25 @@ def decode(
     recorder: SearchRecorder | None = None,
     read: tuple[Tensor | None, list[int]] | None = None,
 ) -> Decoding:
-    """Translate ``sentence`` (encoder-decoder) or continue it (decoder-only), by ``strategy`` (default: ``Greedy()``).
+    """Translate ``sentence`` (encoder-decoder) or continue it (decoder-only).
 
-    ``forced``: the answer must begin with this text, or with exactly these token ids. ``edits`` change the model during
-    this call only. ``record_steps`` keeps every activation of every step. ``cached=False`` recomputes everything at
-    each step; with edits of the decoder that is always done, because an edit may concern positions that a cache would
-    not compute again. Forward hooks that somebody has registered see (and may change) every step. ``recorder`` watches
-    a beam search (``transformer.predictions.hypothesis_tree``). ``read``: what ``source_tensor`` and ``prompt_of`` give
-    for this sentence, where the caller has it already.
+    Args:
+        checkpoint: The model.
+        sentence: Source sentence or prompt.
+        strategy: How each token is chosen; ``Greedy()`` by default.
+        forced: Text or token ids that the output must begin with.
+        edits: Changes to the model during this call.
+        source_pads: Number of padding tokens to add to the source.
+        record_steps: Keep every activation of every step.
+        cached: Reuse keys and values of earlier positions. With edits of the decoder, everything is recomputed at each
+            step in any case, because an edit may change positions that a cache would not compute again.
+        recorder: Observes a beam search (``transformer.predictions.hypothesis_tree``).
+        read: Result of ``source_tensor`` and ``prompt_of`` for this sentence, if the caller has it already.
 
-    Raises ``InputError`` for a text that the model cannot take, ``NotFiniteError`` where logits are NaN or infinite,
-    ``ValueError`` for a model that does not write.
+    Raises:
+        InputError: If the model cannot take the text.
+        NotFiniteError: If logits are NaN or infinite.
+        ValueError: If the model does not generate text.
     """
     model, device = checkpoint.model, checkpoint.model.device
     if not model.config.has_decoder:
@@ -107,11 +127,11 @@ def decode(
         read = source, prompt_of(checkpoint, sentence)
     source, prompt = read
     forced_ids = forced_tokens(checkpoint, forced, sentence)
-    limit = _room(checkpoint, source, prompt, forced_ids, strategy.max_new_tokens)
-    with _says_where_it_begins(checkpoint, source, prompt, edits), torch.inference_mode():
+    limit = _length_limit(checkpoint, source, prompt, forced_ids, strategy.max_new_tokens)
+    with _locate_not_finite(checkpoint, source, prompt, edits), torch.inference_mode():
         if isinstance(strategy, Beam):
             return _beam(checkpoint, source, prompt, forced_ids, strategy, limit, edits, recorder)
-        # What an edit or a hook does to a step, and what a step computes without a cache, only the step itself shows.
+        # Only the step itself shows what an edit or a hook does to it, and what it computes without a cache.
         hooked, in_decoder = has_forward_hooks(model), any(not edit.name.startswith("encoder.") for edit in edits)
         changed = bool(edits) or hooked
         switches = any(len(prompt) <= length < len(prompt) + limit for length in model.config.switch_lengths)
@@ -122,7 +142,7 @@ def decode(
         rows: list[Tensor] = []
         recorded: list[Mapping[str, Activation]] = []
         while len(ids) < limit and (not ids or ids[-1] not in framing.ends):
-            # The encoder runs with the first step only: what its edits change is in the memory from then on.
+            # The encoder runs in the first step only: its edits affect later steps through the memory.
             watched = in_decoder or hooked or step_by_step or (edits and state is None)
             with record(edits) if watched else fast_path() as recording:
                 state = state or DecodingState(model, source, cached=cached and not in_decoder, hooked=hooked)
@@ -141,17 +161,17 @@ def decode(
 
 
 @contextmanager
-def _says_where_it_begins(
+def _locate_not_finite(
     checkpoint: Checkpoint, source: Tensor | None, prompt: Sequence[int], edits: tuple[Edit, ...]
 ) -> Iterator[None]:
-    """Let a ``NotFiniteError`` name the first such activation, from one recorded pass over what was written."""
+    """Add to a ``NotFiniteError`` the first activation that is not finite, found in one recorded pass."""
     try:
         yield
     except NotFiniteError as error:
         model, read = checkpoint.model, [*prompt, *error.written]
         with torch.inference_mode(), record(edits) as recording:
             DecodingState(model, source, cached=False).feed_all(torch.tensor([read], device=model.device))
-        if (found := first_not_finite(activations_of(model, recording))) is None:  # a hook made it so in one step only
+        if (found := first_not_finite(activations_of(model, recording))) is None:  # a hook caused it in one step only
             raise
         ids = source[0].tolist() if found.stack == "encoder" and source is not None else read
         explained = not_finite_error(found, checkpoint.tokenizer.sequence(ids, found.stack), edited=bool(edits))
@@ -162,7 +182,7 @@ def _says_where_it_begins(
 def _recorded_steps(
     checkpoint: Checkpoint, source: Tensor | None, prompt: Sequence[int], ids: Sequence[int]
 ) -> tuple[Sequence[Mapping[str, Activation]], Tensor]:
-    """The activations of every step and the logits [step, vocabulary], from one pass over what was written."""
+    """Return activations of every step and logits, [step, vocabulary], from one pass over the text."""
     model = checkpoint.model
     read = torch.tensor([[*prompt, *ids[:-1]]], device=model.device)
     with record() as recording:
@@ -174,9 +194,10 @@ def _recorded_steps(
 
 
 def forced_tokens(checkpoint: Checkpoint, forced: str | Sequence[int], sentence: str = "") -> list[int]:
-    """The token ids that an answer must begin with.
+    """Return the token ids that an output must begin with.
 
-    Raises ``ValueError`` for ids that no answer can hold: ``</s>`` ends it, so it can only come last.
+    Raises:
+        ValueError: If no output can contain these ids: ``</s>`` can only come last.
     """
     if isinstance(forced, str):
         return target_ids(checkpoint, forced, sentence) if forced else []
@@ -205,10 +226,10 @@ def _choose(logits: Tensor, strategy: Greedy | Sample, generator: torch.Generato
     return int(torch.multinomial(_chances(logits, strategy), 1, generator=generator))
 
 
-def _room(
+def _length_limit(
     checkpoint: Checkpoint, source: Tensor | None, prompt: list[int], forced: list[int], wanted: int | None
 ) -> int:
-    """How many tokens may be written: all forced ones, and never past ``max_length`` positions."""
+    """Return how many tokens may be generated: all forced ones, and never beyond ``max_length`` positions."""
     given = len(prompt) + len(forced)
     room = checkpoint.config.max_length - len(prompt)
     if room < len(forced) + 1:
@@ -228,7 +249,10 @@ def _steps(
     ids: Sequence[int],
     activations: Sequence[Mapping[str, Activation]],
 ) -> tuple[Step, ...]:
-    """logits, chances: [step, vocabulary]. Candidates of all steps are found at once."""
+    """Return the steps with their candidates, which are found for all steps at once.
+
+    ``logits`` and ``chances`` are [step, vocabulary].
+    """
     display = checkpoint.tokenizer.display
     probabilities = torch.softmax(logits, dim=-1)
     best = probabilities.topk(min(N_CANDIDATES, probabilities.shape[-1]), dim=-1).indices
@@ -289,7 +313,8 @@ def _beam(
             recorder=recorder,
             text_of=checkpoint.tokenizer.decode,
         )
-        # One pass over the winner gives the logits of all its steps, two where it outgrew what the first tokens know.
+        # One pass over the best text gives the logits of all its steps; it takes two if the text outgrew a switch
+        # length.
         state = DecodingState(checkpoint.model, source, cached=False)
         whole = torch.tensor([prompt + list(found[0].ids)], device=checkpoint.model.device)
         cuts = sorted(length for length in checkpoint.config.switch_lengths if length < whole.shape[1])

@@ -1,4 +1,4 @@
-"""How the next token is chosen: greedily, by sampling, or by beam search."""
+"""Strategies for choosing the next token: greedy decoding, sampling, beam search."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,11 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Greedy:
-    """Always the most probable token; at most ``max_new_tokens`` of them (``None``: a number that suits the text)."""
+    """Greedy decoding: always choose the most probable token.
+
+    Attributes:
+        max_new_tokens: Largest number of tokens to generate; ``None`` for a number that suits the text.
+    """
 
     max_new_tokens: int | None = None
 
@@ -18,11 +22,14 @@ class Greedy:
 
 @dataclass(frozen=True)
 class Sample:
-    """Draw from softmax(logits / temperature), restricted to the ``top_k`` most probable tokens (Fan et al. 2018) and
-    to the smallest set with probability ``top_p`` (Holtzman et al. 2020, §3.1). ``top_k = 0`` and ``top_p = 1``
-    restrict nothing.
+    """Sampling from softmax(logits / temperature).
 
-    The generator is the call's own: the same seed gives the same text, whatever else runs.
+    The same seed gives the same text, whatever else runs, since each call has its own generator.
+
+    Attributes:
+        temperature: Divides the logits.
+        top_k: Keep only this many of the most probable tokens (Fan et al. 2018); 0 keeps all.
+        top_p: Keep the smallest set of tokens with this probability (Holtzman et al. 2020, §3.1); 1 keeps all.
     """
 
     temperature: float = 1.0
@@ -45,10 +52,10 @@ class Sample:
 
 @dataclass(frozen=True)
 class Beam:
-    """Keep the ``width`` best unfinished texts at each step.
+    """Beam search: keep the ``width`` best unfinished texts at each step.
 
-    A finished text Y is scored log p(Y) / lp(Y), lp(Y) = ((5 + |Y|) / 6)^length_penalty (Wu et al. 2016, §7);
-    |Y| counts ``</s>``. The search ends when no unfinished text can overtake the best finished one.
+    A finished text Y has the score log p(Y) / lp(Y), lp(Y) = ((5 + |Y|) / 6)^length_penalty (Wu et al. 2016, §7); |Y|
+    includes ``</s>``. The search ends when no unfinished text can overtake the best finished one.
     """
 
     width: int = 4
@@ -72,26 +79,26 @@ def _check_limit(max_new_tokens: int | None) -> None:
 
 
 def reshape_logits(logits: Tensor, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0) -> Tensor:
-    """Logits / temperature with everything outside top-k and top-p set to −∞: [..., vocabulary].
+    """Divide logits by the temperature, and set those outside top-k and top-p to −∞: [..., vocabulary].
 
-    Softmax of the result is what sampling draws from. top-p is taken after top-k; the token that crosses ``top_p``
-    is kept.
+    Sampling draws from the softmax of the result. Top-p is applied after top-k; the token that crosses ``top_p`` is
+    kept.
     """
     logits = logits / temperature
     if 0 < top_k < logits.shape[-1]:
-        # By place, not by value: of equal logits exactly k are kept, the first ones, as in greedy decoding.
+        # By rank, not by value: of equal logits exactly k are kept, the first ones, as in greedy decoding.
         kept = logits.sort(dim=-1, descending=True, stable=True).indices[..., :top_k]
         dropped = torch.ones_like(logits, dtype=torch.bool).scatter(-1, kept, False)
         logits = logits.masked_fill(dropped, -torch.inf)
     if top_p < 1.0:
         descending, order = logits.sort(dim=-1, descending=True, stable=True)
         probabilities = descending.softmax(dim=-1)
-        before = probabilities.cumsum(dim=-1) - probabilities  # mass of everything more probable
+        before = probabilities.cumsum(dim=-1) - probabilities  # total probability of all more probable tokens
         dropped = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order, before >= top_p)
         logits = logits.masked_fill(dropped, -torch.inf)
     return logits
 
 
 def length_penalty(length: int, exponent: float) -> float:
-    """lp(Y) = ((5 + |Y|) / 6)^exponent (Wu et al. 2016, §7)."""
+    """Return lp(Y) = ((5 + |Y|) / 6)^exponent (Wu et al. 2016, §7)."""
     return ((5 + length) / 6) ** exponent

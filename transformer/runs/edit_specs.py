@@ -1,14 +1,14 @@
-"""Edits as short texts, for a list that is kept, sent or put into an address: ``zero:encoder.0.self.3``.
+"""Edits as short texts, for lists, messages and addresses: ``zero:encoder.0.self.3``.
 
 ===========================================  =====================================================================
 ``zero:encoder.0.self.3``                    remove head 3 of encoder self-attention, layer 0 (``ablate_head``)
-``mean:decoder.1.cross.2``                   its mean in place of what it says (``mean_ablate_head``)
-``scale:decoder.1.self.2=0.5``               scale it (``scale_head``)
-``patch:encoder.0.self.3=It is raining.``    what it says in the run of another sentence (``patch_head``)
-``edge:decoder.1.cross.2=4-0``               query 4 does not get anything from key 0 (``ablate_edge``)
-``drop:encoder.1.feed_forward``              remove a sub-layer; also ``.self``, ``.cross`` (``remove_sublayer``)
-``residual:encoder.1.self``                  remove the residual around it (``remove_residual``)
-``mask:decoder.*.self=window 3``             another mask, here in all layers (``transformer.runs.mask_edits``):
+``mean:decoder.1.cross.2``                   replace its output by the mean (``mean_ablate_head``)
+``scale:decoder.1.self.2=0.5``               scale its output (``scale_head``)
+``patch:encoder.0.self.3=It is raining.``    use its output for another sentence (``patch_head``)
+``edge:decoder.1.cross.2=4-0``               set the weight from query 4 to key 0 to 0 (``ablate_edge``)
+``drop:encoder.1.feed_forward``              remove a sublayer; also ``.self``, ``.cross`` (``remove_sublayer``)
+``residual:encoder.1.self``                  remove the residual connection (``remove_residual``)
+``mask:decoder.*.self=window 3``             use another mask, here in all layers (``transformer.runs.mask_edits``):
                                              ``no_causal``, ``no_padding``, ``window 3``, ``itself``,
                                              ``keys 4,5``, ``allow 2-3,2-4``, ``block 2-0`` (query-key)
 ===========================================  =====================================================================
@@ -43,7 +43,12 @@ _PATTERN = re.compile(
 
 @dataclass(frozen=True)
 class EditSpec:
-    """One edit. ``layer`` is ``None`` for all layers (masks only), ``head`` where it is about no single head."""
+    """One edit as data.
+
+    Attributes:
+        layer: ``None`` for all layers (masks only).
+        head: ``None`` for an edit that does not concern a single head.
+    """
 
     action: str
     stack: str
@@ -54,7 +59,11 @@ class EditSpec:
 
     @classmethod
     def parse(cls, text: str) -> EditSpec:
-        """Raises ``ValueError`` that quotes the text and says how such a text looks."""
+        """Parse one edit.
+
+        Raises:
+            ValueError: If the text is not an edit; the message quotes it and shows the form.
+        """
         found = _PATTERN.fullmatch(text)
         if not found or found["action"] not in ACTIONS:
             raise MessageError(
@@ -86,7 +95,11 @@ class EditSpec:
         return f"{self.action}:{self.stack}.{layer}.{self.part}{head}" + (f"={self.value}" if self.value else "")
 
     def check(self, config: ModelConfig) -> None:
-        """Raise ``ValueError`` where the model has no such layer, sub-layer or head."""
+        """Check that the model has this layer, sublayer and head.
+
+        Raises:
+            ValueError: If it does not.
+        """
         n_layers = config.n_encoder_layers if self.stack == "encoder" else config.n_decoder_layers
         if not n_layers:
             raise ValueError(f"{self}: this model has no {self.stack}")
@@ -98,9 +111,10 @@ class EditSpec:
             raise ValueError(f"{self}: there is no head {self.head}; this model has heads 0 to {config.n_heads - 1}")
 
     def edits(self, checkpoint: Checkpoint) -> list[Edit]:
-        """The edits that it stands for. A patch runs the other sentence, without edits, to take from.
+        """Return the edits of the model. A patch first runs the other sentence, without edits.
 
-        Raises ``ValueError`` for what the model does not have and for a value that makes no sense.
+        Raises:
+            ValueError: If the model lacks the location or the value is invalid.
         """
         self.check(checkpoint.config)
         if self.layer is None:
@@ -135,7 +149,7 @@ class EditSpec:
         if name == "no_padding":
             return mask_edits.no_padding_mask(self.stack, **place)
         if name == "itself":
-            return mask_edits.only_itself(self.stack, **place)
+            return mask_edits.attend_only_to_itself(self.stack, **place)
         if name == "window" and rest.isdecimal():
             return mask_edits.sliding_window(self.stack, **place, size=int(rest))
         if name == "keys" and all(key.isdecimal() for key in rest.split(",")):
@@ -149,7 +163,10 @@ class EditSpec:
 
 
 def edits_from(checkpoint: Checkpoint, specs: Iterable[str | EditSpec]) -> list[Edit]:
-    """The edits that a list of texts stands for: ``trace(checkpoint, sentence, edits=edits_from(checkpoint, […]))``."""
+    """Return the edits for a list of texts.
+
+    Example: ``trace(checkpoint, sentence, edits=edits_from(checkpoint, ["zero:encoder.0.self.3"]))``.
+    """
     parsed = [EditSpec.parse(spec) if isinstance(spec, str) else spec for spec in specs]
     return [edit for spec in parsed for edit in spec.edits(checkpoint)]
 
@@ -174,7 +191,7 @@ def _number(spec: EditSpec) -> float:
 
 
 def _pairs(spec: EditSpec, text: str) -> list[tuple[int, int]]:
-    """ "2-3,2-4" → [(2, 3), (2, 4)]; one pair where the spec is an edge."""
+    """Parse "2-3,2-4" into [(2, 3), (2, 4)]; an edge must be a single pair."""
     pairs = [re.fullmatch(r"(\d+)-(\d+)", part.strip()) for part in text.split(",")]
     found = [(int(pair[1]), int(pair[2])) for pair in pairs if pair]
     if len(found) < len(pairs) or (spec.action == "edge" and len(pairs) != 1):

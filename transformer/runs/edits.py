@@ -1,6 +1,6 @@
-"""Changes to the live model, for one call: what if this head, this edge, this mask were different?
+"""Edits: changes to the model for one call, e.g. without a head or an edge, or with another mask.
 
-Masks by name: ``transformer.runs.mask_edits``.
+For named masks, see ``transformer.runs.mask_edits``.
 """
 
 import math
@@ -18,7 +18,11 @@ SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
 
 
 def check_edits(probes: Mapping[str, Probe], edits: Iterable[Edit]) -> None:
-    """Refuse an edit of a probe that does not exist: it would silently do nothing."""
+    """Check that every edited probe exists; an edit of a missing probe would silently do nothing.
+
+    Raises:
+        ValueError: If a probe does not exist.
+    """
     for edit in edits:
         if edit.name not in probes:
             hint = did_you_mean(edit.name, probes, otherwise="model.probes has all names")
@@ -26,25 +30,30 @@ def check_edits(probes: Mapping[str, Probe], edits: Iterable[Edit]) -> None:
 
 
 def ablate_head(stack: str, *, layer: int, kind: str = "self", head: int) -> Edit:
-    """Zero what one head contributes: its context rows, before W_O (Michel et al. 2019, §2.3)."""
-
+    """Zero the output of one head: its context rows, before W_O (Michel et al. 2019, §2.3)."""
     return _edit_head(stack, layer, kind, head, torch.zeros_like, f"no head {head}")
 
 
 def scale_head(stack: str, *, layer: int, kind: str = "self", head: int, factor: float) -> Edit:
-    """Multiply what one head contributes by ``factor``: 1 changes nothing, 0 removes the head, 2 doubles it."""
+    """Multiply the output of one head by ``factor``: 1 changes nothing, 0 removes the head, 2 doubles it."""
     if not math.isfinite(factor):
         raise ValueError(f"factor is {factor}; a head can only be scaled by a finite number")
     return _edit_head(stack, layer, kind, head, lambda context: context * factor, f"head {head} × {factor:g}")
 
 
 def mean_ablate_head(stack: str, *, layer: int, kind: str = "self", head: int, mean: np.ndarray | None = None) -> Edit:
-    """Replace every row of one head's context by a mean: what the head says *on average* stays, what it says about
-    each position is lost (Wang et al. 2023, "Interpretability in the Wild", §3).
+    """Replace every row of one head's context by a mean (Wang et al. 2023, §3).
 
-    ``mean`` [channel]: one taken elsewhere, e.g. over a corpus. Without it, it is the mean over the positions of this
-    very run: in the encoder over all of them (padding included), in the decoder, row by row, over the positions up to
-    this one, so that no row learns of later ones and writing agrees with reading what was written.
+    The head keeps its average output and loses what depends on the position.
+
+    Args:
+        stack: "encoder" or "decoder".
+        layer: Index of the layer.
+        kind: "self" or "cross".
+        head: Index of the head.
+        mean: Mean computed elsewhere, e.g. over a corpus, [channel]. By default it is computed in this run: in the
+            encoder over all positions (including padding), in the decoder for each row over the positions up to it, so
+            that no row depends on later ones and decoding agrees with reading the decoded text.
     """
     wanted = None if mean is None else torch.as_tensor(np.array(mean))
 
@@ -65,10 +74,10 @@ def mean_ablate_head(stack: str, *, layer: int, kind: str = "self", head: int, m
 
 
 def patch_head(stack: str, *, layer: int, kind: str = "self", head: int, context: np.ndarray) -> Edit:
-    """Put one head's context [query, channel] of another run in the place of this run's, position by position.
+    """Replace one head's context by that of another run, [query, channel], position by position.
 
-    The two sentences may differ in length: positions that the other run does not have keep their own rows. Take it from
-    ``other_trace[f"{stack}.layers.{layer}.{kind}_attention.context"].values[head]``.
+    The two sentences may differ in length: positions that the other run lacks keep their own rows. The context of
+    another trace is ``other_trace[f"{stack}.layers.{layer}.{kind}_attention.context"].values[head]``.
     """
     wanted = torch.as_tensor(np.array(context))
 
@@ -85,14 +94,14 @@ def patch_head(stack: str, *, layer: int, kind: str = "self", head: int, context
 
 
 def ablate_edge(stack: str, *, layer: int, kind: str = "self", head: int, query: int, key: int) -> Edit:
-    """Zero one attention weight; the rest of the row is left as it is (it no longer sums to 1)."""
+    """Zero one attention weight; the rest of the row keeps its values and no longer sums to 1."""
     if query < 0 or key < 0:
         raise ValueError(f"there is no edge {query}→{key}; count from 0")
 
     def zero(weights: Tensor) -> Tensor:  # [batch, head, query, key]
         _check_index("head", head, weights.shape[1])
         edited = weights.clone()
-        edited[:, head, query : query + 1, key : key + 1] = 0.0  # slices: while writing, the edge may not exist yet
+        edited[:, head, query : query + 1, key : key + 1] = 0.0  # slices: during decoding, the edge may not exist yet
         return edited
 
     return Edit(
@@ -103,7 +112,7 @@ def ablate_edge(stack: str, *, layer: int, kind: str = "self", head: int, query:
 
 
 def override_mask(stack: str, *, layer: int, kind: str = "self", allowed: np.ndarray) -> Edit:
-    """Use another mask, [query, key], ``True`` = may attend. While a text is written, only its first rows are used."""
+    """Use another mask, [query, key], ``True`` = may attend. Decoding uses only its first rows."""
     wanted = torch.as_tensor(np.asarray(allowed, dtype=bool))
 
     def replace(mask: Tensor) -> Tensor:  # [batch, query, key]
@@ -121,7 +130,7 @@ def override_mask(stack: str, *, layer: int, kind: str = "self", allowed: np.nda
 
 
 def patch(name: str, values: np.ndarray) -> Edit:
-    """Put another run's activation (without its batch axis) in the place of this run's; the shapes must agree."""
+    """Replace an activation by that of another run (without its batch axis); the shapes must agree."""
     wanted = torch.as_tensor(np.array(values))
 
     def replace(tensor: Tensor) -> Tensor:
@@ -136,7 +145,7 @@ def patch(name: str, values: np.ndarray) -> Edit:
 
 
 def _edit_head(stack: str, layer: int, kind: str, head: int, change: Callable[[Tensor], Tensor], what: str) -> Edit:
-    """An edit of one head's context; ``change`` gets it without the axis of the heads."""
+    """Return an edit of one head's context; ``change`` receives it without the head axis."""
 
     def edit(context: Tensor) -> Tensor:  # [batch, head, query, channel]
         _check_index("head", head, context.shape[1])
@@ -155,9 +164,9 @@ def _check_index(what: str, index: int, size: int) -> None:
 
 
 def remove_sublayer(stack: str, *, layer: int, which: str) -> Edit:
-    """The sub-layer adds 0 to the residual stream: x + 0 (pre-norm), norm(x + 0) (post-norm).
+    """Replace the output of a sublayer by 0: x + 0 (pre-norm), norm(x + 0) (post-norm).
 
-    ``which``: "self_attention", "cross_attention" or "feed_forward".
+    ``which`` is "self_attention", "cross_attention" or "feed_forward".
     """
     _check_which(which)
     name = f"{stack}.layers.{layer}.{which}.output"
@@ -165,9 +174,10 @@ def remove_sublayer(stack: str, *, layer: int, which: str) -> Edit:
 
 
 def remove_residual(model: Model, stack: str, *, layer: int, which: str) -> Edit:
-    """The stream does not go past this sub-layer: sublayer(norm(x)) (pre-norm), norm(sublayer(x)) (post-norm).
+    """Remove the residual connection around a sublayer.
 
-    Everything that was known before has to come through the sub-layer. ``model`` says where its LayerNorm stands.
+    What remains is sublayer(norm(x)) for pre-norm and norm(sublayer(x)) for post-norm. All information then has to
+    pass through the sublayer. ``model`` determines where its LayerNorm is.
     """
     _check_which(which)
     prefix = f"{stack}.layers.{layer}"

@@ -1,4 +1,4 @@
-"""The heads of a model, and where each of them stands."""
+"""The heads of a model and their locations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from transformer.config import ModelConfig
 
 
 class Head(NamedTuple):
-    """One head of a model, by its place."""
+    """Location of one head in a model."""
 
     stack: str
     kind: str
@@ -17,8 +17,8 @@ class Head(NamedTuple):
 
 
 @dataclass(frozen=True)
-class OfHead:
-    """What is known of one head says where it stands."""
+class LocatedAtHead:
+    """Base of results about one head, with the location of the head."""
 
     stack: str
     kind: str
@@ -27,11 +27,12 @@ class OfHead:
 
     @property
     def place(self) -> Head:
+        """Location of the head."""
         return Head(self.stack, self.kind, self.layer, self.head)
 
 
 def attention_layers(config: ModelConfig) -> Iterator[tuple[str, str, int]]:
-    """(stack, kind, layer) of every attention layer, in the order in which heads are listed."""
+    """Yield (stack, kind, layer) of every attention layer, in the order in which heads are listed."""
     for layer in range(config.n_encoder_layers):
         yield "encoder", "self", layer
     for kind in ("self", "cross") if config.has_encoder else ("self",):
@@ -40,5 +41,5 @@ def attention_layers(config: ModelConfig) -> Iterator[tuple[str, str, int]]:
 
 
 def all_heads(config: ModelConfig) -> tuple[Head, ...]:
-    """Every head of a model, layer by layer as in ``attention_layers``."""
+    """Return the locations of all heads of a model, layer by layer as in ``attention_layers``."""
     return tuple(Head(*layer, head) for layer in attention_layers(config) for head in range(config.heads_in(layer[0])))

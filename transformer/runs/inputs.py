@@ -1,4 +1,4 @@
-"""From what a person typed to ids, or to a sentence about why that cannot be done."""
+"""Conversion of typed text to token ids, with errors that explain why a text cannot be used."""
 
 from dataclasses import replace
 
@@ -17,16 +17,17 @@ _SENTENCE = Message("The sentence")
 
 
 def allow_characters(most: int) -> None:
-    """From now on, in this process, a text may have ``most`` characters; ``MAX_CHARACTERS`` says how many it may."""
+    """Set the largest number of characters in a text for this process; ``MAX_CHARACTERS`` holds it."""
     global MAX_CHARACTERS
     MAX_CHARACTERS = most
 
 
 def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor:
-    """What the encoder reads: [1, position]. The tokens, in the frame of the checkpoint: ours + ``</s>`` where it
-    translates, ``<s>`` + ours + ``</s>`` where it does not.
+    """Return what the encoder reads, [1, position].
 
-    A masked-token model takes ``[MASK]`` or ``___`` for a blank; every other special token that is typed stays text.
+    These are the tokens of the text in the frame of the checkpoint: in our own models, tokens + ``</s>`` for
+    translation and ``<s>`` + tokens + ``</s>`` otherwise. A masked-token model accepts ``[MASK]`` or ``___`` as a
+    blank; every other special token that is typed stays plain text.
     """
     framing = checkpoint.framing
     ids = [*framing.before, *_ids(checkpoint, text), *framing.after]
@@ -36,9 +37,11 @@ def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor
     return torch.tensor([ids + padding(checkpoint, pads)], device=checkpoint.model.device)
 
 
-def task_told(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequence:
-    """What an encoder reads with the role "task" on the words of the task that it begins with. The space at the end of
-    a task belongs to the word that follows."""
+def mark_task(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequence:
+    """Give the words of a task prefix the role "task" in what an encoder reads.
+
+    The space at the end of a prefix belongs to the following word.
+    """
     framing, tokenizer = checkpoint.framing, checkpoint.tokenizer
     begins = [(*framing.before, *tokenizer.encode(start.rstrip())) for start in framing.starts]
     length = max((len(ids) for ids in begins if tokens.ids[: len(ids)] == ids), default=0)
@@ -47,7 +50,11 @@ def task_told(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequence:
 
 
 def padding(checkpoint: Checkpoint, count: int) -> list[int]:
-    """``count`` tokens that mean nothing. Raises ``InputError`` for a model that has no such token."""
+    """Return ``count`` padding tokens.
+
+    Raises:
+        InputError: If the model has no padding token.
+    """
     if not count:
         return []
     if checkpoint.special.pad is None:
@@ -56,7 +63,7 @@ def padding(checkpoint: Checkpoint, count: int) -> list[int]:
 
 
 def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
-    """What a decoder-only model reads before it writes: ``<s>`` + tokens, or what ``Checkpoint.prompt`` says."""
+    """Return what a decoder-only model reads first: ``<s>`` + tokens, or as ``Checkpoint.prompt`` defines."""
     if checkpoint.prompt is None:
         ids = [*checkpoint.framing.before, *_ids(checkpoint, text), *checkpoint.framing.after]
     else:
@@ -71,12 +78,12 @@ def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
 
 
 def prompt_of(checkpoint: Checkpoint, sentence: str) -> list[int]:
-    """What the decoder reads before it writes its first token."""
+    """Return what the decoder reads before it generates its first token."""
     return list(checkpoint.framing.answer) if checkpoint.config.has_encoder else prompt_ids(checkpoint, sentence)
 
 
 def target_ids(checkpoint: Checkpoint, text: str, sentence: str = "") -> list[int]:
-    """The tokens of a given answer to ``sentence``, without special tokens."""
+    """Return the tokens of a given output for ``sentence``, without special tokens."""
     what = Message("The target")
     _check_text(text, what)
     tokenizer = checkpoint.tokenizer
@@ -95,7 +102,7 @@ def target_ids(checkpoint: Checkpoint, text: str, sentence: str = "") -> list[in
 def _check_text(text: str, what: Message) -> None:
     if not text.strip():
         raise InputError("{what} is empty. Type at least one word, or take one of the examples.", what=what)
-    if len(text) > MAX_CHARACTERS:  # before it is cut into tokens, which takes time
+    if len(text) > MAX_CHARACTERS:  # before tokenization, which takes time
         raise InputError(
             "{what} has {length} characters; at most {most} are allowed. Nothing was cut: shorten it.",
             what=what,
@@ -112,7 +119,7 @@ def _ids(checkpoint: Checkpoint, text: str) -> list[int]:
 
 
 def _check_tokens(ids: list[int], what: Message) -> None:
-    """A third-party tokenizer may leave out all that it does not know; a model cannot read nothing."""
+    """Check that there are tokens: a third-party tokenizer may drop everything that it does not know."""
     if not ids:
         raise InputError(
             "{what} has no token: the tokenizer of this model knows nothing in it and leaves it out. Type another "
@@ -122,9 +129,16 @@ def _check_tokens(ids: list[int], what: Message) -> None:
 
 
 def check_length(checkpoint: Checkpoint, length: int, what: Message, pads: int = 0) -> None:
-    """Raise ``InputError`` where ``length`` tokens, of which ``pads`` are padding, are more than the model can read.
+    """Check that the model can read ``length`` tokens, of which ``pads`` are padding.
 
-    ``what``: the text that has them, at the beginning of a sentence.
+    Args:
+        checkpoint: The model.
+        length: Number of tokens.
+        what: Names the text at the beginning of the message.
+        pads: How many of the tokens are padding.
+
+    Raises:
+        InputError: If there are more tokens than the model can read.
     """
     limit = checkpoint.config.max_length
     if length > limit:

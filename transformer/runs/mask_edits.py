@@ -1,8 +1,8 @@
-"""Other masks by name: no causal mask, no padding mask, a sliding window, only itself, a blocked word, single cells.
+"""Named masks: no causal mask, no padding mask, sliding window, only itself, blocked words or cells.
 
-Each is made from the mask that the model would use, at whatever size it has: also while a text is written and grows. In
-a mask ``True`` means "may attend"; a row without any leaves the head with nothing to say (its context is 0). To put a
-mask of your own in place of the model's: ``transformer.override_mask``. A mask is shared by all heads of a layer.
+Each is derived from the mask that the model would use, at its current size, so it also works while a text is being
+generated. In a mask ``True`` means "may attend"; a row without any allowed key gives a context of 0. A mask is shared
+by all heads of a layer. To use a mask of your own, see ``transformer.override_mask``.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -15,16 +15,19 @@ from transformer.probes import Edit
 
 
 def no_causal_mask(stack: str, *, layer: int, kind: str = "self") -> Edit:
-    """Every query may look at every real token, later ones included. While writing there are no later ones *yet*."""
+    """Let every query attend to every real token, including later ones.
 
-    def edit(mask: Tensor) -> Tensor:  # [batch, query, key]; the last row of a causal mask sees everything but pads
+    During decoding there are no later tokens *yet*.
+    """
+
+    def edit(mask: Tensor) -> Tensor:  # the last row of a causal mask allows everything but padding
         return mask.any(dim=1, keepdim=True).expand_as(mask)
 
     return _edit(stack, layer, kind, edit, "no causal mask")
 
 
 def no_padding_mask(stack: str, *, layer: int, kind: str = "self") -> Edit:
-    """Padding may be looked at as if it were a word; causality stays (in the self-attention of a decoder)."""
+    """Let padding be attended to like any word; causality remains (in decoder self-attention)."""
 
     def edit(mask: Tensor) -> Tensor:
         everything = torch.ones_like(mask)
@@ -35,9 +38,9 @@ def no_padding_mask(stack: str, *, layer: int, kind: str = "self") -> Edit:
 
 
 def sliding_window(stack: str, *, layer: int, kind: str = "self", size: int) -> Edit:
-    """Only keys less than ``size`` places away (Beltagy et al. 2020, "Longformer", §3.1).
+    """Allow only keys at a distance below ``size`` (Beltagy et al. 2020, "Longformer", §3.1).
 
-    In a decoder these are the last ``size`` tokens, itself included; in an encoder they lie on both sides.
+    In a decoder these are the last ``size`` tokens, including the query itself; in an encoder they are on both sides.
     """
     _check_self("a sliding window", kind)
     if size < 1:
@@ -45,14 +48,14 @@ def sliding_window(stack: str, *, layer: int, kind: str = "self", size: int) -> 
     return _edit(stack, layer, kind, lambda mask: mask & (_distance(mask) < size), f"a window of {size}")
 
 
-def only_itself(stack: str, *, layer: int, kind: str = "self") -> Edit:
-    """Every token may look at itself and nothing else: attention moves nothing between positions."""
+def attend_only_to_itself(stack: str, *, layer: int, kind: str = "self") -> Edit:
+    """Let every token attend only to itself, so that attention moves no information between positions."""
     _check_self("looking at itself", kind)
     return _edit(stack, layer, kind, lambda mask: mask & (_distance(mask) == 0), "only itself")
 
 
 def block_keys(stack: str, *, layer: int, kind: str = "self", keys: Iterable[int]) -> Edit:
-    """Nobody may look at the tokens at positions ``keys``. Where they do not exist (yet), nothing happens."""
+    """Block the tokens at positions ``keys`` for every query; missing positions have no effect."""
     blocked = sorted({_position(key) for key in keys})
 
     def edit(mask: Tensor) -> Tensor:
@@ -64,7 +67,7 @@ def block_keys(stack: str, *, layer: int, kind: str = "self", keys: Iterable[int
 
 
 def set_cells(stack: str, *, layer: int, kind: str = "self", cells: Sequence[tuple[int, int]], allowed: bool) -> Edit:
-    """Allow or block single cells (query, key). Cells that do not exist (yet) are left out."""
+    """Allow or block single cells (query, key). Cells that do not exist (yet) have no effect."""
     wanted = [(_position(query), _position(key)) for query, key in cells]
 
     def edit(mask: Tensor) -> Tensor:
@@ -79,7 +82,7 @@ def set_cells(stack: str, *, layer: int, kind: str = "self", cells: Sequence[tup
 
 
 def _distance(mask: Tensor) -> Tensor:
-    """|query − key|: [query, key]."""
+    """Return |query − key|, [query, key]."""
     n_queries, n_keys = mask.shape[1:]
     queries = torch.arange(n_keys - n_queries, n_keys, device=mask.device)
     return (queries[:, None] - torch.arange(n_keys, device=mask.device)).abs()

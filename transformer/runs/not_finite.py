@@ -1,4 +1,4 @@
-"""Where the numbers of a forward pass stop being finite."""
+"""The first number of a forward pass that is not finite."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,7 +17,9 @@ _POSITION_AXES = ("position", "query")
 class NotFinite:
     """The first activation of a pass that holds NaN or an infinity.
 
-    ``kind``: "NaN", "+∞" or "−∞". ``position``: the row of its first such value; ``None`` where it has no row.
+    Attributes:
+        kind: "NaN", "+∞" or "−∞".
+        position: Row of its first such value; ``None`` if the activation has no rows.
     """
 
     name: str
@@ -26,7 +28,7 @@ class NotFinite:
 
     @property
     def stack(self) -> str:
-        """Whose tokens ``position`` counts: keys and values of cross-attention are made of the encoder's."""
+        """Stack whose tokens ``position`` counts; keys and values of cross-attention are the encoder's."""
         of_memory = ".cross_attention." in self.name and self.name.endswith((".key", ".value"))
         return "encoder" if of_memory else self.name.split(".")[0]
 
@@ -36,7 +38,7 @@ def first_not_finite(activations: Mapping[str, Activation]) -> NotFinite | None:
 
     Scores that the mask hides do not count: no weight is computed from them.
     """
-    if getattr(activations, "have_finite_sums", False):  # nearly always, and 600 calls less
+    if getattr(activations, "have_finite_sums", False):  # nearly always true, and saves 600 calls
         return None
     for name, activation in activations.items():
         values = activation.values
@@ -52,7 +54,10 @@ def first_not_finite(activations: Mapping[str, Activation]) -> NotFinite | None:
 
 
 def _has_finite_sum(values: np.ndarray) -> bool:
-    """Whether the sum is finite: then so is every value. A sum of finite values may overflow, which says nothing."""
+    """Return whether the sum is finite, which implies that every value is.
+
+    A sum of finite values may overflow, so ``False`` implies nothing.
+    """
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(values.sum()))
 
@@ -67,7 +72,7 @@ def _described(activation: Activation, wrong: np.ndarray) -> NotFinite:
 
 
 def not_finite_error(found: NotFinite, tokens: TokenSequence | None, *, edited: bool) -> NotFiniteError:
-    """Return the error that names ``found``; ``tokens``: those of its stack."""
+    """Return the error that names ``found``, with the tokens of its stack."""
     if found.position is None or tokens is None:
         place = Message("{activation} is {kind}", activation=found.name, kind=found.kind)
     else:

@@ -1,5 +1,4 @@
-"""What a model does over many sentences, a batch of sentences of similar length at a time: all that is recorded, and
-its attention as views."""
+"""A model on many sentences, in batches of similar length: recorded tensors and attention views."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -17,23 +16,29 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.batches import pad
 from transformer.runs.decoding_state import greedy_batch
 from transformer.runs.head_places import attention_layers
-from transformer.runs.inputs import prompt_ids, source_tensor, target_ids, task_told
+from transformer.runs.inputs import mark_task, prompt_ids, source_tensor, target_ids
 from transformer.runs.not_finite import first_not_finite, not_finite_error
 from transformer.runs.recording_size import rows_that_fit
 from transformer.text.tokens import TokenSequence
 
 BATCH_SIZE = 16
-VIEWED = ("weights", "allowed", "scores")  # what an AttentionView holds
-_MAX_CELLS = 200_000  # sentences × longest² in a batch: what its maps take in memory
+VIEWED = ("weights", "allowed", "scores")  # contents of an AttentionView
+_MAX_CELLS = 200_000  # sentences × longest², which bounds the memory of a batch's attention maps
 
 
-_Row = tuple[int, list[int], list[int] | None]  # the index of a sentence, what is read, the answer that was given
+_Row = tuple[int, list[int], list[int] | None]  # index of a sentence, what is read, the given target
 
 
 class Recorded(NamedTuple):
-    """One recorded pass over several sentences, padded to one length. ``indices``: of the sentences in their list;
-    ``tokens``: by stack, what each of them reads, without the padding; ``recording``: of the whole batch; ``logits``;
-    ``unread``: the indices of sentences that are empty or longer than the model can read, for which nothing is here."""
+    """One recorded pass over several sentences, padded to the same length.
+
+    Attributes:
+        indices: Indices of the sentences in their list.
+        tokens: By stack, the tokens of each sentence, without padding.
+        recording: Recorded tensors of the whole batch.
+        logits: Logits of the whole batch.
+        unread: Indices of sentences without data here, because they are empty or too long for the model.
+    """
 
     indices: tuple[int, ...]
     tokens: Mapping[str, Sequence[TokenSequence]] = {}
@@ -43,11 +48,15 @@ class Recorded(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """What a model did with one sentence. ``index``: of the sentence in its list. ``views``: every attention layer in
-    the order of ``attention_layers``, empty for a sentence that is empty or longer than the model can read.
-    ``surprise``: −ln p of every token of the answer that was given, [token]; empty where none was given."""
+    """Result of a model for one sentence.
 
-    index: int  # type: ignore[assignment]  # nobody looks for a place in this tuple
+    Attributes:
+        index: Index of the sentence in its list.
+        views: Every attention layer in the order of ``attention_layers``; empty if the sentence is empty or too long.
+        surprise: −log p of each token of the given target in nats, [token]; empty if none was given.
+    """
+
+    index: int  # hides tuple.index, which nobody needs here
     views: tuple[AttentionView, ...]
     surprise: tuple[float, ...] = ()
 
@@ -60,12 +69,18 @@ def readings(
     source_only: bool = False,
     batch_size: int = BATCH_SIZE,
 ) -> Iterator[tuple[Reading, ...]]:
-    """An encoder-decoder reads each sentence and its own greedy translation of it, or the text of ``answers`` (teacher
-    forcing), or, ``source_only``, no more of an answer than its beginning; the other kinds read the sentence alone. A
-    model of several tasks reads every sentence behind ``task_before``, unless the sentence begins with a task itself;
-    the task's tokens count as special ones, for they are not of the sentence and the same before every other.
+    """Yield the results for ``sentences``, batch by batch.
 
-    Padding changes numbers by rounding only: every map is cut to the tokens of its own sentence.
+    Padding changes numbers only by rounding, and every map is cut to the tokens of its sentence. A model of several
+    tasks reads every sentence after ``task_before``, unless the sentence begins with a task itself; the tokens of a
+    task count as special tokens, since they are the same for every sentence.
+
+    Args:
+        checkpoint: The model.
+        sentences: What it reads.
+        answers: Targets for an encoder-decoder (teacher forcing). By default it reads its own greedy translation.
+        source_only: Let an encoder-decoder read only the beginning of a target.
+        batch_size: Largest number of sentences in a batch.
     """
     for batch in recorded_batches(
         checkpoint, sentences, answers=answers, source_only=source_only, batch_size=batch_size, parts=VIEWED
@@ -85,10 +100,18 @@ def recorded_batches(
     batch_size: int = BATCH_SIZE,
     parts: Collection[str] | None = None,
 ) -> Iterator[Recorded]:
-    """``readings`` with what was recorded; the sentences that cannot be read come first. ``parts``: the last words of
-    the probes that are kept ("weights", "hidden"), or their names, if not all: everything that a batch computes is
-    much more."""
-    checkpoint = replace(checkpoint, prompt=None)  # sentences of a list are read as they are
+    """Yield the recorded passes of ``readings``; sentences that cannot be read come first.
+
+    Args:
+        checkpoint: The model.
+        sentences: What it reads.
+        answers: As in ``readings``.
+        source_only: As in ``readings``.
+        batch_size: As in ``readings``.
+        parts: Names, or last parts of names, of the probes to keep ("weights", "hidden"); everything takes much more
+            memory.
+    """
+    checkpoint = replace(checkpoint, prompt=None)  # sentences of a list are read without the prompt's frame
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     if checkpoint.config.has_encoder and checkpoint.special.pad is None:
@@ -112,21 +135,24 @@ def recorded_batches(
 
 
 def task_before(checkpoint: Checkpoint) -> str:
-    """What stands before a sentence that names no task: of a model of several tasks (Raffel et al. 2020, §2.4) the one
-    into French, the language of the annotated pairs, else its first; "" for every other model."""
+    """Return the task prefix for a sentence that names no task.
+
+    For a model of several tasks (Raffel et al. 2020, §2.4) it is translation into French, the language of the annotated
+    pairs, or else the first task; for every other model it is "".
+    """
     starts = checkpoint.framing.starts
     return next((start for start in starts if "to French" in start), next(iter(starts), ""))
 
 
 def with_task(checkpoint: Checkpoint, sentence: str) -> str:
-    """What the model reads of ``sentence``: behind ``task_before``, unless it is blank or begins with a task."""
+    """Return ``sentence`` after ``task_before``, unless it is blank or begins with a task."""
     if not sentence.strip() or sentence.startswith(tuple(checkpoint.framing.starts)):
         return sentence
     return task_before(checkpoint) + sentence
 
 
-def nothing_read(checkpoint: Checkpoint, count: int) -> InputError:
-    """What to raise where not one of ``count`` sentences could be read."""
+def nothing_read_error(checkpoint: Checkpoint, count: int) -> InputError:
+    """Return the error for a list of ``count`` sentences none of which can be read."""
     return InputError(
         "{name} can read no sentence of the {count} given: at least one must not be empty and have at most {limit} "
         "tokens, special tokens included.",
@@ -137,8 +163,8 @@ def nothing_read(checkpoint: Checkpoint, count: int) -> InputError:
 
 
 def _task_as_special(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequence:
-    """``tokens`` with ``special`` set on those of the task that they begin with."""
-    tokens = task_told(checkpoint, tokens)
+    """Return ``tokens`` with ``special`` set on those of the task that they begin with."""
+    tokens = mark_task(checkpoint, tokens)
     return TokenSequence(tuple(replace(token, special=token.special or token.role == "task") for token in tokens))
 
 
@@ -187,7 +213,11 @@ def _record(checkpoint: Checkpoint, batch: Sequence[_Row], names: Collection[str
 
 
 def _check_finite(checkpoint: Checkpoint, logits: Tensor, inputs: Mapping[str, Tensor]) -> None:
-    """Raise ``NotFiniteError`` for a batch with NaN or +∞ among its logits, by the first text that has such."""
+    """Check the logits of a batch.
+
+    Raises:
+        NotFiniteError: If there is NaN or +∞; the message names the first such text.
+    """
     model = checkpoint.model
     wrong = ~torch.isfinite(logits.flatten(start_dim=1).amax(dim=1))
     for row in wrong.nonzero().flatten().tolist():
@@ -201,7 +231,7 @@ def _check_finite(checkpoint: Checkpoint, logits: Tensor, inputs: Mapping[str, T
 
 
 def _readings(checkpoint: Checkpoint, batch: Recorded, *, given: bool) -> tuple[Reading, ...]:
-    """``given``: whether the answers were."""
+    """Return the results of a batch; ``given`` says whether the targets were given."""
     tokens, recording, logits = batch.tokens, batch.recording, batch.logits
     if recording is None or logits is None:
         return ()
@@ -218,13 +248,16 @@ def _readings(checkpoint: Checkpoint, batch: Recorded, *, given: bool) -> tuple[
 
 
 def _surprise(logits: Tensor, answer: Sequence[int], n_before: int) -> tuple[float, ...]:
-    """−ln p of each token of ``answer``, which stands after ``n_before`` tokens; logits [position, vocabulary]."""
+    """Return −log p in nats of each token of ``answer``, which follows ``n_before`` tokens.
+
+    ``logits`` are [position, vocabulary].
+    """
     rows = torch.log_softmax(logits[n_before - 1 : n_before - 1 + len(answer)].float(), dim=-1)
     return tuple((-rows[torch.arange(len(answer)), torch.tensor(answer)]).tolist())
 
 
 def _translations(checkpoint: Checkpoint, batch: Sequence[list[int]]) -> list[list[int]]:
-    """What the decoder reads of the model's own translations, exactly as ``transformer.trace`` has it."""
+    """Return what the decoder reads of the model's own translations, exactly as in ``transformer.trace``."""
     model = checkpoint.model
     limits = [min(2 * len(ids) + 10, checkpoint.config.max_length - 1) for ids in batch]
     with fast_path():
@@ -241,7 +274,7 @@ def _views(
     queries: Sequence[TokenSequence],
     keys: Sequence[TokenSequence],
 ) -> Iterator[AttentionView]:
-    """One attention layer in every sentence of a batch, without its padding."""
+    """Yield one attention layer for every sentence of a batch, without its padding."""
     name = f"{stack}.layers.{layer}.{kind}_attention"
     arrays = {part: recording.tensors[f"{name}.{part}"].numpy(force=True) for part in VIEWED}
     for row, (query, key) in enumerate(zip(queries, keys, strict=True)):

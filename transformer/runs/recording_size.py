@@ -1,8 +1,8 @@
-"""How much memory a recorded pass takes, known before it runs.
+"""Memory of a recorded pass, computed before it runs.
 
-The sum over all probes of the product of their axes: numbers of four bytes, and ``allowed`` of one. Attention grows
-with the square of the length: 16 layers of 16 heads and 3,900 tokens take 31 GB for weights and scores alone, in a
-model whose own file is half a megabyte.
+It is the sum over all probes of the product of their axes: numbers of four bytes, and one byte for ``allowed``.
+Attention grows with the square of the length: with 16 layers of 16 heads and 3,900 tokens, weights and scores alone
+take 31 GB, in a model whose own file is half a megabyte.
 """
 
 from collections.abc import Collection
@@ -12,41 +12,49 @@ from transformer.errors import InputError
 from transformer.families.memory import free_memory
 from transformer.models import Model
 
-MAX_BYTES: int | None = None  # that one recorded pass may take; none: what is free decides alone
-ALWAYS = 10_000_000  # bytes that every text may take, without the system being asked how much is free
+MAX_BYTES: int | None = None  # limit for one recorded pass; if None, only the free memory counts
+ALWAYS = 10_000_000  # bytes that every text may take without asking the system for the free memory
 _NUMBER, _TRUTH = 4, 1  # bytes of a float32 and of a bool
-_TEMPORARY = 3  # arrays as large as the scores of one layer that exist for a moment: masked, softmax, times allowed
-_SPARED = 2  # only half of what is free at this moment: another visitor asks at the same one
+_TEMPORARY = 3  # number of temporary arrays as large as the scores of one layer: masked, softmax, times allowed
+_SPARED = 2  # use at most half of the free memory, since another visitor may ask at the same moment
 
 
 def allow_bytes(most: int | None) -> None:
-    """From now on, in this process, one recorded pass may take ``most`` bytes; never more than half of what is free."""
+    """Set the limit of one recorded pass in this process; it never exceeds half of the free memory."""
     global MAX_BYTES
     MAX_BYTES = most
 
 
 def allowed_bytes() -> int:
-    """What one recorded pass may take now."""
+    """Return how many bytes one recorded pass may take now."""
     spared = free_memory() // _SPARED
     return spared if MAX_BYTES is None else min(MAX_BYTES, spared)
 
 
 def recorded_bytes(model: Model, *, source: int = 0, target: int = 0) -> int:
-    """Bytes of everything that a pass over ``source`` and ``target`` tokens leaves behind, for one text of the batch;
-    the same as ``RecordedActivations.n_bytes`` afterwards."""
+    """Return the size in bytes of a recorded pass over ``source`` and ``target`` tokens, for one text.
+
+    It equals ``RecordedActivations.n_bytes`` after the pass.
+    """
     return sum(_bytes(model, name, source, target) for name in model.probes)
 
 
 def pass_bytes(model: Model, *, source: int = 0, target: int = 0, names: Collection[str] | None = None) -> int:
-    """``recorded_bytes`` of the probes that are kept (``names``, or all), and what exists only while the largest
-    attention is computed."""
+    """Return the size in bytes of the recorded probes (``names``, or all) and of temporary arrays.
+
+    The temporary arrays are those of the largest attention layer.
+    """
     sizes = {name: _bytes(model, name, source, target) for name in model.probes}
     largest = max((size for name, size in sizes.items() if name.endswith("attention.scores")), default=0)
     return sum(size for name, size in sizes.items() if names is None or name in names) + _TEMPORARY * largest
 
 
 def check_recording(model: Model, *, source: int = 0, target: int = 0, most: int | None = None) -> None:
-    """Raise ``InputError`` with both numbers for a text whose recording takes more than may be taken, or ``most``."""
+    """Check that the recording of a text fits into the allowed memory, or into ``most`` bytes.
+
+    Raises:
+        InputError: If it does not; the message states both numbers.
+    """
     needed = pass_bytes(model, source=source, target=target)
     if needed <= ALWAYS:
         return
@@ -64,13 +72,13 @@ def check_recording(model: Model, *, source: int = 0, target: int = 0, most: int
 def rows_that_fit(
     model: Model, rows: int, *, source: int = 0, target: int = 0, names: Collection[str] | None = None
 ) -> int:
-    """How many of ``rows`` texts of these lengths one recorded pass may hold: at least 1, as a trace of it exists."""
+    """Return how many of ``rows`` texts of these lengths fit into one recorded pass, at least 1."""
     one = pass_bytes(model, source=source, target=target, names=names)
     return max(1, min(rows, allowed_bytes() // max(1, one)))
 
 
 def _bytes(model: Model, name: str, source: int, target: int) -> int:
-    """Of the probe ``name``."""
+    """Return the bytes of the probe ``name``."""
     config, stack, last = model.config, name.split(".", 1)[0], name.rsplit(".", 1)[-1]
     in_decoder, cross = stack == "decoder", ".cross_attention." in name
     heads = config.heads_in(stack)

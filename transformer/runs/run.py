@@ -1,4 +1,4 @@
-"""What a trace is made from: a checkpoint, a sentence, and all that is asked of the model beside it."""
+"""Everything that a trace is made from: a checkpoint, a sentence, and options."""
 
 from __future__ import annotations
 
@@ -17,13 +17,15 @@ if TYPE_CHECKING:
 class Run:
     """One sentence through one model.
 
-    ``target``: the answer that is given (teacher forcing); ``None`` where the model writes it, by ``strategy`` (default
-    greedy). ``source_pads``, ``target_pads``: how many padding tokens are added. ``edits`` change the model for this
-    run only.
+    Runs with equal fields are equal, so a run can be the key of a dictionary. A checkpoint is compared by its path,
+    ``fingerprint`` and config: loading the same files twice gives the same model, unless the order of LayerNorm
+    differs. An ``Edit`` equals only itself, since it holds a function.
 
-    Runs are equal, and so one key of a dictionary, where all of this is equal. Of the checkpoint its path,
-    ``fingerprint`` and config count: the same files, loaded twice, are the same model, but not with another order of
-    LayerNorm. An ``Edit`` equals itself only, for it is a function.
+    Attributes:
+        target: Given output (teacher forcing); ``None`` if the model generates it by ``strategy`` (greedy by default).
+        source_pads: Number of padding tokens added to the source.
+        target_pads: Number of padding tokens added to the target.
+        edits: Changes to the model for this run only.
     """
 
     checkpoint: Checkpoint

@@ -1,7 +1,7 @@
-"""What is kept of a large trace: the residual stream, the attention, and the way to the rest.
+"""Reduced storage of a large trace: the residual stream and attention; the rest is recomputed.
 
-GPT-2 small leaves 144 MB behind for 128 tokens. Most of it follows at once from what a layer was given. So a layer's
-input is kept, and the layer runs again when somebody asks for more of it: the same numbers, to the last bit.
+GPT-2 small produces 144 MB for 128 tokens. Most of it can be computed at once from the input of a layer. So the input
+of each layer is kept, and the layer runs again on demand, with the same numbers to the last bit.
 """
 
 import threading
@@ -16,19 +16,19 @@ from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import RecordedActivations
 from transformer.runs.not_finite import first_not_finite
 
-LARGE = 48_000_000  # bytes from which a trace is slimmed
-# The attention of all layers is asked for together, by pages that show every head.
+LARGE = 48_000_000  # bytes from which on a trace is reduced
+# Pages that show every head read the attention of all layers at once.
 _KEPT = ("residual.in", "residual.out", "attention.scores", "attention.weights", "attention.allowed")
 
 
 class SlimActivations(Mapping[str, Activation]):
-    """As ``RecordedActivations``, with the inside of the layers computed again on demand; one layer is remembered."""
+    """``RecordedActivations`` that recompute the inside of a layer on demand and remember one layer."""
 
     def __init__(self, model: Model, recording: Recording) -> None:
         self._model, self._names = model, tuple(recording.tensors)
         whole = RecordedActivations(model.probes, recording.tensors)
         self.n_numbers = whole.n_numbers
-        self.first_not_finite = first_not_finite(whole)  # now: later every layer would run again
+        self.first_not_finite = first_not_finite(whole)  # found now; later every layer would run again
         tensors = {name: t for name, t in recording.tensors.items() if not _inside(name) or name.endswith(_KEPT)}
         self._kept = RecordedActivations(model.probes, tensors)
         self._tensors = tensors
@@ -61,11 +61,11 @@ class SlimActivations(Mapping[str, Activation]):
 
     @property
     def n_bytes(self) -> int:
-        """Memory that is kept for good; what is computed again comes and goes."""
+        """Memory that is held permanently, in bytes, without recomputed tensors."""
         return self._kept.n_bytes
 
     def _rerun(self, layer: str) -> dict[str, Tensor]:
-        """Everything inside one layer, from what it was given."""
+        """Recompute everything inside one layer from its input."""
         stack = layer.split(".")[0]
         given: list[Tensor | None] = [
             self._tensors[f"{layer}.residual.in"],
@@ -80,11 +80,11 @@ class SlimActivations(Mapping[str, Activation]):
 
 
 def _inside(name: str) -> bool:
-    """Whether a probe lies inside a layer: ``decoder.layers.3.feed_forward.hidden``."""
+    """Return whether a probe is inside a layer: ``decoder.layers.3.feed_forward.hidden``."""
     return name.split(".", 2)[1] == "layers"
 
 
-def slimmed(model: Model, recording: Recording) -> Mapping[str, Activation]:
-    """What a trace keeps of ``recording``: all of it where that is little, or where edits changed it on the way."""
+def reduce_activations(model: Model, recording: Recording) -> Mapping[str, Activation]:
+    """Return what a trace keeps of ``recording``: all of it if it is small or was edited."""
     whole = RecordedActivations(model.probes, recording.tensors)
     return whole if whole.n_bytes < LARGE or recording.edits else SlimActivations(model, recording)

@@ -1,7 +1,7 @@
-"""What each step of writing computed, as slices of one pass over the whole text.
+"""Activations of each decoding step, as slices of one pass over the whole text.
 
-In a causal model no position sees a later one. So the pass over everything that was written holds, row by row, the
-numbers of every step, and it costs one pass instead of one recorded step for each token.
+In a causal model no position depends on a later one. So the pass over the whole text holds, row by row, the numbers of
+every step, at the cost of one pass instead of one recorded step per token.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,10 +10,10 @@ from transformer.runs.activation import Activation
 
 
 class StepActivations(Mapping[str, Activation]):
-    """The activations of one step that fed the positions ``start`` … ``stop`` − 1 to a decoder with a cache.
+    """Activations of the step that fed positions ``start`` to ``stop`` − 1 to a decoder with a cache.
 
-    ``whole``: those of the pass over the whole text. What comes out of the cache belongs to the first step only: the
-    encoder, keys and values of cross-attention. Logits are those of the step's last position.
+    ``whole`` holds those of the pass over the whole text. What a cache provides belongs to the first step only: the
+    encoder, and keys and values of cross-attention. Logits are those of the step's last position.
     """
 
     def __init__(self, whole: Mapping[str, Activation], start: int, stop: int) -> None:
@@ -41,5 +41,5 @@ class StepActivations(Mapping[str, Activation]):
 
 
 def _is_cached(name: str) -> bool:
-    """Whether a decoder with a cache computes it once for all steps."""
+    """Return whether a decoder with a cache computes this tensor once for all steps."""
     return name.startswith("encoder.") or name.endswith(("cross_attention.key", "cross_attention.value"))

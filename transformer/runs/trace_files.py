@@ -1,6 +1,6 @@
-"""A trace as one file: the arrays as safetensors, everything else as JSON in its header.
+"""A trace as one file: arrays as safetensors, everything else as JSON in its header.
 
-Reading it needs no torch, and nothing in it can run: a header that claims more than the file holds is refused.
+Reading needs no torch and executes nothing from the file; a header that claims more than the file holds is refused.
 """
 
 import json
@@ -21,20 +21,21 @@ from transformer.runs.traces import Trace
 from transformer.text.tokens import Token, TokenSequence
 
 FORMAT = "glassformer-trace-1"
-MAX_BYTES = 2_000_000_000  # 256 tokens of the largest model that ships take 0.06
+MAX_BYTES = 2_000_000_000  # 256 tokens of the largest model included take 0.06 GB
 _SEQUENCES = ("source", "target", "prediction")
 
 
 def save_trace(trace: Trace, path: str | Path) -> None:
-    """Write a trace; ``read_trace`` gives it back, every number bitwise the same."""
+    """Write a trace to a file; ``read_trace`` restores every number exactly."""
     with atomic_path(Path(path)) as temporary:
         temporary.write_bytes(trace_to_bytes(trace))
 
 
 def read_trace(path: str | Path) -> Trace:
-    """Read what ``save_trace`` or the app's export has written.
+    """Read a file that ``save_trace`` or the app has written.
 
-    Raises ``TraceFileError`` for a file that is missing, broken or not a trace.
+    Raises:
+        TraceFileError: If the file is missing, broken or not a trace.
     """
     try:
         raw = read_plain(Path(path), MAX_BYTES)
@@ -46,7 +47,7 @@ def read_trace(path: str | Path) -> Trace:
 
 
 def trace_to_bytes(trace: Trace) -> bytes:
-    """The file as bytes. Header: ``{"format": …, "trace": JSON of axes, tokens, text, notes}``."""
+    """Return the bytes of a file with the header ``{"format": …, "trace": JSON of axes, tokens, …}``."""
     described = {
         "axes": {name: activation.axes for name, activation in trace.activations.items()},
         **{name: _described(getattr(trace, name)) for name in _SEQUENCES},
@@ -59,7 +60,11 @@ def trace_to_bytes(trace: Trace) -> bytes:
 
 
 def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
-    """The trace in ``raw``; ``name`` is what errors call it. Raises ``TraceFileError`` as ``read_trace`` does."""
+    """Return the trace in ``raw``; errors call it ``name``.
+
+    Raises:
+        TraceFileError: If it is broken or not a trace.
+    """
     try:
         arrays, metadata = load(raw), header(raw).get("__metadata__") or {}
     except (SafetensorError, ValueError) as error:
@@ -79,8 +84,8 @@ def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
         if axes.keys() != arrays.keys():
             raise ValueError("its header names other arrays than it holds")
         for values in arrays.values():
-            values.setflags(write=False)  # as in a trace that was just made
-        activations = {key: Activation(key, tuple(axes[key]), arrays[key]) for key in axes}  # in their first order
+            values.setflags(write=False)  # as in a new trace
+        activations = {key: Activation(key, tuple(axes[key]), arrays[key]) for key in axes}  # in their original order
         sequences = {key: _sequence(described[key]) for key in _SEQUENCES}
         return Trace(
             activations=activations,
@@ -96,7 +101,7 @@ def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
 
 
 def header(raw: bytes) -> Mapping[str, Any]:
-    """The JSON header of a safetensors file: eight bytes of length, little-endian, then the JSON itself."""
+    """Return the JSON header of a safetensors file; its length precedes it, in eight bytes, little-endian."""
     length = int.from_bytes(raw[:8], "little")
     if length > len(raw) - 8:
         raise ValueError(f"its header claims {length} bytes, but only {max(0, len(raw) - 8)} follow")

@@ -1,4 +1,4 @@
-"""A trace: everything that was recorded in one forward pass of one sentence."""
+"""A trace: everything recorded in one forward pass of one sentence."""
 
 from __future__ import annotations
 
@@ -27,16 +27,17 @@ STACKS = ("encoder", "decoder")
 
 @dataclass(frozen=True)
 class Trace:
-    """Every activation of one recorded pass, with its tokens.
+    """All activations of one recorded pass, with its tokens.
 
-    ``source``: tokens that the encoder read (``None`` for a decoder-only model).
-    ``target``: tokens that the decoder read, beginning with ``<s>`` (``None`` for an encoder-only model).
-    ``prediction``: for each row of ``target`` the token that follows it: row t of the logits answers
-    "what comes after ``target[t]``", and ``prediction[t]`` is what did come.
-    ``text``: the model's answer in plain text (translation, continuation, class), see ``forced``.
-    ``forced``: ``True`` when the target was given (teacher forcing) instead of decoded.
-    ``notes``: sentences for the reader about what was done to the input (cut, padded …).
-    ``run``: what it was made from; ``None`` for a trace read from a file, which has no model beside it.
+    Attributes:
+        source: Tokens that the encoder read; ``None`` for a decoder-only model.
+        target: Tokens that the decoder read, beginning with ``<s>``; ``None`` for an encoder-only model.
+        prediction: For each row of ``target`` the token that follows it: row t of the logits predicts the token after
+            ``target[t]``, and ``prediction[t]`` is the token that came next.
+        text: The output as plain text (translation, continuation, class); see ``forced``.
+        forced: ``True`` if the target was given (teacher forcing) instead of decoded.
+        notes: Sentences for the reader about changes to the input (cut, padded …).
+        run: What the trace was made from; ``None`` for a trace read from a file, which has no model.
     """
 
     activations: Mapping[str, Activation]
@@ -53,7 +54,7 @@ class Trace:
         return f"Trace({', '.join([*read, f'{len(self.activations)} activations', f'answer {self.text!r}'])})"
 
     def _repr_html_(self) -> str:
-        """What a notebook shows: the tokens, the answer, and how to ask for more."""
+        """Return what a notebook shows: the tokens, the output, and how to see more."""
         rows = [(f"{stack} read", " ".join(self.tokens(stack).displays)) for stack in self.stacks]
         rows.append(("given" if self.forced else "answer", self.text))
         rows += [("note", note) for note in self.notes]
@@ -71,12 +72,20 @@ class Trace:
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """The model that was recorded. Raises ``ValueError`` for a trace that does not know it."""
+        """The model that was recorded.
+
+        Raises:
+            ValueError: If the trace was read from a file.
+        """
         return self._made_from.checkpoint
 
     @property
     def sentence(self) -> str:
-        """What was typed. Raises ``ValueError`` for a trace that does not know it."""
+        """The sentence that was typed.
+
+        Raises:
+            ValueError: If the trace was read from a file.
+        """
         return self._made_from.sentence
 
     @property
@@ -86,7 +95,7 @@ class Trace:
         return self.run
 
     def names(self) -> tuple[str, ...]:
-        """The names of all recorded activations, in the order of the forward pass."""
+        """Names of all recorded activations, in the order of the forward pass."""
         return tuple(self.activations)
 
     def __contains__(self, name: str) -> bool:
@@ -100,21 +109,21 @@ class Trace:
             raise KeyError(f"this trace has no activation {name!r}; {hint}") from None
 
     def values(self, name: str) -> np.ndarray:
-        """Short for ``trace[name].values``."""
+        """Return ``trace[name].values``."""
         return self[name].values
 
     @property
     def stacks(self) -> tuple[str, ...]:
-        """Which of ``encoder`` and ``decoder`` this model has."""
+        """The stacks of this model, of "encoder" and "decoder"."""
         return tuple(stack for stack in STACKS if self.n_layers(stack))
 
     def n_layers(self, stack: str) -> int:
-        """Number of layers of a stack, 0 if the model has none."""
+        """Return the number of layers of a stack, 0 if the model lacks it."""
         return self._n_layers.get(stack, 0)
 
     @cached_property
     def _n_layers(self) -> Mapping[str, int]:
-        """From the names: ``encoder.layers.2.…`` says that the encoder has a third layer."""
+        """Number of layers by stack, from the names: ``encoder.layers.2.…`` shows a third encoder layer."""
         places = [name.split(".", 3) for name in self.activations]
         found = {(place[0], place[2]) for place in places if len(place) > 2 and place[1] == "layers"}
         return Counter(stack for stack, _ in found)
@@ -130,13 +139,17 @@ class Trace:
 
     @cached_property
     def first_not_finite(self) -> NotFinite | None:
-        """The first activation of the pass that holds NaN or an infinity; ``None`` where every number is finite."""
+        """The first activation of the pass that holds NaN or an infinity; ``None`` if all numbers are finite."""
         if hasattr(self.activations, "first_not_finite"):  # found when the trace was made
             return self.activations.first_not_finite
         return first_not_finite(self.activations)
 
     def check_finite(self) -> None:
-        """Raise ``NotFiniteError`` if an activation holds NaN or an infinity: no number follows from it."""
+        """Check that every number is finite.
+
+        Raises:
+            NotFiniteError: If an activation holds NaN or an infinity.
+        """
         if (found := self.first_not_finite) is not None:
             raise self._not_finite_error(found)
 
@@ -145,14 +158,14 @@ class Trace:
         return not_finite_error(found, sequence, edited=self.run is not None and bool(self.run.edits))
 
     def tokens(self, stack: str) -> TokenSequence:
-        """The tokens that a stack read."""
+        """Return the tokens that a stack read."""
         sequence = {"encoder": self.source, "decoder": self.target}.get(stack)
         if sequence is None:
             raise ValueError(f"this trace has no stack {stack!r}; it has {', '.join(self.stacks)}")
         return sequence
 
     def attention_views(self) -> tuple[AttentionView, ...]:
-        """Every attention layer, in the order of the forward pass."""
+        """All attention layers, in the order of the forward pass."""
         return tuple(
             self.attention(stack, layer, kind)
             for stack, kind in self.attention_kinds()
@@ -160,10 +173,15 @@ class Trace:
         )
 
     def attention(self, stack: str, layer: int, kind: str = "self") -> AttentionView:
-        """All heads of one attention layer.
+        """Return all heads of one attention layer.
 
-        ``stack`` is "encoder" or "decoder"; ``kind`` is "self", or "cross" where rows are decoder tokens
-        and columns encoder tokens. Raises ``ValueError`` for a layer that does not exist.
+        Args:
+            stack: "encoder" or "decoder".
+            layer: Index of the layer.
+            kind: "self", or "cross", whose rows are decoder tokens and whose columns are encoder tokens.
+
+        Raises:
+            ValueError: If the layer does not exist.
         """
         prefix = f"{stack}.layers.{layer}.{kind}_attention"
         if f"{prefix}.weights" not in self.activations:

@@ -13,10 +13,10 @@ from transformer.probes import Edit, record
 from transformer.runs.decoding import decode
 from transformer.runs.decoding_strategies import Greedy, Strategy
 from transformer.runs.edits import check_edits
-from transformer.runs.inputs import check_length, padding, prompt_ids, prompt_of, source_tensor, target_ids, task_told
+from transformer.runs.inputs import check_length, mark_task, padding, prompt_ids, prompt_of, source_tensor, target_ids
 from transformer.runs.recording_size import check_recording
 from transformer.runs.run import Run
-from transformer.runs.slim_activations import slimmed
+from transformer.runs.slim_activations import reduce_activations
 from transformer.runs.traces import Trace
 from transformer.text.message import Message
 from transformer.text.tokens import TokenSequence
@@ -32,17 +32,24 @@ def trace(
     source_pads: int = 0,
     target_pads: int = 0,
 ) -> Trace:
-    """Record one forward pass over ``sentence`` and its answer.
+    """Record one forward pass over ``sentence`` and its output.
 
-    The answer is ``target`` where one is given (teacher forcing); otherwise the model writes it first, by ``strategy``
-    (default greedy), and the pass that is recorded runs over what it wrote. Encoder-only models need no answer.
-    ``source_pads`` and ``target_pads`` add padding, to show what the padding mask does. ``edits`` change the model
-    for this call only, while it writes and while it is recorded.
+    If the model generates the output, it does so first, and the recorded pass runs over the generated text.
+    Encoder-only models need no output. A pass with numbers that are not finite is recorded as well:
+    ``Trace.first_not_finite`` says where they begin, and the output ends where the logits are not finite.
 
-    A pass whose numbers are not finite is recorded, too: ``Trace.first_not_finite`` says where they begin. The answer
-    then ends where the logits are not finite.
+    Args:
+        checkpoint: The model.
+        sentence: What it reads.
+        target: Given output (teacher forcing); ``None`` lets the model generate it.
+        edits: Changes to the model in this call only, both while it generates and while it is recorded.
+        strategy: How the output is generated; greedy by default.
+        source_pads: Number of padding tokens added to the source, to show what the padding mask does.
+        target_pads: Number of padding tokens added to the target.
 
-    Raises ``InputError`` for a text that the model cannot take, ``ValueError`` for an edit of what is not there.
+    Raises:
+        InputError: If the model cannot take a text.
+        ValueError: If an edited location does not exist.
     """
     return trace_of(
         Run(
@@ -58,7 +65,7 @@ def trace(
 
 
 def trace_of(run: Run) -> Trace:
-    """``trace`` of what a ``Run`` says. Raises what ``trace`` raises."""
+    """Record the pass that ``run`` describes; raises what ``trace`` raises."""
     checkpoint, edits, target_pads = run.checkpoint, run.edits, run.target_pads
     model, tokenizer, config = checkpoint.model, checkpoint.tokenizer, checkpoint.config
     check_edits(model.probes, edits)
@@ -68,7 +75,8 @@ def trace_of(run: Run) -> Trace:
     notes: list[Message] = []
     if config.has_decoder:
         prompt, answer, finished = _answer(run, source)
-        if not finished and run.strategy != Greedy(1):  # who asks for the next token alone knows that it is one
+        # A caller who asks for only the next token knows that it is one.
+        if not finished and run.strategy != Greedy(1):
             notes.append(
                 Message("The answer did not end within {count} tokens; it was stopped there.", count=len(answer))
             )
@@ -83,7 +91,7 @@ def trace_of(run: Run) -> Trace:
         inputs.append(torch.tensor([read], device=model.device))
     with torch.inference_mode(), record(edits) as recording:
         logits = model(*inputs)
-        activations = slimmed(model, recording)
+        activations = reduce_activations(model, recording)
     prediction: TokenSequence | None = None
     text = ""
     if config.has_decoder:
@@ -93,7 +101,7 @@ def trace_of(run: Run) -> Trace:
         prediction, text = _encoder_answer(checkpoint, source, logits)
     return Trace(
         activations=activations,
-        source=None if source is None else task_told(checkpoint, tokenizer.sequence(source[0].tolist(), "source")),
+        source=None if source is None else mark_task(checkpoint, tokenizer.sequence(source[0].tolist(), "source")),
         target=None if read is None else tokenizer.sequence(read, "target"),
         prediction=prediction,
         text=text,
@@ -104,7 +112,7 @@ def trace_of(run: Run) -> Trace:
 
 
 def _answer(run: Run, source: Tensor | None) -> tuple[list[int], list[int], bool]:
-    """The tokens that the decoder begins with, the tokens of the answer, and whether the answer came to its end."""
+    """Return the decoder's first tokens, the tokens of the output, and whether the output is complete."""
     checkpoint = run.checkpoint
     if run.target is not None:
         framing = checkpoint.framing
@@ -113,14 +121,17 @@ def _answer(run: Run, source: Tensor | None) -> tuple[list[int], list[int], bool
     prompt = prompt_of(checkpoint, run.sentence)
     try:
         decoding = decode(checkpoint, run.sentence, run.strategy, edits=run.edits, read=(source, prompt))
-    except NotFiniteError as error:  # the pass over what was written shows where the numbers stop being finite
+    except NotFiniteError as error:  # the pass over the text so far shows where the numbers stop being finite
         return prompt, [*error.written, *(checkpoint.framing.end or (0,))], True
     return prompt, list(decoding.tokens.ids), decoding.finished
 
 
 def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> tuple[TokenSequence | None, str]:
-    """Nothing and the most probable class; nothing at all of an encoder without a head; or the most probable token at
-    every position and the sentence with its blanks filled in."""
+    """Return the output of an encoder: tokens (or ``None``) and text.
+
+    These are the most probable class; nothing for an encoder without a head; or the most probable token at every
+    position and the sentence with its blanks filled in.
+    """
     if checkpoint.config.n_classes:
         return None, checkpoint.config.class_names[int(logits[0].argmax())]
     if checkpoint.config.encodes_sentences:
@@ -131,8 +142,8 @@ def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> t
     return checkpoint.tokenizer.sequence(best.tolist(), "prediction"), checkpoint.tokenizer.decode(filled.tolist())
 
 
-def with_own_answer(run: Trace) -> Trace:
-    """Return a run of a model that does not write with the answer that its own logits give."""
+def add_predicted_output(run: Trace) -> Trace:
+    """Return a trace of a model that does not generate text, with the output that its logits give."""
     checkpoint, source = run.checkpoint, run.source
     if source is None or checkpoint.config.has_decoder:
         raise ValueError(f"{checkpoint.name} writes its answer, so its logits over given tokens do not hold it")
@@ -145,7 +156,7 @@ def with_own_answer(run: Trace) -> Trace:
 
 
 def _padding_notes(source: int, target: int) -> list[Message]:
-    """A sentence for each side that got <pad> tokens."""
+    """Return a sentence for each side that received <pad> tokens."""
     padded = [(source, Message("the source")), (target, Message("the target"))]
     return [
         Message("{count} <pad> token was added to {what}.", count=count, what=what)

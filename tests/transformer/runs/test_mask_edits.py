@@ -9,10 +9,10 @@ import torch
 from transformer import Greedy, decode, trace
 from transformer.masks import combined_mask
 from transformer.runs.mask_edits import (
+    attend_only_to_itself,
     block_keys,
     no_causal_mask,
     no_padding_mask,
-    only_itself,
     set_cells,
     sliding_window,
 )
@@ -37,7 +37,7 @@ def test_masks_written_out():
         [0, 0, 1, 1],
     ]
     assert result(sliding_window("encoder", size=2, **PLACE), causal=False)[1] == [1, 1, 1, 0]
-    assert result(only_itself("encoder", **PLACE), causal=False, pads=1) == [
+    assert result(attend_only_to_itself("encoder", **PLACE), causal=False, pads=1) == [
         *np.eye(4, dtype=int).tolist()[:3],
         [0] * 4,
     ]
@@ -80,6 +80,6 @@ def test_what_makes_no_sense_is_refused():
     with pytest.raises(ValueError, match="size is 0; a window holds at least the token itself"):
         sliding_window("encoder", size=0, **PLACE)
     with pytest.raises(ValueError, match="in cross-attention queries and keys are two"):
-        only_itself("decoder", kind="cross", **PLACE)
+        attend_only_to_itself("decoder", kind="cross", **PLACE)
     with pytest.raises(ValueError, match="there is no position -1; count from 0"):
         block_keys("encoder", keys=[-1], **PLACE)
