@@ -49,6 +49,8 @@ SENTENCE = [
 # Tokens that try to leave the script, the attribute or the template in which a page holds them.
 HOSTILE = ["<s>", "</script><script>alert(1)</script>", "<!--", "{{script}}", "\"'&lt;", "]]>", "=1+1", "a,b"]
 HOSTILE += ["</svg><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "javascript:alert(1)"]
+# Tokens that a spreadsheet would run, and three that it would not.
+FORMULAS = ["=1+1", "+1+1", "-2+3", "@SUM(A1:A9)", "\t=1", "-0.5", "-", "·the"]
 
 
 def sequence(displays: list[str], name: str = "source") -> TokenSequence:
@@ -113,9 +115,9 @@ def drawn(scene: str, state: Mapping[str, object] | None = None) -> CanvasFigure
         return attention_map(large, head=0)
     if scene == "mask":
         return mask_editor(causal, head=2, own=causal.allowed)
-    if scene == "hostile":
-        hostile = view(HOSTILE, HOSTILE, layer=0, n_heads=2, kind="self", causal=True)
-        return attention_map(hostile, head=1)
+    if scene in ("hostile", "formulas"):
+        tokens = HOSTILE if scene == "hostile" else FORMULAS
+        return attention_map(view(tokens, tokens, layer=0, n_heads=2, kind="self", causal=True), head=1)
     if scene == "scores":
         return value_map(
             causal.scores[3],

@@ -22,6 +22,7 @@ from tests.browser.offline import opened_offline, tip_at
 from tests.browser.scenes import Canvas
 from tests.browser.test_canvas import SEEN
 from tests.kinds_of_text import SENDABLE
+from transformer.disk.tables import harmless_cell
 
 pytestmark = pytest.mark.browser
 TITLE = "decoder self-attention · layer 0 · head 1"
@@ -227,11 +228,20 @@ def test_the_csv_has_every_weight_exactly(show, tmp_path: Path) -> None:
     assert len(rows) == len(canvas_harness.HOSTILE) ** 2
     for row in rows:
         query, key = int(row["row"]), int(row["column"])
-        assert (row["row_label"], row["column_label"]) == (hostile.query.labels[query], hostile.key.labels[key])
+        labels = hostile.query.labels[query], hostile.key.labels[key]
+        assert (row["row_label"], row["column_label"]) == tuple(map(harmless_cell, labels))  # one is "=1+1"
         if hostile.allowed[query, key]:
             assert np.float32(row["value"]) == hostile.weights[1][query, key]
         else:
             assert row["value"] == ""
+
+
+def test_a_spreadsheet_runs_no_token_of_a_map(show, tmp_path: Path) -> None:
+    file = saved(show("formulas"), "as CSV", tmp_path)
+    rows = list(csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"), newline="")))
+    labels = [row["row_label"] for row in rows[:: len(canvas_harness.FORMULAS)]]
+    assert labels == [row["column_label"] for row in rows[: len(labels)]]
+    assert labels == ["'=1+1", "'+1+1", "'-2+3", "'@SUM(A1:A9)", "'\t=1", "-0.5", "-", "·the"]
 
 
 def test_the_csv_of_signed_numbers_can_be_read_by_a_machine(show, tmp_path: Path) -> None:

@@ -129,16 +129,20 @@ export class Files {
   }
 
   csv() {
-    const cell = (value) => (/[",\n\r]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
-    saveAs(
-      this.frame.drawing
-        .records()
-        .map((row) => `${row.map(cell).join(",")}\n`)
-        .join(""),
-      "text/csv",
-      this.name("csv"),
-    );
+    saveAs(csvText(this.frame.drawing.records()), "text/csv", this.name("csv"));
   }
+}
+
+function csvText(rows) {
+  const quoted = (text) => (/[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
+  return rows.map((row) => `${row.map((cell) => quoted(harmlessCell(cell))).join(",")}\n`).join("");
+}
+
+// The rule of harmless_cell in transformer/disk/tables.py: an apostrophe before what a spreadsheet would run.
+function harmlessCell(cell) {
+  const text = String(cell ?? "").replace(/\r\n?/g, "\n");
+  const isFormula = /^[=+\-@\t\n]./s.test(text) && Number.isNaN(Number(text));
+  return isFormula ? `'${text}` : text;
 }
 
 // Up to the last column that is not only ground; the last column and row of the canvas may be covered in part.
