@@ -18,7 +18,8 @@ from harness.main_figure import PATIENCE, TWENTY, visible_share
 from ui.shell.navigation import GROUPS
 
 WIDE, NARROW = {"width": 1280, "height": 720}, {"width": 1024, "height": 768}
-PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.name not in ("lessons", "checkpoint")]
+WITHOUT_A_FIGURE = ("lessons", "glossary", "checkpoint")
+PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.name not in WITHOUT_A_FIGURE]
 COLUMNS = (
     *("en, 1280 × 720", "dark", "en, 1024 × 768", "fr, 1280 × 720", "fr, 1024 × 768"),
     *("20 tokens", "20 tokens, fr, dark", "presenter", "presenter, fr"),

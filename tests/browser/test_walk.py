@@ -21,7 +21,7 @@ from ui.words.translations import read
 pytestmark = pytest.mark.browser
 PAGES = [entry for group in GROUPS.values() for entry in group if entry.exists]
 FOLLOW = GROUPS["follow"]
-# What a page can draw, or the one line that says why it has nothing to show; a lesson to start.
+# What a page can draw, or the one line that says why it has nothing to show; a lesson to start; a term.
 DRAWINGS = ", ".join(
     (
         ".js-plotly-plot",
@@ -30,6 +30,7 @@ DRAWINGS = ", ".join(
         "[data-testid=stMetric]",
         "[data-testid=stAlertContentInfo]",
         "[class*=st-key-start-]",
+        "[class*=st-key-term-]",
     )
 )
 SHIPPED = ROOT / "checkpoints"

@@ -31,7 +31,7 @@ ALL_MARKUP = "<b>zq</b> **zq** :red[zq] :material/zq: [zq](http://zq) $zq$ `zq` 
 # One is enough to notice a mistake in every box and address; in the night GLASSFORMER_FUZZ=60 looks for rare ones, for
 # hours.
 EXAMPLES = int(os.environ.get("GLASSFORMER_FUZZ") or 1)
-OWN_BOXES = ("overview", "tokens", "embeddings", "surgery", "compare", "training", "lessons")
+OWN_BOXES = ("overview", "tokens", "embeddings", "surgery", "compare", "training", "lessons", "glossary")
 SAMPLE = [pytest.param(page, marks=() if n % 4 == 0 else pytest.mark.nightly) for n, page in enumerate(PAGES)]
 FUZZ = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 

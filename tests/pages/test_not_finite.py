@@ -24,7 +24,7 @@ Open = Callable[..., AppTest]
 PAGES = [entry.name for group in GROUPS.values() for entry in group]
 KINDS = ("translator", "gpt", "bert", "sentiment")
 # About the checkpoint rather than a sentence: no number of a forward pass is on them.
-OF_NO_SENTENCE = {"checkpoint", "training", "lessons"}
+OF_NO_SENTENCE = {"checkpoint", "training", "lessons", "glossary"}
 
 
 @pytest.fixture

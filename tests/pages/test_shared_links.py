@@ -75,6 +75,7 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "training": [{"training section": "now"}, {"training section": "step"}],
     "checkpoint": [{}],
     "lessons": [{"language": "fr"}],
+    "glossary": [{"glossary_search": "token", "language": "fr"}],
 }
 # Not part of a view: guesses (a game of one's own), a word that is typed before a button is pressed, the numbers of a
 # figure as a table, a worksheet. And the section that the view is about.

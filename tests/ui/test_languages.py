@@ -19,7 +19,8 @@ from ui.shell.navigation import GROUPS, pages
 from ui.shell.share import BUTTON
 from ui.words import texts as spoken_texts
 from ui.words.catalogues import catalogue
-from ui.words.texts import common, examples, glossary, language, languages, model_sentences, page_text, page_texts
+from ui.words.glossary_terms import glossary, search, with_links
+from ui.words.texts import common, examples, language, languages, model_sentences, page_text, page_texts
 from ui.words.translations import SHARED, over, placeholders, read
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -117,21 +118,46 @@ def test_sentences_for_the_models_stand_in_one_file_with_plain_apostrophes() -> 
             assert not [one for one in (*said, *(str(step.get("second", "")) for step in lesson["step"])) if "’" in one]
 
 
-def test_the_glossary_says_every_word_in_both_languages_on_pages_that_there_are(in_language: Callable) -> None:
+def test_the_glossary_has_every_term_in_both_languages_on_pages_that_there_are(in_language: Callable) -> None:
     entries = tomllib.loads((FRAME / "glossary.toml").read_text(encoding="utf-8"))
     for name, entry in entries.items():
+        assert entry.keys() <= {"pages", "formula", "sources", "example", "en", "fr"}, name
         assert set(entry["pages"]) <= set(PAGES) and entry["pages"], name
         for code in ("en", "fr"):
-            word, meaning = entry[code]
-            assert word and meaning.rstrip(")").endswith((".", "?", "0")) and "'" not in meaning, name
+            term, definition = entry[code]
+            assert term and definition.rstrip(")").endswith(".") and "'" not in definition, name
         assert not NARROW_SPACES.search(" ".join(entry["fr"])), name
-    asked = {"attention": ("Sink", "Rollout", "‖α·v‖", "ln p, log p"), "surgery": ("KL (nats)", "ln p, log p")}
-    for page, words in asked.items():
-        assert set(words) <= set(glossary(page))
+        assert all(paper and address.startswith("https://") for paper, address in entry.get("sources", ())), name
+    expected = {"attention": {"sink", "rollout", "av", "lnp"}, "surgery": {"kl", "lnp"}}
+    for page, keys in expected.items():
+        assert keys <= {term.key for term in glossary(page)}
     in_language("fr")
-    assert "Puits" in glossary("heads")
+    assert "Puits (sink)" in [term.name for term in glossary("heads")]
     in_language("xx")
-    assert "Sink" in glossary("heads"), "what a language lacks, English says"
+    assert "Sink" in [term.name for term in glossary("heads")], "what a language lacks is shown in English"
+
+
+def test_a_glossary_search_ignores_case_accents_and_language(in_language: Callable) -> None:
+    terms = glossary()
+    assert [term.key for term in search(terms, "PUITS")] == ["sink"], "names count in every language"
+    assert search(terms, "kobayashi")[0].key == "av", "authors count"
+    assert search(terms, "token")[0].key == "token", "a name that begins with the query comes first"
+    assert search(terms, "") == terms and search(terms, "no such term") == ()
+    in_language("fr")
+    assert "previous" in {term.key for term in search(glossary(), "tete precedent")}
+
+
+def test_the_first_use_of_a_term_links_to_its_entry(in_language: Callable) -> None:
+    terms = [term for term in glossary("attention") if term.key in ("softmax", "sink")]
+    first, second = with_links(["A **sink** and `softmax`: the softmax of a row.", "Sinks and softmax again."], terms)
+    definition = next(term.definition for term in terms if term.key == "softmax")
+    assert first == (
+        f'A **sink** and `softmax`: the [softmax](glossary?glossary_search=Softmax "{definition}") of a row.'
+    )
+    assert second.startswith("[Sinks](glossary?glossary_search=Sink ") and second.endswith(") and softmax again.")
+    in_language("fr")
+    (linked,) = with_links(["Un puits."], [term for term in glossary("heads") if term.key == "sink"])
+    assert "(glossary?glossary_search=Puits+%28sink%29&language=fr " in linked
 
 
 def test_the_languages_there_are() -> None:

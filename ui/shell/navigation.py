@@ -26,9 +26,13 @@ LABORATORY_SIGN = ":material/science:"  # before the name of each of its pages, 
 
 @dataclass(frozen=True)
 class Entry:
-    """``name`` is the file ``pages/<name>.py``, the address of the page and the name of its text."""
+    """``name`` is the file ``pages/<name>.py``, the address of the page and the name of its text.
+
+    ``in_menu``: whether the page is in the row above the pages or in a menu of it. The row has no room for more.
+    """
 
     name: str
+    in_menu: bool = True
 
     @property
     def title(self) -> str:
@@ -68,9 +72,10 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("training"),
         Entry("checkpoint"),
     ),
-    "learn": (Entry("lessons"),),
+    "learn": (Entry("lessons"), Entry("glossary", in_menu=False)),
 }
 _IN_LABORATORY = frozenset([entry.name for entry in GROUPS["laboratory"]])
+_IN_NO_MENU = frozenset([entry.name for group in GROUPS.values() for entry in group if not entry.in_menu])
 
 
 @once_a_run
@@ -92,6 +97,7 @@ def _made(entries: tuple[tuple[str, str, str], ...], _within_a_run: bool) -> dic
             icon=sign,
             url_path=name if name != first else "home",  # never seen: it lives at "/"
             default=name == first,
+            visibility="hidden" if name in _IN_NO_MENU else "visible",
         )
         for name, title, sign in entries
     }

@@ -35,8 +35,8 @@ from ui.compute.loading import (
     typed_checkpoints,
 )
 from ui.server.limits import public, without_folders
+from ui.shell import choice, page_state
 from ui.shell import focus as shared_focus
-from ui.shell import page_state
 from ui.shell.admission import admit
 from ui.shell.embedded import style_for_a_frame
 from ui.shell.familiarity import unlike_training
@@ -45,7 +45,7 @@ from ui.shell.focus import Focus
 from ui.shell.frame import bring_canvas, frame
 from ui.shell.guidance.lesson_bar import lesson_bar, running
 from ui.shell.guidance.lessons import Lesson
-from ui.shell.navigation import links_onward, navigation, place_among_pages
+from ui.shell.navigation import go_to, links_onward, navigation, place_among_pages
 from ui.shell.presentation.presenter import presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
 from ui.shell.prompts import choose_prompt, fit_prompt, prompt_of
@@ -55,8 +55,9 @@ from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
 from ui.shell.strip import token_strip
 from ui.words.catalogues import said
+from ui.words.glossary_terms import glossary, with_links
 from ui.words.once_a_run import end_run, once_a_run
-from ui.words.texts import PageText, as_plain, common, glossary, page_text
+from ui.words.texts import PageText, as_plain, common, page_text
 
 OF_WORDS = ("decoding", "surgery", "lens", "paths", "bugs")  # pages about a word of an answer, or a class
 WRITING = ("overview", "decoding")  # pages about what the model writes
@@ -382,12 +383,16 @@ def _look_for(text: PageText, config: ModelConfig, *, shown: bool) -> None:
     if not shown:  # a lesson or a teacher says what to look for
         return
     with st.popover(common("page.look_for"), icon=":material/lightbulb:", key="look for"):
-        st.markdown("\n".join(f"- {sentence}" for sentence in text.look_for_of(traits_of(config))))
+        sentences = with_links(text.look_for_of(traits_of(config)), glossary(text.name))
+        st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
 
 
 def _glossary(page: str) -> None:
-    """The jargon of the page, behind one button; not while somebody presents."""
-    if presenting() or not (words := glossary(page)):
+    """Show the terms of the page behind one button; not while somebody presents."""
+    if presenting() or not (terms := glossary(page)):
         return
     with st.popover(common("page.glossary"), icon=":material/menu_book:", key="glossary"):
-        st.markdown("\n".join(f"- **{as_plain(word)}**: {as_plain(meaning)}" for word, meaning in words.items()))
+        if st.button(common("page.glossary_all"), key="glossary all", type="tertiary", icon=":material/arrow_forward:"):
+            choice.put("glossary_page", page, page="glossary")
+            go_to("glossary")
+        st.markdown("\n".join(f"- **{as_plain(term.name)}**: {as_plain(term.definition)}" for term in terms))

@@ -186,13 +186,6 @@ def model_sentences() -> Mapping[str, Any]:
     return read_for_all(ROOT, "sentences")
 
 
-def glossary(page: str) -> dict[str, str]:
-    """The words of the trade that a page uses, each with what it means: ``ui/words/glossary.toml``."""
-    entries = [entry for entry in read_for_all(ROOT, "glossary").values() if page in entry["pages"]]
-    code = language()
-    return dict([entry.get(code, entry[ENGLISH]) for entry in entries])
-
-
 def examples(kind: str = "") -> tuple[Example, ...]:
     """Of models that come without examples of their own: all, or for one ``kind`` its own first, without those that say
     something to another kind only."""
