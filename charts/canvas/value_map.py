@@ -40,8 +40,8 @@ def value_map(
     column's label before the rows with its largest values, if any but those. ``selected`` is
     outlined, the label of ``chosen_row`` marked. ``height`` limits the picture, in pixels. ``breaks``: rows before
     which another block begins. ``crossed``: cells (row, column) that are struck out. ``masked_text``: what cells that
-    are not ``allowed`` mean, if not a mask. ``follow_pointer``: on a page, the colours of a sequential map follow the
-    value that is pointed at, which gets the middle of the scale; in a file they never do.
+    are not ``allowed`` mean, if not a mask. ``follow_pointer``: on a page, while Shift is held, the colours of
+    a sequential map follow the value that is pointed at, which gets the middle of the scale; in a file they never do.
 
     Raises ``ValueError`` when labels, mask, selection or scale do not fit the values.
     """

@@ -81,7 +81,7 @@ def test_hovering_tells_the_weight_without_asking_the_server(in_the_app):
     assert len(canvas.sent) == before
 
 
-def test_the_contrast_follows_the_value_under_the_pointer_and_goes_back_when_it_leaves(show):
+def test_the_contrast_follows_the_value_under_the_pointer_while_shift_is_held(show):
     canvas = show("follows")
     weights = SEEN.weights[2]
     small = next(
@@ -99,7 +99,9 @@ def test_the_contrast_follows_the_value_under_the_pointer_and_goes_back_when_it_
 
     canvas.hover(2, 2)
     assert all(alike(shown(*cell), weights[cell]) for cell in others), "the scale is fixed to 0…1"
-    assert "0.0" in canvas.hover(*canvas.cell(*small)), "the numbers stay"
+    assert "0.0" in canvas.hover(*canvas.cell(*small))
+    assert all(alike(shown(*cell), weights[cell]) for cell in others), "pointing alone changes no colour"
+    canvas.page.keyboard.down("Shift")
     half = np.arccosh(1 / (2 * weights[small]))
     start = weights[small] / np.sinh(half)
     for cell in others:
@@ -108,7 +110,7 @@ def test_the_contrast_follows_the_value_under_the_pointer_and_goes_back_when_it_
     canvas.hover(*canvas.cell(0, 0))
     assert all(alike(shown(*cell), weights[cell]) for cell in others[1:]), "a large value needs no other scale"
     canvas.hover(*canvas.cell(*small))
-    canvas.hover(2, 2)
+    canvas.page.keyboard.up("Shift")
     assert all(alike(shown(*cell), weights[cell]) for cell in others)
 
 

@@ -85,9 +85,10 @@ export class Heatmap extends HeatmapLayout {
         if (!withNumbers || !allowed) continue;
         const ink = brightness(paint) > 0.3 ? [24, 28, 38] : [255, 255, 255];
         context.font = `500 ${letters}px ${theme.font}, sans-serif`;
-        drawText(context, shortNumber(value, digits, signed, this.limit), x + width / 2, y + height / 2 + 0.5, {
+        const number = shortNumber(value, digits, signed, this.limit);
+        // A number that rounds to zero is a dot, so that the eye finds those that do not.
+        drawText(context, /[1-9N]/.test(number) ? number : "·", x + width / 2, y + height / 2 + 0.5, {
           align: "center",
-          // Numbers that say "nothing here" step back behind those that say something.
           colour: cssOf(ink, Math.abs(value) < 0.05 * this.limit ? 0.5 : 1),
         });
       }

@@ -89,9 +89,10 @@ export class MapDrawing {
     if (this.metadata.selected) this.map.paintSelected(context, theme, this.metadata.selected, ratio);
   }
 
-  // The value that the contrast follows: that of the cell, or the smallest there is where that is 0; null where it stays fixed.
+  // The value that the contrast follows while Shift is held: that of the cell, or the smallest there is where that is 0;
+  // null where it stays fixed.
   followed({ row, column }) {
-    if (!this.follows || row === undefined || column === undefined || !this.matrix.allowed(row, column)) return null;
+    if (!this.held || row === undefined || column === undefined || !this.matrix.allowed(row, column)) return null;
     const value = this.matrix.at(row, column);
     return value > 0 ? value : value === 0 ? this.smallest() : null;
   }

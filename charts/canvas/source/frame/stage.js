@@ -29,6 +29,9 @@ export class Stage extends Frame {
     on(this.canvas, "keydown", (event) => this.onKey(event));
     on(this.canvas, "focus", () => this.schedule());
     on(this.canvas, "blur", () => this.onBlur());
+    for (const name of ["keydown", "keyup"])
+      on(window, name, ({ key }) => key === "Shift" && this.hold(name === "keydown"));
+    on(window, "blur", () => this.hold(false));
     on(window, "resize", () => this.ratio !== window.devicePixelRatio && this.refresh());
     this.sizes = new ResizeObserver(() => Math.floor(this.picture.clientWidth) !== this.width && this.refresh());
     this.sizes.observe(this.picture);
@@ -40,8 +43,16 @@ export class Stage extends Frame {
     return [event.clientX - box.left, event.clientY - box.top];
   }
 
+  // Shift is held: a drawing may show what is pointed at in another way meanwhile.
+  hold(held) {
+    if (!this.drawing?.follows || this.drawing.held === held) return;
+    this.drawing.held = held;
+    if (this.hover ?? this.cursor) this.schedule();
+  }
+
   onMove(event) {
     if (!this.ready) return;
+    this.hold(event.shiftKey);
     const [x, y] = this.place(event);
     if (this.stroke) {
       this.stroke = this.drawing.goOn(this.stroke, this.drawing.hit(x, y));
