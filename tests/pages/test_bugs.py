@@ -54,9 +54,46 @@ def test_nothing_gives_the_patient_away_before_the_guess(open_app, tiny_checkpoi
         app.number_input(key="patient").set_value(number).run()
         answers = {line for line in said(app).splitlines() if line.startswith("#####")}
         pages.append((diagnosis_of(number, config).in_training, set(said(app).splitlines()) - answers))
-    for in_training in (True, False):  # apart from answers and their probabilities the words are the same
-        words = [{line for line in lines if TEXT["answer"] not in line} for kind, lines in pages if kind == in_training]
+    symptoms = [TEXT[name].partition("{")[0] for name in ("share_moved", "nothing_moved", "shift_predicting")]
+    symptoms.append(TEXT["sure"].partition("{")[0])
+    for in_training in (True, False):  # apart from outputs, their probabilities and what a head does
+        words = [
+            {line for line in lines if not any(symptom in line for symptom in symptoms)}
+            for kind, lines in pages
+            if kind == in_training
+        ]
         assert all(lines == words[0] for lines in words)
+
+
+def test_it_opens_on_a_case_whose_output_differs(open_app, tiny_checkpoint):
+    app = open_app("bugs", checkpoint="tiny-translator", sentence=SENTENCE)
+    number = app.number_input(key="patient").value
+    assert diagnosis_of(number, tiny_checkpoint("translator").config).fault == "norm"
+    app.button(key="guess norm").click().run()
+    is_fine(app)
+    assert len(app.success) == 1
+
+
+def test_the_question_comes_before_the_options_and_the_outputs_before_both(open_app):
+    app = open_app("bugs", checkpoint="tiny-translator", sentence=SENTENCE)
+    order = [
+        element.value if element.type == "markdown" else element.key
+        for element in app.main
+        if element.type in ("markdown", "button")
+    ]
+    outputs = next(number for number, found in enumerate(order) if str(found).startswith("#####"))
+    assert outputs < order.index(f"**{TEXT['ask']}**") < order.index("guess scale")
+
+
+def test_the_sidebar_offers_heads_once_one_is_chosen(open_app):
+    address = {"checkpoint": "tiny-translator", "sentence": SENTENCE, "patient": "0"}
+    labels = lambda app: [group.label for group in app.sidebar.get("button_group")]  # noqa: E731
+    app = open_app("bugs", **address)
+    assert "Layer" not in labels(app)
+    app.segmented_control(key="shown_head").set_value("chosen").run()
+    is_fine(app)
+    assert "Layer" in labels(app)
+    assert "Layer" in labels(open_app("bugs", **address, layer="1")), "an address that names a layer shows it"
 
 
 def test_a_wrong_guess_says_both(open_app, tiny_checkpoint):

@@ -48,6 +48,14 @@ class Change(NamedTuple):
     chosen: bool
 
 
+class Shift(NamedTuple):
+    """A row of a head that attends most to another token in the changed run, by the labels of its tokens."""
+
+    query: str
+    before: str
+    after: str
+
+
 class ChangeOfAnswer:
     """Change of the log probability of one answer, from ``before`` and ``after`` of its tokens, in nats: [token]."""
 
@@ -185,6 +193,28 @@ class Experiment(ChangeOfAnswer):
     def _head_differences(self) -> dict[tuple[str, str], np.ndarray]:
         kinds = [kind for kind in self.original.attention_kinds() if kind in self.changed.attention_kinds()]
         return {kind: head_differences(self.original, self.changed, *kind) for kind in kinds}
+
+    def largest_shift(self, head: Head) -> Shift | None:
+        """Return the row of a head that attends most clearly to another token in the changed run.
+
+        Rows of words come before those of punctuation and special tokens. ``None`` where every row that corresponds
+        attends most to the same token in both runs.
+        """
+        one, two = (compared_attention(run, head.stack, head.layer, head.kind) for run in (self.original, self.changed))
+        rows, other_rows = align(one.query, two.query).positions
+        keys, other_keys = align(one.key, two.key).positions
+        partners = dict(zip(keys.tolist(), other_keys.tolist(), strict=True))
+        found = []
+        for row, other_row in zip(rows.tolist(), other_rows.tolist(), strict=True):
+            weights, others = one.weights[head.head, row], two.weights[head.head, other_row]
+            before, after = int(weights.argmax()), int(others.argmax())
+            if partners.get(before) != after:
+                is_word = any(letter.isalnum() for letter in one.query[row].text)
+                found.append((is_word, float(min(weights[before], others[after])), row, before, after))
+        if not found:
+            return None
+        *_, row, before, after = max(found)
+        return Shift(one.query.labels[row], one.key.labels[before], two.key.labels[after])
 
     def stream_similarity(self, stack: str) -> StreamSimilarity:
         """Return the cosine of the residual streams of corresponding tokens, layer by layer."""

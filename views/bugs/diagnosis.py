@@ -1,23 +1,35 @@
-"""After the guess: what was wrong, the line that is wrong beside the right one, and the check that finds it."""
+"""After the guess: which bug it is, the wrong line of code beside the right one, and the check that finds it."""
 
 import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
-from transformer.faults.catalogue import HEALTHY, TRAINING, Diagnosis
+from transformer.faults import fault_checks, forward_faults
+from transformer.faults.catalogue import HEALTHY, TRAINING
 from transformer.faults.fault_checks import CHECKS, Finding
+from transformer.faults.training_faults import train_and_save
 from ui.shell.page import Page
-from ui.show.figures import show_table
-from views.bugs.game import ANSWER
-from views.bugs.patient_runs import WORD, experiment_on, findings, pads_of, toy_of
+from ui.show.figures import show_snippet, show_source, show_table
+from views.bugs.bugs_view_model import WORD, CheckpointCase, Findings, TrainingCase
+from views.bugs.game import ANSWER, findings
 
+Case = CheckpointCase | TrainingCase
+_SOURCES = {
+    "scale": (fault_checks.scale, forward_faults.unscaled_scores),
+    "positions": (fault_checks.positions, forward_faults.without_positions),
+    "causal": (fault_checks.causal, train_and_save),
+    "target": (fault_checks.target, train_and_save),
+    "padding": (fault_checks.padding, forward_faults.without_padding_mask),
+    "norm": (fault_checks.norm, forward_faults.other_norm_order),
+    HEALTHY: tuple(CHECKS.values()),
+}
 _SCHEMES = {"rotary": "positions_rotary", "relative": "positions_relative"}
 
 
-def answer(p: Page, diagnosis: Diagnosis, guess: str) -> None:
-    """Whether the guess is right, why, and the code."""
-    text, fault = p.text, diagnosis.fault
+def answer(p: Page, case: Case, guess: str) -> None:
+    """Say whether the guess is right, and why; show the code."""
+    text, fault = p.text, case.diagnosis.fault
     right = guess == fault
     template = text["right" if right else "wrong"]
     with st.container(key=ANSWER):
@@ -25,33 +37,35 @@ def answer(p: Page, diagnosis: Diagnosis, guess: str) -> None:
             template.format(name=fault_name(p, fault), guess=fault_name(p, guess)),
             icon=":material/check:" if right else ":material/close:",
         )
-        st.markdown(_explanation(p, diagnosis))
+        st.markdown(_explanation(p, case))
         if fault != HEALTHY:
             _code(p, fault)
 
 
-def show_checks(p: Page, diagnosis: Diagnosis) -> None:
-    """The checks with their numbers on this patient."""
+def show_checks(p: Page, case: Case) -> None:
+    """Show all checks with their numbers on this case, and the code that runs them."""
     text = p.text
-    found, healthy = findings(p, diagnosis)
+    found, original = findings(p, case)
     st.markdown(f"#### {text['checks']}")
-    st.markdown(_told(p, diagnosis, found, healthy))
+    st.markdown(_in_words(p, case, found, original))
     show_table(
         pd.DataFrame(
             {
                 text["column_check"]: [text[f"check_{name}"] for name in CHECKS],
-                text["healthy"]: [three_digits(one.value) if (one := healthy[name]) else "–" for name in CHECKS],
+                text["healthy"]: [three_digits(one.value) if (one := original[name]) else "–" for name in CHECKS],
                 text["the_patient"]: [three_digits(one.value) if (one := found[name]) else "–" for name in CHECKS],
                 text["column_fires"]: [_verdict(p, found[name]) for name in CHECKS],
             }
         ),
         name="checks",
-        caption=text["checks_caption_training" if diagnosis.in_training else "checks_caption"],
+        caption=text["checks_caption_training" if case.diagnosis.in_training else "checks_caption"],
     )
+    show_snippet("bugs", snippet(p, case))
+    show_source(*_SOURCES[case.diagnosis.fault])
 
 
 def fault_name(p: Page, fault: str) -> str:
-    """ "post-norm weights run as pre-norm", or the other way round: by what the checkpoint was trained with."""
+    """Name a bug; "post-norm weights run as pre-norm", or the reverse, by what the checkpoint was trained with."""
     return p.text[f"full_{fault}"].format(**_orders(p))
 
 
@@ -61,8 +75,8 @@ def _orders(p: Page) -> dict[str, str]:
     return {"trained": p.text[f"order_{trained}"], "run": p.text[f"order_{run}"]}
 
 
-def _explanation(p: Page, diagnosis: Diagnosis) -> str:
-    text, fault, config = p.text, diagnosis.fault, p.checkpoint.config
+def _explanation(p: Page, case: Case) -> str:
+    text, fault, config = p.text, case.diagnosis.fault, p.checkpoint.config
     if fault == HEALTHY:
         return text["why_healthy"]
     if fault == "norm":
@@ -70,7 +84,7 @@ def _explanation(p: Page, diagnosis: Diagnosis) -> str:
     if fault == "positions":
         return f"{text['why_positions']} {text['why_positions_decoder'] if not config.has_encoder else ''}"
     if fault == "padding":
-        return text["why_padding"].format(pads=pads_of(p))
+        return text["why_padding"].format(pads=case.n_pads)
     return text[f"why_{fault}"].format(root=three_digits(config.d_head**0.5), width=config.d_head)
 
 
@@ -88,26 +102,26 @@ def _code(p: Page, fault: str) -> None:
                 st.code(line, language="python", wrap_lines=True)
 
 
-def _told(p: Page, diagnosis: Diagnosis, found: dict[str, Finding | None], healthy: dict[str, Finding | None]) -> str:
-    """The check of this mistake in words, with its numbers."""
-    fault, text = diagnosis.fault, p.text
+def _in_words(p: Page, case: Case, found: Findings, original: Findings) -> str:
+    """Return what the check of this bug asks, with its numbers."""
+    fault, text = case.diagnosis.fault, p.text
     if fault == HEALTHY:
         return text["told_healthy"]
-    one, other = found[fault], healthy[fault]
+    one, other = found[fault], original[fault]
     if one is None or other is None:
         return text["told_impossible"]
     numbers = {name: three_digits(value) for name, value in one.numbers.items()}
     numbers |= {f"healthy_{name}": three_digits(value) for name, value in other.numbers.items()}
     values = {"value": three_digits(one.value), "healthy_value": three_digits(other.value), **_orders(p)}
-    if diagnosis.in_training:
-        last = toy_of(diagnosis).course[-1]
+    if isinstance(case, TrainingCase):
+        last = case.last
         values |= {"reported": three_digits(last.reported), "loss": three_digits(last.loss)}
         values |= {"writes": percent(last.writes), "steps": str(last.step)}
     if fault == "norm":
         values["sum"] = text[f"sum_{p.checkpoint.config.norm}"]
     if fault == "padding":
-        run = experiment_on(p, fault)
-        values["change"] = text["same" if run.answer_before.text == run.answer_after.text else "other"]
+        before, after = case.outputs
+        values["change"] = text["same" if before == after else "other"]
     return text[f"told_{fault}"].format(**values, **numbers)
 
 
@@ -115,10 +129,10 @@ def _verdict(p: Page, finding: Finding | None) -> str:
     return p.text["not_asked"] if finding is None else p.text["fires" if finding.fires else "passes"]
 
 
-def snippet(p: Page, diagnosis: Diagnosis) -> str:
-    """Python that runs all checks on this patient, outside of the app."""
-    fault = "" if diagnosis.fault == HEALTHY else diagnosis.fault
-    if diagnosis.in_training:
+def snippet(p: Page, case: Case) -> str:
+    """Return Python that runs all checks on this case, outside of the app."""
+    fault = case.fault
+    if case.diagnosis.in_training:
         begin = (
             "from transformer.faults.fault_checks import CHECKS\n"
             "from transformer.faults.patients import patient_in_training\n"

@@ -1,84 +1,137 @@
-"""The game: which patient this is, what was guessed, how many guesses were right."""
+"""The game: which case is shown, what was guessed, how many guesses were right."""
+
+from collections.abc import Sequence
 
 import streamlit as st
 
+from transformer.config import ModelConfig
 from transformer.faults.catalogue import FAULTS, HEALTHY, Diagnosis, diagnosis_of, inapplicable, next_with
+from ui.compute.loading import load_trace
+from ui.compute.store import store
+from ui.lab import shown_head
 from ui.shell import choice
 from ui.shell.guidance.way import opened, way_to
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import presenting
 from ui.words.texts import as_plain
+from views.bugs.bugs_view_model import (
+    CheckpointCase,
+    Findings,
+    TrainingCase,
+    bugs_view_model,
+    experiment_with_bug,
+    findings_of,
+    padded,
+)
 
 GUESSES = (*FAULTS, HEALTHY)
 _GUESSES = ".st-key-bug-guesses button { padding-inline: 0.5rem; }"
-# All in one row, in French, too; what they say need not be larger than the picture.
+# All in one row, in French, too; what they say need not be larger than the figure.
 _PRESENTED = (
     ".st-key-bug-guesses button { padding: 0.1rem 0.3rem; min-height: 0; }.st-key-bug-guesses p { font-size: 0.82rem; }"
 )
-ANSWER = "bug answer"  # the container of what is said after a guess
+ANSWER = "bug answer"  # the container of what is explained after a guess
 _NUMBER, _STATE, _MOST = "patient", "bugs: guesses", 9999
 
 
-def patient_number(p: Page) -> Diagnosis:
-    """The row above the pictures: the patient's number (kept in the address), another one, a teacher's choice."""
+def needs(p: Page) -> Sequence[str]:
+    """Return what the sidebar offers: nothing where the page shows the head that differs most, or a tiny model."""
+    config = p.checkpoint.config
+    number = choice.value(_NUMBER)
+    known = number.isascii() and number.isdecimal() and int(number) <= _MOST
+    in_training = diagnosis_of(int(number) if known else _first(config), config).in_training
+    return ("stack", "kind", "layer", "head") if not in_training and shown_head.is_chosen(p) else ()
+
+
+def _first(config: ModelConfig) -> int:
+    """Return the case that the page opens on: one whose output differs at first sight."""
+    return 0 if "norm" in inapplicable(config) else next_with("norm", after=-1, config=config)
+
+
+def choose_case(p: Page) -> CheckpointCase | TrainingCase:
+    """Draw the row above the outputs and open the case, whose number is in the address."""
     text, config = p.text, p.checkpoint.config
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(text["patient"], width="content")
-        number = choice.number(text["patient"], 0, _MOST, 0, key=_NUMBER, width=150, label_visibility="collapsed")
+        first, look = _first(config), {"width": 130, "label_visibility": "collapsed"}
+        number = int(choice.number(text["patient"], 0, _MOST, first, key=_NUMBER, **look))
+        diagnosis = diagnosis_of(number, config)
         st.button(
-            text["another"], icon=":material/personal_injury:", key="another patient", on_click=_go_to,
-            args=((int(number) + 1) % _MOST,),
+            text["another"], icon=":material/arrow_forward:", key="another patient", on_click=_go_to,
+            args=((number + 1) % _MOST,),
         )  # fmt: skip
         with st.popover(text["teacher"], icon=":material/school:", help=text["teacher_help"]):
-            possible = [fault for fault in GUESSES if fault not in inapplicable(config)]
-            for fault in possible:
+            for fault in (fault for fault in GUESSES if fault not in inapplicable(config)):
                 st.button(
                     text[f"name_{fault}"], key=f"teacher {fault}", type="tertiary", on_click=_go_to,
-                    args=(next_with(fault, after=int(number), config=config) % _MOST,),
+                    args=(next_with(fault, after=number, config=config) % _MOST,),
                 )  # fmt: skip
-        score(p)
-    return diagnosis_of(int(number), config)
+        if not diagnosis.in_training:
+            shown_head.choose_head(p)
+        _score(p)
+    if diagnosis.in_training:
+        return bugs_view_model(diagnosis)
+    run = padded(p.run, 0 if p.trace.source is None else len(p.trace.source) - p.focus.pads)
+
+    def make() -> object:
+        found = experiment_with_bug(load_trace(run), diagnosis.fault)
+        _ = found.answer_before, found.answer_after  # written here, while the page says that it computes
+        return found
+
+    found = store.get(run, ("experiment", "fault", diagnosis.fault), make, wait="wait.patient")
+    return bugs_view_model(diagnosis, found, shown_head.location(p))
+
+
+def findings(p: Page, case: CheckpointCase | TrainingCase) -> tuple[Findings, Findings]:
+    """Return all checks on the model of this case, and on the original."""
+    if isinstance(case, TrainingCase):
+        return case.findings()
+    with_bug, without = (
+        store.get(p.run, ("findings", fault), lambda fault=fault: findings_of(p.trace, fault), wait="wait.examine")
+        for fault in (case.fault, "")
+    )
+    return with_bug, without
 
 
 def _go_to(number: int) -> None:
     choice.put(_NUMBER, number)
 
 
-def score(p: Page) -> None:
-    """How many guesses of this session were right."""
+def _score(p: Page) -> None:
+    """Show how many guesses of this session were right."""
     all_guesses = st.session_state.get(_STATE, {}).values()
     if all_guesses:
         right = sum(guess == truth for guess, truth in all_guesses)
         st.markdown(p.text["score"].format(right=right, count=len(all_guesses)), width="content")
 
 
-def guessed(p: Page, diagnosis: Diagnosis) -> str:
-    """Ask for a guess, above the pictures; return it, or "" before there is one."""
+def ask(p: Page, diagnosis: Diagnosis) -> str:
+    """Ask which bug it is, and draw the options below the question; return the guess, or "" before there is one."""
     all_guesses = st.session_state.setdefault(_STATE, {})
-    key = (p.checkpoint.fingerprint, p.focus.sentence, int(choice.value(_NUMBER, "0")))
+    key = (p.checkpoint.fingerprint, p.focus.sentence, int(choice.value(_NUMBER, str(_first(p.checkpoint.config)))))
     made, _ = all_guesses.get(key, ("", ""))
     st.html(f"<style>{_PRESENTED if presenting() else _GUESSES}</style>")
-    with st.container(horizontal=True, key="bug guesses", gap="xsmall"):
-        for fault in GUESSES:
-            marks = {
-                made: ":material/close: ",
-                diagnosis.fault: ":material/check: ",
-            }  # a right guess is one that is right
-            mark = marks.get(fault, "") if made else ""
-            st.button(
-                mark + p.text[f"name_{fault}"],
-                key=f"guess {fault}",
-                type="primary" if made and fault == diagnosis.fault else "secondary",
-                disabled=bool(made),
-                on_click=_guess,
-                args=(key, fault, diagnosis.fault),
-            )
+    with st.container(gap="xsmall"):
+        st.markdown(f"**{p.text['ask']}**")
+        with st.container(horizontal=True, key="bug guesses", gap="xsmall"):
+            for fault in GUESSES:
+                # In this order: a right guess is one that is right.
+                marks = {made: ":material/close: ", diagnosis.fault: ":material/check: "}
+                mark = marks.get(fault, "") if made else ""
+                st.button(
+                    mark + p.text[f"name_{fault}"],
+                    key=f"guess {fault}",
+                    type="primary" if made and fault == diagnosis.fault else "secondary",
+                    disabled=bool(made),
+                    on_click=_guess,
+                    args=(key, fault, diagnosis.fault),
+                )
     way_to(ANSWER)
     return made
 
 
-def about_guesses(p: Page) -> None:
-    """How many there are, and which of them this model cannot have."""
+def say_what_is_possible(p: Page) -> None:
+    """Say how many options there are, and which of them this model cannot have."""
     reasons = [p.text[f"cannot_{reason}"] for reason in dict.fromkeys(inapplicable(p.checkpoint.config).values())]
     st.caption(" ".join((p.text["guess_help"].format(name=as_plain(p.checkpoint.name)), *reasons)))
 

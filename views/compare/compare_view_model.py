@@ -18,7 +18,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from transformer.config import ModelConfig
 from transformer.families.family_config import FamilyConfig
 from transformer.files.checkpoints import Checkpoint
 from transformer.heads.head_roles import HeadRole, sentence_roles
-from transformer.interventions.experiment import Experiment
+from transformer.interventions.experiment import Experiment, Shift
 from transformer.layers.embedding_space import parts_of_cosine
 from transformer.predictions.answer_probabilities import Answer, asked, divergence
 from transformer.predictions.comparison import (
@@ -84,14 +83,6 @@ class Side:
         """Return the attention of a layer; rows of cross-attention are named after the tokens that they predict."""
         view, trace = compared_attention(self.trace, stack, layer, kind), self.trace
         return beginning(view, len(prompt_ids(trace.checkpoint, trace.sentence))) if self.is_cut else view
-
-
-class Shift(NamedTuple):
-    """A row that attends most to another token in B than in A, by the labels of its tokens."""
-
-    query: str
-    before: str
-    after: str
 
 
 @dataclass(frozen=True)
@@ -195,23 +186,8 @@ class CompareViewModel:
 
     @cached_property
     def largest_shift(self) -> Shift | None:
-        """The row that attends most clearly to another token in B than in A, words first; ``None`` where none does."""
-        first, second = self.sides[0], self.sides[1]
-        query, key = self.differences[0].query, self.differences[0].key
-        (rows, other_rows), (keys, other_keys) = query.positions, key.positions
-        partner = dict(zip(keys.tolist(), other_keys.tolist(), strict=True))
-        found = []
-        for row, other_row in zip(rows.tolist(), other_rows.tolist(), strict=True):
-            weights = first.view.weights[first.location.head, row]
-            others = second.view.weights[second.location.head, other_row]
-            before, after = int(weights.argmax()), int(others.argmax())
-            if partner.get(before) != after:
-                is_word = any(letter.isalnum() for letter in first.view.query[row].text)
-                found.append((is_word, float(min(weights[before], others[after])), row, before, after))
-        if not found:
-            return None
-        *_, row, before, after = max(found)
-        return Shift(first.view.query.labels[row], first.view.key.labels[before], second.view.key.labels[after])
+        """The row of A's head that attends most clearly to another token in B; ``None`` where none does."""
+        return self.experiments[0].largest_shift(self.location)
 
     @cached_property
     def head_differences(self) -> tuple[np.ndarray, ...]:

@@ -99,7 +99,10 @@ def show_maps(p: Page, shown: CompareViewModel) -> None:
         with column:
             named = side.view.query.labels if side.location.kind == "cross" else None
             drawn = attention_map(side.view, head=side.location.head, shifted_labels=named, height=map_height())
-            show_map(drawn.headed(side.letter), key=f"compare map {side.letter}")
+            stack, kind, layer, head = side.location
+            named = p.text[f"kind_{stack}_{kind}"]
+            title = p.text["map_title"].format(side=side.letter, kind=named, layer=layer, head=head)  # on one line
+            show_map(drawn.with_metadata(title=title), key=f"compare map {side.letter}")
     for column, side, difference in zip(columns[-len(others) :], others, shown.differences, strict=True):
         with column:
             _show_difference(p, first, side, difference, limit=shown.limit)

@@ -1,0 +1,80 @@
+"""What the Bugs page shows of a case; every bug is visible on the sentence that each checkpoint opens with."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import transformer
+from tests.shipped import SHIPPED
+from transformer.faults.catalogue import FAULTS, HEALTHY, Diagnosis, diagnoses
+from transformer.faults.forward_faults import LIVE_FAULTS
+from transformer.files.opening_file import read_opening
+from transformer.runs.head_places import Head, all_heads
+from transformer.runs.run import Run
+from views.bugs.bugs_view_model import WORDS, bugs_view_model, experiment_with_bug, padded
+
+SENTENCE = "The old man told us a story."
+VISIBLE = 0.1  # bits between two maps, averaged over the rows: cells that change from dark to bright
+
+
+@pytest.fixture
+def trace(tiny_checkpoint) -> transformer.Trace:
+    return transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+
+
+@pytest.mark.parametrize("fault", LIVE_FAULTS)
+def test_it_shows_the_head_that_differs_most(trace, fault: str) -> None:
+    found = experiment_with_bug(trace, fault)
+    case = bugs_view_model(Diagnosis(fault, False), found)
+    for head in all_heads(trace.checkpoint.config):
+        other = bugs_view_model(Diagnosis(fault, False), found, head)
+        assert other.map_distance <= case.map_distance
+    assert case.outputs == (found.answer_before.text, found.answer_after.text)
+    before, after = (view.weights[case.head] for view in case.views)
+    assert case.share_moved == pytest.approx(np.abs(before - after).sum(-1).mean() / 2)
+
+
+def test_without_a_bug_nothing_differs(trace) -> None:
+    case = bugs_view_model(
+        Diagnosis(HEALTHY, False), experiment_with_bug(trace, HEALTHY), Head("encoder", "self", 0, 0)
+    )
+    assert case.share_moved == 0 and case.shift is None and case.outputs[0] == case.outputs[1]
+    assert (case.signs[0].entropy == case.signs[1].entropy).all()
+
+
+@pytest.mark.parametrize("fault", ["causal", "target"])
+def test_a_bug_in_training_shows_in_what_the_model_writes(fault: str) -> None:
+    case = bugs_view_model(Diagnosis(fault, True))
+    assert case.outputs[0] == WORDS[0] != case.outputs[1]
+    with_bug, without = case.findings()
+    assert with_bug[fault].fires and not without[fault].fires
+    assert len(case.steps) == len(case.curves("reported")[1]) and case.last.writes < 0.5
+
+
+def test_padding_is_as_long_as_the_model_can_read(tiny_checkpoint) -> None:
+    run = Run(tiny_checkpoint("translator"), SENTENCE)
+    longest = run.checkpoint.config.max_length
+    assert padded(run, 9).source_pads == 4 and padded(run, longest).source_pads == 0
+    assert padded(run, longest - 1).source_pads == 1 and padded(run, 0) is run
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_every_bug_is_visible_on_the_opening_sentence(path: Path) -> None:
+    checkpoint, opening = transformer.load(path), read_opening(path)
+    run = Run(checkpoint, opening.first.sentence)
+    plain = transformer.trace_of(run)
+    trace = transformer.trace_of(padded(run, len(plain.source) if plain.source is not None else 0))
+    shown = set()
+    for diagnosis in diagnoses(checkpoint.config):
+        found = None if diagnosis.in_training else experiment_with_bug(trace, diagnosis.fault)
+        case = bugs_view_model(diagnosis, found)
+        differs = case.outputs[0] != case.outputs[1]
+        if found is not None:
+            differs = differs or case.map_distance > VISIBLE
+        assert differs == (diagnosis.fault != HEALTHY), diagnosis
+        shown.add(diagnosis.fault)
+    assert {"causal", "target", HEALTHY} <= shown <= {*FAULTS, HEALTHY}

@@ -1,0 +1,229 @@
+"""What the Bugs page shows of one case: an original run beside a run with one of six bugs, or none.
+
+Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
+
+>>> import transformer
+>>> from transformer.faults.catalogue import diagnosis_of
+>>> from views.bugs.bugs_view_model import bugs_view_model, experiment_with_bug
+>>> checkpoint = transformer.load("checkpoints/bert-en")
+>>> trace = transformer.trace(checkpoint, "He washed ___ hands.")
+>>> diagnosis = diagnosis_of(4, checkpoint.config)
+>>> case = bugs_view_model(diagnosis, experiment_with_bug(trace, diagnosis.fault))
+>>> case.diagnosis.fault, case.outputs
+('positions', ('He washed his hands.', 'He washed. hands.'))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from transformer.faults.catalogue import HEALTHY, TRAINING, Diagnosis
+from transformer.faults.fault_checks import CHECKS, PADS, Finding
+from transformer.faults.forward_faults import with_fault
+from transformer.faults.patients import Patient, patient_in_training, patient_of, self_attention_in_training
+from transformer.faults.signs import Signs, signs_of
+from transformer.faults.training_faults import HEALTHY as HEALTHY_TRAINING
+from transformer.faults.training_faults import Moment, TrainedToy, trained_toy
+from transformer.interventions.experiment import Experiment, Shift, experiment
+from transformer.runs.attention_view import AttentionView
+from transformer.runs.decoding_strategies import Greedy
+from transformer.runs.head_places import Head
+from transformer.runs.run import Run
+from transformer.runs.traces import Trace
+
+WORD = "gradient"
+WORDS = (WORD, "abcd", "attention")
+
+Findings = Mapping[str, Finding | None]
+
+
+@dataclass(frozen=True)
+class BugsViewModel:
+    """One case; make it with ``bugs_view_model``.
+
+    Attributes:
+        diagnosis: The bug, which the page does not tell before the guess.
+    """
+
+    diagnosis: Diagnosis
+
+    @property
+    def fault(self) -> str:
+        """The name of the bug as ``with_fault`` takes it, "" for none."""
+        return "" if self.diagnosis.fault == HEALTHY else self.diagnosis.fault
+
+
+@dataclass(frozen=True)
+class CheckpointCase(BugsViewModel):
+    """A bug in the forward pass of the checkpoint itself.
+
+    Attributes:
+        experiment: The original run beside the one with the bug, over the same tokens.
+        location: The head that is shown.
+    """
+
+    experiment: Experiment = field(repr=False)
+    location: Head
+
+    @property
+    def outputs(self) -> tuple[str, str]:
+        """What the original and the model of this case answer."""
+        return self.experiment.answer_before.text, self.experiment.answer_after.text
+
+    @property
+    def probabilities(self) -> tuple[float, float] | None:
+        """The probability of each output; ``None`` where the model is asked nothing."""
+        answers = self.experiment.answer_before, self.experiment.answer_after
+        return (answers[0].probability, answers[1].probability) if answers[0].parts else None
+
+    @property
+    def head(self) -> int:
+        """The head of the maps."""
+        return self.location.head
+
+    @cached_property
+    def views(self) -> tuple[AttentionView, AttentionView]:
+        """The attention of the layer that is shown, in both runs."""
+        stack, kind, layer, _head = self.location
+        first, second = (
+            run.attention(stack, layer, kind) for run in (self.experiment.original, self.experiment.changed)
+        )
+        return first, second
+
+    @property
+    def map_distance(self) -> float:
+        """How far the two maps are apart: Jensen–Shannon divergence in bits."""
+        stack, kind, layer, head = self.location
+        return float(self.experiment.head_differences(stack, kind)[layer, head])
+
+    @property
+    def share_moved(self) -> float:
+        """The share of its attention that a row of the head gives to other tokens than in the original, on average."""
+        weights, others = (view.weights[self.head] for view in self.views)
+        return float(np.abs(weights - others).sum(axis=-1).mean() / 2)
+
+    @cached_property
+    def shift(self) -> Shift | None:
+        """The row that attends most clearly to another token with the bug; ``None`` where none does."""
+        return self.experiment.largest_shift(self.location)
+
+    @cached_property
+    def signs(self) -> tuple[Signs, Signs]:
+        """The entropy of each attention and the size of the residual stream, in both runs."""
+        return signs_of(self.experiment.original), signs_of(self.experiment.changed)
+
+    @property
+    def n_pads(self) -> int:
+        """How many padding tokens both runs read."""
+        return self.experiment.original.run.source_pads
+
+
+@dataclass(frozen=True)
+class TrainingCase(BugsViewModel):
+    """A bug in the training of a tiny model, beside the same training without it."""
+
+    @cached_property
+    def toys(self) -> tuple[TrainedToy, TrainedToy]:
+        """The training without the bug, and the one of this case."""
+        return trained_toy(HEALTHY_TRAINING), trained_toy(TRAINING.get(self.diagnosis.fault, HEALTHY_TRAINING))
+
+    @cached_property
+    def written(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What each model writes when it is given ``WORDS``."""
+        first, second = (tuple(toy.learner.written(word) for word in WORDS) for toy in self.toys)
+        return first, second
+
+    @property
+    def outputs(self) -> tuple[str, str]:
+        """What each model writes when it is given ``WORD``."""
+        return self.written[0][0], self.written[1][0]
+
+    @property
+    def head(self) -> int:
+        """The head of the maps: the tiny model has one."""
+        return 0
+
+    @cached_property
+    def views(self) -> tuple[AttentionView, AttentionView]:
+        """The decoder's self-attention while each model reads the right answer, as in its training."""
+        first, second = (self_attention_in_training(toy.learner, WORD)[0] for toy in self.toys)
+        return first, second
+
+    @property
+    def steps(self) -> tuple[int, ...]:
+        """The training steps of the curves."""
+        return tuple(moment.step for moment in self.toys[0].course)
+
+    @property
+    def last(self) -> Moment:
+        """The end of the training of this case."""
+        return self.toys[1].course[-1]
+
+    def curves(self, measure: str) -> tuple[Sequence[float], Sequence[float]]:
+        """Return the curves of both trainings; ``measure``: a field of ``Moment``."""
+        first, second = ([getattr(moment, measure) for moment in toy.course] for toy in self.toys)
+        return first, second
+
+    def findings(self) -> tuple[Findings, Findings]:
+        """Run all checks on the model of this case, and on the one without the bug."""
+        without, with_bug = (all_findings(patient_in_training(toy.learner, WORD)) for toy in self.toys)
+        return with_bug, without
+
+
+def experiment_with_bug(trace: Trace, fault: str) -> Experiment:
+    """Run a trace again with a bug of the forward pass; both models write an answer of bounded length.
+
+    Args:
+        trace: The original run.
+        fault: One of ``LIVE_FAULTS``; "healthy" or "" for none.
+    """
+    checkpoint = trace.checkpoint
+    faulty, edits = with_fault(checkpoint, "" if fault == HEALTHY else fault)
+    # A model with a bug may never end its text; what is wrong shows long before.
+    longest = Greedy(2 * len(trace.tokens(trace.stacks[0])) + 10) if checkpoint.config.has_decoder else None
+    return experiment(trace, edits, checkpoint=faulty, strategy=longest)
+
+
+def padded(run: Run, n_tokens: int) -> Run:
+    """Return the run with padding after the sentence: every case has it, so that padding gives nothing away.
+
+    Args:
+        run: The run of the page.
+        n_tokens: The number of tokens of its source without padding; 0 for a model without an encoder.
+    """
+    if not n_tokens:
+        return run
+    most = run.checkpoint.config.max_length - n_tokens
+    return replace(run, source_pads=max(0, min(max(PADS, run.source_pads), most)))
+
+
+def findings_of(trace: Trace, fault: str) -> Findings:
+    """Run all checks on the checkpoint of a trace with a bug of the forward pass."""
+    return all_findings(patient_of(trace, fault))
+
+
+def all_findings(patient: Patient) -> Findings:
+    """Run all checks on one model."""
+    return {name: check(patient) for name, check in CHECKS.items()}
+
+
+def bugs_view_model(
+    diagnosis: Diagnosis, found: Experiment | None = None, location: Head | None = None
+) -> CheckpointCase | TrainingCase:
+    """Build what the page draws of one case.
+
+    Args:
+        diagnosis: The bug.
+        found: The original run beside the one with the bug; not needed for a bug in training.
+        location: The head that is shown; by default the one whose maps differ most.
+    """
+    if found is None:
+        return TrainingCase(diagnosis)
+    if location is None:
+        stack, kind = found.original.attention_kinds()[0]
+        location = found.most_changed_head or Head(stack, kind, 0, 0)
+    return CheckpointCase(diagnosis, found, location)
