@@ -99,6 +99,73 @@ def test_a_page_that_asks_for_a_guess_asks_on_return(app: str, visit: Callable[.
     assert eventually(page, lambda: said(page).get("attention_guess"), ["true"])
 
 
+# React draws in tasks of its own, which a busy browser begins late: until they are let go, none begins.
+_HOLD_REACT = """() => {
+    const post = MessagePort.prototype.postMessage, held = [];
+    MessagePort.prototype.postMessage = function (...message) { held.push(() => post.apply(this, message)); };
+    window.letReactDraw = () => {
+        MessagePort.prototype.postMessage = post;
+        held.forEach((one) => one());
+    };
+}"""
+_ALL_HEARD = "() => window.heardAt > window.askedAt && performance.now() - window.heardAt > 1000"
+
+
+def link_to_heads(page: Page) -> Locator:
+    return page.get_by_test_id("stTopNavLink").filter(has=page.get_by_text("Heads", exact=True))
+
+
+def link_onward(page: Page) -> Locator:
+    return page.locator(".st-key-onward").get_by_role("link", name="Heads")
+
+
+def button_of_a_cell(page: Page) -> Locator:
+    return page.locator(".st-key-cell-heads button")
+
+
+@pytest.mark.parametrize("way", [link_to_heads, link_onward, button_of_a_cell])
+def test_a_page_that_is_drawn_late_makes_one_entry(
+    app: str, visit: Callable[..., Page], way: Callable[[Page], Locator]
+) -> None:
+    """The page's final address comes before Streamlit has turned to the page, which it does when React draws."""
+    page = visit(f"{app}{OWN}&attention_key=1")
+    hand, left, before = Hand(page), page.url, entry(page)
+    expect(way(page)).to_be_visible()
+    page.evaluate(_HOLD_REACT)
+    hand.click(way(page))
+    page.wait_for_function(_ALL_HEARD, polling=50)
+    page.evaluate("window.letReactDraw()")
+    expect(page.get_by_role("heading", name="Heads", exact=True, level=1)).to_be_visible()
+    settle(page)
+    assert entries_since(page, before) == 1
+    assert urlsplit(page.url).path == "/heads" and said(page)["sentence"] == ["My dog is big."]
+    back(page)
+    assert page.url == left
+
+
+def test_back_in_the_moment_of_a_click_on_a_page(app: str, visit: Callable[..., Page]) -> None:
+    """The server may have begun the page that was clicked; the address is that of the page that is shown."""
+    page = visit(f"{app}{OWN}")
+    left = page.url
+    turn_to(page, Hand(page), "Heads")
+    link = page.get_by_test_id("stTopNavLink").filter(has=page.get_by_text("Tokens", exact=True))
+    link.evaluate("node => { node.click(); history.back(); }")
+    expect(page.get_by_role("heading", name="Attention", exact=True, level=1)).to_be_visible()
+    settle(page)
+    assert page.url == left
+
+
+def test_the_address_of_a_page_is_there_before_it_is_drawn(app: str, visit: Callable[..., Page]) -> None:
+    page = visit(f"{app}{OWN}")
+    for title, path in (("Overview", "/"), ("Tokens", "/tokens")):
+        page.evaluate(_HOLD_REACT)
+        page.get_by_test_id("stTopNavLink").filter(has=page.get_by_text(title, exact=True)).click()
+        page.wait_for_function(_ALL_HEARD, polling=50)
+        assert urlsplit(page.url).path == path and "opening" not in said(page)
+        page.evaluate("window.letReactDraw()")
+        settle(page)
+
+
 # The page that a reader turns to: one that computes little.
 ELSEWHERE = {"en": ("Tokens", "Overview"), "fr": ("Jetons", "Vue d’ensemble")}
 BY_DAY = {("attention", 0), ("decoding", 1), ("heads", 0)}

@@ -43,6 +43,7 @@ __all__ = [
     "config",
     "drop_files_without_visitor",
     "forget_files",
+    "hash_of",
     "ignore_settings_of_current_folder",
     "is_connected",
     "is_upload_address",
@@ -98,6 +99,11 @@ def runs_a_script() -> bool:
 def page_hash() -> str:
     """Names the page that runs; empty where none does."""
     return getattr(get_script_run_ctx(suppress_warning=True), "page_script_hash", "")
+
+
+def hash_of(page: StreamlitPage) -> str:
+    """Return what ``page_hash`` gives while that page runs."""
+    return page._script_hash
 
 
 def runs_a_fragment() -> bool:

@@ -4,8 +4,9 @@ It is a copy of the page's state (``page_state``) and is written once per run, w
 every message to the browser becomes an entry in its history. A fragment, which runs without its page, writes at once.
 
 When a reader opens another page, Streamlit makes two entries where the parameters differ: the old page under the new
-parameters, then the new page. Therefore the new address is sent before the navigation with the parameter ``OPENING``.
-``frame.js`` makes no entry for it on the old page, and replaces the entry that has it by the page's final address.
+parameters, then the new page, to which it turns when React draws: a busy browser has the final address before that.
+Therefore the new address is sent before the navigation, with the name of the page as the parameter ``OPENING``. On that
+message, and on no other, ``frame.js`` turns to the page, which makes the one entry; the final address replaces it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,19 +38,21 @@ def is_opening() -> bool:
     return OPENING in st.query_params
 
 
-def write(wanted: Parameters, *, opening: bool = False) -> None:
+def write(wanted: Parameters, *, opening: str = "") -> None:
     """Make the address exactly ``wanted``, in one message, if it differs. Values that are too long are left out.
 
-    ``opening``: the page is only being opened.
+    ``opening``: the name of the page, where it is only being opened.
     """
     short = {name: [*values] for name, values in wanted.items() if values and sum(map(len, values)) <= LONGEST}
+    if parameters() == short:
+        short = parameters()  # in the order that the address has
     if opening:
-        short[OPENING] = ["1"]
+        short[OPENING] = [opening]
     there = {name: st.query_params.get_all(name) for name in st.query_params}
     if {name: values for name, values in there.items() if values} != short:
         st.query_params.from_dict(short)
 
 
-def open_page(page: StreamlitPage) -> NoReturn:
-    """Leave this page for another one; its address follows from the session."""
-    st.switch_page(page, query_params={OPENING: "1"})
+def open_page(name: str, page: StreamlitPage) -> NoReturn:
+    """Leave this page for the one of that name; its address follows from the session."""
+    st.switch_page(page, query_params={OPENING: name})

@@ -239,8 +239,7 @@ def _is_ready(focus: Focus) -> bool:
 def begin() -> Focus:
     """Once at the start of every run (``app.py``): agree with the address that the browser brings, fit the checkpoint.
 
-    The session holds the truth unless the browser brings an address that was not written lately. Where the reader has
-    turned to another page, that page's address is sent before the navigation: see ``ui.shell.address``.
+    The session holds the truth unless the browser brings an address that was not written lately.
     """
     if runs_a_script():
         begin_run()
@@ -265,10 +264,7 @@ def begin() -> Focus:
     focus, untold = fit_language(focus)
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
     focus, misread = fit_sentence(focus)
-    focus = store(focus, corrections=(*corrections, *untold, *missing, *misread))
-    if page_state.is_another_page() and not went_back_or_forward():
-        write_address(opening=True)
-    return focus
+    return store(focus, corrections=(*corrections, *untold, *missing, *misread))
 
 
 def whole_address() -> dict[str, Sequence[str]]:
@@ -282,10 +278,10 @@ def whole_address() -> dict[str, Sequence[str]]:
     }
 
 
-def write_address(*, opening: bool = False) -> None:
+def write_address(*, opening: str = "") -> None:
     """Copy the view to the address. Once per run, when the page has been drawn, and in a fragment at every change.
 
-    ``opening``: the page is only being opened.
+    ``opening``: the name of the page, where it is only being opened.
     """
     shared_address.write(whole_address(), opening=opening)
     if runs_a_script():

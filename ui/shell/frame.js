@@ -13,7 +13,7 @@ export default function ({ data, setTriggerValue }) {
   globalThis.glassformerView = data.view; // what files of its figures say (charts/canvas/source/frame/provenance.js)
   (globalThis.glassformerPdf ??= {}).ask = () => setTriggerValue("pdf", true); // charts/canvas/source/frame/pdf.js
   if (data.outer.origin && window.parent !== window) tellOuterPage(data.outer);
-  makeOneEntry();
+  makeOneEntry(data.pages);
   const skip = document.querySelector(".skip-to-figure") ?? document.createElement("button");
   skip.className = "skip-to-figure";
   skip.type = "button";
@@ -27,19 +27,29 @@ export default function ({ data, setTriggerValue }) {
 }
 
 // Opening another page makes one entry in the history (ui/shell/address.py). Its address is sent before the navigation,
-// when the old page is still there, and marked: no entry for that. The entry of the new page carries the mark until the
-// page has been drawn; its final address takes the place of it.
-function makeOneEntry() {
+// and names the page: on that message, and on it alone, the browser turns to the page. Streamlit would do so when React
+// draws, which in a busy browser is after the page's final address has come, or after it has turned to the next page. The
+// entry carries the name until the final address takes the place of it. `pages`: their names; the first lives at "/".
+function makeOneEntry(pages) {
   if (globalThis.glassformerPush) return;
   const push = (globalThis.glassformerPush = history.pushState.bind(history));
-  const isOpening = (url) => new URLSearchParams(url.search).has("opening");
-  history.pushState = (state, unused, address) => {
-    const next = new URL(address ?? location.href, location.href);
-    const here = next.pathname === location.pathname;
-    if (here && isOpening(next)) return;
-    if (here && isOpening(location)) history.replaceState(state, unused, address);
-    else push(state, unused, address);
+  const replace = history.replaceState.bind(history);
+  const opened = ({ search }) => pages.find((name) => name === new URLSearchParams(search).get("opening"));
+  const pathOf = (name) => {
+    const parts = location.pathname.replace(/\/$/, "").split("/");
+    if (pages.includes(parts.at(-1))) parts.pop();
+    return [...parts, name === pages[0] ? "" : name].join("/");
   };
+  const write = (usually) => (state, unused, address) => {
+    const next = new URL(address ?? location.href, location.href);
+    if (next.pathname !== location.pathname) return;
+    const name = opened(next);
+    if (name) next.pathname = pathOf(name);
+    if (next.pathname !== location.pathname) push(state, unused, next);
+    else if (!name) (opened(location) ? replace : usually)(state, unused, next);
+  };
+  history.pushState = write(push);
+  history.replaceState = write(replace);
 }
 
 // Only the first figure is seen (embedded.css): all between it and the page is marked, again and again, since a page may draw its figure anew.

@@ -13,6 +13,7 @@ from ui.shell.events import component
 from ui.shell.focus import whole_address
 from ui.shell.fragments import fragment
 from ui.shell.guidance.lessons import Step
+from ui.shell.navigation import page_names
 from ui.shell.outer_page import PAGE, outer_origin, seen_address
 from ui.shell.share import link
 from ui.words.texts import common, language
@@ -47,6 +48,7 @@ def frame(*, place: str, step: Step | None, view: Mapping[str, str]) -> None:
         "figure": step.figure.replace(" ", "-") if step else "",
         "lights": [name.replace(" ", "-") for name in step.lights] if step else [],
         "embedded": embedded(),
+        "pages": page_names(),
         "outer": {"origin": outer_origin(), "page": PAGE},
     }
     if _component(key="frame", data=data, on_pdf_change=_nothing).get("pdf"):

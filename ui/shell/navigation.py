@@ -11,10 +11,10 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from ui.compute.loading import REPOSITORY
-from ui.server.streamlit_private import StreamlitPage, runs_a_script
+from ui.server.streamlit_private import StreamlitPage, hash_of, page_hash, runs_a_script
 from ui.shell import address, page_state
 from ui.shell.embedded import embedded
-from ui.shell.focus import change, current
+from ui.shell.focus import change, current, write_address
 from ui.shell.outer_page import PAGE
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, page_text
@@ -81,7 +81,9 @@ _IN_NO_MENU = frozenset([entry.name for group in GROUPS.values() for entry in gr
 @once_a_run
 def pages() -> dict[str, StreamlitPage]:
     """The pages whose file exists, by name. The first one is where the app opens."""
-    entries = [(name, page_text(name).title, LABORATORY_SIGN if name in _IN_LABORATORY else "") for name in _in_order()]
+    entries = [
+        (name, page_text(name).title, LABORATORY_SIGN if name in _IN_LABORATORY else "") for name in page_names()
+    ]
     # Copies: a run notes on its page that it may be drawn, and another session's run must not take that away.
     return {name: copy(page) for name, page in _made(tuple(entries), runs_a_script()).items()}
 
@@ -109,7 +111,7 @@ def is_in_laboratory(name: str) -> bool:
 
 
 @once_a_run
-def _in_order() -> list[str]:
+def page_names() -> list[str]:
     """The pages whose file exists, in the order of the forward pass and then of the laboratory."""
     files = _files()
     return [entry.name for group in GROUPS.values() for entry in group if f"{entry.name}.py" in files]
@@ -118,7 +120,7 @@ def _in_order() -> list[str]:
 def beside(name: str) -> tuple[str | None, str | None]:
     """The pages before and after the one of that name, in the order of the forward pass and then of the laboratory;
     ``None`` where there is none, and for a page that is not in the list."""
-    order = _in_order()
+    order = page_names()
     if name not in order:
         return None, None
     place = order.index(name)
@@ -142,6 +144,7 @@ def navigation() -> StreamlitPage:
     first = next(iter(existing))
     if urlsplit(st.context.url or "").path.endswith(f"/{first}"):
         next(iter(shown.values())).append(_by_its_name(first, existing[first]))
+    _announce(existing)
     page = st.navigation(shown, position="hidden" if embedded() else "top")
     st.set_page_config(page_title=f"{page.title} · Glassformer")
     _turn_to_the_page_that_is_named(existing)
@@ -150,18 +153,26 @@ def navigation() -> StreamlitPage:
     return page
 
 
+def _announce(existing: dict[str, StreamlitPage]) -> None:
+    """Send the address of a page that the reader turns to before the navigation: see ``ui.shell.address``."""
+    asked = page_hash()  # none where the browser brings an address
+    name = next((name for name, page in existing.items() if hash_of(page) == asked), "")
+    if name and page_state.turn_to(name):
+        write_address(opening=name)
+
+
 def _turn_to_the_page_that_is_named(existing: dict[str, StreamlitPage]) -> None:
     """``?page=attention``, as the address of a page around the app has it, instead of ``/attention``."""
     named = address.value(PAGE)
     if named in existing:
-        address.open_page(existing[named])
+        address.open_page(named, existing[named])
 
 
 def _by_its_name(name: str, page: StreamlitPage) -> StreamlitPage:
     """The first page lives at "/"; its name, as of any other page, leads there."""
 
     def lead_there() -> None:
-        address.open_page(page)
+        address.open_page(name, page)
 
     return st.Page(lead_there, title=page.title, url_path=name, visibility="hidden")
 
@@ -172,7 +183,7 @@ def go_to(name: str, **focus_values: object) -> NoReturn:
     if name not in existing:
         raise ValueError(f"there is no page {name!r}; there are {', '.join(existing)}")
     change(**focus_values)
-    address.open_page(existing[name])
+    address.open_page(name, existing[name])
 
 
 def place_among_pages(name: str, *, shown: bool) -> None:

@@ -3,7 +3,7 @@
 A choice is kept as the texts that its parameter has in the address, e.g. ``("lines",)`` for ``attention_show=lines``;
 a choice that is not kept is at its default. Widgets are set from here before they are drawn and report to here in
 their callbacks (``ui.shell.choice``). A control that is not drawn therefore keeps its value, and the address of a page
-is known before the page runs: ``focus.begin`` sends it when another page is opened.
+is known before the page runs: ``navigation`` sends it when another page is opened.
 
 An address that the browser brings (opened, typed, Back, Forward) replaces the choices of its page.
 """
@@ -19,13 +19,14 @@ Texts = tuple[str, ...]
 _CHOICES, _OWNERS = "page state: choices", "page state: owners"  # by page and parameter
 _ARRIVED, _BROUGHT = "page state: arrived", "page state: brought"
 _PAGE, _NAMES, _LAST = "page state: page", "page state: names", "page state: hash of the last page"
+_TOLD = "page state: page that the browser was told of"
 _MOST = 64  # parameters that an address may bring
 
 
 def enter(page: str) -> None:
     """Begin the page of that name: what the browser's address brought belongs to it."""
     state = st.session_state
-    state[_PAGE], state[_LAST] = page, page_hash()
+    state[_PAGE], state[_LAST], state[_TOLD] = page, page_hash(), page
     state[_NAMES] = {**state.get(_NAMES, {}), page_hash(): page}
     state.setdefault(_CHOICES, {})
     if (arrived := state.pop(_ARRIVED, None)) is not None:
@@ -42,6 +43,15 @@ def current_page() -> str:
 def is_another_page() -> bool:
     """Whether the reader has turned to another page than that of the last run."""
     return st.session_state.get(_LAST, page_hash()) != page_hash()
+
+
+def turn_to(page: str) -> bool:
+    """Note that the browser is told of the page of that name; return whether it was told of another one before.
+
+    The page that a session begins with is the browser's own.
+    """
+    before, st.session_state[_TOLD] = st.session_state.get(_TOLD, page), page
+    return before != page
 
 
 def take(parameters: Mapping[str, Sequence[str]]) -> None:
