@@ -262,3 +262,34 @@ def test_worksheets_carry_the_address_that_the_class_uses(open_app, monkeypatch)
     drawn.clear()
     app.text_input(key="worksheet address").set_value("javascript:alert(1)").run()
     assert len(app.warning) == 1 and links() == {"http://127.0.0.1:8501"}
+
+
+HOSTILE = (
+    "<img src=x onerror=alert(1)><script>alert(2)</script> [l](javascript:alert(3)) $\\\\frac{$ :material/home: "
+    "{0} %s \u202e \u0301 #"
+)
+HOSTILE_LESSON = """
+title = "T"
+aim = "T"
+minutes = 5
+focus = { checkpoint = "../../etc", sentence = "T", layer = 999, head = 999, token = 999 }
+step = [
+  { page = "attention", title = "T", do = "T", notice = "T", question = "T", choices = ["T", "b"], answer = "b", explanation = "T", figure = "T", light = ["T"], options = { attention_section = "T", attention_step = 99999, "T" = "T" }, edit = ["zero:encoder.99.self.99"], mask = ["window 99999"], second = "T" },
+  { page = "tokens", title = "T", do = "T", notice = "T" },
+]
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("text", [HOSTILE, "=1+1", "x" * 4000], ids=["markup", "formula", "long"])
+def test_a_hostile_lesson_ends_no_page(open_app, tmp_path, monkeypatch, text: str) -> None:
+    """Its texts are Markdown, as a teacher writes them, but nothing of HTML; what does not exist is left out."""
+    named = HOSTILE_LESSON.replace('figure = "T", light = ["T"], ', "")
+    lesson(tmp_path, monkeypatch, a_02_hostile=named.replace('"T"', f'"{text}"'))
+    for page, address in (
+        ("lessons", {}),
+        *(("attention", {"lesson": "a-02-hostile", "lesson_step": n}) for n in "12"),
+    ):
+        app = open_app(page, **address)
+        assert not app.exception, [error.value for error in app.exception]
+        assert not any(element.proto.allow_html and "<script>" in element.value for element in app.markdown)
+    assert "start a-02-hostile" in {button.key for button in open_app("lessons").button}

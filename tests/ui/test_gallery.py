@@ -44,7 +44,11 @@ def test_a_page_for_each_sentence_and_an_index(checkpoints_folder: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "text", ["", "page = 3", "[[page]]\nsentence = 'a'", "[[page]]\ncheckpoint = 1\nsentence = 'a'", "[[page"]
+    "text",
+    [
+        *("", "page = 3", "[[page]]\nsentence = 'a'", "[[page]]\ncheckpoint = 1\nsentence = 'a'", "[[page"),
+        "page = " + "[" * 5000 + "]" * 5000,
+    ],
 )
 def test_a_file_that_says_something_else(tmp_path: Path, text: str) -> None:
     file = tmp_path / "sentences.toml"

@@ -48,9 +48,14 @@ def read_plain_text(file: Path, most: int = MAX_TEXT_BYTES) -> str:
 
 
 def parse_toml(text: str) -> dict[str, Any]:
-    """Parse TOML. Raises ``tomllib.TOMLDecodeError`` for text that is none, nested too deeply to be read, too."""
+    """Parse TOML. Raises ``tomllib.TOMLDecodeError`` for text that is none, values nested too deeply to be read and
+    numbers of more digits than Python reads included."""
     try:
         return tomllib.loads(text)
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError as error:
+        raise tomllib.TOMLDecodeError(str(error)) from None
     except RecursionError:
         raise tomllib.TOMLDecodeError("its values are nested too deeply") from None
 

@@ -28,7 +28,7 @@ from transformer.probes import Edit
 from transformer.runs import edits, mask_edits
 from transformer.runs.edits import remove_residual, remove_sublayer
 from transformer.runs.tracing import trace
-from transformer.text.message import Message
+from transformer.text.message import Message, short_repr
 
 ON_HEADS = ("zero", "mean", "scale", "patch", "edge")
 ON_SUBLAYERS = ("drop", "residual")
@@ -68,7 +68,7 @@ class EditSpec:
         if not found or found["action"] not in ACTIONS:
             raise MessageError(
                 "{text} is not an edit; write e.g. {example}, with one of {actions} in front",
-                text=repr(text),
+                text=short_repr(text),
                 example=_EXAMPLES["zero"],
                 actions=", ".join(ACTIONS),
             )
@@ -79,14 +79,14 @@ class EditSpec:
         if on_head != (head is not None) or (on_head and spec.part == "feed_forward"):
             raise MessageError(
                 "{text} does not fit: {action} needs {problem}, e.g. {example}",
-                text=repr(text),
+                text=short_repr(text),
                 action=spec.action,
                 problem=Message("a head of self or cross") if on_head else Message("no head"),
                 example=_EXAMPLES[spec.action],
             )
         if (layer is None and spec.action != "mask") or (spec.action in _WITH_VALUE) != bool(spec.value):
             example = _EXAMPLES[spec.action]
-            raise MessageError("{text} does not fit; write it like {example}", text=repr(text), example=example)
+            raise MessageError("{text} does not fit; write it like {example}", text=short_repr(text), example=example)
         return spec
 
     def __str__(self) -> str:

@@ -8,6 +8,7 @@ that knows its template says it in another language. The tools of translators fi
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
@@ -15,6 +16,8 @@ from transformer.errors import MessageError, text_of
 from transformer.text.foreign_messages import N_, found_template
 
 __all__ = ["N_", "Message"]
+_SHORT = reprlib.Repr()
+_SHORT.maxstring = _SHORT.maxother = _SHORT.maxlong = 200
 _COUNT = re.compile(r"\d{1,3}(?:,\d{3})+")
 
 
@@ -60,6 +63,11 @@ class Message(str):
             return str(value).replace(old, new)
 
         return Message(self.template, **{name: value_for(value) for name, value in self.values.items()})
+
+
+def short_repr(value: object) -> str:
+    """Return ``repr(value)`` as a sentence can hold it: long and deep values are cut."""
+    return _SHORT.repr(value)
 
 
 def message_of(error: Exception) -> str:

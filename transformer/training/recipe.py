@@ -204,7 +204,7 @@ def load_recipe(path: str | Path) -> Recipe:
         values: dict[str, Any] = parse_toml(read_plain_text(path))
     except FileNotFoundError:
         raise ValueError(f"there is no recipe {path}; the shipped ones are in configs/") from None
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ValueError(f"{path} is not valid TOML: {error}") from error
     known = {field.name for field in fields(Recipe)}
     if unknown := sorted(set(values) - known):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from pathlib import Path
 import transformer
 from charts.documents.document_parts import Drawing, Grid, Paragraph, Preview
 from transformer.config import PictureConfig
+from transformer.disk.plain_files import parse_toml, read_plain_text
 from transformer.disk.whole_files import write_text
 from transformer.errors import InputError
 from transformer.predictions.living_picture_numbers import layers_within, living_picture_numbers
@@ -37,7 +37,7 @@ def read_entries(file: Path) -> tuple[Entry, ...]:
     Raises ``InputError`` for a file that says something else.
     """
     try:
-        pages = tomllib.loads(file.read_text(encoding="utf-8")).get("page")
+        pages = parse_toml(read_plain_text(file)).get("page")
     except (OSError, ValueError) as error:
         raise InputError("{file} cannot be read: {problem}", file=file, problem=error) from error
     if not isinstance(pages, list) or not pages:

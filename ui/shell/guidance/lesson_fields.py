@@ -6,7 +6,7 @@ from typing import Any
 
 from transformer.errors import MessageError
 from transformer.runs.edit_specs import EditSpec
-from transformer.text.message import Message, did_you_mean
+from transformer.text.message import Message, did_you_mean, short_repr
 from ui.shell.guidance.regions import NAME, PAGE
 
 CHANGES = ("edit", "mask", "second")  # what a page keeps in the address beside its controls, by the name it has there
@@ -37,7 +37,7 @@ def parts(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
             "{where}: {name} is {found}; write the key of a part of the page, or several in a list",
             where=where,
             name=name,
-            found=repr(found),
+            found=short_repr(found),
         )
     return tuple(found)
 
@@ -47,17 +47,17 @@ def changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]
     found = values.get(name, [])
     found = [found] if isinstance(found, str) else found
     if not isinstance(found, list) or not all(isinstance(one, str) and one.strip() for one in found):
-        wrong = {"where": where, "name": name, "found": repr(found)}
+        wrong = {"where": where, "name": name, "found": short_repr(found)}
         raise MessageError("{where}: {name} is {found}; write a text in quotation marks, or several in a list", **wrong)
     for text in found:
         if name == "edit":
             try:
                 EditSpec.parse(text)
             except ValueError as error:
-                wrong = {"where": where, "found": repr(text), "problem": error}
+                wrong = {"where": where, "found": short_repr(text), "problem": error}
                 raise MessageError("{where}: edit is {found}, which makes no sense: {problem}", **wrong) from None
         if name == "mask" and not _MASK.fullmatch(text):
-            wrong = {"where": where, "found": repr(text), "example": 'mask = ["window 3", "block 2-5"]'}
+            wrong = {"where": where, "found": short_repr(text), "example": 'mask = ["window 3", "block 2-5"]'}
             raise MessageError("{where}: mask is {found}; write e.g. {example}", **wrong)
     if name == "second" and len(found) > 1:
         raise MessageError(
@@ -72,7 +72,7 @@ def known(values: Mapping[str, Any], names: Sequence[str], where: str) -> None:
             raise MessageError(
                 "{where} has {name}; {problem}",
                 where=where,
-                name=repr(name),
+                name=short_repr(name),
                 problem=did_you_mean(name, names, otherwise=Message("known: {names}", names=", ".join(names))),
             )
 
@@ -82,7 +82,7 @@ def text(values: Mapping[str, Any], name: str, where: str) -> str:
     if value is None:
         raise MessageError("{where}: {name} is missing", where=where, name=name)
     if not isinstance(value, str) or not value.strip():
-        raise MessageError("{where}: {name} is {value}, not a text", where=where, name=name, value=repr(value))
+        raise MessageError("{where}: {name} is {value}, not a text", where=where, name=name, value=short_repr(value))
     return value.strip()
 
 
@@ -92,6 +92,6 @@ def minutes(values: Mapping[str, Any], where: str) -> int:
         raise MessageError(
             "{where}: minutes is {value}; write about how long it takes, e.g. minutes = 20",
             where=where,
-            value=repr(value),
+            value=short_repr(value),
         )
     return value

@@ -11,11 +11,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from transformer.disk.plain_files import parse_toml
+from transformer.disk.plain_files import parse_toml, read_plain_text
 from transformer.errors import MessageError
 from transformer.runs.attention_view import KINDS
 from transformer.runs.traces import STACKS
-from transformer.text.message import Message, did_you_mean, message_of
+from transformer.text.message import Message, did_you_mean, message_of, short_repr
 from ui.compute.loading import REPOSITORY
 from ui.shell.focus import MAX_PADS, Focus
 from ui.shell.guidance import lesson_fields as fields
@@ -120,7 +120,7 @@ def _read(path: Path, _changed: int) -> Lesson:
             most=f"{LONGEST_FILE:,}",
         )
     try:
-        values = parse_toml(path.read_text(encoding="utf-8"))
+        values = parse_toml(read_plain_text(path, LONGEST_FILE))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise MessageError(
             "{where} is not valid TOML: {problem}. Often a quotation mark is missing.", where=where, problem=error
@@ -151,7 +151,9 @@ def _read(path: Path, _changed: int) -> Lesson:
 
 def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
     if not isinstance(values, dict):
-        raise MessageError("{where} is {value}; a step begins with a line [[step]]", where=where, value=repr(values))
+        raise MessageError(
+            "{where} is {value}; a step begins with a line [[step]]", where=where, value=short_repr(values)
+        )
     fields.known(values, _STEP_KEYS, where)
     page = fields.text(values, "page", where)
     pages = [entry.name for group in GROUPS.values() for entry in group]
@@ -159,7 +161,7 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
         raise MessageError(
             "{where}: there is no page {name}; {problem}",
             where=where,
-            name=repr(page),
+            name=short_repr(page),
             problem=did_you_mean(page, pages, otherwise=Message("there are {names}", names=", ".join(pages))),
         )
     question = values.get("question", "")
@@ -170,7 +172,7 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
             raise MessageError(
                 "{where}: a question needs choices, a list of at least two strings; it has {found}",
                 where=where,
-                found=repr(choices),
+                found=short_repr(choices),
             )
         if len(set(choices)) < len(choices):
             raise MessageError("{where}: choices holds the same text twice", where=where)
@@ -187,7 +189,7 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
         raise MessageError(
             "{where}: options is {found}; write e.g. {example}",
             where=where,
-            found=repr(options),
+            found=short_repr(options),
             example='options = { decoding_section = "tree" }',
         )
     return Step(
@@ -212,7 +214,7 @@ def _answer(answer: Any, choices: Sequence[str], where: str) -> int:
     raise MessageError(
         "{where}: answer is {found}; write the text of one of the choices, or its number from 1 to {last}",
         where=where,
-        found=repr(answer),
+        found=short_repr(answer),
         last=len(choices),
     )
 
@@ -223,13 +225,13 @@ def _focus(values: Any, where: str) -> dict[str, str | int]:
         raise MessageError(
             "{where} is {found}; write e.g. {example}",
             where=where,
-            found=repr(values),
+            found=short_repr(values),
             example="focus = { layer = 1, head = 3 }",
         )
     fields.known(values, PLACE, where)
     usual = asdict(Focus())
     for name, value in values.items():
-        found = {"where": where, "name": name, "value": repr(value)}
+        found = {"where": where, "name": name, "value": short_repr(value)}
         if isinstance(usual[name], int):
             most = MAX_PADS if name == "pads" else 10**6
             if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value <= most:

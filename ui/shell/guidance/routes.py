@@ -1,25 +1,48 @@
 """Ready routes: steps of several lessons as one, for a class of a given length (``lessons/routes.toml``)."""
 
-import tomllib
+from __future__ import annotations
 
-from ui.shell.guidance.lessons import FALLBACK, LESSONS, Lesson, find_lesson, lessons
+import re
+from collections.abc import Mapping
+
+from transformer.disk.plain_files import parse_toml, read_plain_text
+from ui.shell.guidance.lessons import FALLBACK, LESSONS, LONGEST_FILE, Lesson, Step, find_lesson, lessons
+
+_PLACE = re.compile(r"(\S+) ([1-9]\d{0,3})")  # a lesson and the number of a step, from 1
 
 
 def routes(language: str = FALLBACK) -> tuple[Lesson, ...]:
     """Each is a lesson like any other; one whose steps are not all there, or cannot be read, is left out."""
     try:
-        found = tomllib.loads((LESSONS / "routes.toml").read_text(encoding="utf-8"))["route"]
-    except (OSError, tomllib.TOMLDecodeError, KeyError):
+        found = parse_toml(read_plain_text(LESSONS / "routes.toml", LONGEST_FILE)).get("route")
+    except (OSError, ValueError):
         return ()
     parts = {lesson.name: lesson.steps for lesson in lessons(language)[0]}
-    made = []
-    for route in found:
-        places = [(name, int(number)) for name, number in (place.split() for place in route["steps"])]
-        if all(number <= len(parts.get(name, ())) for name, number in places):
-            title, aim = route.get(language, route[FALLBACK])
-            steps = tuple(parts[name][number - 1] for name, number in places)
-            made.append(Lesson(route["name"], title, aim, route["minutes"], steps))
-    return tuple(made)
+    made = [_route(values, parts, language) for values in found] if isinstance(found, list) else []
+    return tuple(route for route in made if route is not None)
+
+
+def _route(values: object, parts: Mapping[str, tuple[Step, ...]], language: str) -> Lesson | None:
+    if not isinstance(values, dict):
+        return None
+    name, minutes, places = values.get("name"), values.get("minutes"), values.get("steps")
+    texts = values.get(language, values.get(FALLBACK))
+    if not (isinstance(name, str) and type(minutes) is int and _are_texts(texts) and len(texts) == 2):
+        return None
+    if not _are_texts(places) or not places:
+        return None
+    steps = []
+    for place in places:
+        named = _PLACE.fullmatch(place)
+        if named is None or int(named[2]) > len(parts.get(named[1], ())):
+            return None
+        steps.append(parts[named[1]][int(named[2]) - 1])
+    title, aim = texts
+    return Lesson(name, title, aim, minutes, tuple(steps))
+
+
+def _are_texts(values: object) -> bool:
+    return isinstance(values, list) and all(isinstance(one, str) and one.strip() for one in values)
 
 
 def find_course(name: str, language: str = FALLBACK) -> Lesson | None:
