@@ -1,1 +1,1 @@
-"""What an attention map holds: its arithmetic, the vectors behind its weights, where its scores come from, rollout."""
+"""Contents of an attention map: its arithmetic, value vectors, sources of its scores, rollout."""

@@ -1,9 +1,8 @@
-"""The arithmetic of one attention weight: from what attention reads to q · k, the score and the weight.
+"""Arithmetic of one attention weight: from the input of attention to q · k, the score and the weight.
 
-``score_rule``: how one attention of a model turns q · k into a score, by its own scale, with what it adds, bent by its
-cap. ``cell_arithmetic``: one weight worked out by hand, from a query and a key to the number on the map.
-``query_arithmetic``: one number of a query worked out by hand, from what attention reads, through W_Q, to the recorded
-one.
+``score_rule`` reads how an attention layer turns q · k into a score: its scale, what it adds, its cap.
+``cell_arithmetic`` computes one weight by hand, from a query and a key to the number on the map. ``query_arithmetic``
+computes one channel of a query by hand, from the input of attention through W_Q to the recorded number.
 """
 
 from dataclasses import dataclass
@@ -22,12 +21,16 @@ DISENTANGLED = ("content_to_position", "position_to_content")
 
 @dataclass(frozen=True)
 class ScoreRule:
-    """s = cap · tanh((q · k · scale + what is added) / cap), of which a model has what it has.
+    """Rule for scores: s = cap · tanh((q · k · scale + added) / cap); some models lack some steps.
 
-    The paper's models multiply by ``scale`` = 1/√d_k, add nothing and have no ``cap`` (Vaswani et al. 2017, §3.2.1).
-    ``added``: the activations [head, query, key] that are added. ``window``: how many positions back a query may look,
-    itself included. ``normalized``: queries and keys are divided by their root mean square first (Qwen3, Gemma 3).
-    ``heads_a_key``: how many heads of queries share one head of keys and values (1 in the paper).
+    The models of the paper multiply by ``scale`` = 1/√d_k, add nothing and have no ``cap`` (Vaswani et al. 2017,
+    §3.2.1).
+
+    Attributes:
+        added: Names of the activations, [head, query, key], that are added.
+        window: Number of positions that a query may attend to, counted back from itself.
+        normalized: Whether queries and keys are first divided by their root mean square (Qwen3, Gemma 3).
+        heads_a_key: Number of query heads that share one head of keys and values (1 in the paper).
     """
 
     d_head: int
@@ -40,28 +43,28 @@ class ScoreRule:
 
     @property
     def is_scaled(self) -> bool:
-        """Whether products are multiplied at all (T5's are not: Raffel et al. 2020)."""
+        """Whether products are scaled at all (T5 does not scale them: Raffel et al. 2020)."""
         return self.scale != 1.0
 
     @property
     def is_of_the_paper(self) -> bool:
-        """q · k / √d_k, whether or not something is added."""
+        """Whether the rule is q · k / √d_k, with or without an added term."""
         return self.radicand == self.d_head and self.cap is None
 
     @property
     def radicand(self) -> int | None:
-        """n, where the scale is 1/√n for a whole number n: d_k in the paper; ``None`` where there is none."""
+        """n, if the scale is 1/√n for an integer n (d_k in the paper); otherwise ``None``."""
         squared = self.scale**-2
         return round(squared) if abs(squared - round(squared)) < 1e-4 * squared else None
 
     def score(self, dot_product: np.ndarray | float, added: np.ndarray | float = 0.0) -> np.ndarray:
-        """The score of q · k, in double precision."""
+        """Return the score of q · k in double precision."""
         score = np.float64(dot_product) * self.scale + added
         return score if self.cap is None else self.cap * np.tanh(score / self.cap)
 
 
 def score_rule(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -> ScoreRule:
-    """The rule of one layer's self- or cross-attention, read from the modules that compute it."""
+    """Return the rule of one self- or cross-attention layer, from the modules that compute it."""
     name = f"{stack}.layers.{layer}.{kind}_attention"
     module = checkpoint.model.get_submodule(name)
     added = tuple(f"{name}.{term}" for term in DISENTANGLED if getattr(module, term, None) is not None)
@@ -79,16 +82,22 @@ def score_rule(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -> Sco
 
 
 def added_to_scores(trace: Trace, rule: ScoreRule) -> np.ndarray | None:
-    """The sum of what the model adds to its scaled products: [head, query, key]; ``None`` where it adds nothing."""
+    """Return the sum of what the model adds to its scaled products, [head, query, key], or ``None``."""
     return sum(trace.values(name) for name in rule.added) if rule.added else None
 
 
 @dataclass(frozen=True)
 class CellArithmetic:
-    """Everything between q, k and the weight of one cell, in float64, and what the model recorded.
+    """All numbers between q, k and the weight of one cell, in float64, and what the model recorded.
 
-    ``query``, ``key``, ``products``: [channel]. ``scores``, ``powers``: [key], the whole row of the softmax.
-    ``rule``: what this model makes of q · k. ``bias``: what positions add to the score (``None`` where they add none).
+    Attributes:
+        query: [channel].
+        key: [channel].
+        products: q_c · k_c, [channel].
+        scores: Scores of the whole row before the mask, [key].
+        powers: exp(score − largest allowed score) of the whole row, [key]; 0 where masked.
+        rule: How this model turns q · k into a score.
+        bias: What positions add to the score; ``None`` if nothing.
     """
 
     rule: ScoreRule
@@ -98,36 +107,38 @@ class CellArithmetic:
     bias: float | None
     allowed: np.ndarray  # [key]
     scores: np.ndarray  # [key], before the mask
-    powers: np.ndarray  # [key], exp(score − largest allowed score), 0 where masked
+    powers: np.ndarray  # [key], exp(score − largest allowed score); 0 where masked
     column: int
     recorded: float
 
     @property
     def dot_product(self) -> float:
-        """q · k = Σ_c q_c k_c."""
+        """Q · k = Σ_c q_c k_c."""
         return float(self.products.sum())
 
     @property
     def scaled(self) -> float:
-        """q · k · scale (1/√d_k in the paper), plus the bias where there is one: the score, unless there is a cap."""
+        """Q · k · scale (1/√d_k in the paper), plus the bias if any: the score, unless there is a cap."""
         return self.dot_product * self.rule.scale + (self.bias or 0.0)
 
     @property
     def score(self) -> float:
+        """Score of the cell, before the mask."""
         return float(self.rule.score(self.dot_product, self.bias or 0.0))
 
     @property
     def largest(self) -> float:
-        """The largest score of the row among the allowed keys; subtracting it before exp changes no weight."""
+        """Largest score of the row among the allowed keys; subtracting it before exp changes no weight."""
         return float(self.scores[self.allowed].max()) if self.allowed.any() else 0.0
 
     @property
     def is_allowed(self) -> bool:
+        """Whether the query may attend to the key."""
         return bool(self.allowed[self.column])
 
     @property
     def power(self) -> float:
-        """exp(score − largest), the numerator; 0 where masked."""
+        """exp(score − largest), the numerator; 0 if masked."""
         return float(self.powers[self.column])
 
     @property
@@ -137,26 +148,30 @@ class CellArithmetic:
 
     @property
     def weights(self) -> np.ndarray:
-        """The whole row, [key]; all 0 where the query may look at nothing."""
+        """Weights of the whole row, [key]; all 0 if the query may attend to no key."""
         return self.powers / self.denominator if self.allowed.any() else self.powers
 
     @property
     def weight(self) -> float:
+        """Weight of the cell."""
         return float(self.weights[self.column])
 
     @property
     def difference(self) -> float:
-        """Ours minus the recorded weight: float64 here, float32 in the model."""
+        """Our weight minus the recorded one: float64 here, float32 in the model."""
         return self.weight - self.recorded
 
 
 def cell_arithmetic(
     trace: Trace, stack: str, layer: int, kind: str, *, head: int, query: int, key: int
 ) -> CellArithmetic:
-    """The cell (query, key) of one head, from the recorded queries and keys (rotary positions are in them already).
+    """Compute the cell (query, key) of one head from recorded queries and keys.
 
-    α_ij = exp(s_ij) / Σ_{j' allowed} exp(s_ij'),  s_ij = q_i · k_j / √d_k (+ b_ij), or the model's own ``ScoreRule``.
-    Raises ``ValueError`` for a head, row or column that does not exist.
+    α_ij = exp(s_ij) / Σ_{j' allowed} exp(s_ij'), with s_ij = q_i · k_j / √d_k (+ b_ij) or the model's own
+    ``ScoreRule``. The recorded queries and keys include rotary positions.
+
+    Raises:
+        ValueError: If the head, row or column does not exist.
     """
     view = trace.attention(stack, layer, kind)
     require_cell(view, head=head, query=query, key=key)
@@ -175,7 +190,11 @@ def cell_arithmetic(
 
 
 def require_cell(view: AttentionView, *, head: int, query: int, key: int) -> None:
-    """Raise ``ValueError`` for a head, row or column that does not exist."""
+    """Check that a head, a row and a column exist.
+
+    Raises:
+        ValueError: If one of them does not.
+    """
     for name, index, size in (
         ("head", head, view.n_heads),
         ("query token", query, len(view.query)),
@@ -196,17 +215,17 @@ def cell_of(
     keys: np.ndarray,
     bias: np.ndarray | None,
 ) -> CellArithmetic:
-    """``cell_arithmetic`` of arrays that were read already.
+    """Compute ``cell_arithmetic`` from arrays.
 
     Args:
         view: The layer.
-        rule: What the model makes of q · k.
-        head: The head of ``view``.
-        row: The query token.
-        column: The key token.
-        query: The query of that token: [channel].
-        keys: All keys of the head: [key, channel].
-        bias: What is added to the scores of the row: [key]; ``None`` where the model adds nothing.
+        rule: How the model turns q · k into a score.
+        head: Index of the head in ``view``.
+        row: Index of the query token.
+        column: Index of the key token.
+        query: Query of that token, [channel].
+        keys: All keys of the head, [key, channel].
+        bias: What is added to the scores of the row, [key]; ``None`` if the model adds nothing.
     """
     queries, keys = query.astype(np.float64), keys.astype(np.float64)
     row_bias = None if bias is None else bias.astype(np.float64)
@@ -229,7 +248,7 @@ def cell_of(
 
 
 def why_masked(view: AttentionView, rule: ScoreRule, *, query: int, key: int) -> str:
-    """Why a cell that is not allowed is masked: "padding", "causal", "window" (of the layer) or "other"."""
+    """Return why a cell is masked: "padding", "causal", "window" (of the layer) or "other"."""
     if view.key[key].is_padding:
         return "padding"
     if view.kind == "self" and view.stack == "decoder" and key > query:
@@ -239,12 +258,19 @@ def why_masked(view: AttentionView, rule: ScoreRule, *, query: int, key: int) ->
 
 @dataclass(frozen=True)
 class QueryArithmetic:
-    """q_c = Σ_i x_i W_Q[i, c] + b_c for one channel of one token, in float64.
+    """One channel of a query: q_c = Σ_i x_i W_Q[i, c] + b_c, in float64.
 
-    ``source``: the activation that holds X. ``x``, ``weights``: [model]. ``bias``: ``None`` where there is none.
-    ``normalized``: the model then divides each head's query by its root mean square. ``rotated``: it turns this channel
-    by the position (rotary encoding), and the turn multiplies it by ``factor`` (``rotary_scaling``). With either,
-    ``recorded``, what stands in the trace, is another number.
+    If the query is ``normalized`` or ``rotated``, the ``recorded`` value differs from the sum.
+
+    Attributes:
+        source: Name of the activation that holds X.
+        x: Input of the projection, [model].
+        weights: W_Q[:, c] of this head, [model].
+        bias: b_c; ``None`` if the projection has no bias.
+        normalized: Whether the model then divides each head's query by its root mean square.
+        rotated: Whether rotary encoding rotates this channel.
+        factor: Factor that the rotation multiplies the channel by (``rotary_scaling``).
+        recorded: The number in the trace.
     """
 
     source: str
@@ -259,18 +285,20 @@ class QueryArithmetic:
 
     @property
     def products(self) -> np.ndarray:
+        """x_i W_Q[i, c], [model]."""
         return self.x * self.weights
 
     @property
     def value(self) -> float:
+        """q_c before normalisation and rotation."""
         return float(self.products.sum()) + (self.bias or 0.0)
 
 
 def query_input(trace: Trace, stack: str, layer: int, kind: str) -> str:
-    """The activation that the queries of a layer are made from, the X of X W_Q: [position, model].
+    """Return the name of the activation X of X W_Q, [position, model], in one layer.
 
-    Pre-norm: the output of the LayerNorm in front of this attention (Xiong et al. 2020). Post-norm: the residual stream
-    as it enters the sub-layer (Vaswani et al. 2017).
+    Pre-norm: the output of the LayerNorm before this attention (Xiong et al. 2020). Post-norm: the residual stream
+    before the sublayer (Vaswani et al. 2017).
     """
     place = f"{stack}.layers.{layer}"
     if trace.checkpoint.config.norm == "pre":
@@ -279,12 +307,12 @@ def query_input(trace: Trace, stack: str, layer: int, kind: str) -> str:
 
 
 def query_arithmetic(trace: Trace, stack: str, layer: int, kind: str, *, head: int, row: int) -> QueryArithmetic:
-    """Of the query of token ``row``: its largest channel, product by product."""
+    """Compute the largest channel of the query of token ``row``, product by product."""
     name, source = f"{stack}.layers.{layer}.{kind}_attention", query_input(trace, stack, layer, kind)
     module = trace.checkpoint.model.get_submodule(name)
     recorded = trace.values(f"{name}.query")[head, row]  # [channel]
     channel = int(np.abs(recorded).argmax())
-    place = head * module.d_head + channel  # the heads' matrices stand below each other in one
+    place = head * module.d_head + channel  # the matrices of the heads are stacked in one
     projection, rotated = module.query_projection, channel < rotary_width(module)
     return QueryArithmetic(
         source=source,
@@ -300,5 +328,5 @@ def query_arithmetic(trace: Trace, stack: str, layer: int, kind: str, *, head: i
 
 
 def rotary_width(attention: MultiHeadAttention) -> int:
-    """How many of a head's channels positions turn: all, the first few (GPT-NeoX), or none."""
+    """Return how many channels of a head are rotated: all, only the first ones (GPT-NeoX), or none."""
     return 0 if attention.rotary is None else rotary_of(attention).n_turned

@@ -1,4 +1,4 @@
-"""How well a reader predicts where a token will look."""
+"""Score for a reader's guess of where a token attends."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -8,11 +8,13 @@ import numpy as np
 
 @dataclass(frozen=True)
 class GuessScore:
-    """``guess`` [key]: 1/n on each of the n painted tokens, 0 elsewhere.
+    """Comparison of a guess with a row of attention.
 
-    ``overlap`` = Σ min(guess, α), 0 … 1: 1 where the guess is the row itself; it is 1 − ½ Σ |guess − α|. ``evenly``:
-    the overlap if every allowed token is painted, i.e. without any idea. ``caught``: Σ α over the painted tokens, which
-    grows with every token painted, and is therefore not a score.
+    Attributes:
+        guess: 1/n on each of the n selected tokens, 0 elsewhere, [key].
+        overlap: Σ min(guess, α) = 1 − ½ Σ |guess − α|, from 0 to 1; 1 if the guess equals the row.
+        evenly: The overlap if every allowed token is selected, i.e. without any knowledge.
+        caught: Σ α over the selected tokens. It grows with every selected token, so it is not a score.
     """
 
     guess: np.ndarray
@@ -22,10 +24,15 @@ class GuessScore:
 
 
 def score_guess(weights: np.ndarray, painted: Collection[int], *, allowed: np.ndarray | None = None) -> GuessScore:
-    """Compare the tokens ``painted`` with a row of attention ``weights`` [key] that sums to 1.
+    """Compare the tokens ``painted`` with a row of attention ``weights``, [key], that sums to 1.
 
-    ``allowed`` [key]: what the row may look at (default: all). Raises ``ValueError`` if nothing is painted, or a token
-    that does not exist or may not be looked at.
+    Args:
+        weights: The row, [key].
+        painted: Indices of the selected tokens.
+        allowed: Mask of the row, [key]; all tokens by default.
+
+    Raises:
+        ValueError: If nothing is selected, or a token that does not exist or is masked.
     """
     weights = np.asarray(weights, dtype=np.float64)
     allowed = np.ones(len(weights), dtype=bool) if allowed is None else np.asarray(allowed, dtype=bool)

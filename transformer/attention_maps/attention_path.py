@@ -1,6 +1,7 @@
-"""One head from queries, keys and values to what it adds to the residual stream, with the steps that no probe records.
+"""One head from queries, keys and values to its output, including steps that no probe records.
 
-``norm_weighted``: how much a token passes on, the weight times the length of what it weighs (Kobayashi et al. 2020).
+``norm_weighted`` measures how much a token contributes: the weight times the length of the weighted vector (Kobayashi
+et al. 2020).
 """
 
 from dataclasses import dataclass, replace
@@ -22,11 +23,17 @@ from transformer.runs.traces import Trace
 
 @dataclass(frozen=True)
 class AttentionPath:
-    """The arrays of one head. ``view`` is the whole layer.
+    """Arrays of one head.
 
-    ``rule``: what this model makes of q · k.
-    ``query``: [query, channel]; ``key``, ``value``: [key, channel]; ``products`` = Q Kᵀ: [query, key];
-    ``bias``: [query, key] or ``None``; ``context`` = weights @ V: [query, channel].
+    Attributes:
+        view: The whole layer.
+        rule: How this model turns q · k into a score.
+        query: [query, channel].
+        key: [key, channel].
+        value: [key, channel].
+        products: Q Kᵀ, [query, key].
+        bias: [query, key], or ``None``.
+        context: weights @ V, [query, channel].
     """
 
     view: AttentionView
@@ -41,19 +48,25 @@ class AttentionPath:
 
     @property
     def scores(self) -> np.ndarray:
-        """Q Kᵀ / √d_k (+ bias), or what the ``rule`` says, as recorded, before the mask: [query, key]."""
+        """Recorded scores before the mask, [query, key]: Q Kᵀ / √d_k (+ bias), or as ``rule`` defines."""
         return self.view.scores[self.head]
 
     @property
     def weights(self) -> np.ndarray:
+        """Attention weights, [query, key]."""
         return self.view.weights[self.head]
 
     @property
     def d_head(self) -> int:
+        """Width of the head, d_k."""
         return self.query.shape[1]
 
     def require_cell(self, *, query: int, key: int) -> None:
-        """Raise ``ValueError`` for a query or key token that does not exist."""
+        """Check that a query and a key token exist.
+
+        Raises:
+            ValueError: If one of them does not.
+        """
         require_cell(self.view, head=self.head, query=query, key=key)
 
     def cell(self, *, query: int, key: int) -> CellArithmetic:
@@ -75,7 +88,10 @@ class AttentionPath:
         )
 
     def weights_without_scaling(self, row: int) -> np.ndarray:
-        """softmax(q Kᵀ) of one row, i.e. without ÷ √d_k: [key]. The larger the numbers, the more one key takes all."""
+        """Return softmax(q Kᵀ) of one row, [key], i.e. without division by √d_k.
+
+        The larger the products, the more one key takes all the weight.
+        """
         unscaled = replace(self.rule, scale=1.0)
         scores = unscaled.score(self.products[row].astype(np.float64), 0.0 if self.bias is None else self.bias[row])
         allowed = self.view.allowed[row]
@@ -86,7 +102,11 @@ class AttentionPath:
 
 
 def attention_path(trace: Trace, stack: str, layer: int, kind: str, *, head: int) -> AttentionPath:
-    """The path of one head. Raises ``ValueError`` for a layer or head that does not exist."""
+    """Return the arrays of one head.
+
+    Raises:
+        ValueError: If the layer or head does not exist.
+    """
     view = trace.attention(stack, layer, kind)
     if not 0 <= head < view.n_heads:
         raise ValueError(f"{view.name}: there is no head {head}; choose 0 to {view.n_heads - 1}")
@@ -110,9 +130,9 @@ def attention_path(trace: Trace, stack: str, layer: int, kind: str, *, head: int
 
 @dataclass(frozen=True)
 class OutputSum:
-    """One row of the output as a sum: Σ_head ``contributions`` [head, model] + ``bias`` [model] = ``output``.
+    """One row of the output: Σ_head ``contributions`` [head, model] + ``bias`` [model] = ``output``.
 
-    ``bias`` is ``None`` where the projection has none.
+    ``bias`` is ``None`` if the projection has none.
     """
 
     contributions: np.ndarray
@@ -121,13 +141,13 @@ class OutputSum:
 
     @property
     def error(self) -> float:
-        """Largest difference between the sum and the recorded output: rounding of float32."""
+        """Largest difference between the sum and the recorded output, due to rounding to float32."""
         bias = 0.0 if self.bias is None else self.bias
         return float(np.abs(self.contributions.sum(axis=0) + bias - self.output).max())
 
 
 def output_sum(trace: Trace, stack: str, layer: int, kind: str, *, row: int) -> OutputSum:
-    """Concat(head_1, …, head_h) W_O + b_O is Σ_h head_h W_O,h + b_O: what every head writes for one query token."""
+    """Split the output at one query token by head: Concat(…) W_O + b_O = Σ_h head_h W_O,h + b_O."""
     name = f"{stack}.layers.{layer}.{kind}_attention"
     matrices, bias = output_matrices(trace.checkpoint, stack, layer, kind)
     context = trace.values(f"{name}.context")[:, row]  # [head, channel]
@@ -136,7 +156,7 @@ def output_sum(trace: Trace, stack: str, layer: int, kind: str, *, row: int) -> 
 
 
 def output_matrices(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -> tuple[np.ndarray, np.ndarray | None]:
-    """W_O cut into its heads, [head, channel, model], and b_O, [model], if any (Vaswani et al. 2017, §3.2.2)."""
+    """Return W_O per head, [head, channel, model], and b_O, if any (Vaswani et al. 2017, §3.2.2)."""
     module = checkpoint.model.get_submodule(f"{stack}.layers.{layer}.{kind}_attention")
     projection = module.output_projection
     matrix = projection.weight.detach().cpu().numpy().T  # [heads · channel, model]
@@ -145,17 +165,17 @@ def output_matrices(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -
 
 
 def value_norms(trace: Trace, stack: str, layer: int, kind: str) -> np.ndarray:
-    """‖f(x_j)‖ with f(x) = (x W_V + b_V) W_O of every head: [head, key]."""
+    """Return ‖f(x_j)‖, f(x) = (x W_V + b_V) W_O, for every head: [head, key]."""
     matrices, _ = output_matrices(trace.checkpoint, stack, layer, kind)
     values = trace.values(f"{stack}.layers.{layer}.{kind}_attention.value")  # [head, key, channel]
     return np.linalg.norm(values @ matrices, axis=-1)
 
 
 def norm_weighted(trace: Trace, stack: str, layer: int, kind: str) -> np.ndarray:
-    """‖α_ij f(x_j)‖ = α_ij ‖f(x_j)‖: [head, query, key], ≥ 0, in units of the residual stream.
+    """Return ‖α_ij f(x_j)‖ = α_ij ‖f(x_j)‖, [head, query, key], ≥ 0, in units of the residual stream.
 
-    "Attention is Not Only a Weight" (Kobayashi et al. 2020): a key with a large weight and a short
-    value passes little on, which is how heads come to rest on special tokens.
+    "Attention is Not Only a Weight" (Kobayashi et al. 2020): a key with a large weight and a short value contributes
+    little, which is how heads can put weight on special tokens to no effect.
     """
     weights = trace.values(f"{stack}.layers.{layer}.{kind}_attention.weights")
     return weights * value_norms(trace, stack, layer, kind)[:, None, :]

@@ -1,22 +1,22 @@
-"""Attention rollout: how much of every input token is mixed into a position after several layers, by the weights alone.
+"""Attention rollout: the share of each input token in a position, from attention weights alone.
 
-"Quantifying Attention Flow in Transformers" (Abnar & Zuidema 2020, §3). A position keeps itself through the residual
-and takes from others through attention, so each layer mixes by
+"Quantifying Attention Flow in Transformers" (Abnar & Zuidema 2020, §3). A position keeps part of itself through the
+residual connection and receives from others through attention, so each layer mixes by
 
     Ã = r·I + (1 − r)·Ā,   Ā = mean over the heads of the weights, r = ½, every row divided by its sum,
 
-and the layers multiply: R_0 = I, R_l = Ã_l R_{l−1}. Row i of R_l says how the input tokens share position i.
+and the layers multiply: R_0 = I, R_l = Ã_l R_{l−1}. Row i of R_l holds the shares of the input tokens in position i.
 
-The decoder of an encoder-decoder mixes twice a layer, and from two sentences. Here row t of T says what it has of the
-target's tokens and row t of S what it has of the source's; R is the rollout of the whole encoder:
+The decoder of an encoder-decoder mixes twice per layer, and from two sentences. Row t of T holds the shares of target
+tokens and row t of S those of source tokens; R is the rollout of the whole encoder:
 
     self-attention:   T ← Ã T,   S ← Ã S                  Ã from the weights of self-attention
     cross-attention:  T ← r T,   S ← r S + (1 − r) Ā R    Ā from the weights of cross-attention
 
-with T = I and S = 0 at the start, so that a row of S and the same row of T always sum to 1 together.
+with T = I and S = 0 at the start, so that a row of S and the same row of T together always sum to 1.
 
-What it leaves out: how long the values are and what they say, that heads differ, the feed-forward layers and the norms,
-and that the residual weighs what it weighs (here: r). It is a bookkeeping of weights, not a measurement.
+Rollout ignores the value vectors, differences between heads, the feed-forward layers, the norms, and the real weight of
+the residual connection (here r). It accounts for weights; it does not measure effects.
 """
 
 from __future__ import annotations
@@ -32,11 +32,15 @@ from transformer.text.tokens import TokenSequence
 
 @dataclass(frozen=True)
 class Rollout:
-    """What the positions of one stack are mixed from after layer ``layer``.
+    """Shares of input tokens in the positions of one stack after layer ``layer``.
 
-    ``source`` [query, source token], ``target`` [query, target token]: shares; ``None`` where the stack does not read
-    that sentence. A row of both together sums to 1. ``source_allowed``, ``target_allowed``: ``True`` where any path
-    leads from the token to the query; elsewhere the share is exactly 0.
+    A row of ``source`` and the same row of ``target`` together sum to 1.
+
+    Attributes:
+        source: Shares of source tokens, [query, source token]; ``None`` if the stack does not read the source.
+        target: Shares of target tokens, [query, target token]; ``None`` if the stack does not read the target.
+        source_allowed: ``True`` if a path leads from the token to the query; elsewhere the share is exactly 0.
+        target_allowed: The same for target tokens.
     """
 
     stack: str
@@ -49,10 +53,10 @@ class Rollout:
     target_tokens: TokenSequence | None
 
     def view(self, kind: str = "self") -> AttentionView:
-        """One map, drawn like any other: a single "head" whose rows sum to 1.
+        """Return one attention view with a single "head" whose rows sum to 1.
 
-        ``kind`` "self": the stack's own tokens; "cross": decoder × source. In an encoder-decoder each of the two is a
-        part of the whole and is divided by its own sum. There are no scores behind it: they are all NaN.
+        ``kind`` is "self" for the stack's own tokens or "cross" for decoder × source. In an encoder-decoder each of the
+        two is a part of the whole and is divided by its own sum. There are no scores, so they are all NaN.
         """
         if kind not in ("self", "cross") or (kind == "cross" and (self.stack != "decoder" or self.source is None)):
             raise ValueError(f"the rollout of this {self.stack} has no map of kind {kind!r}")
@@ -74,9 +78,12 @@ class Rollout:
 
 
 def attention_rollout(trace: Trace, stack: str, *, layer: int | None = None, residual: float = 0.5) -> Rollout:
-    """The rollout of ``stack`` through its layers 0 … ``layer`` (default: all of them). ``residual`` is r, 0…1.
+    """Compute the rollout of ``stack`` through layers 0 to ``layer`` (default: all).
 
-    Raises ``ValueError`` for a stack or layer that does not exist.
+    ``residual`` is r, between 0 and 1.
+
+    Raises:
+        ValueError: If the stack or layer does not exist.
     """
     if not 0 <= residual <= 1:
         raise ValueError(f"residual is {residual}; it is the share that a position keeps of itself, 0 to 1")
@@ -110,20 +117,23 @@ def attention_rollout(trace: Trace, stack: str, *, layer: int | None = None, res
 
 @dataclass(frozen=True)
 class _Shares:
-    """``values`` [query, token], and ``reached``: where a path leads, whatever its share."""
+    """Shares, [query, token], and ``reached``: where a path leads, whatever its share."""
 
     values: np.ndarray
     reached: np.ndarray
 
     @classmethod
     def identity(cls, size: int) -> _Shares:
+        """Return shares in which each position consists of itself."""
         return cls(np.eye(size), np.eye(size, dtype=bool))
 
     @classmethod
     def none(cls, n_queries: int, n_tokens: int) -> _Shares:
+        """Return shares that are all 0."""
         return cls(np.zeros((n_queries, n_tokens)), np.zeros((n_queries, n_tokens), dtype=bool))
 
     def mixed_by(self, mix: _Shares) -> _Shares:
+        """Return the shares after one more layer with the mixing matrix ``mix``."""
         return _Shares(mix.values @ self.values, mix.reached @ self.reached)
 
 
@@ -133,7 +143,7 @@ def _encoder_shares(trace: Trace, residual: float) -> _Shares:
 
 
 def _mixing(view: AttentionView, residual: float) -> _Shares:
-    """Ã = r·I + (1 − r)·Ā, rows divided by their sums: a query that may look at nothing keeps all of itself."""
+    """Return Ã = r·I + (1 − r)·Ā, rows divided by their sums; a fully masked query keeps itself."""
     identity = np.eye(len(view.query))
     mix = residual * identity + (1 - residual) * view.weights.mean(axis=0, dtype=np.float64)
     sums = mix.sum(axis=-1, keepdims=True)
@@ -144,7 +154,7 @@ def _mixing(view: AttentionView, residual: float) -> _Shares:
 def _add_cross(
     own: _Shares, other: _Shares, view: AttentionView, encoder: _Shares, residual: float
 ) -> tuple[_Shares, _Shares]:
-    """T ← r T and S ← r S + (1 − r) Ā R; a row that may look at nothing keeps what it has."""
+    """Compute T ← r T and S ← r S + (1 − r) Ā R; a fully masked row keeps its shares."""
     weights = view.weights.mean(axis=0, dtype=np.float64)
     sums = weights.sum(axis=-1, keepdims=True)
     weights = np.divide(weights, sums, out=np.zeros_like(weights), where=sums > 0)

@@ -1,12 +1,11 @@
-"""Why does this head look there? One score, split by what wrote its query and what wrote its key.
+"""Sources of one attention score: a sum over the parts that wrote its query and its key.
 
     s = q · k · scale = Σ_i Σ_j (R W_Q x_i) · (R W_K y_j) · scale
 
-for the parts x_i of what stands at the query's place, and y_j at the key's: embedding, position, each earlier head,
-each earlier feed-forward layer, biases (QK attribution: Kamath et al. 2025, "Tracing Attention Computation Through
-Feature Interactions", there with features in place of parts). The sum is exact: the norms divide by the σ that they had
-in this run, and rotary positions turn every part by the same angle. What it leaves open is why a part wrote what it
-wrote.
+The parts x_i at the query's position and y_j at the key's are the embedding, the position, each earlier head, each
+earlier feed-forward layer and biases (QK attribution: Kamath et al. 2025, "Tracing Attention Computation Through
+Feature Interactions", there with features in place of parts). The sum is exact: the norms divide by the σ of this run,
+and rotary positions rotate every part by the same angle. It does not show why a part wrote what it wrote.
 """
 
 from __future__ import annotations
@@ -25,9 +24,14 @@ from transformer.runs.traces import Trace
 
 @dataclass(frozen=True, eq=False)
 class ScoreSources:
-    """``values`` [query part, key part], in units of the score: what each pair brought. ``added``: what the model adds
-    to its products besides (relative positions), 0 where it adds nothing. ``score``: what the model itself has, before
-    the ``cap`` of a model that bends its scores. With a second key all of them are differences: this key − that one.
+    """Contributions of pairs of parts to a score.
+
+    With a second key, all numbers are differences: this key minus that one.
+
+    Attributes:
+        values: What each pair contributes, [query part, key part], in units of the score.
+        added: What the model adds to its products (relative positions); 0 if nothing.
+        score: The model's own score, before the ``cap`` if it has one.
     """
 
     query_parts: tuple[Part, ...]
@@ -39,34 +43,51 @@ class ScoreSources:
 
     @property
     def total(self) -> float:
+        """Sum of all contributions."""
         return float(self.values.sum()) + self.added
 
     @property
     def deviation(self) -> float:
-        """|sum − score|: rounding, and nothing else."""
+        """|sum − score|, due to rounding only."""
         return abs(self.total - self.score)
 
     def strongest(self, most: int) -> tuple[tuple[Part, Part, float], ...]:
-        """The pairs (what wrote the query, what wrote the key) that moved the score most, up or down."""
+        """Return the pairs (query part, key part, contribution) that change the score most, up or down."""
         order = np.argsort(-np.abs(self.values), axis=None, kind="stable")[:most]
         places = zip(*np.unravel_index(order, self.values.shape), strict=True)
         return tuple((self.query_parts[i], self.key_parts[j], float(self.values[i, j])) for i, j in places)
 
     def table(self, most: int) -> tuple[tuple[Part | None, ...], tuple[Part | None, ...], np.ndarray]:
-        """The ``most`` parts of each side that bring most (Σ |values|), in the order of the forward pass, and all
-        others added up in a last row and column, whose part is ``None``. The sum stays the same."""
+        """Return a table of the ``most`` largest parts of each side, by Σ |values|.
+
+        The parts are in the order of the forward pass; all others are summed in a last row and column, whose part is
+        ``None``. The total stays the same.
+        """
         rows, columns = (_largest(np.abs(self.values).sum(axis=axis), most) for axis in (1, 0))
-        values = _gathered(_gathered(self.values, rows).T, columns).T
-        return _named(self.query_parts, rows), _named(self.key_parts, columns), values
+        values = _keep_and_sum_rest(_keep_and_sum_rest(self.values, rows).T, columns).T
+        return _kept_parts(self.query_parts, rows), _kept_parts(self.key_parts, columns), values
 
 
 def score_sources(
     trace: Trace, stack: str, layer: int, kind: str, *, head: int, query: int, key: int, against: int | None = None
 ) -> ScoreSources:
-    """Of the score of (``query``, ``key``) in one head; ``against``: minus that of the same query and another key.
+    """Split the score of (``query``, ``key``) in one head.
 
-    Softmax does not see what all keys of a query have in common, so the difference to another key is what makes a head
-    look here and not there. Raises ``ValueError`` for a head or a token that does not exist.
+    A softmax ignores what all keys of a query have in common. So the difference from another key shows why a head
+    attends to one key and not to the other.
+
+    Args:
+        trace: The recorded pass.
+        stack: "encoder" or "decoder".
+        layer: Index of the layer.
+        kind: "self" or "cross".
+        head: Index of the head.
+        query: Index of the query token.
+        key: Index of the key token.
+        against: Index of another key, whose score for the same query is subtracted.
+
+    Raises:
+        ValueError: If the head or a token does not exist.
     """
     view = trace.attention(stack, layer, kind)
     sizes = (("head", head, view.n_heads), ("query token", query, len(view.query)), ("key token", key, len(view.key)))
@@ -76,17 +97,17 @@ def score_sources(
     rule = score_rule(trace.checkpoint, stack, layer, kind)
     bias = added_to_scores(trace, rule)
     reader = (layer, f"{kind}_attention")
-    queries = _projected(trace, view.name, "query", stream_parts(trace, stack, query, reader=reader), head, query)
+    queries = _project_parts(trace, view.name, "query", stream_parts(trace, stack, query, reader=reader), head, query)
     keys: dict[Part, np.ndarray] = {}
     score = added = 0.0
     for place, sign in ((key, 1.0), (against, -1.0)):
         if place is None:
             continue
-        of_encoder = kind == "cross"  # keys are made from what the encoder gives out
+        of_encoder = kind == "cross"  # keys come from the output of the encoder
         parts = (
             stream_parts(trace, "encoder", place) if of_encoder else stream_parts(trace, stack, place, reader=reader)
         )
-        for part, vector in _projected(trace, view.name, "key", parts, head, place).items():
+        for part, vector in _project_parts(trace, view.name, "key", parts, head, place).items():
             keys[part] = keys.get(part, 0.0) + sign * vector
         q, k = (trace.values(f"{view.name}.{side}")[head, at] for side, at in (("query", query), ("key", place)))
         score += sign * float(q.astype(np.float64) @ k) * rule.scale
@@ -95,10 +116,13 @@ def score_sources(
     return ScoreSources(tuple(queries), tuple(keys), values, added, score + added, rule.cap)
 
 
-def _projected(
+def _project_parts(
     trace: Trace, name: str, side: str, parts: dict[Part, np.ndarray], head: int, row: int
 ) -> dict[Part, np.ndarray]:
-    """Each part through W_Q or W_K of one head, its norm and its turn: {part: [channel]}; the bias is a part, too."""
+    """Project each part through W_Q or W_K of one head, its norm and its rotation: {part: [channel]}.
+
+    The bias is a part as well.
+    """
     module: MultiHeadAttention = trace.checkpoint.model.get_submodule(name)
     projection = getattr(module, f"{side}_projection")
     if side == "key":  # several heads may share one head of keys
@@ -113,7 +137,8 @@ def _projected(
         vectors = vectors * array(norm.weight) / np.sqrt(mean_square + norm.epsilon)
     if module.rotary is not None:
         length = trace.values(f"{name}.key").shape[1]
-        whole = (length,) if trace.checkpoint.config.switch_lengths else ()  # its waves depend on the text's length
+        # Its frequencies depend on the text's length.
+        whole = (length,) if trace.checkpoint.config.switch_lengths else ()
         with torch.inference_mode():
             turned = module.rotary(torch.from_numpy(vectors)[:, None, None], row, *whole)  # [part, 1, 1, channel]
         vectors = turned[:, 0, 0].numpy(force=True)
@@ -124,13 +149,13 @@ def _largest(sizes: np.ndarray, most: int) -> list[int]:
     return sorted(np.argsort(-sizes, kind="stable")[:most].tolist())
 
 
-def _gathered(values: np.ndarray, kept: Sequence[int]) -> np.ndarray:
-    """The rows ``kept``, and the sum of all others below them, where there are others."""
+def _keep_and_sum_rest(values: np.ndarray, kept: Sequence[int]) -> np.ndarray:
+    """Return the rows ``kept``, followed by the sum of all others if there are any."""
     if len(kept) == len(values):
         return values
     others = np.delete(values, kept, axis=0).sum(axis=0, keepdims=True)
     return np.concatenate((values[kept], others))
 
 
-def _named(parts: Sequence[Part], kept: Sequence[int]) -> tuple[Part | None, ...]:
+def _kept_parts(parts: Sequence[Part], kept: Sequence[int]) -> tuple[Part | None, ...]:
     return (*(parts[place] for place in kept), *((None,) if len(kept) < len(parts) else ()))

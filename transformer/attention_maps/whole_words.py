@@ -1,5 +1,4 @@
-"""Attention between whole words: the pieces into which a tokenizer has cut a word are put together; and where given
-words stand among the tokens."""
+"""Attention between whole words, whose tokens are combined, and the spans of given words in a text."""
 
 from collections.abc import Sequence
 
@@ -13,11 +12,14 @@ Span = tuple[int, int]  # first token, and the one after the last
 
 
 def in_words(view: AttentionView) -> AttentionView:
-    """The same heads with a row and a column a word: weights and scores [head, query word, key word].
+    """Return the same heads with one row and one column per word.
 
-    The weights of the pieces that are looked at are added up, the rows of the pieces that look are averaged (Clark et
-    al. 2019, §4.1), so that every row still sums to 1. Of scores, which are no shares, both are averaged. Punctuation
-    and special tokens stand alone. A word may look at another where one of its pieces may look at one of the other's.
+    Weights of key tokens are summed and rows of query tokens are averaged (Clark et al. 2019, §4.1), so that every row
+    still sums to 1. Scores, which are not shares, are averaged over both. Punctuation and special tokens stay separate.
+    A word may attend to another if one of its tokens may attend to a token of the other.
+
+    Returns:
+        Weights and scores, [head, query word, key word].
     """
     rows, columns = spans(view.query), spans(view.key)
     sizes = np.array([end - begin for begin, end in columns])
@@ -35,7 +37,7 @@ def in_words(view: AttentionView) -> AttentionView:
 
 
 def spans(tokens: TokenSequence) -> tuple[Span, ...]:
-    """The words of a text in order, every special token as one of its own."""
+    """Return the spans of the words of a text in order; every special token is a span of its own."""
     words = [(word.start, word.end) for word in words_of(tokens)]
     return tuple(sorted([*words, *((token.index, token.index + 1) for token in tokens if token.special)]))
 
@@ -57,8 +59,10 @@ def _joined(tokens: TokenSequence, parts: tuple[Span, ...]) -> TokenSequence:
 
 
 def word_spans(tokens: TokenSequence, words: Sequence[str]) -> tuple[Span, ...] | None:
-    """The tokens of each word, in order; ``None`` where the tokens do not spell these words (an alphabet that the model
-    lacks). Case does not count: some models read lower case only."""
+    """Return the tokens of each word, in order, or ``None`` if the tokens do not spell these words.
+
+    That happens if the model lacks an alphabet. Case is ignored, since some models read lower case only.
+    """
     text, owner = "", []
     for token in tokens:
         if not token.special:
@@ -76,7 +80,10 @@ def word_spans(tokens: TokenSequence, words: Sequence[str]) -> tuple[Span, ...] 
 
 
 def word_weights(weights: np.ndarray, queries: Sequence[Span], keys: Sequence[Span]) -> np.ndarray:
-    """[head, query word, key word]: the mean over the tokens that look, the sum over those looked at (Clark et al.
-    2019, §4.1), of ``weights`` [head, query, key]. Special tokens have no word: a row sums to what is left."""
+    """Combine ``weights`` [head, query, key] into [head, query word, key word].
+
+    Weights are averaged over query tokens and summed over key tokens (Clark et al. 2019, §4.1). Special tokens belong
+    to no word: a row sums to what they leave.
+    """
     summed = np.stack([weights[:, :, begin:end].sum(axis=-1) for begin, end in keys], axis=-1)
     return np.stack([summed[:, begin:end].mean(axis=1) for begin, end in queries], axis=1)

@@ -1,1 +1,1 @@
-"""Which inputs and which parts of the model a prediction comes from, and how far to trust an attention map."""
+"""Attribution of predictions to inputs and model parts, and the trust in an attention map."""

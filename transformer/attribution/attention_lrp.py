@@ -1,8 +1,8 @@
-"""AttnLRP (Achtibat et al. 2024): the answer handed back through every layer, by rules under which nothing is lost.
+"""AttnLRP (Achtibat et al. 2024): relevance propagated back through every layer without loss.
 
-Layer-wise relevance propagation gives each number of a layer a share R of the answer, and hands it to the numbers that
-it was made of. Under these rules R = x · g, where g is a gradient whose backward pass was changed, so that one backward
-pass does it ("gradient × input" with some factors held fixed):
+Layer-wise relevance propagation gives each number of a layer a share R of the prediction, and distributes it over the
+numbers that it was computed from. Under the following rules R = x · g, where g is a gradient with a modified backward
+pass, so a single backward pass is enough ("gradient × input" with some factors held fixed):
 
     linear layer, sum       z-rule (ε → 0):      R_i = Σ_j x_i w_ji / z_j · R_j      the plain gradient
     activation f            identity rule:       R_in = R_out                        g_in = g_out · f(x) / x
@@ -10,8 +10,8 @@ pass does it ("gradient × input" with some factors held fixed):
     product (Q Kᵀ, A V, gate) uniform rule:      half of R to each factor            half of the plain gradient
     softmax                 Taylor rule:         R_i = x_i (R_i − s_i Σ_j R_j)       the plain gradient
 
-What is added and comes from no token takes its share: biases, positions, and the constant of the softmax's Taylor
-expansion. ``Relevance.absorbed`` has them, each measured where it is added; with them R in = R out.
+Terms that come from no token take their share: biases, positions, and the constant of the softmax's Taylor expansion.
+``Relevance.absorbed`` holds these shares, each measured where the term is added; with them, R in = R out.
 """
 
 from collections.abc import Mapping
@@ -36,9 +36,14 @@ _FACTORS = (".query", ".key", ".weights", ".value")
 
 @dataclass(frozen=True)
 class Relevance:
-    """``source`` [token], ``target`` [token]: the share of each input token. ``out``: the relevance that sets out from
-    the logits, Σ_j z_j ∂F/∂z_j, which for a logit is the number F itself. ``absorbed``: by the names of ``ABSORBED``,
-    what stayed at what comes from no token."""
+    """Relevance of the input tokens.
+
+    Attributes:
+        source: Share of each source token, [token].
+        target: Share of each target token, [token].
+        out: Relevance at the logits, Σ_j z_j ∂F/∂z_j; if F is a logit, this is F itself.
+        absorbed: Relevance of terms that come from no token, by the names in ``ABSORBED``.
+    """
 
     quantity: Quantity
     source: np.ndarray | None
@@ -53,14 +58,14 @@ class Relevance:
 
     @property
     def error(self) -> float:
-        """R in + R absorbed − R out: 0 where the rules conserve."""
+        """R in + R absorbed − R out; 0 if the rules conserve relevance."""
         return self.total + sum(self.absorbed.values()) - self.out
 
 
 def attention_lrp(checkpoint: Checkpoint, quantity: Quantity) -> Relevance:
-    """The relevance of every input token for one number, at its row of the embedding table, before positions are added.
+    """Return the relevance of every input token for one number, at its row of the embedding table.
 
-    The backward pass is changed on a copy of the model; the shared one is not touched.
+    Positions are added after that. The backward pass is modified on a copy of the model; the shared one is not touched.
     """
     with gradients():
         model = _copy_with_rules(checkpoint.model)
@@ -81,18 +86,21 @@ def attention_lrp(checkpoint: Checkpoint, quantity: Quantity) -> Relevance:
     shares = [[_share(x, next(slopes)) for x in group] for group in groups]
     sums = [sum(float(share.sum()) for share in group) for group in shares]
     tokens = {stack: share[0].sum(dim=-1).cpu().numpy() for stack, share in zip(inputs, shares[0], strict=True)}
-    # Behind the softmax stands the product with the values, which hands it one half.
+    # The softmax is followed by the product with the values, which passes one half on.
     absorbed = dict(zip(ABSORBED, (sums[2], sums[3], 0.5 * sums[4] - sums[5]), strict=True))
     return Relevance(quantity, tokens.get("encoder"), tokens.get("decoder"), sums[1], absorbed)
 
 
 def _share(x: Tensor, slope: Tensor | None) -> Tensor:
-    """R = x · g, in double precision; 0 for what the answer does not read."""
+    """Return R = x · g in double precision; 0 for inputs that the prediction does not depend on."""
     return torch.zeros_like(x, dtype=torch.float64) if slope is None else x.detach().double() * slope.double()
 
 
 def _copy_with_rules(model: Model) -> Model:
-    """The model with the identity rule at every activation; gradients only of what is added. Its weights are shared."""
+    """Return the model with the identity rule at every activation, and gradients only for added terms.
+
+    The copy shares its weights with the model.
+    """
     copied = model.copy_sharing_weights(_is_added)
     for module in copied.modules():
         for name in ("activation", "convolution_activation"):
@@ -106,7 +114,7 @@ def _is_added(name: str) -> bool:
 
 
 class _IdentityRule:
-    """f with f(x) = x · (f(x)/x), the second factor held fixed: what comes back to x is what came to f(x)."""
+    """f with f(x) = x · (f(x)/x), the second factor held fixed: x receives the gradient of f(x)."""
 
     def __init__(self, function: object) -> None:
         self.function = function
@@ -121,7 +129,7 @@ def _ratio(value: Tensor, x: Tensor) -> Tensor:
 
 
 def _with_gradient(value: Tensor, like: Tensor) -> Tensor:
-    """The numbers of ``value`` with the gradient of ``like``."""
+    """Return the numbers of ``value`` with the gradient of ``like``."""
     return like + (value - like).detach()
 
 
@@ -129,15 +137,15 @@ def _half(x: Tensor) -> Tensor:
     return _with_gradient(x, 0.5 * x)
 
 
-def _uncapped(capped: Tensor, cap: float) -> Tensor:
-    """The identity rule for s = cap · tanh(x / cap), whose plain gradient has been or will be taken: g · (s/x) / s′."""
+def _undo_cap(capped: Tensor, cap: float) -> Tensor:
+    """Apply the identity rule for s = cap · tanh(x / cap), on top of its plain gradient: g · (s/x) / s′."""
     bent = (capped / cap).detach().clamp(-1 + 1e-6, 1 - 1e-6)
     factor = torch.where(bent.abs() < 1e-6, 1.0, bent / torch.atanh(bent) / (1 - bent.square()))
     return _with_gradient(capped, capped * factor)
 
 
 def _rules(model: nn.Module) -> list[Edit]:
-    """The rules that stand at probes."""
+    """Return the rules that apply at probes."""
     edits = []
     for name in model.probes:
         if name.endswith((".std", ".mean_square")):
@@ -150,7 +158,7 @@ def _rules(model: nn.Module) -> list[Edit]:
         if isinstance(module, GatedFeedForward):
             edits.append(Edit(f"{name}.hidden", _half))
         if cap := getattr(module, "score_cap", None):
-            edits.append(Edit(f"{name}.scores", lambda x, cap=cap: _uncapped(x, cap)))
+            edits.append(Edit(f"{name}.scores", lambda x, cap=cap: _undo_cap(x, cap)))
         if cap := getattr(module, "cap", None):
-            edits.append(Edit(f"{name.rpartition('.')[0]}.logits", lambda x, cap=cap: _uncapped(x, cap)))
+            edits.append(Edit(f"{name.rpartition('.')[0]}.logits", lambda x, cap=cap: _undo_cap(x, cap)))
     return edits

@@ -1,15 +1,13 @@
-"""How far to trust an attention map: its row beside what the answer really depends on, token by token.
+"""How far to trust an attention map: its row compared with what the prediction really depends on.
 
-Four rows of shares come from attention: the head's weights, the mean of all heads of the layer, ‖α·v‖ (Kobayashi et
-al. 2020) and rollout through all layers (Abnar & Zuidema 2020). Four signed rows come from the answer: gradient ×
-input, integrated gradients, AttnLRP (Achtibat et al. 2024) and leaving the token out. The last is a measurement on the
-whole model, so the others are compared with it: Spearman's ρ of the sizes |a_i|, since a share of attention has no
+Four rows of shares come from attention: the weights of the head, the mean of all heads of the layer, ‖α·v‖ (Kobayashi
+et al. 2020) and rollout through all layers (Abnar & Zuidema 2020). Four signed rows come from the prediction: gradient
+× input, integrated gradients, AttnLRP (Achtibat et al. 2024) and leaving the token out. The last is a measurement on
+the whole model, so the others are compared with it: Spearman's ρ of the sizes |a_i|, since a share of attention has no
 sign.
 
-Attention need not be an explanation: other weights may give the same answer (Jain & Wallace 2019), though not always,
-and weights that are one possible account can still be useful (Wiegreffe & Pinter 2019).
-
-Whether two lists of numbers put the same things first.
+Attention need not be an explanation: in recurrent encoders, other weights may give the same prediction (Jain & Wallace
+2019), though not always, and weights that are one possible explanation can still be useful (Wiegreffe & Pinter 2019).
 """
 
 import math
@@ -35,7 +33,7 @@ ANSWER_MEASURES = ("gradient_times_input", "integrated_gradients", "attention_lr
 
 @dataclass(frozen=True)
 class InputAttributions:
-    """What one number of the answer depends on, measured in four ways."""
+    """What one number of the output depends on, measured in four ways."""
 
     gradient: Attribution
     integrated: Attribution
@@ -43,7 +41,7 @@ class InputAttributions:
     removal: Removal
 
     def rows(self, stack: str) -> dict[str, np.ndarray]:
-        """[token] of the sentence that ``stack`` reads, by the names of ``ANSWER_MEASURES``."""
+        """Return one row, [token], of the sentence that ``stack`` reads, per name of ``ANSWER_MEASURES``."""
         parts = (self.gradient, self.integrated, self.relevance, self.removal)
         values = [part.source if stack == "encoder" else part.target for part in parts]
         return dict(zip(ANSWER_MEASURES, values, strict=True))
@@ -51,10 +49,13 @@ class InputAttributions:
 
 @dataclass(frozen=True)
 class Measure:
-    """``values`` [token]: shares of 0…1, or ``signed`` numbers in the unit of the answer (NaN: cannot be asked).
+    """One measure over tokens.
 
-    ``agreement``: Spearman's ρ of |values| with the size of what leaving each token out changes; NaN for that row
-    itself, and where there are too few tokens to rank.
+    Attributes:
+        values: Shares from 0 to 1 or, if ``signed``, numbers in the unit of F, [token]; NaN where the measure is
+            undefined.
+        agreement: Spearman's ρ of |values| with the effect of leaving each token out; NaN for that row itself, and if
+            there are too few tokens to rank.
     """
 
     name: str
@@ -65,7 +66,7 @@ class Measure:
 
 @dataclass(frozen=True)
 class Aligned:
-    """Several measures over the same ``tokens`` (``positions`` of their sentence); every array is as long as they."""
+    """Several measures over the same ``tokens`` (at ``positions`` of their sentence)."""
 
     tokens: TokenSequence
     positions: tuple[int, ...]
@@ -78,7 +79,7 @@ class Aligned:
 def input_attributions(
     checkpoint: Checkpoint, quantity: Quantity, *, baseline: str = "mean", n_steps: int = 64
 ) -> InputAttributions:
-    """Gradient × input, integrated gradients, AttnLRP and leave-one-out of one number."""
+    """Compute gradient × input, integrated gradients, AttnLRP and leave-one-out for one number."""
     return InputAttributions(
         gradient_times_input(checkpoint, quantity),
         integrated_gradients(checkpoint, quantity, baseline=baseline, n_steps=n_steps),
@@ -88,17 +89,20 @@ def input_attributions(
 
 
 def n_passes(quantity: Quantity, *, n_steps: int) -> int:
-    """About how many batches ``input_attributions`` sends through the model's stacks, for a progress bar."""
+    """Estimate how many batches ``input_attributions`` passes through the model, for a progress bar."""
     lengths = [len(tokens) for tokens in quantity.read.values()]
     of_path, of_removal = math.ceil(n_steps / PATH_ROWS) + 2, sum(math.ceil(n / REMOVAL_ROWS) + 1 for n in lengths)
     return len(lengths) * (3 + of_path + of_removal)
 
 
 def beside_attention(trace: Trace, view: AttentionView, found: InputAttributions, *, head: int, query: int) -> Aligned:
-    """All eight measures over the tokens that row ``query`` of ``view`` (a layer of ``trace``) may look at."""
+    """Return all eight measures over the tokens that row ``query`` of ``view`` may attend to.
+
+    ``view`` is a layer of ``trace``.
+    """
     stack = "decoder" if (view.stack, view.kind) == ("decoder", "self") else "encoder"
     of_answer = found.rows(stack)
-    n_read = len(of_answer["leave_one_out"])  # of a target only what comes before the answer
+    n_read = len(of_answer["leave_one_out"])  # of a target only what precedes the prediction
     positions = [int(key) for key in np.flatnonzero(view.allowed[query]) if key < n_read]
     weighted = norm_weighted(trace, view.stack, view.layer, view.kind)[head, query]
     total = float(weighted.sum())
@@ -112,13 +116,16 @@ def beside_attention(trace: Trace, view: AttentionView, found: InputAttributions
 
 
 def beside_nothing(found: InputAttributions, stack: str) -> Aligned:
-    """The four measures of the answer over the sentence that ``stack`` reads, without any attention."""
+    """Return the prediction's four measures over the sentence that ``stack`` reads, without attention."""
     tokens = found.removal.quantity.read[stack]
     return _aligned(tokens, [token.index for token in tokens if token.role != "pad"], {}, found.rows(stack))
 
 
 def _rollout_row(trace: Trace, view: AttentionView, quantity: Quantity) -> np.ndarray:
-    """Rollout from where the answer is read, down to the tokens that are the keys of ``view``: [key]."""
+    """Return the rollout from the position of the prediction down to the tokens that are keys of ``view``.
+
+    The result is [key].
+    """
     if quantity.place is None:  # a classifier reads the mean of all real positions
         rows = attention_rollout(trace, "encoder").view().weights[0]
         return rows[[token.role != "pad" for token in trace.source]].mean(axis=0)
@@ -140,10 +147,13 @@ def _aligned(
 
 
 def spearman(first: np.ndarray, second: np.ndarray) -> float:
-    """Spearman's ρ: the correlation of the ranks, −1…1; equal numbers share the mean of their ranks.
+    """Return Spearman's ρ, the correlation of the ranks, from −1 to 1; ties share their mean rank.
 
-    Places where either is NaN are left out. NaN where fewer than three are left, or one side is the same everywhere:
-    then there is no order to agree on. Raises ``ValueError`` for lists of different lengths.
+    Positions where either is NaN are left out. The result is NaN if fewer than three are left, or if one side is
+    constant.
+
+    Raises:
+        ValueError: If the lists differ in length.
     """
     first, second = np.asarray(first, dtype=np.float64), np.asarray(second, dtype=np.float64)
     if first.shape != second.shape or first.ndim != 1:
@@ -158,7 +168,7 @@ def spearman(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
-    """1 for the smallest; ties share their mean rank."""
+    """Return ranks from 1 for the smallest; ties share their mean rank."""
     _, place, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)
     return (last - (count - 1) / 2)[place]

@@ -2,17 +2,18 @@
 
     logit = embedding + Σ heads + Σ feed-forward layers + biases
 
-The sum is exact; what it leaves open is how a part came to write what it wrote: that a head reads another head's work
-is no part of it.
+The sum is exact. It does not show why a part wrote what it wrote: if a head uses the output of another head, that is
+not part of it.
 
-The output of the stack is a sum: the embedding, and what every sub-layer wrote. A LayerNorm on the way is linear as
-long as the σ that it divided by is held fixed, and so is the projection to the vocabulary. So the row of W can be
-carried *backwards* through them, and its dot product with what a part wrote is what that part added to the logit
-(Elhage et al. 2021, "Direct logit attribution"; nostalgebraist 2020). ``ask`` says which logit is meant, ``last_step``
-carries the row of W through the projection and whatever stands in front of it, ``Walk`` through the layers.
+The output of the stack is a sum of the embedding and what every sublayer wrote. A LayerNorm is linear as long as its σ
+is held fixed, and so is the projection to the vocabulary. So the row of W can be carried *backwards* through them, and
+its dot product with what a part wrote is the contribution of that part to the logit (Elhage et al. 2021, "Direct logit
+attribution"; nostalgebraist 2020). ``ask`` defines the logit, ``last_step`` carries the row of W through the projection
+and everything before it, ``Walk`` carries it through the layers.
 
-``shares_of_keys`` splits a head's part by the keys that it attended to: context = Σ α_key · v_key, so the part is the
-sum over the keys of α_key · ⟨v_key W_O, direction⟩. In cross-attention the keys are the words of the source sentence.
+``shares_of_keys`` splits a head's contribution by the keys that it attended to: context = Σ α_key · v_key, so the
+contribution is the sum over the keys of α_key · ⟨v_key W_O, direction⟩. In cross-attention the keys are the words of
+the source.
 """
 
 from __future__ import annotations
@@ -35,9 +36,14 @@ from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 
 @dataclass(frozen=True)
 class Question:
-    """Whose logit, and where. ``token``: an id of the vocabulary, or a class; ``against``: the one whose logit is taken
-    away, or ``None``. ``rows``: the positions whose streams are read out: one, or all real ones in a classifier that
-    takes their mean. ``position`` is ``None`` for a classifier."""
+    """The logit in question and its position.
+
+    Attributes:
+        token: An id of the vocabulary, or a class.
+        against: The alternative token, whose logit is subtracted; ``None`` for none.
+        rows: Positions whose streams are read out: one, or all real ones in a classifier that averages them.
+        position: Position of the prediction; ``None`` for a classifier.
+    """
 
     stack: str
     position: int | None
@@ -47,12 +53,12 @@ class Question:
 
     @property
     def logits(self) -> str:
-        """The activation that holds the answer."""
+        """Name of the activation that holds the prediction."""
         return "classifier.logits" if self.position is None else f"{self.stack}.logits"
 
 
 def ask(trace: Trace, position: int | None = None, *, token: int | None = None, against: int | None = None) -> Question:
-    """The question to a trace, checked. Raises what ``attribute`` raises."""
+    """Return the checked question about a trace; raises what ``attribute`` raises."""
     model, stack = trace.checkpoint.model, lens_stack(trace.checkpoint)
     tokens = trace.tokens(stack)
     if trace.checkpoint.config.n_classes:
@@ -76,10 +82,12 @@ def ask(trace: Trace, position: int | None = None, *, token: int | None = None, 
 
 
 class Walk:
-    """The way back through one stack for ``direction`` [row, model], one for each of the positions ``rows``.
+    """Walk back through one stack with ``direction``, [row, model], one row per position of ``rows``.
 
-    ``parts``: what each part adds, over all rows. ``readings``: for each attention, by its name, the vectors that the
-    heads' contexts are multiplied by, [row, head, channel]: with them the share of every key can be told.
+    Attributes:
+        parts: Contribution of each part, summed over all rows.
+        readings: By attention, the vectors that the contexts of the heads are multiplied by, [row, head, channel]; they
+            give the share of every key.
     """
 
     def __init__(self, values: Values, stack: nn.Module, name: str, rows: list[int], direction: np.ndarray) -> None:
@@ -94,6 +102,7 @@ class Walk:
         self.parts = dict(reversed(self.parts.items()))  # in the order of the forward pass
 
     def walk_layer(self, layer: nn.Module, name: str, index: int) -> None:
+        """Carry the direction back through one layer, and collect the contributions of its parts."""
         if hasattr(layer, CONVOLUTION):  # out = norm(x + convolution), DeBERTa-v2's first layer
             norm = Part("convolution_norm", index)
             self.direction = self.before_norm(layer.convolution_norm, f"{name}.convolution_norm", norm)
@@ -101,7 +110,7 @@ class Walk:
         for kind in reversed(SUBLAYERS):
             if (sublayer := getattr(layer, kind, None)) is None:
                 continue
-            if not layer.pre_norm:  # out = norm(x + sublayer(x)): everything before goes through this norm, too
+            if not layer.pre_norm:  # out = norm(x + sublayer(x)): everything before passes through this norm, too
                 norm = Part(f"{kind}_norm", index)
                 self.direction = self.before_norm(getattr(layer, norm.kind), f"{name}.{norm.kind}", norm)
             written = self.direction
@@ -114,7 +123,7 @@ class Walk:
                 self.walk_heads(sublayer, f"{name}.{kind}", written, Part(kind, index))
 
     def walk_heads(self, attention: nn.Module, name: str, written: np.ndarray, part: Part) -> None:
-        """Concat(head_1, …) W_O + b_O is a sum over the heads: each has its own columns of W_O."""
+        """Split Concat(head_1, …) W_O + b_O into heads, each with its own columns of W_O."""
         projection = attention.output_projection
         if projection.bias is not None:
             self.parts[part._replace(kind=f"{part.kind}_bias")] = float((written @ array(projection.bias)).sum())
@@ -125,12 +134,12 @@ class Walk:
             self.parts[part._replace(head=head)] = float(per_head[head])
 
     def added(self, name: str, read: np.ndarray) -> np.ndarray:
-        """What each head's context adds along its reading, over the rows: [head]."""
+        """Return what the context of each head adds along its reading, over the rows: [head]."""
         context = self.values(f"{name}.context")[:, self.rows]  # [head, row, channel]
         return np.einsum("hrc,rhc->h", context, read)
 
     def walk_embedding(self, embedding: nn.Module, name: str) -> None:
-        """x = norm((token + segment + position) W), of which a model has what it has."""
+        """Split x = norm((token + segment + position) W); a model may lack some of these steps."""
         if getattr(embedding, "norm", None) is not None:
             self.direction = self.before_norm(embedding.norm, f"{name}.norm", Part("embedding_norm"))
         if getattr(embedding, "projection", None) is not None:
@@ -142,20 +151,20 @@ class Walk:
         self.parts[Part("token")] = self.product(f"{name}.token", self.direction)
 
     def before_norm(self, norm: nn.Module, name: str, part: Part) -> np.ndarray:
-        """The direction before a norm; its β is a part of its own."""
+        """Carry the direction back through a norm, whose β becomes a part of its own."""
         if (bias := getattr(norm, "bias", None)) is not None:
             self.parts[part] = float((self.direction @ array(bias)).sum())
         return before_norm(norm, name, self.values, self.rows, self.direction)
 
     def product(self, name: str, direction: np.ndarray) -> float:
-        """Σ over the rows of what was written there, along the direction."""
+        """Return the sum over the rows of what was written there, along the direction."""
         return float((self.values(name)[self.rows] * direction).sum())
 
 
 def before_norm(norm: nn.Module, name: str, values: Values, rows: list[int], direction: np.ndarray) -> np.ndarray:
-    """The direction [row, model] before a norm whose σ is held fixed.
+    """Return the direction, [row, model], before a norm whose σ is held fixed.
 
-    ⟨d, γ (x − μ)/σ⟩ = ⟨(γd − mean(γd))/σ, x⟩, for taking the mean away is symmetric. RMSNorm takes none away.
+    ⟨d, γ (x − μ)/σ⟩ = ⟨(γd − mean(γd))/σ, x⟩, because subtracting the mean is symmetric. RMSNorm does not subtract it.
     """
     scaled = direction * array(norm.weight)
     if isinstance(norm, RMSNorm):
@@ -164,13 +173,19 @@ def before_norm(norm: nn.Module, name: str, values: Values, rows: list[int], dir
     return (scaled - scaled.mean(axis=-1, keepdims=True)) / values(f"{name}.std")[rows].astype(np.float64)[:, None]
 
 
-_SMALLEST = 1e-6  # below it f(z)/z is taken there: 0/0 has no value, its limit does
+_SMALLEST = 1e-6  # below it, f(z)/z is evaluated at this value: 0/0 is undefined, its limit is not
 
 
 @dataclass(frozen=True)
 class LastStep:
-    """``direction`` [row, model]: what the stack's output is multiplied by; ``parts``: what is added behind it;
-    ``logit``: before a ``cap`` bends it; ``gated``: a layer with an activation stands in between."""
+    """The final steps of a model.
+
+    Attributes:
+        direction: What the output of the stack is multiplied by, [row, model].
+        parts: What is added after it.
+        logit: The logit before a ``cap``.
+        gated: Whether a layer with an activation comes in between.
+    """
 
     direction: np.ndarray
     parts: dict[Part, float]
@@ -180,10 +195,11 @@ class LastStep:
 
 
 def last_step(model: Model, values: Values, question: Question) -> LastStep:
-    """The row of W that reads the word's logit out of the stream (minus the other's), carried to before the head.
+    """Return the row of W that reads the token's logit from the stream, carried back before the head.
 
-    A head with a layer of its own, f(x W + b), is linear once every unit lets through the share f(z)/z that it let
-    through in this run (Ali et al. 2022, "XAI for Transformers", §3, do so with the gates of attention).
+    The row of the alternative token, if any, is subtracted. A head with its own layer, f(x W + b), is linear once every
+    unit passes on the share f(z)/z that it passed on in this run (Ali et al. 2022, "XAI for Transformers", §3, do so
+    with the gates of attention).
     """
     stack, rows = model.get_submodule(question.stack), list(question.rows)
     head = model.classifier if question.position is None else stack.vocabulary_projection
@@ -192,7 +208,7 @@ def last_step(model: Model, values: Values, question: Question) -> LastStep:
     ids = [id for id in (question.token, question.against) if id is not None]
     signs = np.array([1.0, -1.0])[: len(ids)]
     direction = signs @ array(projection.weight[ids]) * getattr(projection, "scale", 1.0)
-    direction = np.tile(direction / len(rows), (len(rows), 1))  # a classifier takes the mean of its rows
+    direction = np.tile(direction / len(rows), (len(rows), 1))  # a classifier averages its rows
     parts: dict[Part, float] = {}
     if projection.bias is not None:
         parts[Part("logit_bias")] = float(signs @ array(projection.bias[ids]))
@@ -202,7 +218,7 @@ def last_step(model: Model, values: Values, question: Question) -> LastStep:
         given = values(question.logits)
         given = given if question.position is None else given[question.position]
         logit = float(signs @ given[ids].astype(np.float64))
-    else:  # the recorded ones are bent already
+    else:  # the recorded ones are capped already
         logit = float((values(hidden)[rows] * direction).sum()) + sum(parts.values())
     if isinstance(head, TokenHead):
         norm = f"{question.stack}.vocabulary_projection.norm"
@@ -219,7 +235,7 @@ def last_step(model: Model, values: Values, question: Question) -> LastStep:
 
 
 def read_out(model: Model, stack: str) -> str:
-    """The activation that the last step reads."""
+    """Return the name of the activation that the final step reads."""
     module = model.get_submodule(stack)
     last = f"{stack}.layers.{len(module.layers) - 1}.residual.out"
     return last if module.final_norm is None else f"{stack}.final_norm.output"
@@ -231,10 +247,14 @@ def _double(tensor: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Attribution:
-    """``values`` [part], in logits: what each of ``parts`` added, in the order of the forward pass. ``logit``: what the
-    model itself gave (the difference of two, where the question has two), before the cap of a model that bends its
-    logits (``cap``). ``gated``: a layer with an activation stands in front of the logits, of which every unit lets
-    through the share that it let through in this run. ``readings``: see ``Walk``.
+    """A logit as a sum of contributions.
+
+    Attributes:
+        values: Contribution of each of ``parts`` to the logit, [part], in the order of the forward pass.
+        logit: The model's logit (the difference of two, with an alternative token), before the ``cap`` if there is one.
+        gated: Whether a layer with an activation precedes the logits; each of its units passes on the share of this
+            run.
+        readings: See ``Walk``.
     """
 
     question: Question
@@ -247,19 +267,20 @@ class Attribution:
 
     @property
     def total(self) -> float:
-        """The sum of all parts."""
+        """Sum of all contributions."""
         return float(self.values.sum())
 
     @property
     def deviation(self) -> float:
-        """|sum − logit|: rounding, and nothing else."""
+        """|sum − logit|, due to rounding only."""
         return abs(self.total - self.logit)
 
     def of(self, part: Part) -> float:
+        """Return the contribution of one part."""
         return float(self.values[self.parts.index(part)])
 
     def table(self, kind: str) -> np.ndarray:
-        """[layer, head] of one kind of attention; [layer, 1] of the feed-forward layers."""
+        """Return contributions of one kind of attention, [layer, head], or feed-forward, [layer, 1]."""
         found = {(part.layer, max(part.head, 0)): self.of(part) for part in self.parts if part.kind == kind}
         if not found:
             raise ValueError(f"there is no part {kind!r}; there are {', '.join({part.kind: 0 for part in self.parts})}")
@@ -267,7 +288,7 @@ class Attribution:
         return np.array([[found[layer, head] for head in range(shape[1])] for layer in range(shape[0])])
 
     def strongest(self, most: int) -> tuple[Part, ...]:
-        """The parts that moved the logit most, up or down."""
+        """Return the parts that change the logit most, up or down."""
         order = np.argsort(-np.abs(self.values), kind="stable")[:most]
         return tuple(self.parts[place] for place in order)
 
@@ -275,26 +296,32 @@ class Attribution:
 def attribute(
     trace: Trace, position: int | None = None, *, token: int | None = None, against: int | None = None
 ) -> Attribution:
-    """Whose work is the logit of ``token`` at ``position`` (minus that of ``against``)?
+    """Split the logit of ``token`` at ``position`` into the contributions of all parts.
 
-    ``position``: of the decoder's tokens, where row t answers "what comes after token t"; in a masked-token model of
-    the sentence's; a classifier has none. ``token``: an id, or a class; by default what the model finds likeliest
-    there. Every norm divides by the σ that it had in this run. In a classifier that takes the mean of all tokens the
-    parts are sums over the tokens.
+    Every norm divides by the σ that it had in this run. In a classifier that averages all tokens, the contributions are
+    sums over the tokens.
 
-    Raises ``ValueError`` for a position or a token that does not exist, or a position that is padding.
+    Args:
+        trace: The recorded pass.
+        position: Of the decoder's tokens, where row t predicts the token after t; in a masked-token model of the
+            sentence's; ``None`` for a classifier.
+        token: An id, or a class; by default the most likely one there.
+        against: An alternative token, whose logit is subtracted.
+
+    Raises:
+        ValueError: If the position or the token does not exist, or the position is padding.
     """
     question = ask(trace, position, token=token, against=against)
     return attribution_of(trace.checkpoint.model, trace.values, question, edited=bool(trace.run.edits))
 
 
 def attribution_of(model: Model, values: Values, question: Question, *, edited: bool = False) -> Attribution:
-    """``attribute`` on any recorded pass; ``values(name)``: its activations without the batch axis."""
+    """Compute ``attribute`` for any recorded pass, given its activations without batch axis."""
     last = last_step(model, values, question)
     stack = model.get_submodule(question.stack)
     walk = Walk(values, stack, question.stack, list(question.rows), last.direction)
     parts = walk.parts | last.parts
-    if edited:  # what an edit put between two parts is nobody's work
+    if edited:  # what an edit added between two parts belongs to no part
         parts[Part("edits")] = last.logit - sum(parts.values())
     numbers = np.array(list(parts.values()))
     return Attribution(question, tuple(parts), numbers, last.logit, last.cap, last.gated, walk.readings)
@@ -302,7 +329,12 @@ def attribution_of(model: Model, values: Values, question: Question, *, edited: 
 
 @dataclass(frozen=True)
 class Source:
-    """What one head brought from one key: ``weight`` α (its mean, where several rows are read), ``value`` in logits."""
+    """Contribution of one key through one head.
+
+    Attributes:
+        weight: α; its mean if several rows are read.
+        value: Contribution to the logit.
+    """
 
     part: Part
     key: int
@@ -312,9 +344,10 @@ class Source:
 
 
 def shares_of_keys(trace: Trace, attribution: Attribution, *, kind: str, layer: int) -> np.ndarray:
-    """[head, key]: what each head of one attention brought from each key, summed over the rows of the question.
+    """Return the contribution of each key through each head of one attention: [head, key].
 
-    A row sums to the head's part, unless an edit of the run changed the head's context behind the weights.
+    It is summed over the rows of the question. A row sums to the contribution of the head, unless an edit of the run
+    changed the context after the weights.
     """
     name = f"{attribution.question.stack}.layers.{layer}.{kind}"
     weights = trace.values(f"{name}.weights")[:, list(attribution.question.rows)]  # [head, row, key]
@@ -323,7 +356,7 @@ def shares_of_keys(trace: Trace, attribution: Attribution, *, kind: str, layer: 
 
 
 def strongest_sources(trace: Trace, attribution: Attribution, *, most: int | None = None) -> tuple[Source, ...]:
-    """All pairs of a head and a key, those that moved the logit most first; ``most`` of them."""
+    """Return all pairs of a head and a key, or the ``most`` strongest, by the size of their contribution."""
     question, found = attribution.question, []
     kinds = {part.kind for part in attribution.parts if part.head >= 0}
     for layer in range(trace.n_layers(question.stack)):

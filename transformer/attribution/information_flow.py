@@ -1,14 +1,14 @@
-"""Information flow routes (Ferrando & Voita 2024): from the answer back, which edges made what it was read from.
+"""Information flow routes (Ferrando & Voita 2024): the edges that produced a prediction.
 
-A node is one token behind one layer. What stands there is a sum: what the token was before, and what every head
-brought from every token it looked at. How much of the sum y goes back to one of its terms z is its proximity
+A node is one token after one layer. Its vector is a sum: the token's vector before the layer, and what every head added
+from every token that it attended to. The share of a term z in the sum y is given by its proximity
 
     p(z) = max(0, ‖y‖₁ − ‖y − z‖₁),        share(z) = p(z) / Σ p
 
 (§2.2; Ferrando et al. 2022), and the shares of all edges into a node sum to 1. b_O comes from no token, so it has none.
-The feed-forward layer mixes no tokens: its share is written at the node. Where attention and feed-forward layer read
-one stream (parallel blocks), its term is one more edge from the same token. A norm behind a sub-layer is held fixed, so
-that it is linear; with post-norm the sum is looked at before the norm.
+The feed-forward layer mixes no tokens: its share is stored at the node. If attention and feed-forward layer read the
+same stream (parallel blocks), its term is one more edge from the same token. A norm after a sublayer is held fixed, so
+that it is linear; with post-norm the sum is taken before the norm.
 """
 
 from collections.abc import Mapping
@@ -23,11 +23,11 @@ from transformer.layers.residual_stream import CONVOLUTION
 from transformer.runs.traces import Trace
 from transformer.variants.layer_orders import ParallelLayer
 
-_TOLERANCE = 1e-3  # of the largest number of the sum
+_TOLERANCE = 1e-3  # relative to the largest number of the sum
 
 
 class Node(NamedTuple):
-    """``token`` of ``stack`` behind ``level`` layers; level 0 is the embedding."""
+    """One ``token`` of ``stack`` after ``level`` layers; level 0 is the embedding."""
 
     stack: str
     level: int
@@ -35,8 +35,11 @@ class Node(NamedTuple):
 
 
 class Edge(NamedTuple):
-    """``share`` of what stands at ``target`` that came from ``source``, by one ``head`` of ``kind`` ("self", "cross")
-    in the layer of the target, or by ``kind`` "residual" or "feed_forward" (head −1)."""
+    """Share of the vector at ``target`` that came from ``source``.
+
+    It came through one ``head`` of ``kind`` "self" or "cross" in the layer of the target, or through ``kind``
+    "residual" or "feed_forward" (head −1).
+    """
 
     source: Node
     target: Node
@@ -47,9 +50,13 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True)
 class Flow:
-    """The edges that are at least ``threshold`` and lead to the answer. ``weights``: of every node that is reached, how
-    much of the answer comes through it: Σ over the edges above it of their weight × share; the answer has 1.
-    ``feed_forward``: the share of the feed-forward layer at each node."""
+    """Edges with at least the share ``threshold`` that lead to the prediction.
+
+    Attributes:
+        weights: For every node reached, how much of the prediction passes through it: the sum over the edges above it
+            of their weight × share; the prediction has 1.
+        feed_forward: Share of the feed-forward layer at each node.
+    """
 
     start: Mapping[Node, float]
     threshold: float
@@ -59,7 +66,7 @@ class Flow:
 
 
 def start_of(trace: Trace, row: int) -> dict[Node, float]:
-    """Where the answer is read: one place, or for a classifier that takes the mean all real tokens alike."""
+    """Return where the prediction is read: one position, or all real tokens in a classifier."""
     stack = trace.stacks[-1]
     level = trace.n_layers(stack)
     if not trace.checkpoint.config.n_classes:
@@ -71,8 +78,13 @@ def start_of(trace: Trace, row: int) -> dict[Node, float]:
 
 
 def information_flow(trace: Trace, start: Mapping[Node, float], *, threshold: float = 0.05) -> Flow:
-    """Follow all edges of at least ``threshold`` from ``start`` back to the embeddings. Edges of several heads between
-    the same two nodes count together. Raises ``MessageError`` for a layer whose sum is not of this kind."""
+    """Follow all edges of at least ``threshold`` from ``start`` back to the embeddings.
+
+    Edges of several heads between the same two nodes are added.
+
+    Raises:
+        MessageError: If the sum of a layer is not of this kind.
+    """
     if not 0 < threshold <= 1:
         raise ValueError(f"threshold is {threshold}; it must lie above 0, up to 1")
     weights, kept, mixed = dict(start), [], {}
@@ -91,7 +103,7 @@ def information_flow(trace: Trace, start: Mapping[Node, float], *, threshold: fl
 
 
 def edges_into(trace: Trace, node: Node) -> tuple[list[Edge], float]:
-    """All edges into one node, whose shares sum to 1, and the share of the feed-forward layer at it."""
+    """Return all edges into one node, whose shares sum to 1, and the share of its feed-forward layer."""
     stack, layer, token = node.stack, node.level - 1, node.token
     name = f"{stack}.layers.{layer}"
     if f"{name}.{CONVOLUTION}" in trace:
@@ -117,7 +129,7 @@ def edges_into(trace: Trace, node: Node) -> tuple[list[Edge], float]:
 
 
 def _head_edges(node: Node, source: Node, kind: str, shares: np.ndarray) -> list[Edge]:
-    """``shares`` [head, key]."""
+    """Return the edges of all heads from ``source``; ``shares`` is [head, key]."""
     places = zip(*np.nonzero(shares), strict=True)
     return [Edge(source._replace(token=int(k)), node, kind, int(h), float(shares[h, k])) for h, k in places]
 
@@ -126,7 +138,7 @@ def _shares(
     trace: Trace, name: str, kind: str, token: int, before: np.ndarray, *, after: str, post: bool,
     extra: dict[str, np.ndarray],
 ) -> tuple[dict[str, float], np.ndarray]:  # fmt: skip
-    """Of one attention at one token: the shares of the residual and of ``extra``, and of every head and key."""
+    """Return the shares of the residual and ``extra``, and of each head and key, at one token."""
     attention = f"{name}.{kind}_attention"
     stack, layer = name.split(".")[0], int(name.rsplit(".", 1)[1])
     matrices, bias = output_matrices(trace.checkpoint, stack, layer, kind)
@@ -145,7 +157,7 @@ def _shares(
     near = {what: float(_proximity(term, whole)) for what, term in alone.items()}
     of_heads = _proximity(terms, whole)  # [head, key]
     total = sum(near.values()) + float(of_heads.sum())
-    if not total:  # nothing comes nearer to the sum: it is what it was
+    if not total:  # no term is closer to the sum: the vector comes from the residual
         return {**dict.fromkeys(near, 0.0), "residual": 1.0}, np.zeros_like(of_heads)
     return {what: share / total for what, share in near.items()}, of_heads / total
 
@@ -153,7 +165,7 @@ def _shares(
 def _through_norm(
     trace: Trace, norm: str, token: int, terms: np.ndarray, constant: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What a norm with its σ held fixed makes of the terms of its input and of their constant; β joins the constant."""
+    """Carry terms of a norm's input and their constant through the norm, σ fixed; β joins the constant."""
     module = trace.checkpoint.model.get_submodule(norm)
     gain = module.weight.detach().cpu().numpy()
     if f"{norm}.std" in trace:
@@ -164,7 +176,7 @@ def _through_norm(
 
 
 def _feed_forward(trace: Trace, name: str, token: int, *, post: bool) -> float:
-    """Its share of the sum behind it, beside what was there before."""
+    """Return the share of the feed-forward layer in the sum after it."""
     behind = f"{name}.feed_forward_output_norm.output"
     written = trace.values(behind if behind in trace else f"{name}.feed_forward.output")[token]
     crossed = f"{name}.residual.after_cross_attention"
@@ -174,5 +186,5 @@ def _feed_forward(trace: Trace, name: str, token: int, *, post: bool) -> float:
 
 
 def _proximity(terms: np.ndarray, whole: np.ndarray) -> np.ndarray:
-    """max(0, ‖y‖₁ − ‖y − z‖₁) of terms [..., model]."""
+    """Return max(0, ‖y‖₁ − ‖y − z‖₁) for terms z, [..., model]."""
     return np.maximum(0.0, np.abs(whole).sum() - np.abs(whole - terms).sum(axis=-1))

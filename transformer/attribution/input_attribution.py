@@ -1,19 +1,19 @@
-"""How much of one number of the answer goes back to each input token: gradient × input and integrated gradients.
+"""Attribution of one number of the output to each input token: gradient × input, integrated gradients.
 
-The number F is what the model says of one token (or class): its log-probability, probability or logit. The inputs are
-the tokens' rows of the embedding table, x = E[id] · √d_model, at the activation ``*.embedding.token``: *before* the
-positions are added, so that a baseline takes the words away and leaves their order, whatever the scheme of positions.
+The number F is the log probability, probability or logit of one token (or class). The inputs are the tokens' rows of
+the embedding table, x = E[id] · √d_model, at the activation ``*.embedding.token``: *before* positions are added, so
+that a baseline removes the words and keeps their order, whatever the positional encoding.
 
     gradient × input       a_i = Σ_channel x_i · ∂F/∂x_i                                    Shrikumar et al. 2016
     integrated gradients   a_i = Σ_channel (x_i − x′_i) · ∫₀¹ ∂F/∂x_i (x′ + α(x − x′)) dα   Sundararajan et al. 2017, §3
 
-Completeness: the second sums to F(x) − F(x′) but for the error of the sum that stands for the integral
-(``Attribution.error``). The first sums to nothing in particular: it is the slope where one stands.
+Completeness: the second sums to F(x) − F(x′), up to the numerical error of the integral (``Attribution.error``). The
+first sums to nothing in particular: it is a local slope.
 
-Both are captum's (its quadrature is Gauss–Legendre). Measured: with what it needs it takes 80 MB on disk, no pin of it
-conflicts, and its import takes about half as long as torch's own, most of it for matplotlib; so it is a requirement,
-and imported only when the first attribution is asked for. Parameters are never differentiated: gradients
-are taken with respect to the embeddings of this call, and ``.grad`` of every weight stays ``None``.
+Both are captum's (its quadrature is Gauss–Legendre). With its dependencies captum takes 80 MB on disk, and its import
+takes about half as long as that of torch, mostly for matplotlib; so it is a requirement, but it is imported only for
+the first attribution. Parameters are never differentiated: gradients are taken with respect to the embeddings of this
+call, and ``.grad`` of every weight stays ``None``.
 """
 
 from collections.abc import Callable
@@ -30,14 +30,19 @@ from transformer.runs.autograd import gradients
 from transformer.runs.inputs import padding
 
 BASELINES = ("zero", "pad", "mean")
-ROWS = 16  # of a batch: points of the path that go through the model at once
+ROWS = 16  # points of the path that pass through the model in one batch
 
 
 @dataclass(frozen=True)
 class Attribution:
-    """``source`` [token], ``target`` [token]: the share of each input token in the number, in its unit, signed.
+    """Share of each input token in the number, signed, in its unit.
 
-    ``value`` = F(x); ``baseline_value`` = F(x′), and ``n_steps`` points between the two; without a baseline NaN and 0.
+    Attributes:
+        source: [token].
+        target: [token].
+        value: F(x).
+        baseline_value: F(x′); NaN without a baseline.
+        n_steps: Number of points between the two; 0 without a baseline.
     """
 
     method: str
@@ -56,17 +61,17 @@ class Attribution:
 
     @property
     def difference(self) -> float:
-        """F(x) − F(x′), what integrated gradients must sum to."""
+        """F(x) − F(x′), which integrated gradients must sum to."""
         return self.value - self.baseline_value
 
     @property
     def error(self) -> float:
-        """Σ a − (F(x) − F(x′)): 0 where completeness holds exactly."""
+        """Σ a − (F(x) − F(x′)); 0 if completeness holds exactly."""
         return self.total - self.difference
 
 
 def gradient_times_input(checkpoint: Checkpoint, quantity: Quantity) -> Attribution:
-    """a_i = x_i · ∂F/∂x_i, summed over the channels. The "input" is counted from 0, the zero vector."""
+    """Compute a_i = x_i · ∂F/∂x_i, summed over the channels."""
     from captum.attr import InputXGradient
 
     with gradients():
@@ -81,11 +86,18 @@ def gradient_times_input(checkpoint: Checkpoint, quantity: Quantity) -> Attribut
 def integrated_gradients(
     checkpoint: Checkpoint, quantity: Quantity, *, baseline: str = "mean", n_steps: int = 64
 ) -> Attribution:
-    """The gradient averaged over ``n_steps`` points on the straight line from the baseline x′ to the input x.
+    """Average the gradient over ``n_steps`` points on the line from the baseline x′ to the input x.
 
-    ``baseline``, in the place of every token (``<s>`` and ``<mask>`` too): "zero" (the zero vector), "pad" (the row of
-    ``<pad>``) or "mean" (the mean row of the vocabulary). None of them means "no word" to the model: compare them.
-    Raises ``ValueError`` for another baseline or fewer than 1 step.
+    Args:
+        checkpoint: The model.
+        quantity: The number F.
+        baseline: Replaces every token (including ``<s>`` and ``<mask>``): "zero" (the zero vector), "pad" (the row of
+            ``<pad>``) or "mean" (the mean row of the vocabulary). None of them means "no word" to the model: compare
+            them.
+        n_steps: Number of points.
+
+    Raises:
+        ValueError: If the baseline is unknown, or there is less than 1 step.
     """
     if n_steps < 1:
         raise ValueError(f"n_steps is {n_steps}; the path needs at least 1 point")
@@ -106,7 +118,7 @@ def integrated_gradients(
 
 
 def embeddings(checkpoint: Checkpoint, quantity: Quantity) -> dict[str, Tensor]:
-    """x = E[id] · √d_model of every stack, [1, position, model], cut off from the table."""
+    """Return x = E[id] · √d_model of every stack, [1, position, model], detached from the table."""
     found = {}
     for stack, tokens in quantity.read.items():
         embedding = getattr(checkpoint.model, stack).embedding
@@ -116,7 +128,7 @@ def embeddings(checkpoint: Checkpoint, quantity: Quantity) -> dict[str, Tensor]:
 
 
 def _baseline(checkpoint: Checkpoint, stack: str, name: str) -> Tensor:
-    """x′: [model]."""
+    """Return the baseline x′ of one stack, [model]."""
     embedding = getattr(checkpoint.model, stack).embedding
     table = embedding.table.weight.detach()
     rows = {
@@ -130,7 +142,7 @@ def _baseline(checkpoint: Checkpoint, stack: str, name: str) -> Tensor:
 
 
 def _forward(checkpoint: Checkpoint, quantity: Quantity) -> Callable[..., Tensor]:
-    """F as a function of the embeddings: of each stack [batch, position, model] → [batch]."""
+    """Return F as a function of the embeddings, [batch, position, model] per stack → [batch]."""
     ids = {stack: torch.tensor([tokens.ids], device=checkpoint.model.device) for stack, tokens in quantity.read.items()}
 
     def forward(*embeddings: Tensor) -> Tensor:

@@ -1,12 +1,12 @@
-"""Leave one out: what a prediction loses without one word or one token, measured.
+"""Leave-one-out: how a prediction changes without one word or one token, measured.
 
 Li, Monroe & Jurafsky 2016, "Understanding Neural Networks through Representation Erasure":
 
     a_i = F(all tokens) − F(all tokens but i)
 
-``leave_one_out`` takes away the words of a classifier's sentence, ``remove_each`` the tokens of any model. They are
-really left out: the tokens after them move up by one position. Positive: the token speaks for the answer. Tokens that
-say the same thing can each be left out without harm, so the a_i sum to nothing in particular.
+``leave_one_out`` removes the words of a classifier's sentence, ``remove_each`` the tokens of any model. They are really
+left out: later tokens move up by one position. If a_i is positive, the token supports the prediction. Of tokens with
+the same content, each can be left out without effect, so the a_i sum to nothing in particular.
 """
 
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ _BATCH = 32
 
 @dataclass(frozen=True)
 class LeaveOneOut:
-    """``probabilities`` [class] of the whole sentence; ``without`` [word, class] when one word is left out."""
+    """Class probabilities of the whole sentence, [class], and ``without`` one word, [word, class]."""
 
     class_names: tuple[str, ...]
     words: tuple[Word, ...]
@@ -35,16 +35,18 @@ class LeaveOneOut:
 
     @property
     def contributions(self) -> np.ndarray:
-        """[word, class]: p(class | all words) − p(class | all but this one). Positive: it speaks for the class."""
+        """p(class | all words) − p(class | all but one), [word, class]; positive if it supports the class."""
         return self.probabilities - self.without
 
 
 def leave_one_out(checkpoint: Checkpoint, sentence: str, *, pads: int = 0) -> LeaveOneOut:
-    """Classify the sentence, then again once for every word without that word, all measured, nothing estimated.
+    """Classify the sentence, then again without each word, all measured, nothing estimated.
 
-    Of a picture the words are its patches, and one is left out by ``<mask>`` in its place: without it the others would
-    move.
-    Raises ``ValueError`` for a model that has no classes, ``InputError`` for a text that the model cannot take.
+    For an image, the words are its patches, and a patch is replaced by ``<mask>``: without it the others would move.
+
+    Raises:
+        ValueError: If the model has no classes.
+        InputError: If the model cannot take the text.
     """
     if not checkpoint.config.n_classes:
         raise ValueError(f"{checkpoint.name} is not a classifier: it has no classes for a word to count towards")
@@ -57,7 +59,7 @@ def leave_one_out(checkpoint: Checkpoint, sentence: str, *, pads: int = 0) -> Le
 
 
 def _classify(checkpoint: Checkpoint, texts: list[list[int]]) -> np.ndarray:
-    """softmax of the class logits: [text, class]. Shorter texts are padded, which the mask makes harmless."""
+    """Return the softmax of the class logits, [text, class]; shorter texts are padded and masked."""
     pad_id = checkpoint.config.pad_id
     if pad_id is None:
         parts = [torch.tensor([ids]) for ids in texts]
@@ -69,15 +71,20 @@ def _classify(checkpoint: Checkpoint, texts: list[list[int]]) -> np.ndarray:
     return logits.softmax(dim=-1).cpu().numpy()
 
 
-ROWS = 32  # of a batch
+ROWS = 32  # texts in a batch
 
 
 @dataclass(frozen=True)
 class Removal:
-    """``source`` [token], ``target`` [token]: F(x) − F(x without this token), in F's unit; ``value`` = F(x).
+    """Effect of removing each token: F(x) − F(x without this token), in the unit of F.
 
-    NaN where nothing can be asked without the token: it is the only one of its sentence, or the very place (``<mask>``)
-    that the question is about.
+    It is NaN where nothing can be computed without the token: it is the only one of its sentence, or the very position
+    (``<mask>``) that F is about.
+
+    Attributes:
+        source: [token].
+        target: [token].
+        value: F(x).
     """
 
     quantity: Quantity
@@ -87,7 +94,7 @@ class Removal:
 
 
 def remove_each(checkpoint: Checkpoint, quantity: Quantity) -> Removal:
-    """Ask the model once more for every input token, without that token; texts of the same length go in one batch."""
+    """Run the model again without each input token; texts of the same length share a batch."""
     whole = {stack: list(tokens.ids) for stack, tokens in quantity.read.items()}
     with torch.inference_mode(), fast_path():
         value = float(_ask(checkpoint, quantity, [whole], row=quantity.row)[0])
@@ -96,14 +103,14 @@ def remove_each(checkpoint: Checkpoint, quantity: Quantity) -> Removal:
 
 
 def _without_each(checkpoint: Checkpoint, quantity: Quantity, whole: dict[str, list[int]], stack: str) -> np.ndarray:
-    """F without each token of one stack: [token]."""
+    """Return F without each token of one stack: [token]."""
     ids = whole[stack]
     found = np.full(len(ids), np.nan)
     asked_here = quantity.place is not None and quantity.place[0] == stack
     possible = np.arange(len(ids)) if len(ids) > 1 else np.arange(0)
     if asked_here and stack == "encoder":
         possible = possible[possible != quantity.row]
-    # Without a token before it (or without its own), the row that is asked stands one place earlier.
+    # Without a token before it (or its own), the row of the prediction moves up by one position.
     moved = possible <= quantity.row if asked_here else np.zeros(len(possible), dtype=bool)
     for places, row in ((possible[moved], quantity.row - 1), (possible[~moved], quantity.row)):
         texts = [{**whole, stack: ids[:place] + ids[place + 1 :]} for place in places]
@@ -113,7 +120,7 @@ def _without_each(checkpoint: Checkpoint, quantity: Quantity, whole: dict[str, l
 
 
 def _ask(checkpoint: Checkpoint, quantity: Quantity, texts: list[dict[str, list[int]]], *, row: int) -> np.ndarray:
-    """F of texts that are equally long, in batches: [text]."""
+    """Return F of texts of equal length, in batches: [text]."""
     found = []
     for start in range(0, len(texts), ROWS):
         part = texts[start : start + ROWS]

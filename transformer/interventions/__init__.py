@@ -1,1 +1,1 @@
-"""What changes when a part of a run is removed or replaced: ablation, patching, edits."""
+"""Effects of removing or replacing parts of a run: ablation, patching, edits."""

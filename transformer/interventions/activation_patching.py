@@ -1,15 +1,15 @@
-"""Activation patching: which activation, put back from the clean run, brings the clean answer back?
+"""Activation patching: which activation of the clean run restores the clean prediction?
 
 Two sentences differ in one word and have the same number of tokens. The model reads the corrupted one, and one
-activation of the clean run is put in the place of its own ("causal tracing", Meng et al. 2022, §2.1; "How to use and
-interpret activation patching", Heimersheim & Nanda 2024). What counts is the difference of two logits, of the clean
-answer and of the corrupted one:
+activation is replaced by that of the clean run ("causal tracing", Meng et al. 2022, §2.1; "How to use and interpret
+activation patching", Heimersheim & Nanda 2024). The measure is the difference of two logits, of the clean and of the
+corrupted prediction:
 
     recovered share = (d(patched) − d(corrupt)) / (d(clean) − d(corrupt)),   d = logit(answer) − logit(other)
 
-0: as corrupt as before; 1: as if nothing had been corrupted. Many places are tried in one pass: the corrupted sentence
-is repeated along the batch, and in every row another place is patched. The clean run is recorded in a batch of the same
-shape, so that nothing but the patch can change a digit.
+0: as corrupted as before; 1: as if nothing had been corrupted. Many locations are tested in one pass: the corrupted
+sentence is repeated along the batch, and each row is patched at another location. The clean run is recorded in a batch
+of the same shape, so that only the patch can change a digit.
 """
 
 import math
@@ -29,7 +29,7 @@ from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
-TOKENS_PER_PASS = 1024  # rows × tokens: more needs memory and gains no time
+TOKENS_PER_PASS = 1024  # rows × tokens; more needs memory and saves no time
 PARTS = ("residual", "self_attention", "cross_attention", "feed_forward")
 HEADS = {"self_heads": "self_attention", "cross_heads": "cross_attention"}
 _PROBES = {
@@ -40,8 +40,15 @@ _PROBES = {
 
 
 class Turn(NamedTuple):
-    """One word of the answer: ``row`` of the logits, the ids (or classes) of the clean ``answer`` and of the ``other``,
-    and logit(answer) − logit(other) in the ``clean`` and in the ``corrupt`` run."""
+    """One predicted token, compared between the clean and the corrupted run.
+
+    Attributes:
+        row: Row of the logits.
+        answer: Id (or class) of the clean prediction.
+        other: Id (or class) of the corrupted prediction.
+        clean: logit(answer) − logit(other) in the clean run.
+        corrupt: The same in the corrupted run.
+    """
 
     row: int
     answer: int
@@ -50,15 +57,20 @@ class Turn(NamedTuple):
     corrupt: float
 
     def share(self, differences: np.ndarray) -> np.ndarray:
-        """The recovered share of patched differences; NaN where the two runs do not differ."""
+        """Return the recovered share of patched differences; NaN if the two runs do not differ."""
         gap = self.clean - self.corrupt
         return (np.asarray(differences) - self.corrupt) / gap if gap else np.full(np.shape(differences), np.nan)
 
 
 @dataclass(frozen=True)
 class Contrast:
-    """Two sentences of equal length, read with the same answer. ``clean``, ``corrupt``: the tokens by the stack that
-    reads them; ``turns``: one for each word of the answer."""
+    """Two sentences of equal length, read with the same output.
+
+    Attributes:
+        clean: Tokens of the clean run, by stack.
+        corrupt: Tokens of the corrupted run, by stack.
+        turns: One per predicted token.
+    """
 
     checkpoint: Checkpoint
     clean: Mapping[str, TokenSequence]
@@ -67,26 +79,26 @@ class Contrast:
 
     @property
     def differing(self) -> dict[str, list[int]]:
-        """The positions whose tokens are not the same, by stack."""
+        """Positions whose tokens differ, by stack."""
         pairs = {stack: zip(self.clean[stack].ids, self.corrupt[stack].ids, strict=True) for stack in self.clean}
         return {stack: [index for index, (a, b) in enumerate(both) if a != b] for stack, both in pairs.items()}
 
     @property
     def first_turn(self) -> Turn:
-        """The first word that the corrupted run would say otherwise; else the one that moved most."""
+        """First token that the corrupted run predicts differently; otherwise the one that changed most."""
         changed = [turn for turn in self.turns if turn.corrupt < 0 <= turn.clean]
         return changed[0] if changed else max(self.turns, key=lambda turn: turn.clean - turn.corrupt)
 
     def tokens(self, stack: str, turn: Turn) -> TokenSequence:
-        """The clean tokens that can matter for a turn: of the decoder only those up to its row."""
+        """Return the clean tokens that can affect a turn: of the decoder only those up to its row."""
         tokens = self.clean[stack]
         return TokenSequence(tokens.tokens[: turn.row + 1], tokens.name) if stack == "decoder" else tokens
 
 
 class Place(NamedTuple):
-    """What is patched: a part of ``PARTS`` at the token ``index``, or of ``HEADS`` at the head ``index``, everywhere.
+    """Location of a patch: a part of ``PARTS`` at token ``index``, or head ``index`` everywhere.
 
-    "residual" is what a layer reads.
+    "residual" is the input of a layer. Heads are the parts in ``HEADS``.
     """
 
     stack: str
@@ -96,23 +108,23 @@ class Place(NamedTuple):
 
 
 def contrast(clean: Trace, sentence: str) -> Contrast:
-    """Put the sentence of a trace beside a corrupted one; both are read with the answer of ``clean``.
+    """Compare the sentence of a trace with a corrupted one; both are read with the output of ``clean``.
 
     Raises:
-        InputError: Where the sentence has another number of tokens, or is the same.
+        InputError: If the sentence has a different number of tokens, or is the same.
     """
     return contrast_of(experiment(clean, sentence=sentence, keep_answer=True))
 
 
 def contrast_of(found: Experiment) -> Contrast:
-    """Return the two sentences of an experiment with another sentence, whose answer was kept, for patching."""
+    """Return the contrast of an experiment with another sentence whose output was kept."""
     stacks = found.original.stacks
     clean, corrupt = ({stack: run.tokens(stack) for stack in stacks} for run in (found.original, found.changed))
     return Contrast(found.original.checkpoint, clean, corrupt, _turns(found))
 
 
 def _turns(found: Experiment) -> tuple[Turn, ...]:
-    """For every row that was asked: what the clean run predicts, and what the corrupted one predicts in its place."""
+    """Return, for each predicted row, what the clean and the corrupted run predict."""
     question = found.asked
     before, after = (
         np.atleast_2d(run.values(question.logits))[list(question.rows)].astype(np.float64)
@@ -121,7 +133,7 @@ def _turns(found: Experiment) -> tuple[Turn, ...]:
     turns = []
     for row, answer, was, now in zip(question.rows, question.ids, before, after, strict=True):
         other = int(now.argmax())
-        if other == answer:  # the answer stands: what gained most
+        if other == answer:  # the prediction is unchanged: take what gained most
             gain = now - was
             gain[answer] = -np.inf
             other = int(gain.argmax())
@@ -130,8 +142,10 @@ def _turns(found: Experiment) -> tuple[Turn, ...]:
 
 
 def asked_instead(contrast: Contrast, turn: Turn, *, answer: int | None = None, other: int | None = None) -> Turn:
-    """The same place of the answer, asked of the tokens (or classes) that a reader chose; ``None``: those that the runs
-    chose themselves, but never one token twice."""
+    """Return the same turn with other tokens (or classes), chosen by a reader.
+
+    ``None`` keeps the token that the runs chose, but the two are never the same token.
+    """
     if answer is None:
         answer = turn.answer if turn.answer != other else turn.other
     if other is None:
@@ -144,7 +158,7 @@ def asked_instead(contrast: Contrast, turn: Turn, *, answer: int | None = None, 
 
 
 def token_places(contrast: Contrast, turn: Turn, stack: str) -> list[list[Place]]:
-    """Every part of every layer at every token: [part and layer][token]."""
+    """Return every part of every layer at every token: [part and layer][token]."""
     model = contrast.checkpoint.model
     cross = stack == "decoder" and "encoder" in contrast.clean
     parts = [part for part in PARTS if part != "cross_attention" or cross]
@@ -155,7 +169,7 @@ def token_places(contrast: Contrast, turn: Turn, stack: str) -> list[list[Place]
 
 
 def head_places(contrast: Contrast, stack: str) -> list[list[Place]]:
-    """Every head of every layer, at all positions: [kind and layer][head]."""
+    """Return every head of every layer, at all positions: [kind and layer][head]."""
     checkpoint = contrast.checkpoint
     cross = stack == "decoder" and "encoder" in contrast.clean
     n_layers, n_heads = len(getattr(checkpoint.model, stack).layers), checkpoint.config.heads_in(stack)
@@ -174,10 +188,13 @@ def recovered(
     *,
     progress: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
-    """The recovered share of every place: [row, column], as ``places``. ``progress(done, total)`` after every pass."""
+    """Measure the recovered share of every location: [row, column], as ``places``.
+
+    ``progress(done, total)`` is called after every pass.
+    """
     flat = [(place,) for row in places for place in row]
     differences = patched_differences(contrast, turn, [*flat, ()], progress=progress)
-    nothing = differences[-1]  # measured in the same batches, so that what changes nothing is 0, not nearly 0
+    nothing = differences[-1]  # measured in the same batches, so that a patch without effect gives exactly 0
     return turn._replace(corrupt=float(nothing)).share(differences[:-1]).reshape(len(places), -1)
 
 
@@ -189,9 +206,9 @@ def patched_differences(
     rows: int | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
-    """logit(answer) − logit(other) of the corrupted run with the places of each experiment patched: [experiment].
+    """Return logit(answer) − logit(other) of the corrupted run under each experiment: [experiment].
 
-    ``rows``: experiments in one pass (by default as many as make ``TOKENS_PER_PASS`` tokens).
+    ``rows`` is the number of experiments per pass (by default ``TOKENS_PER_PASS`` tokens).
     """
     rows = rows or max(1, min(len(experiments), rows_in_a_pass(contrast, turn)))
     names = {probe_of(place) for places in experiments for place in places}
@@ -214,8 +231,10 @@ def patched_differences(
 
 
 def patches(experiments: Sequence[Sequence[Place]], clean: Mapping[str, Tensor]) -> list[Edit]:
-    """Edits after which row b of the batch has the places of ``experiments[b]`` from ``clean``, recorded with as many
-    rows."""
+    """Return edits that patch row b of the batch at ``experiments[b]`` with values from ``clean``.
+
+    ``clean`` was recorded with as many rows.
+    """
     masks: dict[str, Tensor] = {}
     for row, places in enumerate(experiments):
         for place in places:
@@ -234,6 +253,7 @@ def patches(experiments: Sequence[Sequence[Place]], clean: Mapping[str, Tensor])
 
 
 def probe_of(place: Place) -> str:
+    """Return the name of the probe of a location."""
     return f"{place.stack}.layers.{place.layer}.{_PROBES[place.part]}"
 
 
@@ -249,18 +269,20 @@ def _ids(contrast: Contrast, turn: Turn, read: Mapping[str, TokenSequence], rows
 def logits_at(
     contrast: Contrast, turn: Turn, read: Mapping[str, TokenSequence], rows: int, memory: Tensor | None = None
 ) -> Tensor:
-    """What a turn is read from, of one of the two sentences, as many times as there are ``rows``: [row, vocabulary]."""
+    """Return the logits of a turn for one of the sentences, ``rows`` times: [row, vocabulary]."""
     return answer_logits(contrast.checkpoint, _ids(contrast, turn, read, rows), row=turn.row, memory=memory)
 
 
 def n_passes(contrast: Contrast, turn: Turn, count: int) -> int:
-    """How many batches ``recovered`` sends through the model for ``count`` places, for a progress bar."""
+    """Return how many batches ``recovered`` runs for ``count`` locations, for a progress bar."""
     return 1 + math.ceil((1 + count) / rows_in_a_pass(contrast, turn))
 
 
 def rows_in_a_pass(contrast: Contrast, turn: Turn) -> int:
-    """How many experiments go through the model together: as many as make ``TOKENS_PER_PASS`` tokens, and fewer where
-    their recordings, of which there are two at once, would not fit into memory."""
+    """Return how many experiments run in one pass.
+
+    They have ``TOKENS_PER_PASS`` tokens, or fewer if their two recordings would not fit into memory.
+    """
     lengths = {stack: len(contrast.tokens(stack, turn)) for stack in contrast.clean}
     rows = TOKENS_PER_PASS // sum(lengths.values())
     source, target = lengths.get("encoder", 0), lengths.get("decoder", 0)

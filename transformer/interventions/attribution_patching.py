@@ -1,14 +1,14 @@
-"""Attribution patching: what patching every place would change, all places at once, from one backward pass.
+"""Attribution patching: the effect of patching every location, estimated by one backward pass.
 
-Activation patching runs the model once for every place. To first order one gradient says the same ("Attribution
+Activation patching runs the model once per location. To first order, one gradient gives the same ("Attribution
 patching", Nanda 2023; Syed et al. 2024, "Attribution Patching Outperforms Automated Circuit Discovery", §2):
 
     F(a patched with a′) ≈ F(a) + (a′ − a) · ∂F/∂a
 
-with the activations ``a`` of the run that is changed, and the gradient there. The number is as good as F is straight
-between ``a`` and ``a′``: poor where a softmax saturates or a norm rescales, so its largest values are worth a
-measurement (``recovered``, ``importance_by_chunks``). A divergence has its minimum at ``a``, so no gradient says
-anything of it.
+with the activations ``a`` of the run that is patched, and the gradient there. The estimate is good where F is nearly
+linear between ``a`` and ``a′`` and poor where a softmax saturates or a norm rescales, so its largest values are worth
+measuring (``recovered``, ``importance_by_chunks``). A divergence has its minimum at ``a``, so its gradient there is 0
+and tells nothing.
 """
 
 from collections.abc import Iterable, Sequence
@@ -28,15 +28,15 @@ from transformer.runs.traces import Trace
 
 
 def estimated_shares(contrast: Contrast, turn: Turn, places: Sequence[Sequence[Place]]) -> np.ndarray:
-    """What ``recovered`` measures, estimated: [row, column], as ``places``; NaN where the two runs do not differ."""
+    """Estimate ``recovered``: [row, column], as ``places``; NaN if the two runs do not differ."""
     changes = estimated_changes(contrast, turn, [place for row in places for place in row])
     return turn.share(changes + turn.corrupt).reshape(len(places), -1)
 
 
 def estimated_changes(contrast: Contrast, turn: Turn, places: Sequence[Place]) -> np.ndarray:
-    """What putting each place back adds to logit(answer) − logit(other), estimated: [place].
+    """Estimate what patching each location adds to logit(answer) − logit(other): [place].
 
-    ``a``: the corrupted run, ``a′``: the clean one, F = logit(answer) − logit(other).
+    ``a`` is from the corrupted run, ``a′`` from the clean one, F = logit(answer) − logit(other).
     """
     names = {probe_of(place) for place in places}
     with torch.inference_mode(), record(names=names) as clean:
@@ -53,7 +53,7 @@ def estimated_changes(contrast: Contrast, turn: Turn, places: Sequence[Place]) -
 
 
 def estimated_importance(trace: Trace) -> Importance:
-    """What ``head_importance`` measures, estimated: ``a′`` is 0, F = Σ ln p of the answer's tokens. ``kl``: NaN."""
+    """Estimate what ``head_importance`` measures: ``a′`` is 0, F = Σ log p of the output; ``kl`` is NaN."""
     question, model = asked(trace), trace.checkpoint.model
     heads = all_heads(model.config)
     names = {head: f"{head.stack}.layers.{head.layer}.{head.kind}_attention.context" for head in heads}
@@ -73,18 +73,18 @@ def estimated_importance(trace: Trace) -> Importance:
 
 
 def strongest(importance: Importance, count: int) -> tuple[Head, ...]:
-    """The heads with the largest changes, in the order of all heads."""
+    """Return the heads with the largest changes, in the order of all heads."""
     best = sorted(importance.measured, key=lambda one: -abs(one.change))[:count]
     return tuple(sorted((one.place for one in best), key=importance.heads.index))
 
 
 def _leaves(model: Model) -> list[Edit]:
-    """Let gradients begin at the embeddings: parameters are never differentiated."""
+    """Return edits that make the embeddings leaves, so that parameters are never differentiated."""
     return [gradients_begin_at(name) for name in model.probes if name.endswith("embedding.token")]
 
 
 def _slopes(number: Tensor, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """∂F/∂a at every probe; 0 where the number does not depend on it."""
+    """Return ∂F/∂a at every probe; 0 if F does not depend on it."""
     found: Iterable[Tensor | None] = torch.autograd.grad(number, list(tensors.values()), allow_unused=True)
     return {
         name: torch.zeros_like(tensor) if slope is None else slope

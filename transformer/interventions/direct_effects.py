@@ -1,9 +1,9 @@
-"""What a part added to a logit, beside what removing it does: where the two differ, later parts have answered.
+"""Direct contribution of a part to a logit, compared with the effect of removing it.
 
-The attribution holds everything else fixed. Removed in earnest, a part is missing in the input of all later parts as
-well, and those often make up for it ("self-repair": McGrath et al. 2023, "The Hydra Effect"; Rushing & Nanda 2024).
-Both runs are sums over the same parts, so the difference can be shared out to the last digit:
-effect of removing = what the part added − Σ over all other parts of how much more they add now.
+Attribution holds everything else fixed. If a part is really removed, it is also missing in the input of all later
+parts, and those often compensate ("self-repair": McGrath et al. 2023, "The Hydra Effect"; Rushing & Nanda 2024). Both
+runs are sums over the same parts, so the difference can be accounted for exactly: effect of removing = contribution of
+the part − Σ over all other parts of how much more they contribute now.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,19 +21,24 @@ from transformer.probes import Edit, record
 from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
 
-TOKENS_PER_PASS = 256  # rows × tokens: everything that a pass computes is recorded
+TOKENS_PER_PASS = 256  # rows × tokens; everything that a pass computes is recorded
 WAYS = ("zero", "mean", "patch")
 
 
 @dataclass(frozen=True)
 class Removals:
-    """``parts``: removed one at a time, at the rows of the question; ``attribution``: of the whole run.
+    """Effects of removing parts one at a time, at the rows of the question.
 
-    ``zero``, ``mean`` [removed part]: logit − logit without it, so that what helped is positive, as in the attribution;
-    without means 0 in its place, or what it writes on average over the positions of this sentence (in a decoder, over
-    those up to this one; NaN where there is only one). ``changes`` [removed part, part]: how much more every part adds
-    when the removed one is 0. ``patched`` [removed part], where there is a second sentence: with what the part writes
-    in its run, at the same positions ("resample ablation", Chan et al. 2022, "Causal Scrubbing").
+    Attributes:
+        attribution: Attribution of the whole run.
+        parts: The removed parts.
+        zero: logit − logit with 0 in place of the part, [removed part]; positive if the part helped, as in the
+            attribution.
+        mean: The same with the part's mean over the positions of this sentence (in a decoder, over those up to this
+            one; NaN if there is only one).
+        changes: How much more every part contributes when one is 0, [removed part, part].
+        patched: If there is a second sentence, the same as ``zero`` with what the part writes there at the same
+            positions ("resample ablation", Chan et al. 2022, "Causal Scrubbing"), [removed part].
     """
 
     attribution: Attribution
@@ -45,16 +50,16 @@ class Removals:
 
     @property
     def added(self) -> np.ndarray:
-        """[removed part]: what each of them added in the whole run."""
+        """Contribution of each removed part in the whole run, [removed part]."""
         return np.array([self.attribution.of(part) for part in self.parts])
 
     @property
     def agreement(self) -> float:
-        """Spearman's ρ between what the parts added and what removing them does; NaN for fewer than three."""
+        """Spearman's ρ between contributions and effects of removal; NaN for fewer than three parts."""
         return spearman(self.added, self.zero)
 
     def answers(self, place: int) -> tuple[tuple[Part, float], ...]:
-        """How the parts behind the removed one changed, the strongest first.
+        """Return how the parts after the removed one changed, the strongest first.
 
         The parts before it and the biases change as well, but only because a norm divides by another σ.
         """
@@ -70,7 +75,7 @@ class Removals:
 
 
 def is_removable(part: Part) -> bool:
-    """Biases, β and positions are the same whatever the sentence: nothing that could be missing."""
+    """Return whether a part can be removed; biases, β and positions are the same for any sentence."""
     return part.head >= 0 or part.kind in ("token", "feed_forward", "convolution")
 
 
@@ -82,17 +87,17 @@ def removals(
     second: Experiment | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Removals:
-    """Remove each of ``parts`` (by default all that can be), and take the logit of the same question apart again.
+    """Remove each of ``parts`` (by default all that can be), and attribute the same logit again.
 
     Args:
         trace: The whole run.
         attribution: Its logit as a sum over parts.
-        parts: The parts that are removed. Many in one pass: each row of the batch lacks another part.
-        second: The same run beside one of a second sentence that keeps its answer, for ``patched``.
+        parts: Parts to remove. Many are removed in one pass: each row of the batch lacks another part.
+        second: The same run compared with a second sentence that keeps its output, for ``patched``.
         progress: Called as ``progress(done, total)`` after every pass.
 
     Raises:
-        ValueError: For a part that cannot be removed.
+        ValueError: If a part cannot be removed.
     """
     model, question = trace.checkpoint.model, attribution.question
     parts = tuple(part for part in attribution.parts if is_removable(part)) if parts is None else tuple(parts)
@@ -101,14 +106,14 @@ def removals(
     sequences = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
     ways = WAYS if second is not None else WAYS[:2]
     tasks = [(part, way) for way in ways for part in parts]
-    written = {} if second is None else _written(second.changed, question.stack, parts)
+    written = {} if second is None else _part_outputs(second.changed, question.stack, parts)
     lengths = {name: len(tokens) for name in ("source", "target") if (tokens := getattr(trace, name)) is not None}
     n_rows = rows_that_fit(model, TOKENS_PER_PASS // sum(lengths.values()), **lengths)
     logits, changes = [], []
     for start in range(0, len(tasks), n_rows):
         chunk = tasks[start : start + n_rows]
         inputs = [torch.tensor([ids], device=model.device).expand(len(chunk), -1) for ids in sequences]
-        edits = _one_removal_a_row(trace, question.stack, question.rows, chunk, written)
+        edits = _remove_one_per_row(trace, question.stack, question.rows, chunk, written)
         with torch.inference_mode(), record((*trace.run.edits, *edits)) as recording:
             model(*inputs)
         for row in range(len(chunk)):
@@ -121,25 +126,25 @@ def removals(
             progress(min(start + n_rows, len(tasks)), len(tasks))
     zero, mean, *patched = attribution.logit - np.array(logits).reshape(len(ways), len(parts))
     if question.stack == "decoder" and question.rows == (0,):
-        mean = np.full_like(mean, np.nan)  # the mean over one position is what stands there
+        mean = np.full_like(mean, np.nan)  # the mean over one position is the value itself
     return Removals(attribution, parts, zero, mean, np.array(changes[: len(parts)]), *patched)
 
 
 def _row(tensor: Tensor, row: int) -> np.ndarray:
-    """One text of a batch; what is the same for all texts (an encoding of positions) has one row only."""
+    """Return one text of a batch; what is the same for all texts (an encoding of positions) has one row."""
     return tensor[row if len(tensor) > 1 else 0].numpy(force=True)
 
 
-def _written(trace: Trace, stack: str, parts: Sequence[Part]) -> dict[str, Tensor]:
+def _part_outputs(trace: Trace, stack: str, parts: Sequence[Part]) -> dict[str, Tensor]:
     """Return what each of ``parts`` writes in a run, by probe: [(head,) position, channel]."""
     device = trace.checkpoint.model.device
     return {name: torch.tensor(trace.values(name), device=device) for name in {_probe(stack, part) for part in parts}}
 
 
-def _one_removal_a_row(
+def _remove_one_per_row(
     trace: Trace, stack: str, rows: Sequence[int], tasks: Sequence[tuple[Part, str]], written: Mapping[str, Tensor]
 ) -> list[Edit]:
-    """Edits after which text b of the batch runs without what ``tasks[b]`` names, at the positions ``rows``."""
+    """Return edits that remove ``tasks[b]`` from text b of the batch, at the positions ``rows``."""
     by_probe: dict[str, list[tuple[int, int, str]]] = {}
     for text, (part, way) in enumerate(tasks):
         by_probe.setdefault(_probe(stack, part), []).append((text, part.head, way))

@@ -1,7 +1,7 @@
-"""One run of a model beside the same run with something changed: edits, a mask, another checkpoint, another sentence.
+"""One run compared with the same run under a change: edits, a mask, another checkpoint or sentence.
 
-Every page of the laboratory, and a notebook, asks the same questions of such a pair: how probable is the original
-answer still, how far have the predictions moved, and what does the changed model answer by itself?
+Every page of the laboratory, and a notebook, asks the same questions about such a pair: how probable is the original
+output now, how far have the predictions moved, and what does the changed model generate by itself?
 """
 
 import warnings
@@ -57,28 +57,25 @@ class Shift(NamedTuple):
 
 
 class ChangeOfAnswer:
-    """Change of the log probability of one answer, from ``before`` and ``after`` of its tokens, in nats: [token]."""
+    """Log probabilities of the tokens of one output, ``before`` and ``after`` a change, in nats: [token]."""
 
     before: np.ndarray
     after: np.ndarray
 
     @property
     def change(self) -> float:
-        """Σ log p of the original answer after − before, in nats: below 0, it has become less probable."""
+        """Σ log p of the original output after − before, in nats; below 0 if it has become less probable."""
         return float((self.after - self.before).sum())
 
     @property
     def factor(self) -> float:
-        """The factor by which the probability of the whole original answer is multiplied."""
+        """Factor by which the probability of the whole original output is multiplied."""
         return float(np.exp(self.change))
 
 
 @dataclass(frozen=True)
 class Experiment(ChangeOfAnswer):
-    """An ``original`` run and a ``changed`` one. What is compared is computed when it is first read, once.
-
-    ``strategy``: the decoding strategy by which both models write their own answers, if not that of their runs.
-    ``same_answer``: whether the changed run reads another sentence of as many tokens with the original answer given.
+    """An ``original`` and a ``changed`` run; each comparison is computed once, when it is first read.
 
     >>> import transformer
     >>> from transformer.interventions.experiment import experiment
@@ -87,6 +84,12 @@ class Experiment(ChangeOfAnswer):
     >>> found = experiment(trace, transformer.edits_from(checkpoint, ["drop:decoder.1.cross"]))
     >>> print(f"{found.answer_before.text} {found.answer_after.text} log p changes by {found.change:.1f} nats")
     Le chat est sur le tapis. Le chat est en tapisant. log p changes by -1.0 nats
+
+    Attributes:
+        original: The original run.
+        changed: The changed run.
+        strategy: Decoding strategy of both models' own outputs, if it differs from that of their runs.
+        same_answer: Whether the changed run reads another sentence of as many tokens with the original output given.
     """
 
     original: Trace
@@ -102,7 +105,7 @@ class Experiment(ChangeOfAnswer):
 
     @cached_property
     def asked(self) -> Asked:
-        """The rows of the logits that the original answer was read from."""
+        """Rows of the logits that the original output was predicted from."""
         return asked(self.original)
 
     @cached_property
@@ -113,7 +116,7 @@ class Experiment(ChangeOfAnswer):
 
     @property
     def before(self) -> np.ndarray:
-        """Log probability of every token of the original answer in the original run, in nats: [token]."""
+        """Log probability of every token of the original output in the original run, in nats: [token]."""
         return self._compared[0]
 
     @property
@@ -123,12 +126,12 @@ class Experiment(ChangeOfAnswer):
 
     @property
     def kl(self) -> np.ndarray:
-        """KL(original ‖ changed) of the distribution that each token of the answer was read from, in nats: [token]."""
+        """KL(original ‖ changed) of the distribution at each token of the output, in nats: [token]."""
         return self._compared[2]
 
     @cached_property
     def predicted(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The most likely id in every row of the answer, in the original and in the changed run."""
+        """Most likely id in every row of the output, in the original and in the changed run."""
         before, after = (log_p.argmax(axis=-1).tolist() for log_p in self._log_probabilities(self.asked))
         return tuple(before), tuple(after)
 
@@ -139,45 +142,45 @@ class Experiment(ChangeOfAnswer):
 
     @property
     def mean_kl(self) -> float:
-        """Mean of ``kl`` over the tokens of the answer; 0 where the model is asked nothing."""
+        """Mean of ``kl`` over the tokens of the output; 0 if nothing was predicted."""
         return float(self.kl.mean()) if self.kl.size else 0.0
 
     @cached_property
     def answer_before(self) -> Answer:
-        """The answer that the original model gives by itself, whatever target it was given."""
+        """Output that the original model generates by itself, whatever target it was given."""
         return self._own_answer(self.original, wrote=not self.original.forced)
 
     @cached_property
     def answer_after(self) -> Answer:
-        """The answer that the changed model gives by itself."""
+        """Output that the changed model generates by itself."""
         if self.changed is self.original:
             return self.answer_before
         return self._own_answer(self.changed, wrote=not (self.changed.forced or self.same_tokens))
 
     def _own_answer(self, trace: Trace, *, wrote: bool) -> Answer:
-        """Return the answer of a model; ``wrote``: whether the trace holds tokens that the model wrote by itself."""
+        """Return the output of a model; ``wrote`` says whether the trace holds tokens that it generated."""
         run = trace.run
         if not run.checkpoint.config.has_decoder:
             return answer_of(add_predicted_output(trace))
         if wrote and self.strategy is None:
             return answer_of(trace)
-        read = None  # the source as it was tokenised for the trace, padding included
+        read = None  # the source as tokenised for the trace, including padding
         if trace.source is not None:
             source = torch.tensor([trace.source.ids], device=run.checkpoint.model.device)
             read = source, prompt_of(run.checkpoint, run.sentence)
         strategy = self.strategy or run.strategy
-        return _answer_in(run.checkpoint, decode(run.checkpoint, run.sentence, strategy, edits=run.edits, read=read))
+        return _as_answer(run.checkpoint, decode(run.checkpoint, run.sentence, strategy, edits=run.edits, read=read))
 
     def alignment(self, stack: str) -> Alignment:
-        """The tokens of ``stack`` that correspond in the two runs; all of them where both read the same tokens."""
+        """Return the corresponding tokens of ``stack``; all tokens if both runs read the same ones."""
         return align(self.original.tokens(stack), self.changed.tokens(stack))
 
     def map_difference(self, head: Head, other: Head | None = None) -> MapDifference:
-        """Return the attention map of a head in the changed run − the original, over the tokens of both.
+        """Return the attention map of a head in the changed run minus that in the original.
 
         Args:
             head: The head in the original run.
-            other: The head in the changed run, where it is not the same one.
+            other: The head in the changed run, if it is a different one.
         """
         views = [
             compared_attention(run, one.stack, one.layer, one.kind)
@@ -186,7 +189,7 @@ class Experiment(ChangeOfAnswer):
         return difference_map(*views, head=head.head, second_head=(other or head).head)
 
     def head_differences(self, stack: str, kind: str = "self") -> np.ndarray:
-        """Return how far the two maps of each head are apart: Jensen–Shannon divergence in bits, [layer, head]."""
+        """Return the Jensen–Shannon divergence between each head's two maps in bits, [layer, head]."""
         return self._head_differences[stack, kind]
 
     @cached_property
@@ -217,12 +220,12 @@ class Experiment(ChangeOfAnswer):
         return Shift(one.query.labels[row], one.key.labels[before], two.key.labels[after])
 
     def stream_similarity(self, stack: str) -> StreamSimilarity:
-        """Return the cosine of the residual streams of corresponding tokens, layer by layer."""
+        """Return the cosine between residual streams of corresponding tokens, layer by layer."""
         return stream_similarity(self.original, self.changed, stack)
 
     @cached_property
     def most_changed_head(self) -> Head | None:
-        """The head whose two maps are furthest apart; ``None`` where no tokens correspond."""
+        """Return the head whose two maps differ most; ``None`` if no tokens correspond."""
         found = [
             (float(far), Head(stack, kind, layer, head))
             for (stack, kind), distances in self._head_differences.items()
@@ -232,7 +235,7 @@ class Experiment(ChangeOfAnswer):
         return max(found, key=lambda one: one[0])[1] if found else None
 
     def candidates(self, step: int, *, shown: int = 6) -> tuple[Change, ...]:
-        """The most likely candidates for one token of the answer in both runs, by their probability before."""
+        """Return the most likely candidates for one token in both runs, by their probability before."""
         if not 0 <= step < len(self.asked.ids):
             raise ValueError(f"there is no step {step}; the answer has {len(self.asked.ids)} tokens")
         rows = [
@@ -247,7 +250,7 @@ class Experiment(ChangeOfAnswer):
         return tuple(Change(display(id), float(rows[0][id]), float(rows[1][id]), id == chosen) for id in ordered)
 
     def _log_probabilities(self, asked: Asked) -> list[np.ndarray]:
-        """The log probabilities of everything that could stand in the rows of ``asked``, of both runs."""
+        """Return the log probabilities of everything possible in the rows of ``asked``, for both runs."""
         if not (self.same_tokens or self.same_answer):
             raise ValueError(
                 f"the two runs read other tokens ({self.original.sentence!r}, {self.changed.sentence!r}); the log "
@@ -265,22 +268,22 @@ def experiment(
     keep_answer: bool = False,
     strategy: Strategy | None = None,
 ) -> Experiment:
-    """Run a trace again with something changed, and compare.
+    """Run a trace again under a change, and compare.
 
     Args:
         trace: The original run.
-        edits: Changes of the model for this run only; a mask is an edit, too (``transformer.runs.mask_edits``).
-        checkpoint: Another model with the same tokenizer, such as a patient or a quantised file.
-        sentence: Another sentence, to which the model writes an answer of its own. Otherwise both runs read the same
-            tokens (teacher forcing), and only then their log probabilities can be compared.
-        keep_answer: Whether the other ``sentence``, which must have as many tokens, is read with the original answer
+        edits: Changes to the model for this run only; a mask is an edit, too (``transformer.runs.mask_edits``).
+        checkpoint: Another model with the same tokenizer, such as a faulty model or a quantised file.
+        sentence: Another sentence, for which the model generates its own output. Otherwise both runs read the same
+            tokens (teacher forcing), and only then can their log probabilities be compared.
+        keep_answer: Whether the other ``sentence``, which must have as many tokens, is read with the original output
             (teacher forcing), so that every activation and every row of logits has its counterpart.
-        strategy: The decoding strategy of both models' own answers, if not that of the trace.
+        strategy: Decoding strategy of both models' own outputs, if it differs from that of the trace.
 
     Raises:
-        ValueError: For an edit that does not fit the model.
-        InputError: For a sentence that the model cannot take.
-        NotFiniteError: Where an activation of either run is NaN or infinite, for nothing can be compared then.
+        ValueError: If an edit does not fit the model.
+        InputError: If the model cannot take the sentence.
+        NotFiniteError: If an activation of either run is NaN or infinite, so that nothing can be compared.
     """
     edits = tuple(edits)
     if sentence is not None and keep_answer:
@@ -300,15 +303,15 @@ def experiment(
 
 
 def same_tokens(trace: Trace, edits: Iterable[Edit] = (), *, checkpoint: Checkpoint | None = None) -> Trace:
-    """Run the tokens of ``trace`` once more, with ``edits`` or through another ``checkpoint``.
+    """Run the tokens of ``trace`` again, with ``edits`` or through another ``checkpoint``.
 
-    The activations of the result are new; its tokens and answer are those of ``trace``.
+    The activations of the result are new; its tokens and output are those of ``trace``.
     """
     run = replace(trace.run, checkpoint=checkpoint or trace.checkpoint, edits=tuple(edits))
-    return _recorded_again(replace(trace, run=run))
+    return _record_again(replace(trace, run=run))
 
 
-def _recorded_again(read: Trace) -> Trace:
+def _record_again(read: Trace) -> Trace:
     """Return a trace with the activations that its run has over its own tokens."""
     checkpoint, edits = read.checkpoint, read.run.edits
     check_edits(checkpoint.model.probes, edits)
@@ -321,18 +324,22 @@ def _recorded_again(read: Trace) -> Trace:
 
 
 def _same_answer(trace: Trace, sentence: str, edits: tuple[Edit, ...], checkpoint: Checkpoint) -> Trace:
-    """Run ``sentence`` with the answer of ``trace``, whose tokens of the answer keep their positions."""
+    """Run ``sentence`` with the output of ``trace``, whose tokens keep their positions."""
     side = "source" if checkpoint.config.has_encoder else "target"
     own, pads = getattr(trace, side), trace.run.source_pads
     other, typed = typed_ids(checkpoint, sentence, pads), typed_ids(checkpoint, trace.sentence, pads)
     check_pair(typed, other)
     tokens = checkpoint.tokenizer.sequence(other + list(own.ids)[len(typed) :], own.name)
     run = replace(trace.run, checkpoint=checkpoint, edits=(*trace.run.edits, *edits), sentence=sentence)
-    return _recorded_again(replace(trace, run=run, forced=checkpoint.config.has_decoder, **{side: tokens}))
+    return _record_again(replace(trace, run=run, forced=checkpoint.config.has_decoder, **{side: tokens}))
 
 
 def check_pair(clean: Sequence[int], corrupted: Sequence[int]) -> None:
-    """Raise ``InputError`` for the tokens of two sentences that cannot be put side by side."""
+    """Check that the tokens of two sentences can be compared position by position.
+
+    Raises:
+        InputError: If they differ in number, or not at all.
+    """
     if len(corrupted) != len(clean):
         raise InputError(
             "The corrupted sentence has {other} tokens, the clean one {own}. Every activation needs its counterpart: "
@@ -345,10 +352,10 @@ def check_pair(clean: Sequence[int], corrupted: Sequence[int]) -> None:
 
 
 def typed_ids(checkpoint: Checkpoint, sentence: str, pads: int = 0) -> list[int]:
-    """Return what the model reads of a sentence, before any answer.
+    """Return what the model reads of a sentence, before any output.
 
     Raises:
-        InputError: For a sentence that the model cannot take.
+        InputError: If the model cannot take the sentence.
     """
     if checkpoint.config.has_encoder:
         return source_tensor(checkpoint, sentence, pads=pads)[0].tolist()
@@ -363,18 +370,18 @@ def answer_under(
     pads: int = 0,
     strategy: Strategy | None = None,
 ) -> Answer:
-    """Return the answer that a model gives by itself with ``edits``; ``pads``: padding tokens added to the source.
+    """Return the output that a model generates by itself with ``edits``.
 
-    The probability of a token is the one that it was written with. A model that writes is not run again over what it
-    wrote.
+    The probability of a token is the one at the time it was generated; the model is not run again over the text.
+    ``pads`` is the number of padding tokens added to the source.
     """
     edits, pads = tuple(edits), pads if checkpoint.config.has_encoder else 0
     if not checkpoint.config.has_decoder:
         return answer_of(trace_of(Run(checkpoint, sentence, edits=edits, source_pads=pads)))
-    return _answer_in(checkpoint, decode(checkpoint, sentence, strategy, edits=edits, source_pads=pads))
+    return _as_answer(checkpoint, decode(checkpoint, sentence, strategy, edits=edits, source_pads=pads))
 
 
-def _answer_in(checkpoint: Checkpoint, written: Decoding) -> Answer:
+def _as_answer(checkpoint: Checkpoint, written: Decoding) -> Answer:
     parts = tuple(AnswerPart(step.chosen.display, step.chosen.probability) for step in written.steps)
     return Answer(checkpoint.tokenizer.decode(written.tokens.ids), parts)
 
@@ -384,10 +391,12 @@ PADS = (1, 2, 4, 8, 16)
 
 @dataclass(frozen=True)
 class PaddingDrift:
-    """``pads`` padding tokens behind the sentence, ``masked`` or not, compared with no padding at all.
+    """Effect of ``pads`` padding tokens after the sentence, ``masked`` or not, compared with no padding.
 
-    ``logits``: the largest |Δ logit| anywhere in the rows of the real tokens. ``change``: Σ ln p of the answer's tokens
-    with the padding − without. ``text``: what the model answers then.
+    Attributes:
+        logits: Largest |Δ logit| in the rows of the real tokens.
+        change: Σ log p of the output's tokens with padding − without, in nats.
+        text: Output with padding.
     """
 
     pads: int
@@ -398,11 +407,11 @@ class PaddingDrift:
 
 
 def padding_drift(trace: Trace, *, pads: Sequence[int] = PADS) -> tuple[PaddingDrift, ...]:
-    """Pad the sentence of ``trace`` (made without pads) by each of ``pads``; every time with the mask and without it.
+    """Pad the sentence of ``trace`` (made without padding) by ``pads``, with the mask and without it.
 
-    An encoder's sentence is padded, or the text of a decoder-only model: at its end, where its causal mask hides the
-    padding, too. Lengths that the model cannot read are left out. Δ with the mask is rounding: longer sums are added
-    up in another order.
+    The padded text is an encoder's sentence, or the text of a decoder-only model at its end, where its causal mask
+    hides the padding, too. Lengths that the model cannot read are left out. With the mask, Δ is due to rounding: longer
+    sums are added in another order.
     """
     checkpoint, config = trace.checkpoint, trace.checkpoint.config
     if any(token.is_padding for tokens in (trace.source, trace.target) for token in tokens or ()):
@@ -411,7 +420,7 @@ def padding_drift(trace: Trace, *, pads: Sequence[int] = PADS) -> tuple[PaddingD
     before = question.log_probabilities(trace)
     plain = np.atleast_2d(trace.values(question.logits)).astype(np.float64)
     padded = trace.source if config.has_encoder else trace.target
-    # As many tokens as without padding: how long a text may become depends on the length of the source.
+    # As many tokens as without padding, since the limit on the output depends on the length of the source.
     strategy = Greedy(2 * len(trace.source) + 10) if trace.source and trace.target else None
     found = []
     for count in (count for count in pads if len(padded) + count <= config.max_length):
@@ -432,7 +441,7 @@ def padding_drift(trace: Trace, *, pads: Sequence[int] = PADS) -> tuple[PaddingD
 
 
 def without_padding_mask(checkpoint: Checkpoint) -> list[Edit]:
-    """The edits that let every attention layer look at padding."""
+    """Return edits that let every attention layer attend to padding."""
     config = checkpoint.config
     kinds = [("encoder", "self")] if config.has_encoder else []
     if config.has_decoder:
@@ -442,7 +451,7 @@ def without_padding_mask(checkpoint: Checkpoint) -> list[Edit]:
 
 
 def _padded_logits(trace: Trace, count: int, edits: Sequence[Edit]) -> np.ndarray:
-    """Logits over the tokens of ``trace`` with ``count`` pads behind: [row, vocabulary], or [1, class]."""
+    """Return logits with ``count`` pads after the tokens of ``trace``: [row, vocabulary] or [1, class]."""
     model = trace.checkpoint.model
     sequences = [list(tokens.ids) for tokens in (trace.source, trace.target) if tokens is not None]
     sequences[0] += padding(trace.checkpoint, count)

@@ -1,8 +1,8 @@
-"""Which heads does this answer need? Every head is removed once, many heads in one pass.
+"""Importance of heads for an output: every head is removed once, many heads in one pass.
 
 The sentence is repeated along the batch, and in every row another head is zeroed: one batched pass measures as many
 heads as it has rows. "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §3) does it one head at a time.
-No head of the decoder changes what the encoder says: for those the encoder runs once, over one sentence.
+No head of the decoder affects the encoder, so for these the encoder runs once, over one sentence.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -24,12 +24,16 @@ from transformer.runs.head_places import Head, all_heads
 from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
 
-TOKENS_PER_PASS = 1024  # rows × tokens: more needs memory and gains no time
+TOKENS_PER_PASS = 1024  # rows × tokens; more needs memory and saves no time
 
 
 class HeadImportance(NamedTuple):
-    """What removing one head does. ``change``: Σ ln p of the answer's tokens without the head − with it, below 0 where
-    the head helped. ``kl``: KL(original ‖ without) of the next-token distribution, mean over the answer, in nats."""
+    """Effect of removing one head.
+
+    Attributes:
+        change: Σ log p of the output's tokens without the head − with it, in nats; below 0 if the head helped.
+        kl: KL(original ‖ without) of the next-token distribution in nats, averaged over the output.
+    """
 
     place: Head
     change: float
@@ -38,17 +42,18 @@ class HeadImportance(NamedTuple):
 
 @dataclass(frozen=True)
 class Importance:
-    """``measured``: as many heads as were measured (all, unless it was stopped); ``heads``: all there are."""
+    """Importance of the heads ``measured`` so far, which are all ``heads`` unless it was stopped."""
 
     heads: tuple[Head, ...]
     measured: tuple[HeadImportance, ...]
 
     @property
     def complete(self) -> bool:
+        """Whether every head was measured."""
         return len(self.measured) == len(self.heads)
 
     def table(self, stack: str, kind: str, what: str = "change") -> np.ndarray:
-        """``change`` or ``kl`` as [layer, head]; NaN where a head was not measured."""
+        """Return ``change`` or ``kl`` as [layer, head]; NaN if a head was not measured."""
         places = [place for place in self.heads if (place.stack, place.kind) == (stack, kind)]
         if not places:
             raise ValueError(f"there is no {stack} {kind}-attention in this model")
@@ -66,10 +71,13 @@ def head_importance(
     progress: Callable[[int, int], None] | None = None,
     cancelled: Callable[[], bool] | None = None,
 ) -> Importance:
-    """The importance of all heads for the answer in ``trace``.
+    """Measure the importance of all heads for the output in ``trace``.
 
-    ``rows``: heads per pass (by default as many as make ``TOKENS_PER_PASS`` tokens). ``progress(done, total)`` is
-    called after every pass; if ``cancelled()`` is true after one, the remaining heads are left out.
+    Args:
+        trace: The recorded pass.
+        rows: Heads per pass (by default ``TOKENS_PER_PASS`` tokens).
+        progress: Called as ``progress(done, total)`` after every pass.
+        cancelled: If it returns true after a pass, the remaining heads are left out.
     """
     heads = all_heads(trace.checkpoint.config)
     measured: list[HeadImportance] = []
@@ -85,7 +93,7 @@ def head_importance(
 def importance_by_chunks(
     trace: Trace, *, heads: Sequence[Head], rows: int | None = None
 ) -> Iterator[tuple[HeadImportance, ...]]:
-    """The importance of ``heads``, one batched pass after the other, so that a reader may stop in between."""
+    """Measure the importance of ``heads``, yielding after each batched pass so that the caller may stop."""
     if rows is not None and rows < 1:
         raise ValueError(f"rows is {rows}; a pass needs at least 1 head")
     question, model = asked(trace), trace.checkpoint.model
@@ -101,7 +109,7 @@ def importance_by_chunks(
         probabilities = before.exp()
         own = before.gather(-1, ids[:, None])
         once = [torch.tensor([sequence], device=device) for sequence in sequences]
-        memory = None  # what the encoder says, made with the first heads of the decoder
+        memory = None  # the output of the encoder, computed with the first heads of the decoder
         for chunk in chunks(heads, rows):
             inputs = [sequence.expand(len(chunk), -1) for sequence in once]
             if memory is None and model.config.kind == "encoder-decoder" and chunk[0].stack == "decoder":
@@ -123,20 +131,20 @@ def importance_by_chunks(
 
 
 def answer_log_p(trace: Trace, logits: Tensor) -> Tensor:
-    """ln p of everything that may stand there, as in ``Asked.log_probabilities``."""
+    """Return log p of everything possible, as in ``Asked.log_probabilities``."""
     checkpoint = trace.checkpoint
     return (writable(logits, checkpoint.framing.never) if checkpoint.config.has_decoder else logits).log_softmax(dim=-1)
 
 
 def chunks(heads: Iterable[Head], rows: int) -> Iterator[tuple[Head, ...]]:
-    """``heads`` in their order, at most ``rows`` of one stack at a time."""
+    """Split ``heads`` into chunks of at most ``rows``, each of one stack, in their order."""
     for _, group in groupby(heads, key=lambda head: head.stack):
         stack = tuple(group)
         yield from (stack[start : start + rows] for start in range(0, len(stack), rows))
 
 
 def remove_one_head_per_row(heads: Iterable[Head], config: ModelConfig) -> list[Edit]:
-    """Edits after which row b of the batch runs without ``heads[b]``, and with all others."""
+    """Return edits that remove only ``heads[b]`` from row b of the batch."""
     by_layer: dict[tuple[str, str, int], list[tuple[int, int]]] = {}
     heads = tuple(heads)
     for row, (stack, kind, layer, head) in enumerate(heads):
@@ -158,10 +166,10 @@ def remove_one_head_per_row(heads: Iterable[Head], config: ModelConfig) -> list[
 
 @dataclass(frozen=True)
 class HeadEffect(ChangeOfAnswer):
-    """``displays``: the answer's tokens (or the class); ``before``, ``after``: natural log p of each, [token], with the
-    head and without; ``change`` below 0: the head helped this answer.
+    """Log p of an output with a head (``before``) and without it (``after``), in nats: [token].
 
-    The answer is the one that the whole model gave; it is not written anew. Empty: the model was asked nothing.
+    The output is the one that the whole model gave; it is not generated again. If it is empty, nothing was predicted.
+    ``displays`` are its tokens (or the class). ``change`` is below 0 if the head helped.
     """
 
     displays: tuple[str, ...]
@@ -170,11 +178,11 @@ class HeadEffect(ChangeOfAnswer):
 
 
 def head_effect(trace: Trace, stack: str, layer: int, kind: str, *, head: int) -> HeadEffect:
-    """Run the model over the very tokens of ``trace`` once more, with one head zeroed.
+    """Run the model over the tokens of ``trace`` again, with one head zeroed.
 
     "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §2.3): the head's context is set to 0 before W_O.
     """
     effect = experiment(trace, [ablate_head(stack, layer=layer, kind=kind, head=head)])
-    if effect.asked.everywhere:  # a masked-token model without a blank: there is no answer that a head could help
+    if effect.asked.everywhere:  # a masked-token model without a blank has no output that a head could help
         return HeadEffect((), np.zeros(0), np.zeros(0))
     return HeadEffect(effect.asked.displays, effect.before, effect.after)

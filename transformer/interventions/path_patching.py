@@ -1,11 +1,12 @@
-"""Path patching: what does one head tell another directly? (Goldowsky-Dill et al. 2023, §2; Wang et al. 2023, §3.1.)
+"""Path patching: the direct effect of one head on another.
 
-``patching`` puts a head back for everything behind it. Here only one edge is put back, from a sender to a receiver:
+Goldowsky-Dill et al. 2023, §2; Wang et al. 2023, §3.1. Activation patching restores a head for everything after it.
+Here only one edge is restored, from a sender to a receiver:
 
 1. The corrupted sentence runs with the sender's context from the clean run, and every other head and every feed-forward
-   layer as they were in the corrupted run. So the receiver hears of the change through the residual stream alone.
-2. What then arrives at the receiver, as its query, its keys or its values, is put into a corrupted run in which all
-   the rest is free. The recovered share of that run is the effect of the edge.
+   layer as in the corrupted run. So the change reaches the receiver through the residual stream alone.
+2. What then arrives at the receiver, as its query, keys or values, is put into a corrupted run in which everything else
+   is free. The recovered share of that run is the effect of the edge.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -23,17 +24,22 @@ _CONTEXT, _FEED_FORWARD = "attention.context", "feed_forward.output"
 
 
 def senders_of(contrast: Contrast, receiver: Head) -> tuple[Head, ...]:
-    """All heads that come before ``receiver`` and that it can hear: of its own stack, and for cross-attention of the
-    encoder, whose last layer it reads. Raises ``ValueError`` for a head that does not exist."""
+    """Return all heads before ``receiver`` that can affect it directly.
+
+    These are heads of its own stack and, for cross-attention, of the encoder, whose output it reads.
+
+    Raises:
+        ValueError: If the head does not exist.
+    """
     heads = all_heads(contrast.checkpoint.config)
     if receiver not in heads:
         raise ValueError(f"this model has no head {receiver}; all_heads lists those that it has")
-    return tuple(head for head in heads if _hears(receiver, head))
+    return tuple(head for head in heads if _can_affect(receiver, head))
 
 
-def _hears(receiver: Head, sender: Head) -> bool:
+def _can_affect(receiver: Head, sender: Head) -> bool:
     if sender.stack != receiver.stack:
-        return sender.stack == "encoder"  # everything in the decoder may depend on it, directly through cross-attention
+        return sender.stack == "encoder"  # everything in the decoder can depend on it, directly through cross-attention
     within = receiver.kind == "cross" and sender.kind == "self" and sender.layer == receiver.layer
     return sender.layer < receiver.layer or within
 
@@ -47,11 +53,21 @@ def path_patching(
     inputs: Sequence[str] = INPUTS,
     progress: Callable[[int, int], None] | None = None,
 ) -> np.ndarray:
-    """The recovered share of the edge from each of ``senders`` (by default ``senders_of``) to ``receiver``: [sender].
+    """Measure the recovered share of the edge from each of ``senders`` to ``receiver``: [sender].
 
-    ``inputs``: through which of "query", "key" and "value" the receiver hears. Many senders in one batch, each in a row
-    of its own; ``progress(done, total)`` after every batch. An encoder's sender reaches only the keys and values of a
-    cross-attention directly; elsewhere it is 0. Raises ``ValueError`` for another input.
+    Many senders share a batch, each in its own row. A sender in the encoder directly affects only the keys and values
+    of cross-attention; elsewhere its share is 0.
+
+    Args:
+        contrast: The two sentences.
+        turn: The prediction that is compared.
+        receiver: The receiving head.
+        senders: By default those of ``senders_of``.
+        inputs: Which of "query", "key" and "value" of the receiver the change passes through.
+        progress: Called as ``progress(done, total)`` after every batch.
+
+    Raises:
+        ValueError: If an input is unknown.
     """
     if wrong := [name for name in inputs if name not in INPUTS]:
         raise ValueError(f"{wrong[0]!r} is not an input of a head; choose from {', '.join(INPUTS)}")
@@ -60,13 +76,13 @@ def path_patching(
     ears = [f"{_attention(receiver)}.{name}" for name in inputs]
     differences: list[Tensor] = []
     with torch.inference_mode():
-        clean, corrupt = (_recorded(contrast, turn, read, rows) for read in (contrast.clean, contrast.corrupt))
-        tasks: list[Head | None] = [*senders, None]  # nothing is sent, in a batch of the same shape: share 0
+        clean, corrupt = (_record_outputs(contrast, turn, read, rows) for read in (contrast.clean, contrast.corrupt))
+        tasks: list[Head | None] = [*senders, None]  # no sender, in a batch of the same shape: share 0
         for start in range(0, len(tasks), rows):
             chunk = tasks[start : start + rows]
-            with record(_frozen_but(chunk, clean, corrupt), names=ears) as heard:
+            with record(_freeze_except(chunk, clean, corrupt), names=ears) as received:
                 logits_at(contrast, turn, contrast.corrupt, rows)
-            with record([_told(name, receiver.head, heard.tensors[name]) for name in ears], names=()):
+            with record([_replace_input(name, receiver.head, received.tensors[name]) for name in ears], names=()):
                 logits = logits_at(contrast, turn, contrast.corrupt, rows)
             differences.append((logits[:, turn.answer] - logits[:, turn.other])[: len(chunk)])
             if progress is not None:
@@ -79,18 +95,21 @@ def _attention(head: Head) -> str:
     return f"{head.stack}.layers.{head.layer}.{head.kind}_attention"
 
 
-def _recorded(contrast: Contrast, turn: Turn, read: Mapping, rows: int) -> dict[str, Tensor]:
-    """The contexts of all heads, and what the feed-forward layers wrote."""
+def _record_outputs(contrast: Contrast, turn: Turn, read: Mapping, rows: int) -> dict[str, Tensor]:
+    """Return the contexts of all heads and the outputs of the feed-forward layers."""
     names = {name for name in contrast.checkpoint.model.probes if name.endswith((_CONTEXT, _FEED_FORWARD))}
     with record(names=names) as recording:
         logits_at(contrast, turn, read, rows)
     return recording.tensors
 
 
-def _frozen_but(
+def _freeze_except(
     senders: Sequence[Head | None], clean: Mapping[str, Tensor], corrupt: Mapping[str, Tensor]
 ) -> list[Edit]:
-    """Everything as in the corrupted run, but in row b the context of ``senders[b]`` as in the clean one."""
+    """Return edits that freeze the corrupted run, except the context of ``senders[b]`` in row b.
+
+    That context is taken from the clean run.
+    """
     wanted = dict(corrupt)
     for row, sender in enumerate(senders):
         if sender is not None:
@@ -101,10 +120,10 @@ def _frozen_but(
     return [Edit(name, lambda _own, as_it_was=tensor: as_it_was, "frozen") for name, tensor in wanted.items()]
 
 
-def _told(name: str, head: int, heard: Tensor) -> Edit:
+def _replace_input(name: str, head: int, received: Tensor) -> Edit:
     def put(own: Tensor) -> Tensor:  # [batch, head, position, channel]
         new = own.clone()
-        new[:, head] = heard[:, head]
+        new[:, head] = received[:, head]
         return new
 
     return Edit(name, put, "what the sender tells the receiver")

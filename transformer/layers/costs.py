@@ -1,4 +1,4 @@
-"""Where a model's parameters are, what is in each of them, and where the time of one forward pass goes."""
+"""Number, values and time of a model's parameters: where they are, and how long each part takes."""
 
 import time
 from collections.abc import Iterator
@@ -24,8 +24,12 @@ _SUBLAYERS = {
 
 @dataclass(frozen=True)
 class Cost:
-    """One part of one block. ``parameters`` counts trained numbers, a shared matrix where it is first used.
-    ``milliseconds`` is its own time in one pass (its inner parts excluded), ``None`` where it was not measured."""
+    """Cost of one part of one block.
+
+    Attributes:
+        parameters: Number of trained parameters; a shared matrix counts where it is first used.
+        milliseconds: Time of the part in one pass, without its inner parts; ``None`` if it was not measured.
+    """
 
     block: str
     part: str
@@ -34,7 +38,7 @@ class Cost:
 
 
 def parameter_costs(model: Model) -> tuple[Cost, ...]:
-    """All trained parameters of ``model`` by block and part, in the order of the forward pass."""
+    """Return the number of trained parameters by block and part, in the order of the forward pass."""
     parts = list(_parts(model))
     named = {id(module) for _, _, module in parts}
     counted: set[int] = set()
@@ -49,11 +53,11 @@ def parameter_costs(model: Model) -> tuple[Cost, ...]:
 
 
 def measured_costs(trace: Trace, *, repeats: int = 7) -> tuple[Cost, ...]:
-    """As ``parameter_costs``, with the time that each part takes when all tokens of ``trace`` pass through at once.
+    """Return ``parameter_costs`` with the time that each part takes in one pass over ``trace``.
 
-    Median over ``repeats`` passes after one to warm up, on a copy of the model (not of its weights), so that no other
-    thread is disturbed and none disturbs the copy. Forward hooks read the clock before and after each part; the time of
-    parts inside of others is counted once, with the inner part. To write an answer takes many such passes.
+    The time is the median over ``repeats`` passes after one warm-up, on a copy of the model that shares its weights, so
+    that other threads are not disturbed. Forward hooks read the clock before and after each part; the time of nested
+    parts is counted once, with the inner part. Generating an output takes many such passes.
     """
     if repeats < 1:
         raise ValueError(f"repeats is {repeats}; measure at least one pass")
@@ -77,13 +81,14 @@ def measured_costs(trace: Trace, *, repeats: int = 7) -> tuple[Cost, ...]:
 
 
 class _Clock:
-    """Own time of nested modules: a part's clock stands still while an inner part runs."""
+    """Timer for nested modules: a part's clock stops while an inner part runs."""
 
     def __init__(self) -> None:
         self.times: dict[int, float] = {}
-        self._running: list[tuple[int, float]] = []  # (index, moment since which it has been running)
+        self._running: list[tuple[int, float]] = []  # (index, time since which it has been running)
 
     def attach(self, module: nn.Module, index: int) -> None:
+        """Time ``module`` as part ``index``."""
         module.register_forward_pre_hook(lambda *_: self._enter(index))
         module.register_forward_hook(lambda *_: self._leave())
 
@@ -106,8 +111,10 @@ class _Clock:
 
 
 def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
-    """(block, part, module) in the order of the forward pass; a part may lie inside of another. Each module once:
-    the encoder and the decoder may share their table, but each has an ``Embedding`` of its own around it."""
+    """Yield (block, part, module) in the order of the forward pass; a part may be nested in another.
+
+    Each module comes once: encoder and decoder may share their table, but each has its own ``Embedding`` around it.
+    """
     for name in ("encoder", "decoder"):
         stack = getattr(model, name, None)
         if stack is None:
@@ -139,7 +146,7 @@ def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
 
 
 def _joined(costs: list[Cost]) -> tuple[Cost, ...]:
-    """One entry for each (block, part), blocks and parts in the order of their first appearance."""
+    """Merge costs into one entry per (block, part), in the order of their first appearance."""
     sums: dict[tuple[str, str], Cost] = {}
     for cost in costs:
         key = (cost.block, cost.part)
@@ -155,7 +162,10 @@ def _joined(costs: list[Cost]) -> tuple[Cost, ...]:
 
 @dataclass(frozen=True)
 class ParameterStatistics:
-    """One trained tensor. ``std`` is the biased standard deviation, ``largest`` the largest magnitude."""
+    """Statistics of one trained tensor.
+
+    ``std`` is the biased standard deviation, ``largest`` the largest absolute value.
+    """
 
     name: str
     shape: tuple[int, ...]
@@ -167,7 +177,7 @@ class ParameterStatistics:
 
 @torch.inference_mode()
 def parameter_statistics(model: Model) -> list[ParameterStatistics]:
-    """Every parameter once (a tied matrix under its first name), in the order of the modules."""
+    """Return statistics of every parameter in the order of the modules; a tied matrix has its first name."""
     return [
         ParameterStatistics(
             name=name,

@@ -1,15 +1,15 @@
-"""Vectors as points of one space: neighbours of embeddings, principal components, two sentences compared.
+"""Vectors as points: nearest neighbours, analogies, principal components, sentence similarity.
 
-The neighbours of a row of the embedding matrix, and sums such as "he" − "man" + "woman"; many dimensions projected on
-two.
+This covers the neighbours of a row of the embedding matrix, sums such as "he" − "man" + "woman", and projections to two
+dimensions.
 
-The vector of a sentence, from an encoder without a head, is u[c] = Σ_i w_i[c] h_i[c], with h_i the output of the last
-layer at token i and w the pooling: 1/n each (mean), 1 for the first token (first), or 1 for the token with the largest
-number (max). So the cosine is a sum over pairs of tokens, exactly:
+The vector of a sentence, from an encoder without a head, is u[c] = Σ_i w_i[c] h_i[c], where h_i is the output of the
+last layer at token i and w the pooling: 1/n each (mean), 1 for the first token (first), or 1 for the token with the
+largest value (max). So the cosine is exactly a sum over pairs of tokens:
 
     cos(u, v) = Σ_i Σ_j (w_i ⊙ h_i) · (w′_j ⊙ h′_j) / (‖u‖ ‖v‖)
 
-h_i has attended to the other tokens by then: a part belongs to position i, not to the word alone.
+By then h_i has attended to the other tokens: a part belongs to position i, not to the word alone.
 """
 
 from collections.abc import Collection
@@ -22,7 +22,7 @@ from transformer.runs.traces import Trace
 
 @dataclass(frozen=True)
 class Neighbour:
-    """A row of the matrix and its cosine with what was asked for, −1 … 1."""
+    """Row of a matrix with its cosine to the vector in question, from −1 to 1."""
 
     id: int
     similarity: float
@@ -31,9 +31,15 @@ class Neighbour:
 def nearest_rows(
     table: np.ndarray, vector: np.ndarray, *, count: int = 10, excluded: Collection[int] = ()
 ) -> tuple[Neighbour, ...]:
-    """The rows of ``table`` [vocabulary, model] with the largest cosine to ``vector`` [model], nearest first.
+    """Return the rows of ``table`` with the largest cosine to ``vector``, nearest first.
 
-    cos(a, b) = a·b / (‖a‖ ‖b‖). ``excluded`` rows are not considered. A row or vector of length 0 has cosine 0.
+    cos(a, b) = a·b / (‖a‖ ‖b‖); with a row or vector of length 0 it is 0.
+
+    Args:
+        table: [vocabulary, model].
+        vector: [model].
+        count: Number of rows to return.
+        excluded: Rows that are not considered.
     """
     if vector.shape != table.shape[1:]:
         raise ValueError(f"vector has shape {vector.shape}, but the rows of the table have shape {table.shape[1:]}")
@@ -47,10 +53,10 @@ def nearest_rows(
 
 
 def analogy(table: np.ndarray, a: int, b: int, c: int, *, count: int = 10) -> tuple[Neighbour, ...]:
-    """The rows nearest to E[a] − E[b] + E[c]: "a is to b as … is to c" (Mikolov et al. 2013).
+    """Return the rows nearest to E[a] − E[b] + E[c]: "a is to b as … is to c" (Mikolov et al. 2013).
 
-    Each row is brought to length 1 first, so that no word counts more for being long (Levy & Goldberg 2014, 3CosAdd).
-    The three words themselves are excluded, as usual: otherwise the answer would nearly always be a or c.
+    Each row is first normalised to length 1, so that long vectors count no more than short ones (Levy & Goldberg 2014,
+    3CosAdd). The three words themselves are excluded, as usual; otherwise the result would nearly always be a or c.
     """
     a_vector, b_vector, c_vector = (_unit(table[row]) for row in (a, b, c))
     return nearest_rows(table, a_vector - b_vector + c_vector, count=count, excluded={a, b, c})
@@ -63,18 +69,23 @@ def _unit(vector: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Projection:
-    """``coordinates``: [row, component]; ``explained``: share of the whole variance along each component, 0 … 1."""
+    """Projection onto principal components.
+
+    Attributes:
+        coordinates: [row, component].
+        explained: Share of the total variance along each component, from 0 to 1.
+    """
 
     coordinates: np.ndarray
     explained: tuple[float, ...]
 
 
 def principal_components(table: np.ndarray, *, count: int = 2) -> Projection:
-    """Coordinates of the rows of ``table`` [row, column] along the directions in which they vary most (Pearson 1901).
+    """Project the rows of ``table``, [row, column], onto directions of largest variance (Pearson 1901).
 
     The rows are centred; the directions are the eigenvectors of their covariance with the largest eigenvalues, in
-    float64. The sign of a direction means nothing; it is chosen so that its largest entry is positive, which makes the
-    same table always give the same picture. ``explained`` tells how much the picture leaves out.
+    float64. The sign of a direction is arbitrary; it is chosen so that its largest entry is positive, so the same table
+    always gives the same figure. ``explained`` shows how much the figure leaves out.
     """
     if not 1 <= count <= table.shape[1]:
         raise ValueError(f"count is {count}, but the rows have {table.shape[1]} columns; choose 1 to {table.shape[1]}")
@@ -89,7 +100,7 @@ def principal_components(table: np.ndarray, *, count: int = 2) -> Projection:
 
 
 def pooled_tokens(trace: Trace) -> np.ndarray:
-    """w ⊙ h, [token, model] in float64; its sum over tokens is the vector of the sentence."""
+    """Return w ⊙ h, [token, model], in float64; its sum over tokens is the vector of the sentence."""
     last = f"encoder.layers.{trace.n_layers('encoder') - 1}.residual.out"
     name = "encoder.final_norm.output" if "encoder.final_norm.output" in trace else last
     hidden = trace.values(name).astype(np.float64)
@@ -107,6 +118,6 @@ def pooled_tokens(trace: Trace) -> np.ndarray:
 
 
 def parts_of_cosine(first: Trace, second: Trace) -> np.ndarray:
-    """What each pair of tokens adds to the cosine of the two sentences: [token of first, token of second]."""
+    """Return what each pair of tokens adds to the cosine: [token of ``first``, token of ``second``]."""
     one, other = pooled_tokens(first), pooled_tokens(second)
     return one @ other.T / (np.linalg.norm(one.sum(axis=0)) * np.linalg.norm(other.sum(axis=0)))

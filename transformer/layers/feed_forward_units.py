@@ -1,9 +1,9 @@
-"""The hidden units of the feed-forward layer: which are active, and which words each of them writes.
+"""Units of the feed-forward layer: which are active, and which words each of them promotes.
 
-A unit is one column of W₁ and one row of W₂: "when the vector looks like this, add that" (Geva et al. 2021,
-"Transformer Feed-Forward Layers Are Key-Value Memories"). What it adds can be read as words by multiplying it
-with the vocabulary matrix (Geva et al. 2022, "Transformer Feed-Forward Layers Build Predictions by Promoting
-Concepts in the Vocabulary Space").
+A unit is one column of W₁ and one row of W₂: "if the vector looks like this, add that" (Geva et al. 2021, "Transformer
+Feed-Forward Layers Are Key-Value Memories"). What it adds can be read as words by multiplying it with the vocabulary
+matrix (Geva et al. 2022, "Transformer Feed-Forward Layers Build Predictions by Promoting Concepts in the Vocabulary
+Space").
 """
 
 from collections.abc import Sequence
@@ -19,29 +19,29 @@ from transformer.variants.output_heads import TokenHead
 
 
 def silent_share(trace: Trace, stack: str) -> np.ndarray:
-    """Share of units whose pre-activation is at or below 0: [layer, position].
+    """Return the share of units whose pre-activation is at or below 0: [layer, position].
 
-    After ReLU these units are exactly 0; after GELU they are small (−0.17 … 0).
+    After ReLU these units are exactly 0; after GELU they are small (−0.17 to 0).
     """
     names = [f"{stack}.layers.{layer}.feed_forward.pre_activation" for layer in range(trace.n_layers(stack))]
     return np.stack([(trace.values(name) <= 0).mean(axis=-1) for name in names])
 
 
 def most_active_units(trace: Trace, stack: str, layer: int, *, count: int) -> np.ndarray:
-    """The ``count`` units with the largest |hidden value| anywhere in the sentence, in the order of their number."""
+    """Return the ``count`` units with the largest |hidden value| in the sentence, ordered by index."""
     hidden = np.abs(trace.values(f"{stack}.layers.{layer}.feed_forward.hidden"))
     return np.sort(np.argsort(-hidden.max(axis=0), kind="stable")[:count])
 
 
 def strongest_units(trace: Trace, stack: str, layer: int, position: int, *, count: int) -> tuple[int, ...]:
-    """The units with the largest |hidden value| of one token, strongest first."""
+    """Return the units with the largest |hidden value| at one token, strongest first."""
     hidden = np.abs(trace.values(f"{stack}.layers.{layer}.feed_forward.hidden")[position])
     return tuple(int(unit) for unit in np.argsort(-hidden, kind="stable")[:count])
 
 
 @dataclass(frozen=True)
 class Effect:
-    """One word and what a unit adds to it: to its logit, or (``UnitWords.logits`` is ``False``) to its similarity."""
+    """One word and what a unit adds to its logit, or, if ``UnitWords.logits`` is false, to its similarity."""
 
     id: int
     piece: str
@@ -50,10 +50,14 @@ class Effect:
 
 @dataclass(frozen=True)
 class UnitWords:
-    """What one unit writes for one token.
+    """Words that one unit promotes and suppresses at one token.
 
-    ``hidden``: its value there; ``length``: ‖hidden · w‖ of the vector that it adds to the stream. ``up`` and ``down``:
-    the words that it favours and disfavours most, strongest first. ``logits``: whether effects are parts of the logits.
+    Attributes:
+        hidden: Value of the unit.
+        length: ‖hidden · w‖, the length of the vector that it adds to the residual stream.
+        up: Words that it promotes most, strongest first.
+        down: Words that it suppresses most, strongest first.
+        logits: Whether effects are contributions to the logits.
     """
 
     unit: int
@@ -66,7 +70,7 @@ class UnitWords:
 
 
 def why_no_words(checkpoint: Checkpoint, stack: str) -> Message | None:
-    """Why what a unit adds to the stream cannot be read as words in this stack; ``None`` where it can."""
+    """Return why the output of units cannot be read as words in this stack; ``None`` if it can."""
     module = getattr(checkpoint.model, stack)
     if isinstance(getattr(module, "vocabulary_projection", None), TokenHead):
         return Message(
@@ -87,13 +91,13 @@ def unit_words(
     units: Sequence[int],
     words: int = 5,
 ) -> tuple[UnitWords, ...]:
-    """The words that each of ``units`` makes likelier and less likely for one token, by the direct path.
+    """Return the words that each of ``units`` makes more and less likely at one token, by the direct path.
 
-    h · w, with w the unit's column of W₂, goes through the LayerNorms between it and the vocabulary with their recorded
-    σ (``direct_path``) and meets every row of the vocabulary matrix. What later layers make of it is left out. In a
-    stack without words of its own (a translator's encoder, a classifier) the vector is compared with the embedding
-    rows: (h · w) · E[id] / ‖E[id]‖. A model that scales or bends its logits: effects are scaled, but not bent.
-    Only where ``why_no_words`` says nothing.
+    h · w, where w is the unit's column of W₂, passes through the LayerNorms between it and the vocabulary with their
+    recorded σ (``direct_path``) and is multiplied by every row of the vocabulary matrix. The effect through later
+    layers is left out. In a stack without an output vocabulary (a translation encoder, a classifier) the vector is
+    compared with the embedding rows: (h · w) · E[id] / ‖E[id]‖. If a model scales or caps its logits, effects are
+    scaled but not capped. Requires that ``why_no_words`` returns ``None``.
     """
     checkpoint, prefix = trace.checkpoint, f"{stack}.layers.{layer}.feed_forward"
     units = list(units)
@@ -120,15 +124,16 @@ def unit_words(
 
 
 def output_vectors(checkpoint: Checkpoint, stack: str, layer: int, units: Sequence[int]) -> np.ndarray:
-    """What each unit adds to the stream when its value is 1, i.e. its row of W₂: [unit, model]."""
+    """Return what each unit adds to the residual stream when its value is 1, its row of W₂: [unit, model]."""
     module = checkpoint.model.get_submodule(f"{stack}.layers.{layer}.feed_forward.output_projection")
     return module.weight.detach().cpu().numpy().T[list(units)]
 
 
 def vocabulary_matrix(checkpoint: Checkpoint, stack: str) -> tuple[np.ndarray, bool]:
-    """(matrix [vocabulary, model], whether this stack projects onto it). If not: the embedding's rows at length 1.
+    """Return the vocabulary matrix, [vocabulary, model], and whether this stack projects onto it.
 
-    The matrix contains the number that some families multiply the stream by first (T5).
+    If it does not, these are the rows of the embedding, normalised to length 1. The matrix includes the factor by which
+    some families first multiply the stream (T5).
     """
     module = getattr(checkpoint.model, stack)
     writes = hasattr(module, "vocabulary_projection")
@@ -141,12 +146,14 @@ def vocabulary_matrix(checkpoint: Checkpoint, stack: str) -> tuple[np.ndarray, b
 
 
 def direct_path(trace: Trace, stack: str, layer: int, position: int, vectors: np.ndarray) -> np.ndarray:
-    """What the direct path to the vocabulary makes of vectors [n, model] that a layer's feed-forward adds.
+    """Carry vectors [n, model] that a feed-forward layer adds along the direct path to the vocabulary.
 
-    Each LayerNorm on that way, with the μ and σ of this run held fixed, is linear: v → γ · (v − mean(v)) / √(σ² + ε);
+    Each LayerNorm on the path is linear if the μ and σ of this run are held fixed: v → γ · (v − mean(v)) / √(σ² + ε);
     an RMSNorm subtracts nothing: v → γ · v / √(mean(x²) + ε).
-    pre-norm: the norm behind this layer's feed-forward, if any (Gemma 2), and the final norm.
-    post-norm: this layer's feed-forward norm and all norms of the later layers.
+
+    - Pre-norm: the norm after this layer's feed-forward, if any (Gemma 2), and the final norm.
+    - Post-norm: this layer's feed-forward norm and all norms of later layers.
+
     All parts of the stream together give exactly the logits (up to the β, which belong to no part).
     """
     for name in norms_on_the_way(trace, stack, layer):
@@ -157,9 +164,9 @@ def direct_path(trace: Trace, stack: str, layer: int, position: int, vectors: np
 
 
 def norms_on_the_way(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
-    """The LayerNorms between a layer's feed-forward output and the vocabulary, in order."""
+    """Return the norms between a layer's feed-forward output and the vocabulary, in order."""
     final, behind = f"{stack}.final_norm", f"{stack}.layers.{layer}.feed_forward_output_norm"
-    if f"{final}.input" in trace:  # pre-norm: the norms of later layers stand beside the stream, not in it
+    if f"{final}.input" in trace:  # pre-norm: the norms of later layers are beside the stream, not in it
         return (behind, final) if f"{behind}.input" in trace else (final,)
     first = f"{stack}.layers.{layer}.feed_forward_norm"
     norms = [name.removesuffix(".input") for name in trace.names() if name.endswith("_norm.input")]
@@ -168,7 +175,7 @@ def norms_on_the_way(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
 
 
 def _ends(checkpoint: Checkpoint, effects: np.ndarray, count: int, *, largest: bool) -> tuple[Effect, ...]:
-    """The ``count`` words with the largest or smallest effect; those that are never written left out."""
+    """Return the ``count`` words with the largest or smallest effect, of those that can be generated."""
     never = checkpoint.framing.never
     order = np.argsort(-effects if largest else effects, kind="stable")
     ids = [int(id) for id in order[: count + len(never)] if id not in never][:count]

@@ -1,4 +1,4 @@
-"""One step of training on one sentence, on a copy of the model: which rows of E get a gradient, how far they move."""
+"""One training step on one sentence, on a copy of the model: gradients and how far weights move."""
 
 import copy
 from dataclasses import dataclass
@@ -12,18 +12,21 @@ from transformer.models import Model
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
-IGNORED = -100  # a label that asks for nothing, as in F.cross_entropy
+IGNORED = -100  # a label without a target, as in F.cross_entropy
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 
 
 @dataclass(frozen=True)
 class BlockGradient:
-    """One block of the model in a step: ``gradient`` is ‖∂loss/∂θ‖ over all ``numbers`` trained numbers of the block,
-    ``moved`` is ‖θ_after − θ_before‖.
+    """One block of the model in a training step.
 
-    ``part``: embedding, self_attention, cross_attention, feed_forward, norms (all of a layer together), or the name of
-    a module beside the layers (final_norm, vocabulary_projection, projection of a classifier). ``layer`` is ``None``
-    outside the layers.
+    Attributes:
+        part: "embedding", "self_attention", "cross_attention", "feed_forward", "norms" (all norms of a layer together),
+            or the name of a module outside the layers (final_norm, vocabulary_projection, projection of a classifier).
+        layer: Index of the layer; ``None`` outside the layers.
+        gradient: ‖∂loss/∂θ‖ over all trained parameters of the block.
+        moved: ‖θ_after − θ_before‖.
+        numbers: Number of trained parameters of the block.
     """
 
     stack: str
@@ -36,15 +39,20 @@ class BlockGradient:
 
 @dataclass(frozen=True)
 class TrainingStep:
-    """What one step does to the embedding matrix E of one stack, and how large the gradient is in every block.
+    """Effect of one step on the embedding matrix E of a stack, and the gradient of every block.
 
-    All arrays: [vocabulary], one length per row of E. ``gradient`` is ‖∂loss/∂E[i]‖, ``moved`` is what the step did,
-    measured as ‖E_after[i] − E_before[i]‖. ``by_lookup`` and ``by_projection`` are the two parts of a step of plain
-    gradient descent: the one that comes through the rows that were looked up (exactly 0 for every other row), and the
-    one through the projection to the vocabulary, which compares its input with *every* row. Where E is ``tied`` to the
-    projection both move the same matrix; else ``moved`` is ``by_lookup`` alone and ``by_projection`` moves another
-    matrix. ``by_projection`` is ``None`` for a classifier, which has none. ``read``: the tokens whose rows were looked
-    up in this matrix (of both stacks where they share it); ``n_asked``: how many predictions the loss is the mean of.
+    All arrays are [vocabulary], one length per row of E. If E is ``tied`` to the projection, both parts of a step move
+    the same matrix; otherwise ``moved`` is ``by_lookup`` alone, and ``by_projection`` moves another matrix.
+
+    Attributes:
+        gradient: ‖∂loss/∂E[i]‖.
+        moved: ‖E_after[i] − E_before[i]‖.
+        by_lookup: Part of a step of plain gradient descent that comes through the rows that were looked up; exactly 0
+            for every other row.
+        by_projection: Part through the projection to the vocabulary, which multiplies its input by *every* row;
+            ``None`` for a classifier, which has none.
+        read: Token ids whose rows were looked up in this matrix (by both stacks if they share it).
+        n_asked: Number of predictions that the loss is averaged over.
     """
 
     loss_before: float
@@ -70,15 +78,15 @@ def training_step(
     masked: int = 0,
     label: int | None = None,
 ) -> TrainingStep:
-    """One step at learning rate ``rate`` on the tokens of ``trace``, without dropout; the checkpoint stays as it is.
+    """Take one step at learning rate ``rate`` on the tokens of ``trace``, without dropout, on a copy.
 
-    "sgd": θ ← θ − rate · g with the gradient g. "adam" (Kingma & Ba 2015) with an empty memory, as in the first step of
-    a training: its bias-corrected means are g and g², so θ ← θ − rate · g / (|g| + 10⁻⁸), number by number.
+    "sgd": θ ← θ − rate · g with the gradient g. "adam" (Kingma & Ba 2015) starts with empty moments, as in the first
+    step of training: its bias-corrected means are g and g², so θ ← θ − rate · g / (|g| + 10⁻⁸), element by element.
 
-    loss = mean over the asked positions of −log p(label). A model with a decoder is asked for each next token of
-    ``trace`` (its own answer, or the target that was given). A masked-token model is asked for its blanks or, where the
-    sentence has none, for the token at position ``masked``, which is hidden first. A classifier is asked for the class
-    ``label`` (default: the one that it chose). Pads are left out.
+    The loss is the mean of −log p(label) over the predicted positions. A model with a decoder predicts each next token
+    of ``trace`` (its own output, or the given target). A masked-token model predicts its blanks or, if the sentence has
+    none, the token at position ``masked``, which is masked first. A classifier predicts the class ``label`` (default:
+    the one that it chose). Padding is left out.
     """
     if not rate > 0:
         raise ValueError(f"rate is {rate}; a learning rate is greater than 0")
@@ -88,7 +96,7 @@ def training_step(
     inputs, labels = _example(trace, masked=masked, label=label)
     model = copy.deepcopy(checkpoint.model).requires_grad_()
     table = _table(model, stack)
-    stacks = [name for name in ("encoder", "decoder") if hasattr(model, name)]  # as the inputs are ordered
+    stacks = [name for name in ("encoder", "decoder") if hasattr(model, name)]  # in the order of the inputs
     reading = [ids for name, ids in zip(stacks, inputs, strict=True) if _table(model, name) is table]
     read_ids = [id for ids in reading for id in ids[0].tolist()]
     before = dict(zip(model.parameters(), checkpoint.model.parameters(), strict=True))
@@ -117,7 +125,7 @@ def training_step(
 
 
 def _example(trace: Trace, *, masked: int, label: int | None) -> tuple[tuple[Tensor, ...], Tensor]:
-    """The model's inputs, each [1, position], and the labels: [1, position], or [1] for a classifier."""
+    """Return the model's inputs, [1, position] each, and labels: [1, position], or [1] for a class."""
     config = trace.checkpoint.config
     source = None if trace.source is None else [token.id for token in trace.source if token.role != "pad"]
     if config.n_classes:
@@ -151,7 +159,7 @@ def _table(model: Model, stack: str) -> nn.Parameter:
 
 
 def _blocks(model: Model, before: dict[nn.Parameter, nn.Parameter]) -> tuple[BlockGradient, ...]:
-    """The gradient of ``model`` and its distance from ``before``, block by block in the order of the modules."""
+    """Return the gradient of ``model`` and its distance from ``before``, block by block."""
     found: dict[tuple[str, int | None, str], list[nn.Parameter]] = {}
     for name, parameter in model.named_parameters():
         stack, *path = name.split(".")
@@ -173,22 +181,22 @@ def _blocks(model: Model, before: dict[nn.Parameter, nn.Parameter]) -> tuple[Blo
 
 
 def _length(tensors: list[Tensor]) -> float:
-    """√ of the sum of all squares, in double precision; 0 of nothing."""
+    """Return the root of the sum of all squares in double precision; 0 for an empty list."""
     return sum(float(tensor.double().square().sum()) for tensor in tensors) ** 0.5
 
 
 def _gradients_by_way(
     model: Model, inputs: tuple[Tensor, ...], labels: Tensor, stack: str
 ) -> tuple[Tensor, Tensor | None]:
-    """∂loss/∂E of one stack's matrix, [vocabulary, model] each: through the lookups, and through the projection.
+    """Return ∂loss/∂E of one stack, [vocabulary, model] each: through lookups, and through the projection.
 
-    On a copy in which the projection has a matrix of its own; the two gradients add up to a shared one's.
+    They are computed on a copy whose projection has its own matrix; their sum is the gradient of a shared matrix.
     """
     model = model.copy_sharing_weights(lambda _name: True)
     parts = [getattr(model, name) for name in ("encoder", "decoder") if hasattr(model, name)]
     projection = next((part.vocabulary_projection for part in parts if hasattr(part, "vocabulary_projection")), None)
     if projection is not None:
-        projection = getattr(projection, "projection", projection)  # a token head's last layer
+        projection = getattr(projection, "projection", projection)  # last layer of a token head
         projection.weight = nn.Parameter(projection.weight.detach().clone())
     with torch.inference_mode(False), torch.enable_grad():
         _loss(model, inputs, labels).backward()

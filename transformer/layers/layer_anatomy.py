@@ -1,4 +1,4 @@
-"""What one layer of a model is built of: where norms stand and which, positions, attention, feed-forward, with shapes.
+"""Parts of one layer: position and kind of norms, positions, attention, feed-forward, with shapes.
 
 Everything is read from the modules that compute, nothing from a table of families.
 """
@@ -35,7 +35,7 @@ _SCALINGS = {
 
 @dataclass(frozen=True)
 class Part:
-    """One part of a layer: its name, its formula as LaTeX, and what can be counted: (what, value)."""
+    """One part of a layer: its name, its formula as LaTeX, and (name, value) pairs."""
 
     name: str
     formula: str
@@ -43,7 +43,7 @@ class Part:
 
 
 def anatomy(model: Model, stack: str, layer: int) -> tuple[Part, ...]:
-    """The parts of layer ``layer`` of ``stack``, in the order in which a reader asks for them."""
+    """Return the parts of layer ``layer`` of ``stack``, in the order in which readers need them."""
     whole = getattr(model, stack)
     block = whole.layers[layer]
     return (

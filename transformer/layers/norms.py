@@ -1,6 +1,6 @@
-"""Norms taken apart: the statistics of every position, and one token's vector at every step of a sub-layer.
+"""Norms step by step: statistics of every position, and one token at every step of a sublayer.
 
-The steps stand in the order in which this model computes: norm before the sub-layer, or after the addition.
+The steps are in the order in which the model computes them: norm before the sublayer, or after the addition.
 """
 
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from transformer.text.message import N_
 
 @dataclass(frozen=True)
 class NormStatistics:
-    """Mean and biased standard deviation (without ε) over the model's dimensions, all [position]."""
+    """Mean and biased standard deviation (without ε) over the model dimension, [position]."""
 
     mean_before: np.ndarray
     std_before: np.ndarray
@@ -24,7 +24,10 @@ class NormStatistics:
 
 
 def norm_statistics(trace: Trace, name: str, *, after: str = "normalized") -> NormStatistics:
-    """Before and after the LayerNorm ``name``; ``after`` is "normalized" (before γ and β) or "output"."""
+    """Return statistics before and after the norm ``name``.
+
+    ``after`` is "normalized" (before γ and β) or "output".
+    """
     if after not in ("normalized", "output"):
         raise ValueError(f"after is {after!r}; choose normalized or output")
     before, result = trace.values(f"{name}.input"), trace.values(f"{name}.{after}")
@@ -33,11 +36,15 @@ def norm_statistics(trace: Trace, name: str, *, after: str = "normalized") -> No
 
 @dataclass(frozen=True)
 class NormSteps:
-    """One position's way through one LayerNorm or RMSNorm. Vectors are [model], as recorded.
+    """One position in one LayerNorm or RMSNorm, step by step; vectors are [model], as recorded.
 
-    ``denominator`` is √(σ² + ε) as recorded, ``std`` the biased σ without ε. ``textbook`` is the other formula,
-    γ · (x − μ) / (σ + ε) + β; ``recomputed`` is the model's own formula in double precision.
-    RMSNorm has neither ``mean`` nor ``bias`` (``None``); its ``std`` is the root mean square √(mean(x²)).
+    Attributes:
+        mean: μ; ``None`` for RMSNorm.
+        std: Biased σ without ε; for RMSNorm the root mean square √(mean(x²)).
+        denominator: √(σ² + ε), as recorded.
+        bias: β; ``None`` for RMSNorm.
+        textbook: The other formula, γ · (x − μ) / (σ + ε) + β.
+        recomputed: The model's own formula in double precision.
     """
 
     x: np.ndarray
@@ -53,7 +60,7 @@ class NormSteps:
     textbook: np.ndarray
 
     def columns(self, first: int, count: int) -> dict[str, np.ndarray]:
-        """``count`` dimensions from ``first`` on, step by step: one column for each step."""
+        """Return ``count`` dimensions from ``first`` on, one column per step."""
         rows = slice(first, first + count)
         if self.bias is None:
             return {
@@ -76,7 +83,7 @@ class NormSteps:
 
     @property
     def largest_deviation(self) -> float:
-        """Largest |recomputed − recorded|: rounding to single precision, nothing else."""
+        """Largest |recomputed − recorded|, due to rounding to single precision only."""
         return float(np.abs(self.recomputed - self.output).max())
 
     @property
@@ -86,10 +93,13 @@ class NormSteps:
 
 
 def norm_steps(trace: Trace, name: str, position: int) -> NormSteps:
-    """The arithmetic of the norm ``name`` (e.g. "encoder.layers.0.feed_forward_norm") at one position.
+    """Compute the norm ``name`` (e.g. "encoder.layers.0.feed_forward_norm") at one position.
 
     LayerNorm: y = γ · (x − μ) / √(σ² + ε) + β (Ba et al. 2016, §3). RMSNorm: y = γ · x / √(mean(x²) + ε) (Zhang &
-    Sennrich 2019). Raises ``KeyError`` for a norm that the trace does not have.
+    Sennrich 2019).
+
+    Raises:
+        KeyError: If the trace lacks the norm.
     """
     x = trace.values(f"{name}.input")[position]
     gain, bias, epsilon = norm_parameters(trace.checkpoint, name)
@@ -112,29 +122,30 @@ def norm_steps(trace: Trace, name: str, position: int) -> NormSteps:
 
 
 def denominators(trace: Trace, name: str) -> np.ndarray:
-    """What the norm ``name`` divided by, as recorded: √(σ² + ε), or √(mean(x²) + ε) of an RMSNorm; [position]."""
+    """Return the recorded divisor of a norm, √(σ² + ε), or √(mean(x²) + ε) for an RMSNorm: [position]."""
     if f"{name}.std" in trace:
         return trace.values(f"{name}.std")
     return np.sqrt(trace.values(f"{name}.mean_square") + trace.checkpoint.model.get_submodule(name).epsilon)
 
 
 def norm_parameters(checkpoint: Checkpoint, name: str) -> tuple[np.ndarray, np.ndarray | None, float]:
-    """(γ [model], β [model], ε) of the norm ``name``; an RMSNorm has no β."""
+    """Return γ [model], β [model] and ε of the norm ``name``; an RMSNorm has no β."""
     module = checkpoint.model.get_submodule(name)
     bias = getattr(module, "bias", None)
     return module.weight.detach().cpu().numpy(), None if bias is None else bias.detach().cpu().numpy(), module.epsilon
 
 
 def norm_kind(checkpoint: Checkpoint, name: str) -> str:
-    """ "LayerNorm" or "RMSNorm": what the norm ``name`` is."""
+    """Return whether the norm ``name`` is a "LayerNorm" or an "RMSNorm"."""
     return type(checkpoint.model.get_submodule(name)).__name__
 
 
 def norm_names(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
-    """The norms of one layer in the order of the forward pass, then the stack's final one where it has one, then those
-    behind the embedding and in front of the vocabulary, which some families have.
+    """Return the norms of one layer in the order of the forward pass, then those outside the layers.
 
-    Those of single heads (queries and keys of Qwen3) are left out: they do not stand in the stream.
+    Outside the layers are the stack's final norm and, in some families, norms after the embedding or before the
+    vocabulary. Norms of single heads (queries and keys of Qwen3) are left out: they are not part of the residual
+    stream.
     """
     beside = (f"{stack}.final_norm", f"{stack}.embedding.norm", f"{stack}.vocabulary_projection.norm")
     names = [name.removesuffix(".input") for name in trace.names() if name.endswith("norm.input")]
@@ -144,11 +155,14 @@ def norm_names(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Half:
-    """Either half of the name, with one token's vectors as recorded, each [model], in the order of computing.
+    """The addition or the norm of a sublayer, with recorded vectors of one token, [model] each, in order.
 
-    ``kind`` "norm": ``vectors`` holds "x" or "written" (what comes in), "normalized", "scaled" (γ and β on it); where
-    the sum above it comes in, it is not repeated. "add": "x" or "x_and_attention", "update", "sum". ``sublayer``: its
-    kind ("self_attention" …), or "" for a norm that stands beside no sub-layer. ``norm``: the name of the norm.
+    Attributes:
+        kind: "norm": ``vectors`` holds "x" or "written" (the input), "normalized", "scaled" (after γ and β); if the
+            input is the sum above, it is not repeated. "add": ``vectors`` holds "x" or "x_and_attention", "update",
+            "sum".
+        sublayer: Kind of the sublayer ("self_attention" …), or "" for a norm without one.
+        norm: Name of the norm.
     """
 
     kind: str
@@ -158,11 +172,13 @@ class Half:
 
 
 def add_and_norm(trace: Trace, stack: str, layer: int, norm: str, position: int) -> tuple[Half, ...]:
-    """The halves around the sub-layer of ``norm`` (a name of ``norm_names``) at one position.
+    """Return the addition and the norms around the sublayer of ``norm`` at one position.
 
-    pre-norm: the norm, whose output the sub-layer reads; then x + update = sum. post-norm: x + update = sum, then its
-    norm. Where what a sub-layer writes is normalised as well (Gemma 2), that norm stands in between. The final norm of
-    a stack and its like add nothing: one half.
+    Pre-norm: the norm, whose output the sublayer reads; then x + update = sum. Post-norm: x + update = sum, then its
+    norm. If the output of a sublayer is normalised as well (Gemma 2), that norm comes between. A norm without a
+    sublayer, such as the final norm, has no addition.
+
+    ``norm`` is one of ``norm_names``.
     """
     found = _sublayer_of(trace, stack, layer, norm)
     if found is None:
@@ -173,7 +189,7 @@ def add_and_norm(trace: Trace, stack: str, layer: int, norm: str, position: int)
     if order == "post":
         add = Half("add", found.kind, found.norm, {"x": before, "update": update, "sum": total})
         return add, _norm(trace, found.norm, position, found.kind, start="")
-    # Side by side (GPT-NeoX): the second sub-layer reads the stream as it came into the layer, and is added last.
+    # In parallel layers (GPT-NeoX), the second sublayer reads the stream from before the layer and is added last.
     alike = np.array_equal(before, trace.values(f"{found.norm}.input")[position])
     add = Half(
         "add", found.kind, found.norm, {"x" if alike else "x_and_attention": before, "update": update, "sum": total}

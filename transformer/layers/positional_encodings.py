@@ -1,7 +1,7 @@
-"""Positional encodings: their tables, edits of the positions, and what positions do to attention scores.
+"""Positional encodings: their tables, edits of the positions, and their effect on attention scores.
 
-A table belongs to a checkpoint, or to a scheme by its formula. An edit gives the tokens another order or none, whatever
-the scheme, and leaves the words alone. The scores show what happens as two tokens stand farther apart.
+A table belongs to a checkpoint, or to a scheme by its formula. An edit reorders or removes positions under any scheme
+without changing the words. The scores show what happens as two tokens move apart.
 """
 
 from collections.abc import Callable, Sequence
@@ -21,7 +21,7 @@ from transformer.variants.partial_rotary import Rotary
 
 
 def added_encoding(model: Model, stack: str, n_positions: int) -> np.ndarray | None:
-    """The first rows of what this model adds to its embeddings: [position, model]; ``None`` if it adds nothing."""
+    """Return the first rows of what the model adds to its embeddings, [position, model], or ``None``."""
     encoding = getattr(model, stack).embedding.position_encoding
     if encoding is None:
         return None
@@ -30,22 +30,25 @@ def added_encoding(model: Model, stack: str, n_positions: int) -> np.ndarray | N
 
 
 def sinusoidal_table(n_positions: int, d_model: int) -> np.ndarray:
-    """The formula of Vaswani et al. 2017, §3.5: [position, model]."""
+    """Return the sinusoidal table of Vaswani et al. 2017, §3.5: [position, model]."""
     return sinusoidal_encoding(n_positions, d_model).numpy()
 
 
 def similarity(encoding: np.ndarray) -> np.ndarray:
-    """Cosine of the encodings of every two positions: [position, position]."""
+    """Return the cosine between the encodings of every two positions: [position, position]."""
     lengths = np.linalg.norm(encoding, axis=1, keepdims=True)
     unit = np.divide(encoding, lengths, out=np.zeros_like(encoding), where=lengths > 0)
     return np.clip(unit @ unit.T, -1.0, 1.0)
 
 
 def shifted(encoding: np.ndarray, distance: int) -> np.ndarray:
-    """M · PE(p) for every p, with the linear map M that takes PE(p) to PE(p + distance): [position, model].
+    """Return M · PE(p) for every p, where the linear map M takes PE(p) to PE(p + distance).
 
-    M turns each pair (sin ωp, cos ωp) by distance · ω, whatever p is (Vaswani et al. 2017, §3.5). Sinusoidal encodings
-    only; ``encoding`` has an even number of dimensions.
+    M rotates each pair (sin ωp, cos ωp) by distance · ω, whatever p is (Vaswani et al. 2017, §3.5).
+
+    Args:
+        encoding: Sinusoidal encodings, [position, model], with an even number of dimensions.
+        distance: Number of positions to move by.
     """
     width = encoding.shape[1]
     angle = distance * 10_000.0 ** (-np.arange(0, width, 2, dtype=np.float64) / width)
@@ -57,7 +60,7 @@ def shifted(encoding: np.ndarray, distance: int) -> np.ndarray:
 
 
 def rotary_angles(config: ModelConfig, n_distances: int) -> np.ndarray:
-    """By which angle rotary encoding turns each pair of channels, in radians: [distance, pair].
+    """Return the rotary angle of each pair of channels at each distance, in radians: [distance, pair].
 
     angle = distance · 10000^(−2i/d_k) (Su et al. 2021, §3.2); pair i is (channel i, channel i + d_k/2). A test holds
     their sines and cosines equal to the tables of ``RotaryEncoding``.
@@ -68,34 +71,38 @@ def rotary_angles(config: ModelConfig, n_distances: int) -> np.ndarray:
 
 
 def rotary_of(attention: MultiHeadAttention) -> Rotary:
-    """Which channels one layer turns, and how fast: all of a head's by base 10,000 in the paper's models."""
+    """Return which channels a layer rotates and how fast; in our own models all, with base 10,000."""
     return getattr(attention.rotary, "rotary", None) or Rotary(attention.d_head)
 
 
 def own_rotary_angles(attention: MultiHeadAttention, n_distances: int, *, n_positions: int) -> np.ndarray:
-    """By which angle this layer turns each of its pairs of channels, in radians: [distance, pair].
+    """Return the angles by which a layer rotates its pairs of channels, in radians: [distance, pair].
 
-    ``n_positions``: tokens of the text, which ``LongRope`` depends on.
+    ``n_positions`` is the number of tokens in the text, which ``LongRope`` depends on.
     """
     return angles_of(rotary_of(attention), n_distances, n_positions=n_positions)
 
 
 def angles_of(rotary: Rotary, n_distances: int, *, n_positions: int) -> np.ndarray:
-    """The same of any turning: p·θ_i, [distance, pair]."""
+    """Return the angles p·θ_i of any rotation, in radians: [distance, pair]."""
     frequencies = rotary.frequencies(n_positions).double().numpy()
     return np.arange(n_distances, dtype=np.float64)[:, None] * frequencies
 
 
 def rotary_table(rotary: Rotary, n_positions: int) -> np.ndarray:
-    """By which cosine and sine each channel of a head is turned: [position, channel], the cosines cos p·θ_i of all
-    pairs in the first half, their sines sin p·θ_i in the second (Su et al. 2021, §3.4.2)."""
+    """Return the cosines and sines by which a head's channels are rotated: [position, channel].
+
+    The first half holds cos p·θ_i of all pairs, the second half sin p·θ_i (Su et al. 2021, §3.4.2).
+    """
     angles = angles_of(rotary, n_positions, n_positions=n_positions)
     return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
 
 
 def stretched_pairs(rotary: Rotary, n_positions: int) -> tuple[int, int, int]:
-    """Of a layer's pairs of channels in a text of ``n_positions`` tokens: how many turn as fast as without stretching,
-    how many ``scaling.factor`` times as slowly, and how many in between."""
+    """Return how many of a layer's pairs of channels scaling leaves alone, slows fully, and slows partly.
+
+    "Fully" means by ``scaling.factor``, in a text of ``n_positions`` tokens.
+    """
     plain = replace(rotary, scaling=None).frequencies(n_positions)
     slower = plain / rotary.frequencies(n_positions)
     kept = slower.isclose(torch.ones(()), rtol=1e-5)
@@ -104,7 +111,7 @@ def stretched_pairs(rotary: Rotary, n_positions: int) -> tuple[int, int, int]:
 
 
 def relative_bias(model: Model, stack: str, n_distance: int) -> tuple[np.ndarray, np.ndarray]:
-    """The bias of every head at the distances −n … n (0 … −n where causal): [head, distance], and the distances."""
+    """Return the bias of every head, [head, distance], and the distances −n to n (0 to −n if causal)."""
     bias: RelativePositionBias = getattr(model, stack).position_bias
     if bias is None:
         raise ValueError(f"this model's positions are {model.config.positions!r}; only 'relative' has a bias")
@@ -115,25 +122,28 @@ def relative_bias(model: Model, stack: str, n_distance: int) -> tuple[np.ndarray
 
 
 def relative_buckets(config: ModelConfig, n_distance: int, *, causal: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The formula of T5: which of its 32 buckets each distance falls into: [distance], and the distances."""
+    """Return T5's bucket for each distance, [distance], and the distances."""
     distances = torch.arange(-n_distance, 1 if causal else n_distance + 1)
     return RelativePositionBias(config, causal=causal).bucket(distances).numpy(), distances.numpy()
 
 
 def without_positions(model: Model, stack: str) -> tuple[Edit, ...]:
-    """The edits after which the tokens of ``stack`` come without any positions. Empty for a model that has none.
+    """Return the edits that remove all position information from ``stack``; empty if it has none.
 
-    Added encodings become 0; rotary queries and keys are turned back; the relative bias becomes 0. A decoder's causal
-    mask stays: even without positions it lets a model tell early tokens from late ones (Haviv et al. 2022).
+    Added encodings become 0; rotary queries and keys are rotated back; the relative bias becomes 0. The causal mask of
+    a decoder stays: even without positions it lets a model tell early tokens from late ones (Haviv et al. 2022).
     """
     return _edits(model, stack, torch.zeros_like, lambda n: None, "no positions")
 
 
 def reordered_positions(model: Model, stack: str, order: Sequence[int]) -> tuple[Edit, ...]:
-    """The edits after which token i of ``stack`` gets the position ``order[i]``; tokens beyond ``order`` keep theirs.
+    """Return the edits that give token i of ``stack`` the position ``order[i]``.
 
-    If nothing else depends on the order (an encoder), the model then reads the sentence as if its words stood in that
-    order. Raises ``ValueError`` unless ``order`` holds each of 0 … n − 1 once.
+    Tokens beyond ``order`` keep their positions. If nothing else depends on the order (in an encoder), the model then
+    reads the sentence as if its words were in that order.
+
+    Raises:
+        ValueError: If ``order`` does not contain each of 0 to n − 1 exactly once.
     """
     if sorted(order) != list(range(len(order))):
         raise ValueError(f"order is {list(order)}; it must hold each of 0 to {len(order) - 1} exactly once")
@@ -144,7 +154,7 @@ def reordered_positions(model: Model, stack: str, order: Sequence[int]) -> tuple
         return torch.tensor([*order, *range(len(order), n_positions)])
 
     def reorder(tensor: Tensor) -> Tensor:
-        """[1, position, model], or the bias [1, head, query, key]."""
+        """Reorder [1, position, model], or the bias [1, head, query, key]."""
         places = whole(tensor.shape[-2])
         if tensor.ndim == 3:
             return tensor[:, places]
@@ -167,17 +177,21 @@ def _edits(
         return (Edit(f"{stack}.position_bias.values", change, description),)
     if scheme == "rotary":
         return tuple(
-            Edit(f"{stack}.layers.{layer}.self_attention.{what}", _turned(module.self_attention, places), description)
+            Edit(
+                f"{stack}.layers.{layer}.self_attention.{what}",
+                _rerotate(module.self_attention, places),
+                description,
+            )
             for layer, module in enumerate(getattr(model, stack).layers)
             for what in ("query", "key")
         )
     return ()
 
 
-def _turned(attention: MultiHeadAttention, places: Callable[[int], Tensor | None]) -> Callable[[Tensor], Tensor]:
-    """A function that takes the turn of rotary encoding off [batch, head, position, channel], and puts another on.
+def _rerotate(attention: MultiHeadAttention, places: Callable[[int], Tensor | None]) -> Callable[[Tensor], Tensor]:
+    """Return a function that replaces the rotation of [batch, head, position, channel] by another.
 
-    Base, width and stretching are those of this layer; the factor of its attention stays (``rotary_scaling``).
+    Base, width and scaling are those of this layer; its attention factor stays (``rotary_scaling``).
     """
     rotary = rotary_of(attention)
 
@@ -192,7 +206,7 @@ def _turned(attention: MultiHeadAttention, places: Callable[[int], Tensor | None
 
 
 def _rotate(heads: Tensor, angle: Tensor) -> Tensor:
-    """Turns the first channels, as many as there are angles for; the others stay."""
+    """Rotate the first channels, as many as ``angle`` covers; the others stay."""
     cosine, sine = angle.cos().to(heads), angle.sin().to(heads)
     first, second, kept = heads.tensor_split((angle.shape[-1], 2 * angle.shape[-1]), dim=-1)
     return torch.cat((first * cosine - second * sine, second * cosine + first * sine, kept), dim=-1)
@@ -202,49 +216,60 @@ N_TEXTS = 16
 
 
 def sinusoidal_agreement(d_model: int, n_distances: int) -> np.ndarray:
-    """PE_m · PE_n over its value at distance 0: [distance], for m − n = 0, 1, 2 …
+    """Return PE_m · PE_n divided by its value at distance 0, for distances m − n = 0, 1, 2 …: [distance].
 
-    = (2 / d_model) Σ_i cos((m − n) · 10000^(−2i/d_model)), because sin a sin b + cos a cos b = cos(a − b) (Vaswani et
-    al. 2017, §3.5): it depends on the distance alone.
+    It equals (2 / d_model) Σ_i cos((m − n) · 10000^(−2i/d_model)), because sin a sin b + cos a cos b = cos(a − b)
+    (Vaswani et al. 2017, §3.5): it depends only on the distance.
     """
     frequency = 10_000.0 ** (-np.arange(0, d_model, 2, dtype=np.float64) / d_model)
     return np.cos(np.arange(n_distances)[:, None] * frequency).mean(axis=1)
 
 
 def rotary_agreement(config: ModelConfig, n_distances: int) -> np.ndarray:
-    """⟨R_m q, R_n k⟩ over ⟨q, k⟩ for q = k with channels of one size: [distance] (Su et al. 2021, §3.4.3).
+    """Return ⟨R_m q, R_n k⟩ / ⟨q, k⟩ for q = k with equal channels: [distance] (Su et al. 2021, §3.4.3).
 
-    The mean of cos((m − n) θ_i) over the pairs of channels. Other queries and keys weigh the pairs otherwise.
+    This is the mean of cos((m − n) θ_i) over the pairs of channels. Other queries and keys weight the pairs
+    differently.
     """
     return np.cos(rotary_angles(config, n_distances)).mean(axis=1)
 
 
 def alibi_bias(n_heads: int, n_distances: int) -> np.ndarray:
-    """What ALiBi adds to a score at each distance to the left: [head, distance] (Press et al. 2022, §3).
+    """Return ALiBi's bias at each distance to the left: [head, distance] (Press et al. 2022, §3).
 
-    −m_h · distance with m_h = 2^(−8 (h + 1) / n_heads), head 0 first: nothing is learned. (The paper gives this for
-    1, 2, 4, 8 … heads.)
+    −m_h · distance with m_h = 2^(−8 (h + 1) / n_heads), head 0 first; nothing is learned. (The paper gives this for 1,
+    2, 4, 8 … heads.)
     """
     slopes = 2.0 ** (-8.0 * np.arange(1, n_heads + 1) / n_heads)
     return -slopes[:, None] * np.arange(n_distances)
 
 
 def similarity_by_distance(similarity: np.ndarray) -> np.ndarray:
-    """The mean of [position, position] over all pairs at each distance: [distance]."""
+    """Return the mean of [position, position] over all pairs at each distance: [distance]."""
     return np.array([np.diagonal(similarity, offset).mean() for offset in range(len(similarity))])
 
 
 def measured_position_scores(
     checkpoint: Checkpoint, ids: Sequence[int], *, stack: str, n_positions: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What a model's positions add to the scores of its first layer: [head, distance], and the distances key − query.
+    """Measure what a model's positions add to the scores of its first layer.
 
-    ``N_TEXTS`` texts of ``n_positions`` tokens are drawn from ``ids`` (always the same draw), so that at each distance
-    many different pairs of tokens meet. The scores of layer 0 are taken with positions and without
-    (``without_positions``), and their difference is averaged over all pairs at each distance, up to half of the
-    positions. In layer 0 queries and keys come from the same tokens in both runs, so nothing but the positions
-    differs. A decoder may only look back: distances ≤ 0. Raises ``ValueError`` for a stack or a length the model does
-    not have.
+    ``N_TEXTS`` texts are drawn from ``ids`` (always the same), so that many different pairs of tokens occur at each
+    distance. The scores of layer 0 are computed with and without positions (``without_positions``), and their
+    difference is averaged over all pairs at each distance, up to half of the positions. In layer 0 queries and keys
+    come from the same tokens in both runs, so only the positions differ. In a decoder all distances are ≤ 0.
+
+    Args:
+        checkpoint: The model.
+        ids: Token ids to draw from.
+        stack: "encoder" or "decoder".
+        n_positions: Number of tokens per text.
+
+    Returns:
+        The mean difference, [head, distance], and the distances key − query.
+
+    Raises:
+        ValueError: If the model lacks the stack or the length.
     """
     config = checkpoint.config
     if not (config.has_encoder if stack == "encoder" else config.has_decoder):
@@ -255,7 +280,7 @@ def measured_position_scores(
     drawn = np.random.default_rng(0).choice(np.array(ids), size=(N_TEXTS, n_positions))
     filled = torch.tensor(drawn, device=device)
     inputs = [filled]
-    if config.kind == "encoder-decoder":  # the other stack reads one token: it does not reach layer 0 of this one
+    if config.kind == "encoder-decoder":  # the other stack reads one token, which does not affect layer 0 of this one
         other = torch.full((N_TEXTS, 1), int(ids[0]), device=device)
         inputs = [filled, other] if stack == "encoder" else [other, filled]
     name, scores = f"{stack}.layers.0.self_attention.scores", []

@@ -1,10 +1,9 @@
-"""The residual stream: what every sub-layer adds to it, how long its vectors grow, and what it is the sum of.
+"""The residual stream: what every sublayer adds, how long its vectors are, and the parts that it sums.
 
-The parts of the stream at one position (``stream_parts``): the stream is a sum of what was written into it. A norm on
-the way is linear as long as the σ that it divided by is held fixed, so each summand can be carried *forward* through it
-alone, and β comes as a summand of its own (Elhage et al. 2021, "The residual stream"; Kobayashi et al. 2021,
-"Incorporating Residual and Normalization Layers", §3). Nothing is left over but rounding. ``direct_logit_attribution``
-carries a row of W *backwards* through the same norms.
+The stream at one position is a sum of what was written into it (``stream_parts``). A norm is linear as long as its σ is
+held fixed, so each summand can be carried *forward* through it alone, and β becomes a summand of its own (Elhage et al.
+2021, "The residual stream"; Kobayashi et al. 2021, "Incorporating Residual and Normalization Layers", §3). Only
+rounding is left over. ``direct_logit_attribution`` carries a row of W *backwards* through the same norms.
 """
 
 from collections.abc import Callable
@@ -19,15 +18,18 @@ from transformer.runs.traces import Trace
 from transformer.text.message import Message
 
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
-CONVOLUTION = "convolution"  # of DeBERTa-v2's first layer
+CONVOLUTION = "convolution"  # of the first layer of DeBERTa-v2
 
 
 @dataclass(frozen=True)
 class SubLayer:
-    """One sub-layer of one layer, by the names of the activations around it.
+    """One sublayer of one layer, by the names of the activations around it.
 
-    ``before`` and ``after``: the residual stream; ``update``: what is added to it, i.e. what the sub-layer gave out, or
-    what the norm behind it made of that (Gemma 2); ``norm``: its norm.
+    Attributes:
+        before: The residual stream before the sublayer.
+        after: The residual stream after it.
+        update: What is added to the stream: the output of the sublayer, or of a norm after it (Gemma 2).
+        norm: The norm of the sublayer.
     """
 
     stack: str
@@ -40,6 +42,7 @@ class SubLayer:
 
     @property
     def label(self) -> Message:
+        """Label of the sublayer."""
         return {
             "self_attention": Message("{layer} self-attention", layer=self.layer),
             "cross_attention": Message("{layer} cross-attention", layer=self.layer),
@@ -49,8 +52,11 @@ class SubLayer:
 
 
 def in_a_sentence(label: str) -> str:
-    """The label of a step or of a part of it, as it stands in a sentence: "2 cross-attention" is "the cross-attention
-    of layer 2", "embedding: token" is "the embedding of the token"."""
+    """Return the label of a step or a part in the form that it has within a sentence.
+
+    "2 cross-attention" becomes "the cross-attention of layer 2", "embedding: token" becomes "the embedding of the
+    token".
+    """
     if not isinstance(label, Message):
         return label
     layer, head, name = (label.values.get(key) for key in ("layer", "head", "name"))
@@ -74,7 +80,7 @@ def in_a_sentence(label: str) -> str:
 
 
 def sublayers(trace: Trace, stack: str) -> tuple[SubLayer, ...]:
-    """All sub-layers of a stack in the order of the forward pass."""
+    """Return all sublayers of a stack in the order of the forward pass."""
     found = []
     for layer in range(trace.n_layers(stack)):
         prefix = f"{stack}.layers.{layer}"
@@ -102,9 +108,9 @@ def sublayers(trace: Trace, stack: str) -> tuple[SubLayer, ...]:
 
 @dataclass(frozen=True)
 class Identity:
-    """in + update = out for one sub-layer: the three arrays [position, model], and the largest |in + update − out|.
+    """The sum in + update = out of one sublayer: three arrays, [position, model], and the largest error.
 
-    ``total`` is what the addition gave: the new stream (pre-norm), or what goes into the LayerNorm (post-norm).
+    ``total`` is the result of the addition: the new stream (pre-norm), or the input of the norm (post-norm).
     """
 
     before: np.ndarray
@@ -114,25 +120,28 @@ class Identity:
 
 
 def residual_identity(trace: Trace, sublayer: SubLayer, *, norm: str) -> Identity:
-    """Check the residual connection of one sub-layer on recorded numbers; ``norm`` is the config's "pre" or "post".
+    """Check the residual connection of one sublayer on recorded numbers.
 
-    pre-norm: after = before + update. post-norm: norm.input = before + update, and after = LayerNorm of that.
+    Pre-norm: after = before + update. Post-norm: norm.input = before + update, and after = LayerNorm of that.
+
+    ``norm`` is the config's "pre" or "post".
     """
     name = sublayer.after if norm == "pre" else f"{sublayer.norm}.input"
     before, update, total = (trace.values(key) for key in (sublayer.before, sublayer.update, name))
     layer = f"{sublayer.stack}.layers.{sublayer.layer}"
     if f"{layer}.{CONVOLUTION}" in trace and sublayer.before.endswith(".residual.in"):
-        before = before * ~padded(trace, sublayer.stack)[:, None]  # this layer blanks what stands at padding
+        before = before * ~padded(trace, sublayer.stack)[:, None]  # this layer sets padding to 0
     return Identity(before, update, total, float(np.abs(before + update - total).max()))
 
 
 def padded(trace: Trace, stack: str) -> np.ndarray:
+    """Return a mask of the padding tokens, [position]."""
     return np.array([token.is_padding for token in trace.tokens(stack)], dtype=bool)  # [position]
 
 
 @dataclass(frozen=True)
 class Addition:
-    """in + update = out of one sub-layer at one position, as lengths ‖·‖, and how well it holds everywhere."""
+    """The sum in + update = out of one sublayer at one position, as lengths ‖·‖, and its error everywhere."""
 
     sublayer: str
     before: float
@@ -142,7 +151,7 @@ class Addition:
 
 
 def additions(trace: Trace, stack: str, position: int, *, norm: str) -> tuple[Addition, ...]:
-    """``residual_identity`` of every sub-layer of a stack, with the lengths at one position."""
+    """Return ``residual_identity`` of every sublayer of a stack, with the lengths at one position."""
     found = []
     for step in sublayers(trace, stack):
         identity = residual_identity(trace, step, norm=norm)
@@ -152,7 +161,7 @@ def additions(trace: Trace, stack: str, position: int, *, norm: str) -> tuple[Ad
 
 
 def stream_lengths(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """(names of the steps, ‖x‖ [step, position]): the stream as it enters layer 0, then after each sub-layer."""
+    """Return the names of the steps and ‖x‖, [step, position]: before layer 0 and after each sublayer."""
     steps = sublayers(trace, stack)
     names = [steps[0].before, *(step.after for step in steps)]
     lengths = np.stack([np.linalg.norm(trace.values(name), axis=-1) for name in names])
@@ -160,9 +169,10 @@ def stream_lengths(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarra
 
 
 def contributions(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """(names of the sub-layers, ‖update‖ / ‖before‖, cosine of update and before): both [sub-layer, position].
+    """Return the names of the sublayers, ‖update‖ / ‖before‖ and the cosine of update and before.
 
-    A vector of length 0 has no direction: its cosine is 0, and so is the ratio to it.
+    Both arrays are [sublayer, position]. A vector of length 0 has no direction: its cosine is 0, and so is the ratio to
+    it.
     """
     steps = sublayers(trace, stack)
     before = np.stack([trace.values(step.before) for step in steps])
@@ -180,12 +190,15 @@ Reader = tuple[int, str]  # the attention that reads: its layer, and "self_atten
 
 
 class Part(NamedTuple):
-    """One summand of a logit. ``layer`` is −1 outside of the layers, ``head`` −1 for everything but a head.
+    """One summand of a logit.
 
-    ``kind``: "token", "position" or "segment" of the embedding; "self_attention" or "cross_attention", of which each
-    head is a part; "feed_forward", "convolution"; "…_bias" for b_O behind an attention; "…_norm" for the β of a norm;
-    "logit_bias"; "head_bias" and "head_norm" of a last step with a layer of its own; "edits" for what an edit of the
-    run put in between.
+    Attributes:
+        kind: "token", "position" or "segment" of the embedding; "self_attention" or "cross_attention", of which each
+            head is a part; "feed_forward", "convolution"; "…_bias" for b_O of an attention; "…_norm" for the β of a
+            norm; "logit_bias"; "head_bias" and "head_norm" of a final step with its own layer; "edits" for what an edit
+            of the run added.
+        layer: Index of the layer; −1 outside the layers.
+        head: Index of the head; −1 for everything but a head.
     """
 
     kind: str
@@ -194,7 +207,7 @@ class Part(NamedTuple):
 
     @property
     def label(self) -> Message:
-        """As a row of a picture is named."""
+        """Label for this part's row in a figure."""
         place = {"layer": self.layer, "head": self.head}
         labels = {
             "token": Message("embedding: token"),
@@ -219,37 +232,37 @@ class Part(NamedTuple):
 
 
 def stream_parts(trace: Trace, stack: str, row: int, *, reader: Reader | None = None) -> dict[Part, np.ndarray]:
-    """The parts of what ``reader`` reads at position ``row``, as its projections get it: {part: [model]}, in float64.
+    """Return the parts of what ``reader`` reads at position ``row``: {part: [model]}, in float64.
 
-    Without a ``reader``: the parts of the stack's output, behind its final norm. The names are those of ``attribute``;
-    "edits" is what an edit of the run put in between. In the order of the forward pass.
+    They are in the order of the forward pass, with the names of ``attribute``; "edits" is what an edit of the run
+    added. Without a ``reader``, they are the parts of the stack's output, after its final norm.
     """
     module = trace.checkpoint.model.get_submodule(stack)
-    carried = _Carried(trace.values, row)
-    _embedding(carried, module.embedding, f"{stack}.embedding")
+    summands = _Summands(trace.values, row)
+    _embedding(summands, module.embedding, f"{stack}.embedding")
     for index, layer in enumerate(module.layers):
         name = f"{stack}.layers.{index}"
         for kind in SUBLAYERS:
             if reader == (index, kind):
                 if layer.pre_norm:
-                    carried.through(getattr(layer, f"{kind}_norm"), f"{name}.{kind}_norm", Part(f"{kind}_norm", index))
-                return carried.found(trace, _read_by(layer, name, kind))
+                    summands.through(getattr(layer, f"{kind}_norm"), f"{name}.{kind}_norm", Part(f"{kind}_norm", index))
+                return summands.found(trace, _input_of(layer, name, kind))
             if (sublayer := getattr(layer, kind, None)) is not None:
-                _sublayer(carried, layer, sublayer, name, Part(kind, index))
+                _sublayer(summands, layer, sublayer, name, Part(kind, index))
         if hasattr(layer, CONVOLUTION):
-            carried.add(Part(CONVOLUTION, index), trace.values(f"{name}.{CONVOLUTION}")[row])
-            carried.through(layer.convolution_norm, f"{name}.convolution_norm", Part("convolution_norm", index))
+            summands.add(Part(CONVOLUTION, index), trace.values(f"{name}.{CONVOLUTION}")[row])
+            summands.through(layer.convolution_norm, f"{name}.convolution_norm", Part("convolution_norm", index))
     if reader is not None:
         raise ValueError(f"the {stack} has no {reader[1]} in layer {reader[0]}")
     last = f"{stack}.layers.{len(module.layers) - 1}.residual.out"
     if module.final_norm is None:
-        return carried.found(trace, last)
-    carried.through(module.final_norm, f"{stack}.final_norm", Part("final_norm"))
-    return carried.found(trace, f"{stack}.final_norm.output")
+        return summands.found(trace, last)
+    summands.through(module.final_norm, f"{stack}.final_norm", Part("final_norm"))
+    return summands.found(trace, f"{stack}.final_norm.output")
 
 
-class _Carried:
-    """The summands that have been written so far, each as it stands after the norms that came behind it."""
+class _Summands:
+    """Summands written so far, each carried through the norms that came after it."""
 
     def __init__(self, values: Values, row: int) -> None:
         self.values, self.row = values, row
@@ -257,17 +270,21 @@ class _Carried:
         self.vectors: list[np.ndarray] = []
 
     def add(self, part: Part, vector: np.ndarray) -> None:
+        """Add ``vector`` to the summand ``part``."""
         self.parts.append(part)
         self.vectors.append(np.asarray(vector, dtype=np.float64))
 
     def through(self, norm: nn.Module, name: str, part: Part) -> None:
+        """Carry all summands through ``norm``, whose β becomes the summand ``part``."""
         self.vectors = list(self.after_norm(norm, name, np.stack(self.vectors)))
         if (bias := getattr(norm, "bias", None)) is not None:
             self.add(part, array(bias))
 
     def after_norm(self, norm: nn.Module, name: str, vectors: np.ndarray) -> np.ndarray:
-        """γ (x − mean(x)) / σ for each summand x of ``vectors`` [part, model], with the σ of the whole; RMSNorm takes
-        no mean away."""
+        """Return γ (x − mean(x)) / σ for each summand x of ``vectors``, [part, model], with the total's σ.
+
+        RMSNorm does not subtract the mean.
+        """
         if isinstance(norm, RMSNorm):
             mean_square = float(self.values(f"{name}.mean_square")[self.row])
             return vectors * array(norm.weight) / np.sqrt(mean_square + norm.epsilon)
@@ -275,31 +292,32 @@ class _Carried:
         return centred * array(norm.weight) / float(self.values(f"{name}.std")[self.row])
 
     def found(self, trace: Trace, name: str) -> dict[Part, np.ndarray]:
-        if trace.run.edits:  # what an edit put between two parts is nobody's work
+        """Return the summands; an edited run has the part "edits", the rest of the recorded stream."""
+        if trace.run.edits:  # what an edit added between two parts belongs to no part
             self.add(Part("edits"), trace.values(name)[self.row] - np.sum(self.vectors, axis=0))
         return dict(zip(self.parts, self.vectors, strict=True))
 
 
-def _embedding(carried: _Carried, embedding: nn.Module, name: str) -> None:
-    """x = norm((token + segment + position) W), of which a model has what it has."""
-    carried.add(Part("token"), carried.values(f"{name}.token")[carried.row])
+def _embedding(summands: _Summands, embedding: nn.Module, name: str) -> None:
+    """Add the parts of x = norm((token + segment + position) W); a model may lack some of these steps."""
+    summands.add(Part("token"), summands.values(f"{name}.token")[summands.row])
     if getattr(embedding, "segment", None) is not None:
-        carried.add(Part("segment"), array(embedding.segment))
+        summands.add(Part("segment"), array(embedding.segment))
     if embedding.position_encoding is not None:
-        carried.add(Part("position"), carried.values(f"{name}.position")[carried.row])
+        summands.add(Part("position"), summands.values(f"{name}.position")[summands.row])
     if getattr(embedding, "projection", None) is not None:
-        carried.vectors = list(np.stack(carried.vectors) @ array(embedding.projection.weight).T)
+        summands.vectors = list(np.stack(summands.vectors) @ array(embedding.projection.weight).T)
     if getattr(embedding, "norm", None) is not None:
-        carried.through(embedding.norm, f"{name}.norm", Part("embedding_norm"))
+        summands.through(embedding.norm, f"{name}.norm", Part("embedding_norm"))
 
 
-def _sublayer(carried: _Carried, layer: nn.Module, sublayer: nn.Module, name: str, part: Part) -> None:
-    """What one sub-layer writes: each head with its columns of W_O, and b_O; or the feed-forward layer as a whole."""
-    kind, row, written = part.kind, carried.row, {}
+def _sublayer(summands: _Summands, layer: nn.Module, sublayer: nn.Module, name: str, part: Part) -> None:
+    """Add the output of one sublayer: each head and b_O, or the feed-forward layer."""
+    kind, row, written = part.kind, summands.row, {}
     if kind == "feed_forward":
-        written[part] = carried.values(f"{name}.{kind}.output")[row].astype(np.float64)
+        written[part] = summands.values(f"{name}.{kind}.output")[row].astype(np.float64)
     else:
-        context = carried.values(f"{name}.{kind}.context")[:, row].astype(np.float64)  # [head, channel]
+        context = summands.values(f"{name}.{kind}.context")[:, row].astype(np.float64)  # [head, channel]
         matrix = array(sublayer.output_projection.weight)
         matrix = matrix.reshape(len(matrix), *context.shape)  # [model, head, channel]
         for head, vector in enumerate(np.einsum("hc,mhc->hm", context, matrix, optimize=True)):
@@ -308,23 +326,23 @@ def _sublayer(carried: _Carried, layer: nn.Module, sublayer: nn.Module, name: st
             written[part._replace(kind=f"{kind}_bias")] = array(sublayer.output_projection.bias)
     if hasattr(layer, f"{kind}_output_norm"):  # out = x + norm(sublayer(norm(x)))
         norm = getattr(layer, f"{kind}_output_norm")
-        vectors = carried.after_norm(norm, f"{name}.{kind}_output_norm", np.stack(list(written.values())))
+        vectors = summands.after_norm(norm, f"{name}.{kind}_output_norm", np.stack(list(written.values())))
         written = dict(zip(written, vectors, strict=True))
         if getattr(norm, "bias", None) is not None:
             written[Part(f"{kind}_output_norm", part.layer)] = array(norm.bias)
     for own, vector in written.items():
-        carried.add(own, vector)
-    if not layer.pre_norm:  # out = norm(x + sublayer(x)): everything before goes through this norm, too
-        carried.through(getattr(layer, f"{kind}_norm"), f"{name}.{kind}_norm", Part(f"{kind}_norm", part.layer))
+        summands.add(own, vector)
+    if not layer.pre_norm:  # out = norm(x + sublayer(x)): everything before passes through this norm, too
+        summands.through(getattr(layer, f"{kind}_norm"), f"{name}.{kind}_norm", Part(f"{kind}_norm", part.layer))
 
 
-def _read_by(layer: nn.Module, name: str, kind: str) -> str:
-    """The activation that an attention's projections get."""
+def _input_of(layer: nn.Module, name: str, kind: str) -> str:
+    """Return the name of the activation that an attention's projections read."""
     if layer.pre_norm:
         return f"{name}.{kind}_norm.output"
     return f"{name}.residual.{'in' if kind == 'self_attention' else 'after_self_attention'}"
 
 
 def array(tensor: Tensor) -> np.ndarray:
-    """In float64: large summands of both signs cancel."""
+    """Return the values in float64, since large summands of opposite signs cancel."""
     return tensor.numpy(force=True).astype(np.float64)

@@ -1,1 +1,1 @@
-"""What the model predicts: probabilities, decoding steps, lenses, word alignment, and two runs compared."""
+"""What the model predicts: probabilities, decoding, lenses, word alignment, comparison of runs."""

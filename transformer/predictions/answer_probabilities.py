@@ -1,8 +1,8 @@
-"""The rows of the logits that a prediction is read from, and the probability of every predicted token.
+"""The rows of the logits that an output was predicted from, and the probability of each of its tokens.
 
-``asked``: which rows of a trace's logits the answer was read from, and what was chosen there. ``answer_of``: the
-probability of every token of it, and of all of them together. ``fillings``: what a masked-token model predicts at a
-position (Devlin et al. 2019, §3.1).
+``asked`` finds the rows of a trace's logits and what was chosen there. ``answer_of`` returns the probability of every
+token of the output and of the whole. ``fillings`` returns what a masked-token model predicts at a position (Devlin et
+al. 2019, §3.1).
 """
 
 from dataclasses import dataclass
@@ -16,9 +16,12 @@ from transformer.runs.traces import Trace
 
 @dataclass(frozen=True)
 class Asked:
-    """``rows`` of the activation ``logits``; in each, the id (or class) that was chosen and how it is shown.
+    """Rows of the logits that an output was predicted from, with the chosen id (or class) of each.
 
-    ``everywhere``: a masked-token model that had no blank to fill; what counts is what it says at every real token.
+    Attributes:
+        rows: Rows of the activation ``logits``.
+        everywhere: Whether a masked-token model had no blank to fill, so that its prediction at every real token
+            counts.
     """
 
     logits: str
@@ -28,17 +31,18 @@ class Asked:
     everywhere: bool = False
 
     def log_probabilities(self, trace: Trace) -> np.ndarray:
-        """ln p of everything that could have stood there: [row, vocabulary] (or [1, class]), in float64.
+        """Return log p of everything possible in these rows: [row, vocabulary] (or [1, class]), in float64.
 
-        Raises ``NotFiniteError`` for a trace with NaN or infinite numbers, which would compare as equal to anything.
+        Raises:
+            NotFiniteError: If the trace has NaN or infinite numbers, which would compare as equal to anything.
         """
         trace.check_finite()
         return self.log_softmax(trace.checkpoint, trace.values(self.logits))
 
     def log_softmax(self, checkpoint: Checkpoint, logits: np.ndarray) -> np.ndarray:
-        """The same from other ``logits`` of the same tokens.
+        """Return log probabilities from other ``logits`` of the same tokens.
 
-        What a model that writes is never let write (``<pad>`` and ``<s>`` as a rule) has −∞, as in ``decode``.
+        Tokens that are never generated (usually ``<pad>`` and ``<s>``) have −∞, as in ``decode``.
         """
         logits = np.atleast_2d(logits)[list(self.rows)].astype(np.float64)
         if checkpoint.config.has_decoder:
@@ -47,17 +51,18 @@ class Asked:
         return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
     def chosen(self, log_probabilities: np.ndarray) -> np.ndarray:
-        """Of [row, vocabulary] the values of what was chosen: [row]."""
+        """Select the values of the chosen ids, [row], from [row, vocabulary]."""
         return log_probabilities[np.arange(len(self.ids)), list(self.ids)]
 
 
 def asked(trace: Trace) -> Asked:
-    """What ``trace`` is the answer to.
+    """Return the rows that the output of ``trace`` was predicted from.
 
-    A classifier: its verdict. An encoder without a head: nothing. A decoder: every token that it wrote, or that
-    somebody gave; the ``</s>`` behind a given answer is neither, and a model that would have gone on finds it so
-    improbable that it would outweigh every word. A masked-token model: its blanks, or without any blank every token
-    that is not special, with the token that the model finds most probable there.
+    - Classifier: its prediction. Encoder without a head: no rows.
+    - Decoder: every token that was generated or given. The ``</s>`` after a given output is neither; a model that would
+      have continued finds it so improbable that it would outweigh every word.
+    - Masked-token model: its blanks or, without a blank, every token that is not special, with the most likely token
+      there.
     """
     config = trace.checkpoint.config
     if config.n_classes:
@@ -67,7 +72,7 @@ def asked(trace: Trace) -> Asked:
         return Asked("pooling.vector", (), (), ())
     everywhere = False
     if config.has_decoder:
-        # A decoder-only model is asked from the last token of the prompt on; everything before was typed.
+        # A decoder-only model predicts from the last token of the prompt on; everything before was typed.
         first = 0 if config.has_encoder else len(prompt_ids(trace.checkpoint, trace.sentence)) - 1
         rows = [token.index for token in trace.prediction if token.index >= first and token.role != "pad"]
         if trace.forced and len(rows) > 1 and trace.prediction[rows[-1]].role == "end":
@@ -84,7 +89,7 @@ def asked(trace: Trace) -> Asked:
 
 @dataclass(frozen=True)
 class AnswerPart:
-    """One token (or the class) of the answer, with the probability that the model gave it where it stands."""
+    """One token (or the class) of the output, with the probability that the model gave it there."""
 
     display: str
     probability: float
@@ -92,10 +97,11 @@ class AnswerPart:
 
 @dataclass(frozen=True)
 class Answer:
-    """``text`` as the model (or the person, when forced) wrote it; ``parts`` in the order of writing.
+    """The output of a run with its probabilities.
 
-    ``probability`` is the product of the parts': how likely the model finds exactly this answer. Empty ``parts``: the
-    model was asked nothing (a masked-token model without a blank).
+    Attributes:
+        text: The output as generated, or as given.
+        parts: Its tokens in order; empty if nothing was predicted (a masked-token model without a blank).
     """
 
     text: str
@@ -103,60 +109,62 @@ class Answer:
 
     @property
     def probability(self) -> float:
-        """Π p(token | everything before it)."""
+        """Π p(token | everything before it), the probability of exactly this output."""
         return float(np.prod([part.probability for part in self.parts])) if self.parts else float("nan")
 
     @property
     def mean_probability(self) -> float:
-        """Geometric mean over the tokens, so that long answers can be compared with short ones."""
+        """Geometric mean over the tokens, which makes outputs of different lengths comparable."""
         return self.probability ** (1 / len(self.parts)) if self.parts else float("nan")
 
 
 def answer_of(trace: Trace) -> Answer:
-    """The answer in ``trace`` with its probabilities: softmax of the recorded logits, among the tokens that the model
-    may write.
+    """Return the output in ``trace`` with its probabilities.
 
-    Raises ``NotFiniteError`` for a trace with NaN or infinite numbers.
+    They are the softmax of the recorded logits among the tokens that the model may generate.
+
+    Raises:
+        NotFiniteError: If the trace has NaN or infinite numbers.
     """
     trace.check_finite()
     question = asked(trace)
-    if question.everywhere:  # nothing was asked
+    if question.everywhere:  # nothing was predicted
         return Answer(trace.text, ())
     chances = np.exp(question.chosen(question.log_probabilities(trace)))
     parts = tuple(AnswerPart(*part) for part in zip(question.displays, chances.tolist(), strict=True))
-    # The text of a decoder-only model begins with what was typed; the answer is what it wrote.
+    # The text of a decoder-only model begins with the prompt; the output is what it generated.
     only_written = not trace.checkpoint.config.has_encoder
     return Answer(trace.checkpoint.tokenizer.decode(question.ids) if only_written else trace.text, parts)
 
 
 def class_probabilities(trace: Trace) -> tuple[AnswerPart, ...]:
-    """Every class of a classifier with its probability, in the order of the config; they sum to 1."""
+    """Return every class of a classifier with its probability, in the order of the config; they sum to 1."""
     chances = softmax(trace.values("classifier.logits"))
     names = trace.checkpoint.config.class_names
     return tuple(AnswerPart(name, float(chance)) for name, chance in zip(names, chances, strict=True))
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:
-    """exp(x) / Σ exp(x) over the last axis, in float64."""
+    """Return exp(x) / Σ exp(x) over the last axis, in float64."""
     powers = np.exp(logits.astype(np.float64) - logits.max(axis=-1, keepdims=True, initial=-np.inf))
     return powers / powers.sum(axis=-1, keepdims=True)
 
 
 def divergence(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
-    """Return KL(p ‖ q) = Σ p ln(p / q) over the last axis, in nats; what p rules out adds nothing."""
-    with np.errstate(invalid="ignore"):  # −∞ − (−∞), where both rule it out
+    """Return KL(p ‖ q) = Σ p log(p / q) over the last axis, in nats; where p is 0, a term is 0."""
+    with np.errstate(invalid="ignore"):  # −∞ − (−∞), where both are 0
         terms = np.where(np.isneginf(log_p), 0.0, np.exp(log_p) * (log_p - log_q))
-    return np.maximum(terms.sum(axis=-1), 0.0)  # rounding may take a 0 a hair below it
+    return np.maximum(terms.sum(axis=-1), 0.0)  # rounding may take it slightly below 0
 
 
 def entropy(log_p: np.ndarray) -> np.ndarray:
-    """H(p) = − Σ p log₂ p over the last axis, in bits."""
+    """Return H(p) = − Σ p log₂ p over the last axis, in bits."""
     return np.maximum(-(np.exp(log_p) * np.maximum(log_p, np.finfo(float).min)).sum(axis=-1) / np.log(2), 0.0)
 
 
 @dataclass(frozen=True)
 class Filling:
-    """One token that could stand at the position; ``stands_there``: it is the one that the model read there."""
+    """One token that the model predicts at a position; ``stands_there`` if it is the token that it read."""
 
     id: int
     piece: str
@@ -167,19 +175,19 @@ class Filling:
 
 @dataclass(frozen=True)
 class Fillings:
-    """The likeliest tokens of one position, most probable first; ``rest``: probability of all others."""
+    """Most likely tokens at one position, best first; ``rest`` is the probability of all others."""
 
     rows: tuple[Filling, ...]
     rest: float
 
 
 def blanks(trace: Trace) -> tuple[int, ...]:
-    """The positions of ``<mask>`` in the sentence."""
+    """Return the positions of ``<mask>`` in the sentence."""
     return tuple(token.index for token in trace.source if token.role == "mask")
 
 
 def filled(trace: Trace) -> str:
-    """The sentence with the likeliest word in each blank, every blank by itself."""
+    """Return the sentence with the most likely word in each blank, each blank independently of the others."""
     ids = list(trace.source.ids)
     for position in blanks(trace):
         ids[position] = fillings(trace, position, shown=1).rows[0].id
@@ -187,10 +195,10 @@ def filled(trace: Trace) -> str:
 
 
 def fillings(trace: Trace, position: int, *, shown: int = 10) -> Fillings:
-    """softmax(logits) at a position; the list leaves out ``<mask>``, and ``<pad>`` and ``<s>`` where they are not read;
-    the sum does not.
+    """Return the most likely tokens at a position, from softmax(logits).
 
-    Where the sentence has a word there, that word is among the rows (as the last if it is not one of the likeliest).
+    The list, unlike the softmax, leaves out ``<mask>``, and ``<pad>`` and ``<s>`` where they are not read. If the
+    sentence has a word there, that word is in the list, as the last one if it is not among the most likely.
     """
     logits, display = trace.values("encoder.logits")[position], trace.checkpoint.tokenizer.display
     probabilities = softmax(logits)

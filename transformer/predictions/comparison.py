@@ -1,6 +1,6 @@
-"""Two runs side by side: which tokens correspond, where their attention maps differ, and which words are new.
+"""Comparison of two runs: corresponding tokens, differences between attention maps, new words.
 
-Also which heads differ most, and at which layer the vectors of the same word part.
+Also which heads differ most, and at which layer the vectors of the same word diverge.
 """
 
 import re
@@ -19,8 +19,14 @@ from transformer.text.tokens import Token, TokenSequence
 
 @dataclass(frozen=True)
 class Alignment:
-    """Which tokens of two sequences correspond. ``pairs``: (position in the first, in the second), in order; ``equal``:
-    whether both have the same text, or one has taken the other's place. ``first``, ``second``: the sequences."""
+    """Corresponding tokens of two sequences.
+
+    Attributes:
+        first: First sequence.
+        second: Second sequence.
+        pairs: (position in the first, position in the second), in order.
+        equal: For each pair, whether both tokens have the same text; otherwise one replaces the other.
+    """
 
     first: TokenSequence
     second: TokenSequence
@@ -29,25 +35,25 @@ class Alignment:
 
     @property
     def positions(self) -> tuple[np.ndarray, np.ndarray]:
-        """The corresponding positions in the first and in the second, [pair] each."""
+        """Corresponding positions in the first and in the second sequence, [pair] each."""
         both = np.array(self.pairs, dtype=np.int64).reshape(-1, 2)
         return both[:, 0], both[:, 1]
 
     @property
     def merged(self) -> tuple[tuple[int | None, int | None], ...]:
-        """All tokens of both in one row: pairs, and between them those of one side only, the first's before."""
+        """All tokens of both in one row: pairs, and between them unmatched tokens, those of the first before."""
         row: list[tuple[int | None, int | None]] = []
         i = j = 0
         for end_i, end_j in (*self.pairs, (len(self.first), len(self.second))):
             row += [(k, None) for k in range(i, end_i)] + [(None, k) for k in range(j, end_j)]
-            if end_i < len(self.first):  # the last stop is the end of both, no pair
+            if end_i < len(self.first):  # the last stop is the end of both, not a pair
                 row.append((end_i, end_j))
             i, j = end_i + 1, end_j + 1
         return tuple(row)
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """A label for each entry of ``merged``: the token, ``·tired / ·wide``, ``·tired (A)`` or ``·wide (B)``."""
+        """Label for each entry of ``merged``: the token, ``·tired / ·wide``, ``·tired (A)`` or ``·wide (B)``."""
         equal = dict(zip(self.pairs, self.equal, strict=True))
         return tuple(
             f"{self.first[i].display} (A)"
@@ -62,15 +68,15 @@ class Alignment:
 
 
 def align(first: TokenSequence, second: TokenSequence) -> Alignment:
-    """Tokens with the same text in the same order (longest matching blocks, Ratcliff & Obershelp 1988).
+    """Match tokens with the same text in the same order (longest blocks, Ratcliff & Obershelp 1988).
 
-    Compared by text, not id, so that the tokenizers may differ: of which some read lower case only, and some put a
-    space before the first word. Where as many tokens were put in as were taken out, they are paired one for one.
-    ``equal`` is false for those, and where the case differs. ``align(b, a)`` gives the same pairs, turned round.
+    Tokens are compared by text, not by id, because tokenizers may differ: some read lower case only, and some put a
+    space before the first word. If a block of tokens is replaced by a block of the same size, its tokens are paired one
+    by one; ``equal`` is false for these, and where the case differs. ``align(b, a)`` gives the same pairs, reversed.
     """
     texts = [tuple((token.special, _text(token)) for token in tokens) for tokens in (first, second)]
     keys = [tuple((special, text.casefold()) for special, text in side) for side in texts]
-    turned = keys[1] < keys[0]  # difflib may match a with b otherwise than b with a: always ask the same way round
+    turned = keys[1] < keys[0]  # difflib is not symmetric: always call it in the same direction
     a, b = (keys[1], keys[0]) if turned else (keys[0], keys[1])
     found: list[tuple[int, int]] = []
     for what, i, end_i, j, end_j in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
@@ -86,10 +92,13 @@ def _text(token: Token) -> str:
 
 @dataclass(frozen=True)
 class MapDifference:
-    """The second map minus the first, over the tokens of both.
+    """Difference of two attention maps over the tokens of both.
 
-    ``values`` [row, column] = second − first, in −1 … 1; ``known`` [row, column]: ``False`` where a token has no
-    counterpart or neither may look (``values`` are 0 there). ``query``, ``key``: how rows and columns correspond.
+    Attributes:
+        values: second − first, [row, column], from −1 to 1.
+        known: [row, column]; ``False`` if a token has no counterpart or neither map allows the cell (``values`` are 0).
+        query: Correspondence of the rows.
+        key: Correspondence of the columns.
     """
 
     values: np.ndarray
@@ -99,18 +108,21 @@ class MapDifference:
 
     @property
     def mean_change(self) -> float:
-        """Mean of |second − first| over the cells that both have; NaN without any."""
+        """Mean of |second − first| over the cells that both have; NaN if there are none."""
         return float(np.abs(self.values[self.known]).mean()) if self.known.any() else float("nan")
 
     @property
     def n_unaligned(self) -> int:
-        """How many rows and columns have no counterpart."""
+        """Number of rows and columns without a counterpart."""
         return sum(None in entry for side in (self.query, self.key) for entry in side.merged)
 
 
 def compared_attention(trace: Trace, stack: str, layer: int, kind: str = "self") -> AttentionView:
-    """An attention of a run with the rows that correspond to rows of another run: in cross-attention those that predict
-    the same token, where a translation looks up what it writes next; else those that read the same."""
+    """Return an attention layer with the rows that are compared with those of another run.
+
+    In cross-attention these are the rows that predict the same token, where a translation attends to the source for its
+    next token; otherwise those that read the same token.
+    """
     view = trace.attention(stack, layer, kind)
     return replace(view, query=trace.prediction) if kind == "cross" and trace.prediction else view
 
@@ -118,9 +130,10 @@ def compared_attention(trace: Trace, stack: str, layer: int, kind: str = "self")
 def difference_map(
     first: AttentionView, second: AttentionView, *, head: int, second_head: int | None = None
 ) -> MapDifference:
-    """α_second[i′, j′] − α_first[i, j] for all pairs of corresponding queries i, i′ and keys j, j′.
+    """Compute α_second[i′, j′] − α_first[i, j] for corresponding queries i, i′ and keys j, j′.
 
-    ``second_head`` is the same head where it is not given. Raises ``ValueError`` for a head that does not exist.
+    Raises:
+        ValueError: If the head, or ``second_head`` (default: the same head), does not exist.
     """
     heads = (head, head if second_head is None else second_head)
     for view, number in zip((first, second), heads, strict=True):
@@ -144,11 +157,15 @@ def difference_map(
 
 
 def head_divergence(first: AttentionView, second: AttentionView, *, head: int | None = None) -> np.ndarray:
-    """Jensen–Shannon divergence of the rows in bits, mean over corresponding queries, [head]: 0 = alike, 1 = apart.
+    """Return the Jensen–Shannon divergence of the rows, averaged over corresponding queries: [head].
 
-    JSD(P, Q) = ½ KL(P ‖ M) + ½ KL(Q ‖ M), M = ½ (P + Q) (Lin 1991). What a row gives to keys without a counterpart is
-    counted as one more key. Head h is compared with head h; with ``head``, that one head of the first with all of the
-    second. NaN where no query or no key has a counterpart.
+    JSD(P, Q) = ½ KL(P ‖ M) + ½ KL(Q ‖ M) in bits, M = ½ (P + Q) (Lin 1991); 0 for equal rows, 1 for disjoint ones. The
+    weight on keys without a counterpart counts as one more key. It is NaN if no query or no key has a counterpart.
+
+    Args:
+        first: First view.
+        second: Second view.
+        head: If given, this head of ``first`` is compared with all heads of ``second``; by default head h with head h.
     """
     query, key = align(first.query, second.query), align(first.key, second.key)
     if not query.pairs or not key.pairs:
@@ -166,7 +183,7 @@ def head_divergence(first: AttentionView, second: AttentionView, *, head: int | 
 
 
 def _with_rest(weights: np.ndarray, keys: np.ndarray) -> np.ndarray:
-    """[head, query, corresponding keys + 1]: the last column is all that goes to the other keys."""
+    """Return [head, query, corresponding keys + 1]; the last column sums the weights of all other keys."""
     kept = weights[:, :, keys].astype(np.float64)
     rest = np.maximum(0.0, weights.sum(axis=-1, dtype=np.float64) - kept.sum(axis=-1))
     return np.concatenate((kept, rest[..., None]), axis=-1)
@@ -178,24 +195,24 @@ def _kl(p: np.ndarray, q: np.ndarray) -> np.ndarray:
 
 
 def head_differences(first: Trace, second: Trace, stack: str, kind: str = "self") -> np.ndarray:
-    """``head_divergence`` of every head that both runs have, [layer, head]."""
+    """Return ``head_divergence`` of every head that both runs have, [layer, head]."""
     layers = range(min(first.n_layers(stack), second.n_layers(stack)))
     both = [[compared_attention(trace, stack, layer, kind) for trace in (first, second)] for layer in layers]
     return np.stack([head_divergence(*views) for views in both])
 
 
 def alike_heads(view: AttentionView, others: Sequence[AttentionView], *, head: int) -> np.ndarray:
-    """``head_divergence`` of one head from every head of the layers of another run, [layer, head]: the smallest is its
-    likeness.
+    """Return ``head_divergence`` of one head from every head of another run, [layer, head].
 
-    In two checkpoints heads with the same number have nothing in common but the number.
+    Heads with the same index in two checkpoints have nothing else in common; the smallest value shows the most similar
+    one.
     """
     return np.stack([head_divergence(view, other, head=head) for other in others])
 
 
 @dataclass(frozen=True)
 class StreamSimilarity:
-    """cos(x, x′) of corresponding tokens, [step, pair], ``steps`` being the embedding and then every layer."""
+    """cos(x, x′) of corresponding tokens, [step, pair]; ``steps`` are the embedding and then every layer."""
 
     steps: tuple[str, ...]
     alignment: Alignment
@@ -203,15 +220,16 @@ class StreamSimilarity:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """One for each pair."""
+        """One label per pair."""
         both = zip(self.alignment.labels, self.alignment.merged, strict=True)
         return tuple(label for label, entry in both if None not in entry)
 
 
 def stream_similarity(first: Trace, second: Trace, stack: str) -> StreamSimilarity:
-    """How alike the residual streams of two runs of one checkpoint are, token by token, layer by layer.
+    """Compare the residual streams of two runs of one checkpoint, token by token and layer by layer.
 
-    Raises ``ValueError`` for streams of different sizes: vectors of two models have no common axes.
+    Raises:
+        ValueError: If the streams differ in width: vectors of two models have no common axes.
     """
     start, layers = f"{stack}.layers.0.residual.in", range(first.n_layers(stack))
     names = (start, *(f"{stack}.layers.{layer}.residual.out" for layer in layers))
@@ -234,7 +252,7 @@ def stream_similarity(first: Trace, second: Trace, stack: str) -> StreamSimilari
 
 
 def beginning(view: AttentionView, n_tokens: int) -> AttentionView:
-    """The first ``n_tokens`` rows and columns of a causal map: the part that does not depend on what came after."""
+    """Return the first ``n_tokens`` rows and columns of a causal map, which do not depend on later tokens."""
     tokens = TokenSequence(view.query.tokens[:n_tokens], view.query.name)
     kept = slice(0, n_tokens)
     return replace(
@@ -251,14 +269,14 @@ _WORDS = re.compile(r"\s*(?:\w+(?:['’-]\w+)*['’]?|[^\w\s]+)", re.UNICODE)
 
 
 class Piece(NamedTuple):
-    """Neighbouring words with the same fate, "same", "removed" or "added", with the spaces that stand before them."""
+    """Consecutive words that are "same", "removed" or "added", with the spaces before them."""
 
     fate: str
     text: str
 
 
 def word_diff(before: str, after: str) -> tuple[Piece, ...]:
-    """The shortest list of pieces from which both texts can be read; words are compared, not letters.
+    """Return the shortest list of pieces that contains both texts, compared word by word.
 
     Punctuation marks are words of their own. Spaces are not compared.
     """
@@ -277,5 +295,5 @@ def word_diff(before: str, after: str) -> tuple[Piece, ...]:
 
 
 def words(text: str) -> list[str]:
-    """Words and punctuation marks, each by itself, with the spaces before it; of other scripts, too."""
+    """Split a text into words and punctuation marks of any script, each with the spaces before it."""
     return _WORDS.findall(text)

@@ -1,4 +1,4 @@
-"""One step of writing taken apart: how its logits become a choice, and where the model looked meanwhile."""
+"""One decoding step in detail: how logits become a choice, and the attention of the step."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -15,11 +15,14 @@ from transformer.text.tokens import TokenSequence
 
 @dataclass(frozen=True)
 class Reshaped:
-    """One candidate on its way from logit to chance.
+    """One candidate from its logit to the probability of being drawn.
 
-    ``own``: the model's own probability, before anything is reshaped. ``scaled`` = logit / temperature; ``probability``
-    = softmax(scaled) over the whole vocabulary; ``kept``: whether top-k and top-p leave it; ``final``: its chance to be
-    drawn, the kept probabilities divided by their sum.
+    Attributes:
+        own: The model's probability, before reshaping.
+        scaled: logit / temperature.
+        probability: softmax(scaled) over the whole vocabulary.
+        kept: Whether top-k and top-p keep it.
+        final: Probability of being drawn: the kept probabilities divided by their sum.
     """
 
     piece: str
@@ -34,9 +37,12 @@ class Reshaped:
 
 @dataclass(frozen=True)
 class Reshaping:
-    """The likeliest candidates of a step, most probable first, and what they leave out.
+    """Most likely candidates of a step, best first.
 
-    ``rest``: final probability of all tokens not listed. ``n_kept`` of ``n_possible`` tokens can still be drawn.
+    Attributes:
+        rest: Final probability of all tokens that are not listed.
+        n_kept: Number of tokens that can be drawn.
+        n_possible: Number of tokens before top-k and top-p.
     """
 
     rows: tuple[Reshaped, ...]
@@ -48,9 +54,9 @@ class Reshaping:
 def reshape_step(
     step: Step, *, temperature: float = 1.0, top_k: int = 0, top_p: float = 1.0, shown: int = 10
 ) -> Reshaping:
-    """What temperature, top-k and top-p make of one step's logits (``decoding_strategies.reshape_logits``).
+    """Apply temperature, top-k and top-p to the logits of one step (see ``reshape_logits``).
 
-    The chosen token is always among the rows, as the last one where it is not one of the ``shown`` likeliest.
+    The chosen token is always included, as the last one if it is not among the ``shown`` most likely.
     """
     logits = torch.from_numpy(np.array(step.logits))
     shaped = reshape_logits(logits, temperature=temperature, top_k=top_k, top_p=top_p)
@@ -75,8 +81,10 @@ def reshape_step(
 
 
 def likeliest(step: Step, *, shown: int = 10) -> tuple[Candidate, ...]:
-    """The ``shown`` likeliest candidates, most probable first; the chosen one instead of the last if it is not among
-    them."""
+    """Return the ``shown`` most likely candidates, best first.
+
+    If the chosen token is not among them, it replaces the last one.
+    """
     listed = list(step.candidates[:shown])
     if step.chosen.id not in [candidate.id for candidate in listed]:
         listed[-1:] = [step.chosen]
@@ -85,25 +93,25 @@ def likeliest(step: Step, *, shown: int = 10) -> tuple[Candidate, ...]:
 
 @dataclass(frozen=True)
 class Confidence:
-    """Per step [step]: probability of the token that came and of the most likely other one, as ``Candidate`` has it."""
+    """Probabilities, [step], of the chosen token and of the most likely other one, as in ``Candidate``."""
 
     probability: np.ndarray
     runner_up: np.ndarray
 
     @property
     def log_probability(self) -> float:
-        """Σ log p over the steps; −∞ where a given token was impossible."""
+        """Σ log p over the steps in nats; −∞ if a given token was impossible."""
         with np.errstate(divide="ignore"):
             return float(np.log(self.probability).sum())
 
     @property
     def typical(self) -> float:
-        """Geometric mean of the probabilities, so that long answers can be compared with short ones."""
+        """Geometric mean of the probabilities, which makes outputs of different lengths comparable."""
         return float(np.exp(self.log_probability / len(self.probability)))
 
 
 def confidence(decoding: Decoding) -> Confidence:
-    """How sure the model was at each step, before any temperature, top-k or top-p."""
+    """Return the model's probabilities at each step, before temperature, top-k and top-p."""
     chosen = [step.chosen.probability for step in decoding.steps]
     others = [
         max([candidate.probability for candidate in step.candidates if candidate.id != step.chosen.id], default=0.0)
@@ -113,10 +121,10 @@ def confidence(decoding: Decoding) -> Confidence:
 
 
 def token_log_probabilities(decoding: Decoding) -> np.ndarray:
-    """[step]: log p of the token that came, among the tokens that may be written; their sum is
-    ``decoding.log_probability``.
+    """Return log p of each chosen token in nats, among the tokens that may be generated: [step].
 
-    From the logits and in float64: a probability that is too small for a float still has a logarithm.
+    They sum to ``decoding.log_probability``. They are computed from the logits in float64: a probability that is too
+    small for a float still has a logarithm.
     """
     values = []
     for step in decoding.steps:
@@ -127,7 +135,7 @@ def token_log_probabilities(decoding: Decoding) -> np.ndarray:
 
 
 def without_most_activations(decoding: Decoding) -> Decoding:
-    """A decoding made with ``record_steps=True`` that keeps only its attention, a small part of the memory."""
+    """Return a decoding from ``record_steps=True`` with its attention only, a small part of the memory."""
     kept = ("attention.weights", "attention.allowed")
     steps = tuple(
         replace(
@@ -145,14 +153,14 @@ def without_most_activations(decoding: Decoding) -> Decoding:
 
 @dataclass(frozen=True)
 class StepAttention:
-    """Where one step looked: ``weights`` [head, key], ``allowed`` [key], and the tokens it could look at."""
+    """Attention of one step: ``weights`` [head, key], ``allowed`` [key], and the visible tokens."""
 
     weights: np.ndarray
     allowed: np.ndarray
     key: TokenSequence
 
     def of(self, head: int | None) -> np.ndarray:
-        """Weights [key] of one head, or the mean of all (``None``)."""
+        """Return the weights, [key], of one head, or the mean of all heads (``None``)."""
         return self.weights.mean(axis=0) if head is None else self.weights[head]
 
 
@@ -166,19 +174,26 @@ def step_attention(
     kind: str,
     prompt: Sequence[int] | None = None,
 ) -> StepAttention:
-    """Attention of the position that wrote token ``step``, in a decoder layer; ``decoding`` was made from ``sentence``
-    with ``record_steps=True``.
+    """Return the attention of the position that predicted token ``step``, in one decoder layer.
 
-    ``kind`` is "cross" (keys: the source) or "self" (keys: the prompt and everything written before this step).
-    ``prompt``: ``prompt_of(checkpoint, sentence)``, where it is known already.
-    Raises ``ValueError`` when the steps were not recorded or there is no such attention.
+    Args:
+        checkpoint: The model.
+        decoding: Made from ``sentence`` with ``record_steps=True``.
+        sentence: Source sentence or prompt.
+        step: Index of the generated token.
+        layer: Index of the layer.
+        kind: "cross" (keys: the source) or "self" (keys: the prompt and everything generated before).
+        prompt: Result of ``prompt_of(checkpoint, sentence)``, if known.
+
+    Raises:
+        ValueError: If the steps were not recorded or the layer does not exist.
     """
     prefix = f"decoder.layers.{layer}.{kind}_attention"
     activations = decoding.steps[step].activations
     if f"{prefix}.weights" not in activations:
         known = sorted(name.removesuffix(".weights") for name in activations if name.endswith(".weights"))
         raise ValueError(f"step {step} holds no {prefix}.weights; it has {', '.join(known) or 'no recording at all'}")
-    # The first step reads the whole prompt at once; its last row is the one that writes.
+    # The first step reads the whole prompt at once; its last row is the one that predicts.
     weights = activations[f"{prefix}.weights"].values[:, -1]
     allowed = activations[f"{prefix}.allowed"].values[-1]
     if kind == "cross":
@@ -190,16 +205,19 @@ def step_attention(
 
 
 def rank(step: Step) -> int:
-    """The place of the chosen token among all candidates by the model's own probability: 1 = the likeliest."""
+    """Return the rank of the chosen token by the model's own probability; 1 is the most likely."""
     return int((step.logits > step.logits[step.chosen.id]).sum()) + 1
 
 
 def guess_options(step: Step, *, count: int = 4) -> tuple[Candidate, ...]:
-    """The token that came and its likeliest rivals, ``count`` in all, in an order that gives nothing away (by name)."""
+    """Return the chosen token and its most likely alternatives, ``count`` in all, sorted by name.
+
+    The order gives nothing away.
+    """
     rivals = [candidate for candidate in step.candidates if candidate.id != step.chosen.id]
     return tuple(sorted((step.chosen, *rivals[: count - 1]), key=lambda option: (option.display, option.id)))
 
 
 def n_forced(checkpoint: Checkpoint, forced: str | Sequence[int], sentence: str = "") -> int:
-    """How many tokens of an answer were given by ``forced`` instead of chosen."""
+    """Return how many tokens of an output were given by ``forced`` instead of chosen."""
     return 0 if isinstance(forced, str) and not forced.strip() else len(forced_tokens(checkpoint, forced, sentence))

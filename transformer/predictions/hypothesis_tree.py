@@ -1,4 +1,4 @@
-"""A beam search written down: every branch that was looked at, and what became of it."""
+"""Record of a beam search: every branch that was considered, and its fate."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,14 +17,18 @@ KEPT, PRUNED, FINISHED, OPEN = "kept", "pruned", "finished", "open"
 
 @dataclass(frozen=True)
 class BeamNode:
-    """One token that a text of the beam could go on with.
+    """One token that could continue a text of the beam.
 
-    ``step``: its place in the text, from 1. ``parent``: index of the node before it in ``BeamTree.nodes``, −1 for the
-    first token. ``log_p`` = ln p(token | everything before it); ``total`` = Σ log_p from the first token to this one;
-    ``score`` = total / length penalty of a text of ``step`` tokens, by which finished texts are compared.
-    ``fate``: "kept" (one of the ``width`` best of its step), "pruned", "finished" (``</s>``), or "open" (kept, but the
-    search ended before it went on). ``rank``: its place by ``total`` among all continuations of its step, those by
-    ``</s>`` left out; for a finished text its place by ``score`` among all texts that finished.
+    Attributes:
+        step: Position in the text, from 1.
+        parent: Index of the previous node in ``BeamTree.nodes``; −1 for the first token.
+        log_p: log p(token | everything before it), in nats.
+        total: Σ log_p from the first token to this one.
+        score: total / length penalty of a text of ``step`` tokens, by which finished texts are compared.
+        fate: "kept" (one of the ``width`` best of its step), "pruned", "finished" (``</s>``), or "open" (kept, but the
+            search ended before it was continued).
+        rank: Rank by ``total`` among all continuations of its step except ``</s>``; for a finished text, rank by
+            ``score`` among all finished texts.
     """
 
     index: int
@@ -41,10 +45,10 @@ class BeamNode:
 
 @dataclass(frozen=True)
 class BeamTree:
-    """The branches of one search, step by step, and the texts it returned, best first.
+    """Branches of one search, step by step, and the texts that it returned, best first.
 
-    Of each text of the beam the ``width`` likeliest continuations are written down, and the one by ``</s>``: no text
-    can put more than ``width`` into the next step, so everything that could have been kept is there.
+    For each text of the beam, the ``width`` most likely continuations and ``</s>`` are recorded: no text can contribute
+    more than ``width`` continuations to the next step, so everything that could have been kept is included.
     """
 
     nodes: tuple[BeamNode, ...]
@@ -54,10 +58,11 @@ class BeamTree:
 
     @cached_property
     def n_steps(self) -> int:
+        """Number of steps."""
         return max([node.step for node in self.nodes])
 
     def path(self, index: int) -> tuple[BeamNode, ...]:
-        """The nodes from the first token to this one."""
+        """Return the nodes from the first token to this one."""
         way = []
         while index >= 0:
             way.append(self.nodes[index])
@@ -65,7 +70,11 @@ class BeamTree:
         return tuple(reversed(way))
 
     def path_of(self, ids: Sequence[int]) -> tuple[BeamNode, ...]:
-        """The nodes of a text that the search has met. Raises ``ValueError`` for another text."""
+        """Return the nodes of a text that the search considered.
+
+        Raises:
+            ValueError: If it did not consider this text.
+        """
         children = {(node.parent, node.id): node for node in self.nodes}
         way, parent = [], -1
         for id in ids:
@@ -77,15 +86,16 @@ class BeamTree:
 
     @cached_property
     def winner(self) -> tuple[BeamNode, ...]:
-        """The nodes of the text that the search returned."""
+        """Nodes of the text that the search returned."""
         return self.path_of(self.hypotheses[0].ids)
 
     def at(self, step: int) -> tuple[BeamNode, ...]:
+        """Return the nodes of one step."""
         return tuple([node for node in self.nodes if node.step == step])
 
 
 class BeamRecorder:
-    """Watches ``beam_search`` at work and changes nothing."""
+    """Observer that records ``beam_search`` without changing it."""
 
     def __init__(self, *, width: int, ends: Sequence[int]) -> None:
         self._width, self._ends = width, list(ends)
@@ -93,8 +103,14 @@ class BeamRecorder:
         self._live: list[int] = [-1]  # index of the last node of each text of the beam
 
     def step(self, log_p: Tensor, before: Tensor, rows: Tensor, ids: Tensor) -> None:
-        """One step of the search: ``log_p`` [text, vocabulary] and the texts' totals ``before`` it [text]; it kept
-        ``ids`` [kept] as continuations of the texts ``rows`` [kept], the best first."""
+        """Record one step of the search.
+
+        Args:
+            log_p: Log probabilities of the next token, [text, vocabulary].
+            before: Total log probability of each text before the step, [text].
+            rows: Which text each kept continuation extends, [kept], best first.
+            ids: The token that each kept continuation adds, [kept].
+        """
         kept = list(zip(rows.tolist(), ids.tolist(), strict=True))
         totals = before[:, None] + log_p
         rivals = totals.clone()
@@ -105,7 +121,7 @@ class BeamRecorder:
             considered = dict.fromkeys([id for at, id in kept if at == row] + best[row])
             for id in (*considered, *self._ends):
                 total = float(totals[row, id])
-                if total == -float("inf"):  # not allowed, or something else was forced
+                if total == -float("inf"):  # not allowed, or another token was forced
                     continue
                 fate = FINISHED if id in self._ends else KEPT if (row, id) in kept else PRUNED
                 rank = kept.index((row, id)) + 1 if fate == KEPT else int((rivals > total).sum()) + 1
@@ -126,7 +142,7 @@ class BeamRecorder:
         display: Callable[[int], str] = str,
         n_forced: int = 0,
     ) -> BeamTree:
-        """What was seen, once the search is over; ``display`` names a token."""
+        """Return the tree of a completed search; ``display`` converts a token id to text."""
         nodes = [
             replace(
                 node,
@@ -150,7 +166,10 @@ def beam_tree(
     forced: str | Sequence[int] = "",
     source_pads: int = 0,
 ) -> BeamTree:
-    """``transformer.decode`` with a ``Beam``, its search written down. Raises what ``decode`` raises."""
+    """Decode with a ``Beam`` as ``transformer.decode`` does, and return the search tree.
+
+    Raises what ``decode`` raises.
+    """
     strategy = strategy or Beam()
     recorder = BeamRecorder(width=strategy.width, ends=checkpoint.framing.ends)
     written = decode(checkpoint, sentence, strategy, forced=forced, source_pads=source_pads, recorder=recorder)

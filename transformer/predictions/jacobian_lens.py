@@ -1,20 +1,20 @@
-"""The Jacobian lens: every layer's stream, carried into the last layer's basis by the mean Jacobian, then read out.
+"""The Jacobian lens: words from each layer's stream, mapped to the last layer's basis.
 
-Gurnee et al. 2026, "Verbalizable Representations Form a Global Workspace in Language Models"; their estimator is
-written down in github.com/anthropics/jacobian-lens. With h_k the stream after layer k, h what the final norm reads:
+Gurnee et al. 2026, "Verbalizable Representations Form a Global Workspace in Language Models"; their estimator is in
+github.com/anthropics/jacobian-lens. With h_k the stream after layer k and h the input of the final norm:
 
-    J_k = mean over sentences and places p of  Σ_q ∂h[q] / ∂h_k[p],     p_k = softmax(W_U norm(J_k h_k)).
+    J_k = mean over sentences and positions p of  Σ_q ∂h[q] / ∂h_k[p],     p_k = softmax(W_U norm(J_k h_k)).
 
-q runs over the places that p can reach: p itself and, in a decoder, what follows; in an encoder every place. J = I is
-the logit lens; the last layer's J is I. Nothing is trained: J says what a small change at layer k does to the end on
-average, so it leaves out what is not linear, what depends on the sentence, and the constant part of the map (the tuned
-lens, Belrose et al. 2023, is trained on the answers and has that part, too). One row of all J_k at once is a
-vector–Jacobian product: d_model backward passes over each batch.
+q runs over the positions that p can affect: p itself and, in a decoder, later ones; in an encoder all. J = I gives the
+logit lens; the last layer's J is I. Nothing is trained: J is the average effect of a small change at layer k on the
+output, so it leaves out what is not linear, what depends on the sentence, and the constant part of the map (the tuned
+lens, Belrose et al. 2023, is trained on predictions and includes that part). One row of all J_k at once is a
+vector–Jacobian product: d_model backward passes per batch.
 
-Places are tokens of the text. ``<s>`` and its like are left out, because much attention rests on them and they are
-unlike all others (the authors leave out the first 16 places of long texts); in a classifier, which reads them, they
-count. An encoder-decoder reads each sentence and writes its own answer: the stream is the decoder's. For a masked-token
-model one word of each sentence is hidden.
+Positions are tokens of the text. ``<s>`` and the like are left out, because they receive much attention and differ from
+all other tokens (the authors leave out the first 16 positions of long texts); in a classifier, which reads them, they
+count. An encoder-decoder reads each sentence and generates its own output: the stream is the decoder's. For a
+masked-token model, one word of each sentence is masked.
 """
 
 import json
@@ -43,16 +43,19 @@ from transformer.text.sentence_files import sentence_digest
 from transformer.text.tokens import TokenSequence
 
 FILE = "jacobian_lens.safetensors"
-HELD_OUT = 3  # every third sentence is not fitted on
-_BATCH = 64  # sentences: a backward pass costs its numbers, and what is asked for each time
+HELD_OUT = 3  # every third sentence is used for measuring, not for fitting
+_BATCH = 64  # sentences; a backward pass costs the same for every row of J, so batches are large
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Agreement:
-    """How often each lens names the final word, [step]: over ``places`` of ``sentences`` that the lens was not fitted
-    on. A place is a token that is read; in a masked-token model a hidden one; in a classifier a whole sentence."""
+    """How often each lens predicts the final word, [step], on sentences that it was not fitted on.
+
+    ``places`` counts the positions in ``sentences``: tokens that are read, masked tokens in a masked-token model, whole
+    sentences in a classifier.
+    """
 
     sentences: int
     places: int
@@ -62,8 +65,15 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False)
 class JacobianLens:
-    """``transport`` [step, model, model]: J_k of the embedding and of every layer but the last, float32, for
-    ``logit_lens``; averaged over ``places`` of ``sentences``. ``digest``: of all sentences that were given."""
+    """A fitted lens.
+
+    Attributes:
+        transport: J_k of the embedding and of every layer but the last, [step, model, model], float32, for
+            ``logit_lens``.
+        sentences: Number of sentences that it was averaged over.
+        places: Number of positions that it was averaged over.
+        digest: Hash of all sentences that were given.
+    """
 
     transport: Tensor
     sentences: int
@@ -75,17 +85,19 @@ class JacobianLens:
 def jacobian_lens(
     checkpoint: Checkpoint, sentences: Sequence[str], *, batch_size: int = _BATCH, progress: Progress | None = None
 ) -> JacobianLens:
-    """Fit J on two thirds of ``sentences`` and measure on the others, every third one.
+    """Fit J on two thirds of ``sentences`` and measure on every third one.
 
-    ``progress(done, total)`` counts sentences; what it raises ends the work. Raises ``InputError`` for a model without
-    words to read out, and where not one sentence of either part can be read.
+    ``progress(done, total)`` counts sentences; an exception that it raises ends the computation.
+
+    Raises:
+        InputError: If the model has no output vocabulary, or no sentence of either part can be read.
     """
     stack = lens_stack(checkpoint)
     if not checkpoint.config.n_classes and not hasattr(checkpoint.model.get_submodule(stack), "vocabulary_projection"):
         raise InputError("{name} has no words to read out: it ends with vectors.", name=checkpoint.name)
     given = sentences
     if _is_masked(checkpoint):
-        given = [_with_a_blank(sentence, number) for number, sentence in enumerate(sentences)]
+        given = [_mask_one_word(sentence, number) for number, sentence in enumerate(sentences)]
     fitted = [sentence for number, sentence in enumerate(given) if number % HELD_OUT]
 
     def report(done: float) -> None:
@@ -98,7 +110,7 @@ def jacobian_lens(
 
 
 def save_jacobian_lens(checkpoint: Checkpoint, found: JacobianLens) -> Path:
-    """Write ``jacobian_lens.safetensors`` beside the weights: J − I in 8 bits with one scale a row (``quantise``)."""
+    """Write ``jacobian_lens.safetensors`` beside the weights: J − I in 8 bits, one scale per row."""
     identity = torch.eye(found.transport.shape[-1])
     changes, scales = zip(*(quantise(matrix.cpu() - identity) for matrix in found.transport), strict=True)
     about = {name: value for name, value in vars(found).items() if name not in ("transport", "agreement")}
@@ -111,9 +123,10 @@ def save_jacobian_lens(checkpoint: Checkpoint, found: JacobianLens) -> Path:
 
 
 def load_jacobian_lens(checkpoint: Checkpoint) -> JacobianLens | None:
-    """What ``save_jacobian_lens`` wrote for this very checkpoint; ``None`` where there is no such file.
+    """Load what ``save_jacobian_lens`` wrote for exactly this checkpoint; ``None`` if there is no file.
 
-    Raises ``CheckpointError`` for a file that is broken, belongs to other weights, or does not fit the model.
+    Raises:
+        CheckpointError: If the file is broken, belongs to other weights, or does not fit the model.
     """
     path = file_of_results(checkpoint.path, FILE)
     if not path.is_file():
@@ -149,8 +162,8 @@ def _is_masked(checkpoint: Checkpoint) -> bool:
     return checkpoint.config.kind == "encoder-only" and not checkpoint.config.n_classes
 
 
-def _with_a_blank(sentence: str, number: int) -> str:
-    """``sentence`` with one of its words hidden, another one in the next sentence."""
+def _mask_one_word(sentence: str, number: int) -> str:
+    """Mask one word of ``sentence``; ``number`` varies which word it is from sentence to sentence."""
     words = list(_WORD.finditer(sentence))
     if not words or "___" in sentence:
         return sentence
@@ -161,7 +174,7 @@ def _with_a_blank(sentence: str, number: int) -> str:
 def _mean_jacobian(
     checkpoint: Checkpoint, sentences: Sequence[str], batch_size: int, report: Callable[[float], None]
 ) -> tuple[Tensor, int, int]:
-    """J [step, model, model] of all steps but the last, of how many sentences, and of how many places."""
+    """Return J, [step, model, model], of all steps but the last, and how many sentences and positions."""
     model, stack, names = checkpoint.model, lens_stack(checkpoint), streams_between(checkpoint)
     width = checkpoint.config.d_model
     sums = torch.zeros(len(names) - 1, width, width, dtype=torch.float64, device=model.device)
@@ -170,7 +183,7 @@ def _mean_jacobian(
     for batch in recorded_batches(checkpoint, sentences, batch_size=batch_size):
         if batch.tokens:
             shape = [[token.id for token in row] for row in batch.tokens[stack]]
-            counted = pad([_counted(checkpoint, row) for row in batch.tokens[stack]], 0).to(model.device)
+            counted = pad([_position_flags(checkpoint, row) for row in batch.tokens[stack]], 0).to(model.device)
             inputs = [
                 pad([[token.id for token in row] for row in rows], checkpoint.special.pad or 0).to(model.device)
                 for rows in batch.tokens.values()
@@ -191,8 +204,8 @@ def _mean_jacobian(
     return (sums / places).float(), read, places
 
 
-def _counted(checkpoint: Checkpoint, tokens: TokenSequence) -> list[int]:
-    """[position]: 1 where a token counts as a place, else 0."""
+def _position_flags(checkpoint: Checkpoint, tokens: TokenSequence) -> list[int]:
+    """Return 1 for each token that counts as a position, else 0: [position]."""
     whole = bool(checkpoint.config.n_classes)
     return [int(whole or not token.special or token.role == "mask") for token in tokens]
 
@@ -205,11 +218,11 @@ def _agreement(
     done, read, places = 0, 0, 0
     for batch in recorded_batches(checkpoint, sentences, parts=set(names)):
         for row, tokens in enumerate(batch.tokens.get(stack, ())):
-            asked = _asked(checkpoint, tokens)
+            asked = _compared_rows(checkpoint, tokens)
             streams = [batch.recording.tensors[name][row, : len(tokens)] for name in names]
-            said = np.stack([_said(checkpoint, stream, tokens, asked) for stream in streams])
+            said = np.stack([_top_words(checkpoint, stream, tokens, asked) for stream in streams])
             moved = [stream @ matrix.T for stream, matrix in zip(streams, transport, strict=False)]
-            carried = np.stack([*(_said(checkpoint, stream, tokens, asked) for stream in moved), said[-1]])
+            carried = np.stack([*(_top_words(checkpoint, stream, tokens, asked) for stream in moved), said[-1]])
             hits += (np.stack((said, carried)) == said[-1]).sum(axis=-1)
             read, places = read + 1, places + len(asked)
             report(done + row)
@@ -219,13 +232,13 @@ def _agreement(
     return Agreement(read, places, *(tuple((row / places).tolist()) for row in hits))
 
 
-def _asked(checkpoint: Checkpoint, tokens: TokenSequence) -> list[int]:
-    """The rows of ``read_out`` whose words are compared."""
+def _compared_rows(checkpoint: Checkpoint, tokens: TokenSequence) -> list[int]:
+    """Return the rows of ``read_out`` whose words are compared."""
     if checkpoint.config.n_classes:
         return [0]  # the whole sentence
     return [token.index for token in tokens if token.role == "mask" or not _is_masked(checkpoint)]
 
 
-def _said(checkpoint: Checkpoint, stream: Tensor, tokens: TokenSequence, asked: list[int]) -> np.ndarray:
-    """[place]: the likeliest word."""
+def _top_words(checkpoint: Checkpoint, stream: Tensor, tokens: TokenSequence, asked: list[int]) -> np.ndarray:
+    """Return the most likely word in each of the rows ``asked``: [row]."""
     return read_out(checkpoint, stream, tokens.ids, asked).argmax(dim=-1).numpy(force=True)

@@ -1,9 +1,9 @@
-"""The logit lens (nostalgebraist 2020, "interpreting GPT: the logit lens"): what would the model say after layer k?
+"""The logit lens (nostalgebraist 2020): what would the model predict after layer k?
 
-The residual stream has the same axes from the embedding to the last layer, so what the model does with the last one
-can be done with every earlier one: final LayerNorm, projection to the vocabulary, softmax. The words that come out were
-never trained to be read there. That an early layer "says" something else does not mean that it knows nothing yet:
-later layers may read its stream in another basis (Belrose et al. 2023, "Eliciting Latent Predictions", §2).
+The residual stream has the same axes from the embedding to the last layer, so the final steps of the model can be
+applied to every layer: final LayerNorm, projection to the vocabulary, softmax. Earlier layers were never trained for
+this. If an early layer reads out as another word, it may still hold the information: later layers may read its stream
+in another basis (Belrose et al. 2023, "Eliciting Latent Predictions", §2).
 """
 
 from __future__ import annotations
@@ -27,16 +27,25 @@ WHOLE = Message("whole input")
 
 @dataclass(frozen=True)
 class Lens:
-    """What every step of one stack would say, at every position.
+    """Prediction read out at every step of one stack, at every position.
 
-    ``steps``: the embedding, then each layer (or sub-layer); ``read``: the token read at each position. In a classifier
-    the words are the classes, and the first position is the whole sentence (``of_classes``).
-    ``ids``, ``probabilities`` [step, position, candidate]: the likeliest words, most probable first.
-    ``followed`` [position]: id of the word that is followed; ``probability`` and ``rank`` (1 = likeliest) [step,
-    position] are its. ``divergence`` [step, position]: KL(last step ‖ this step) in nats, 0 = they say the same;
-    ``entropy`` [step, position] in bits. ``decided`` [position]: the first step from which on the followed word stays
-    the likeliest; −1 where it is not even at the end. ``final_norm``: whether there was one to apply (pre-norm).
-    ``pieces``: how each id that occurs is shown. ``transport``: what ``logit_lens`` was given.
+    In a classifier the words are the classes, and the first position is the whole sentence (``of_classes``).
+
+    Attributes:
+        steps: Names of the steps: the embedding, then each layer (or sublayer).
+        read: Token read at each position.
+        ids: Most likely words, best first, [step, position, candidate].
+        probabilities: Their probabilities, [step, position, candidate].
+        followed: Id of the word that is followed, [position].
+        probability: Its probability, [step, position].
+        rank: Its rank, 1 = most likely, [step, position].
+        divergence: KL(last step ‖ this step) in nats, [step, position]; 0 if they predict the same.
+        entropy: Entropy in bits, [step, position].
+        decided: First step from which on the followed word stays the most likely, [position]; −1 if it is not at the
+            end.
+        final_norm: Whether there is a final norm to apply (pre-norm).
+        pieces: Text of each id that occurs.
+        transport: The argument of ``logit_lens``.
     """
 
     stack: str
@@ -56,7 +65,7 @@ class Lens:
     transport: Tensor | None = None
 
     def part(self, first: int, last: int) -> Lens:
-        """The positions from ``first`` to before ``last`` alone, to look at a long text piece by piece."""
+        """Return the positions from ``first`` up to but not including ``last``, to show part of a long text."""
         places = slice(first, last)
         whole = (self.ids, self.probabilities, self.probability, self.rank, self.divergence, self.entropy)
         names = ("ids", "probabilities", "probability", "rank", "divergence", "entropy")
@@ -70,12 +79,12 @@ class Lens:
 
     @property
     def words(self) -> tuple[tuple[str, ...], ...]:
-        """The likeliest word of every step at every position, [step][position]."""
+        """Most likely word of every step at every position, [step][position]."""
         return tuple(tuple(self.pieces[int(id)] for id in row) for row in self.ids[:, :, 0])
 
     @property
     def followed_words(self) -> tuple[str, ...]:
-        """The word that is followed at each position."""
+        """The followed word at each position."""
         return tuple(self.pieces[int(id)] for id in self.followed)
 
 
@@ -87,17 +96,22 @@ def logit_lens(
     follow: Sequence[int] | None = None,
     transport: Tensor | None = None,
 ) -> Lens:
-    """p_k = softmax(W · LayerNorm_final(x_k)) for the stream x_k after every layer k, and before the first.
+    """Compute p_k = softmax(W · LayerNorm_final(x_k)) for the stream x_k at every layer.
 
-    ``sublayers`` adds a step after each attention. ``follow``: the id to
-    follow at each position; by default the likeliest word of the last step, in a classifier the class of the sentence.
-    A post-norm model has no final LayerNorm: what leaves a layer is normalised already, what leaves the embedding is
-    not. A classifier's head is applied to every token alone, too; its logits for the sentence are the mean of those.
+    A post-norm model has no final LayerNorm: the output of a layer is normalised already, that of the embedding is not.
+    The head of a classifier is also applied to every token alone; its logits for the sentence are the mean of these.
 
-    ``transport`` [step, model, model], one matrix for every layer's step but the last: J_k x_k is read instead of x_k
-    (``transformer.predictions.jacobian_lens``); the identity changes nothing.
+    Args:
+        trace: The recorded pass.
+        sublayers: Add a step after each attention.
+        candidates: Number of words per step and position.
+        follow: Id to follow at each position; by default the most likely word of the last step, in a classifier the
+            class of the sentence.
+        transport: One matrix per step but the last, [step, model, model]: J_k x_k is read out instead of x_k
+            (``transformer.predictions.jacobian_lens``); the identity changes nothing.
 
-    Raises ``ValueError`` when ``follow`` does not have one id per position, or ``transport`` not one matrix per step.
+    Raises:
+        ValueError: If ``follow`` does not have one id per position, or ``transport`` not one matrix per step.
     """
     checkpoint, config = trace.checkpoint, trace.checkpoint.config
     stack = lens_stack(checkpoint)
@@ -150,23 +164,22 @@ def logit_lens(
 
 
 def decided_step(agrees: np.ndarray) -> np.ndarray:
-    """[position]: the first step from which on ``agrees`` [step, position] stays true; −1 where it ends false."""
+    """Return the first step from which on ``agrees`` [step, position] stays true: [position]; −1 if never."""
     from_the_end = np.logical_and.accumulate(agrees[::-1], axis=0).sum(axis=0)
     return np.where(from_the_end > 0, len(agrees) - from_the_end, -1)
 
 
 def lens_stack(checkpoint: Checkpoint) -> str:
-    """The stack whose stream is read out into words or classes; nothing ever reads words out of a translator's
-    encoder."""
+    """Return the stack whose stream is read out as words or classes; a translation encoder has no words."""
     return "decoder" if checkpoint.config.has_decoder else "encoder"
 
 
 @dataclass(frozen=True)
 class WordCourse:
-    """How the probabilities of a few words change from step to step at one position: [word, step].
+    """Probabilities of a few words at one position, step by step: [word, step].
 
-    The first word is the one that is followed, the second the runner-up: the likeliest other one at the last step. The
-    rest led at some earlier step, in that order.
+    The first word is the followed one, the second the most likely other one at the last step. The others led at an
+    earlier step, in that order.
     """
 
     steps: tuple[str, ...]
@@ -176,9 +189,9 @@ class WordCourse:
 
 
 def word_course(trace: Trace, lens: Lens, position: int, *, most: int = 6) -> WordCourse:
-    """The followed word, the runner-up and the words that led on the way, at most ``most`` of them.
+    """Return the followed word, the most likely other word and words that led earlier, at most ``most``.
 
-    ``lens`` says which steps and which word; it must come from the same ``trace``.
+    ``lens`` gives the steps and the word; it must come from the same ``trace``.
     """
     if not 0 <= position < len(lens.read):
         raise ValueError(f"position is {position}, but the lens has the positions 0 to {len(lens.read) - 1}")
@@ -195,14 +208,14 @@ def word_course(trace: Trace, lens: Lens, position: int, *, most: int = 6) -> Wo
 
 
 def streams_between(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """The activations that the steps of the layers read: before the first layer, and after each."""
+    """Return the names of the activations that the layers' steps read: before the first and after each."""
     stack = lens_stack(checkpoint)
     layers = range(len(checkpoint.model.get_submodule(stack).layers))
     return (f"{stack}.layers.0.residual.in", *(f"{stack}.layers.{layer}.residual.out" for layer in layers))
 
 
 def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """What the steps are called, and the activation of the stream at each."""
+    """Return the names of the steps, and the activation of the stream at each."""
     start, *after = streams_between(trace.checkpoint)
     if sublayers:
         found = sublayers_of(trace, stack)
@@ -214,11 +227,11 @@ def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], 
 def _read_outs(
     trace: Trace, names: Sequence[str], rows: slice = slice(None), transport: Tensor | None = None
 ) -> Iterator[np.ndarray]:
-    """``read_out`` of one recorded stream after the other; the last one needs no transport."""
+    """Yield ``read_out`` of each recorded stream; the last one needs no transport."""
     checkpoint = trace.checkpoint
     ids = trace.tokens(lens_stack(checkpoint)).ids
     for step, name in enumerate(names):
-        # A copy, because torch takes no read-only arrays.
+        # A copy, because torch warns about read-only arrays.
         stream = torch.tensor(trace.values(name), device=checkpoint.model.device)
         if transport is not None and step < len(transport):
             stream = stream @ transport[step].T.to(stream)
@@ -227,8 +240,10 @@ def _read_outs(
 
 @torch.inference_mode()
 def read_out(checkpoint: Checkpoint, stream: Tensor, ids: Sequence[int], rows: slice | Sequence[int]) -> Tensor:
-    """log p of every word at the positions ``rows``, [position, word] in float64, for a stream [position, model] of the
-    tokens ``ids``, read as the last one is."""
+    """Return log p of every word at the positions ``rows``, [position, word], in float64.
+
+    ``stream`` [position, model], of the tokens ``ids``, is read out like that of the last layer.
+    """
     model = checkpoint.model
     norm = model.get_submodule(lens_stack(checkpoint)).final_norm
     hidden = stream[None] if norm is None else norm(stream[None])
@@ -237,16 +252,17 @@ def read_out(checkpoint: Checkpoint, stream: Tensor, ids: Sequence[int], rows: s
 
 
 def _classes(checkpoint: Checkpoint, hidden: Tensor, read: Sequence[int]) -> Tensor:
-    """Logits [the whole sentence and then each token, class]."""
+    """Return logits for the whole sentence and then each token, [1 + token, class]."""
     ids = torch.tensor([read], device=hidden.device)
     model = checkpoint.model
-    if isinstance(model.classifier, FirstTokenClassifier):  # it reads the first token; each of the others in its place
+    # It reads the first token; here each token takes its position.
+    if isinstance(model.classifier, FirstTokenClassifier):
         alone = [model.classify(hidden[:, place:], ids[:, place:]) for place in range(hidden.shape[1])]
         return torch.cat((alone[0], *alone))
     return torch.cat((model.classify(hidden, ids), model.classifier.projection(hidden[0])))
 
 
 def shown_word(checkpoint: Checkpoint, id: int) -> str:
-    """How a token of the vocabulary, or a class, is shown."""
+    """Return the text of a token of the vocabulary, or of a class."""
     config = checkpoint.config
     return config.class_names[id] if config.n_classes else checkpoint.tokenizer.display(id)

@@ -1,9 +1,9 @@
-"""The numbers of the living picture: a sentence on its way through the model.
+"""Numbers of the living picture, in which a sentence moves through the model.
 
-What every token carries between the sub-layers, what each sub-layer adds, which tokens attend to which, which units are
-active, and which tokens are predicted.
+They cover what every token carries between the sublayers, what each sublayer adds, which tokens attend to which, which
+units are active, and which tokens are predicted.
 
-Vectors are given as *threads*: means of neighbouring channels, as many as a narrow column of a picture has room for.
+Vectors are given as *threads*: means of neighbouring channels, as many as fit into a narrow column of a figure.
 """
 
 from __future__ import annotations
@@ -29,13 +29,18 @@ CANDIDATES = 5
 class PictureStack:
     """What one stack does to its tokens.
 
-    ``stream``: [step + 1, position, thread]: the residual stream behind the embedding, then behind each of ``steps``.
-    ``update``: [step, position, thread]: what each of them adds; ``growth``: [step, position]: ‖update‖ / ‖before‖.
-    ``token`` and ``place``: [position, thread]: the row of the embedding and what positions add to it (``None`` where
-    they add nothing). ``final``: [position, thread], behind the stack's last norm, where it has one. ``units``,
-    ``before_activation``, ``after_activation``: [layer, position, unit] of the feed-forward units that answer
-    strongest, the strongest first; ``n_units``: how many there are. ``adds``: whether the stream behind a step *is*
-    before + update (pre-norm); otherwise a norm stands behind the sum.
+    Attributes:
+        stream: Residual stream after the embedding and after each of ``steps``, [step + 1, position, thread].
+        update: What each step adds, [step, position, thread].
+        growth: ‖update‖ / ‖before‖, [step, position].
+        token: Row of the embedding, [position, thread].
+        place: What positions add to it, [position, thread]; ``None`` if nothing.
+        final: Output of the stack's last norm, [position, thread]; ``None`` if it has none.
+        units: Feed-forward units with the largest values, largest first, [layer, position, unit].
+        before_activation: Their values before the activation, [layer, position, unit].
+        after_activation: Their values after the activation, [layer, position, unit].
+        n_units: Number of units per layer.
+        adds: Whether the stream after a step *is* before + update (pre-norm); otherwise a norm follows the sum.
     """
 
     name: str
@@ -58,7 +63,7 @@ class PictureStack:
 
 @dataclass(frozen=True)
 class PictureAttention:
-    """All layers of one attention: ``weights`` [layer, head, query, key] and ``allowed`` [layer, query, key]."""
+    """One kind of attention: ``weights`` [layer, head, query, key], ``allowed`` [layer, query, key]."""
 
     stack: str
     kind: str
@@ -68,8 +73,15 @@ class PictureAttention:
 
 @dataclass(frozen=True)
 class Written:
-    """What came out at one position: ``names`` of the likeliest tokens (or of all classes) with their ``logits`` and
-    ``probabilities``; number ``chosen`` of them came. ``log_sum``: ln Σ exp(logit) over all that could have come."""
+    """Prediction at one position.
+
+    Attributes:
+        names: Most likely tokens (or all classes).
+        logits: Their logits.
+        probabilities: Their probabilities.
+        chosen: Index of the one that was chosen.
+        log_sum: log Σ exp(logit) over everything possible.
+    """
 
     position: int
     names: tuple[str, ...]
@@ -83,9 +95,11 @@ class Written:
 class InsideLayer:
     """One layer of a stack, number by number.
 
-    ``arrays``: by the name of the activation within the layer ("self_attention.query"), in full, [head, position,
-    channel] or [head, query, key]; vectors of the model's width as threads. ``scale``: by attention, what q · k is
-    multiplied by; a cap or what is added to a score is in ``plain`` as ``False``: then scores are not that product.
+    Attributes:
+        arrays: By name of the activation within the layer ("self_attention.query"), in full: [head, position, channel]
+            or [head, query, key]; vectors of the model's width as threads.
+        scale: Factor of q · k, by attention.
+        plain: ``False`` if there is a cap or an added term, so that scores are not simply that product.
     """
 
     stack: str
@@ -97,9 +111,15 @@ class InsideLayer:
 
 @dataclass(frozen=True)
 class LivingPicture:
-    """The whole run. ``writes``: whether tokens are written one after the other (a decoder); otherwise ``written``
-    holds the blanks, or the one verdict of a classifier. ``classes``: whether it is one. ``edits``: whether something
-    in the model was changed. ``vocabulary``: how many tokens there are to choose from."""
+    """The whole run.
+
+    Attributes:
+        writes: Whether tokens are generated one after the other (a decoder); otherwise ``written`` holds the blanks, or
+            the one prediction of a classifier.
+        classes: Whether the model is a classifier.
+        edits: Whether the run was edited.
+        vocabulary: Number of tokens to choose from.
+    """
 
     checkpoint: str
     stacks: tuple[PictureStack, ...]
@@ -115,7 +135,7 @@ class LivingPicture:
 
 
 def threads(values: np.ndarray, count: int = THREADS) -> np.ndarray:
-    """Means of neighbouring channels, in float64: [..., channel] → [..., thread].
+    """Average neighbouring channels in float64: [..., channel] → [..., thread].
 
     >>> threads(np.array([1.0, 3.0, 5.0, 7.0]), 2)
     array([2., 6.])
@@ -128,9 +148,10 @@ def threads(values: np.ndarray, count: int = THREADS) -> np.ndarray:
 
 
 def living_picture_numbers(trace: Trace, *, inside: Iterable[tuple[str, int]] = ()) -> LivingPicture:
-    """The numbers of ``trace``; ``inside``: (stack, layer) of the layers that are wanted number by number.
+    """Return the numbers of ``trace``, with every number of the layers ``inside``, (stack, layer) each.
 
-    Raises ``ValueError`` for a trace that does not know its model, and for a layer that there is not.
+    Raises:
+        ValueError: If the trace has no model, or a layer does not exist.
     """
     checkpoint = trace.checkpoint
     config, wanted = checkpoint.config, set(inside)
@@ -160,7 +181,7 @@ def living_picture_numbers(trace: Trace, *, inside: Iterable[tuple[str, int]] = 
 
 
 def layers_within(trace: Trace, most: int) -> tuple[tuple[str, int], ...]:
-    """The (stack, layer) pairs from the first ones on whose insides together have at most ``most`` numbers."""
+    """Return the first (stack, layer) pairs whose insides together have at most ``most`` numbers."""
     found: list[tuple[str, int]] = []
     count = 0
     for stack in trace.stacks:
@@ -179,7 +200,7 @@ def layers_within(trace: Trace, most: int) -> tuple[tuple[str, int], ...]:
 def _stack(
     trace: Trace, stack: str, wanted: set[tuple[str, int]]
 ) -> tuple[PictureStack, list[InsideLayer], list[PictureAttention]]:
-    """Layer by layer, as a long trace computes the inside of a layer anew when it is asked for the next one."""
+    """Collect one stack layer by layer, since a long trace recomputes each layer's inside."""
     steps = sublayers(trace, stack)
     kinds = [kind for where, kind in trace.attention_kinds() if where == stack]
     stream, update, growth, inner = [threads(trace.values(steps[0].before))], [], [], []
@@ -233,14 +254,17 @@ def _stack(
 
 
 def _adds(trace: Trace, step: SubLayer) -> bool:
-    """Whether the stream behind a step is the sum itself: read from the numbers."""
+    """Return whether the stream after a step is the sum itself, judged from the numbers."""
     total = trace.values(step.before) + trace.values(step.update)
     return bool(np.allclose(total, trace.values(step.after), rtol=1e-3, atol=1e-3, equal_nan=True))
 
 
 def _strongest(trace: Trace, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The units with the largest |value| at each position: [position, unit] of numbers, and of values before and
-    behind the activation."""
+    """Return the units with the largest |value| at each position, [position, unit].
+
+    Returns:
+        Indices of the units, and their values before and after the activation.
+    """
     hidden, before = trace.values(f"{name}.hidden"), trace.values(f"{name}.pre_activation")
     size = np.nan_to_num(np.abs(hidden), nan=np.inf)
     order = np.argsort(-size, axis=-1, kind="stable")[:, :UNITS]

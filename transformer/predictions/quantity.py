@@ -1,4 +1,4 @@
-"""One number of the answer: which token (or class) is meant, where it stands, and which tokens it is a function of."""
+"""One number of the output: its token (or class), its position, and the tokens it is a function of."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,9 +17,13 @@ QUANTITIES = ("log_probability", "probability", "logit")
 class Quantity:
     """The number F, and what it is a function of.
 
-    ``of``: one of ``QUANTITIES``; ``id``: the token (or class) that is meant, ``display``: how it is shown; ``row`` of
-    the logits that it stands in (0 for a classifier). ``source``, ``target``: the tokens that the model reads for it;
-    of the target only the prefix up to ``row``, since the rest is hidden from it.
+    Attributes:
+        of: One of ``QUANTITIES``.
+        id: The token (or class) that it belongs to.
+        display: Text of the token.
+        row: Row of the logits (0 for a classifier).
+        source: Tokens that the encoder reads.
+        target: Tokens that the decoder reads up to ``row``; the rest is hidden from it.
     """
 
     of: str
@@ -32,22 +36,28 @@ class Quantity:
 
     @property
     def read(self) -> dict[str, TokenSequence]:
-        """The tokens by the stack that reads them, the encoder first."""
+        """Tokens by the stack that reads them, the encoder first."""
         both = {"encoder": self.source, "decoder": self.target}
         return {stack: tokens for stack, tokens in both.items() if tokens is not None}
 
     @property
     def place(self) -> tuple[str, int] | None:
-        """(stack, position) that the answer is read from; ``None`` for a class, which is read from all positions."""
+        """(stack, position) that the prediction is read from; ``None`` for a class, read from all positions."""
         return None if self.of_class else ("decoder" if self.target is not None else "encoder", self.row)
 
 
 def quantity_of(trace: Trace, *, row: int = 0, id: int | None = None, of: str = "log_probability") -> Quantity:
-    """The number behind one step of the answer in ``trace``.
+    """Return the number behind one prediction in ``trace``.
 
-    ``row``: for a decoder the index of the token that is read there (the answer follows it), for a masked-token model
-    the place that is asked; a classifier has one answer, row 0. ``id``: another token (class) than the one in the
-    trace. Raises ``ValueError`` for a row that does not exist.
+    Args:
+        trace: The run.
+        row: For a decoder the index of the token whose next token is predicted, for a masked-token model the position;
+            0 for a classifier.
+        id: Another token (class) than the one in the trace.
+        of: One of ``QUANTITIES``.
+
+    Raises:
+        ValueError: If the row does not exist.
     """
     checkpoint, config = trace.checkpoint, trace.checkpoint.config
     if of not in QUANTITIES:
@@ -66,11 +76,16 @@ def quantity_of(trace: Trace, *, row: int = 0, id: int | None = None, of: str = 
 
 
 def numbers(checkpoint: Checkpoint, quantity: Quantity, ids: Mapping[str, Tensor], *, row: int) -> Tensor:
-    """F of a batch of texts: [batch]. ``ids``: by stack [batch, position]; ``row``: where the answer stands in them.
+    """Compute F for a batch of texts: [batch].
 
-    Only the row that is asked is projected to the vocabulary. What a model that writes is never let write has no share
-    in a probability, as in ``decode``, unless it is what is asked for. Runs under whatever recording and gradient mode
-    is on.
+    Only the required row is projected to the vocabulary. Tokens that are never generated are excluded from a
+    probability, as in ``decode``, unless one of them is what F is about. The current recording and gradient mode apply.
+
+    Args:
+        checkpoint: The model.
+        quantity: The number.
+        ids: Token ids by stack, [batch, position].
+        row: Row of the prediction in these texts.
     """
     logits = answer_logits(checkpoint, ids, row=row)  # [batch, class] or [batch, vocabulary]
     if checkpoint.config.has_decoder and quantity.of != "logit":
@@ -85,9 +100,9 @@ def numbers(checkpoint: Checkpoint, quantity: Quantity, ids: Mapping[str, Tensor
 def answer_logits(
     checkpoint: Checkpoint, ids: Mapping[str, Tensor], *, row: int, memory: Tensor | None = None
 ) -> Tensor:
-    """The logits of one row: [batch, class] or [batch, vocabulary].
+    """Return the logits of one row: [batch, class] or [batch, vocabulary].
 
-    ``memory`` [batch, source position, model]: what the encoder says, where that is known already.
+    ``memory`` [batch, source position, model] is the output of the encoder, if already known.
     """
     model, config = checkpoint.model, checkpoint.config
     source, target = ids.get("encoder"), ids.get("decoder")

@@ -1,4 +1,4 @@
-"""Which source word a translated word looked at: cross-attention with the pieces of words put together."""
+"""Alignment of translated words with source words by cross-attention."""
 
 from dataclasses import dataclass
 
@@ -12,8 +12,12 @@ from transformer.text.word_spans import Word, words_of
 
 @dataclass(frozen=True)
 class WordAlignment:
-    """``weights`` [target word, source word], each row sums to 1; ``special`` [source word]: ``True`` for ``</s>``,
-    which is not a word."""
+    """Cross-attention between words.
+
+    Attributes:
+        weights: [target word, source word]; each row sums to 1.
+        special: ``True`` for ``</s>``, which is not a word: [source word].
+    """
 
     weights: np.ndarray
     target: tuple[Word, ...]
@@ -21,9 +25,9 @@ class WordAlignment:
     special: np.ndarray
 
     def best(self, *, specials: bool = True) -> np.ndarray:
-        """[target word]: index of the source word with the largest weight; the first of equal ones.
+        """Return the source word with the largest weight for each target word (the first of equal ones).
 
-        ``specials=False`` chooses among real words only, where there are any.
+        ``specials=False`` chooses among real words only, if there are any.
         """
         weights = self.weights
         if not specials and not self.special.all():
@@ -32,7 +36,7 @@ class WordAlignment:
 
     @property
     def entropy(self) -> np.ndarray:
-        """[target word], in bits: 0 = all its weight on one source word."""
+        """Return the entropy of each row in bits, [target word]; 0 if all weight is on one source word."""
         positive = np.where(self.weights > 0, self.weights, 1.0)
         return -(self.weights * np.log2(positive)).sum(axis=1) + 0.0
 
@@ -40,18 +44,24 @@ class WordAlignment:
 def word_alignment(
     view: AttentionView, *, written: TokenSequence | None = None, head: int | None = None
 ) -> WordAlignment:
-    """Cross-attention between words. With the pieces Q_i of target word i and K_j of source word j,
+    """Compute cross-attention between words.
+
+    With the tokens Q_i of target word i and K_j of source word j,
 
         A[i, j] = 1/|Q_i| · Σ_{q ∈ Q_i} Σ_{k ∈ K_j} α[q, k],
 
-    the mean over the pieces that look and the sum over the pieces looked at, so that rows still sum to 1. α: one head,
-    or the mean of all heads (``None``). Shapes: α [target token, source token] → A [target word, source word].
+    the mean over query tokens and the sum over key tokens, so that rows still sum to 1. Shapes: α [target token, source
+    token] → A [target word, source word].
 
-    ``written`` (``Trace.prediction``) names each row by the token that it wrote. Without it a row is named by the token
-    that it had just read, one place earlier in the text: that aligns better for many models (Chen et al. 2020,
-    "Accurate Word Alignment Induction from Neural Machine Translation"). Source tokens that nothing may look at, i.e.
-    padding, are left out. Raises ``ValueError`` for an attention that is not cross-attention, and for a head that does
-    not exist.
+    Args:
+        view: Cross-attention of one layer.
+        written: ``Trace.prediction``, which names each row by the token that it predicted. By default a row is named by
+            the token that it read, one position earlier: that aligns better for many models (Chen et al. 2020,
+            "Accurate Word Alignment Induction from Neural Machine Translation").
+        head: Index of a head; ``None`` for the mean of all heads.
+
+    Raises:
+        ValueError: If this is not cross-attention, or the head does not exist.
     """
     if view.kind != "cross":
         raise ValueError(f"{view.name} is {view.kind}-attention; words are aligned by cross-attention only")
@@ -70,7 +80,10 @@ def word_alignment(
 
 
 def align(trace: Trace, *, layer: int, head: int | None = None, when: str = "written") -> WordAlignment:
-    """``word_alignment`` of a trace; ``when`` is "written" (the row that wrote a word) or "read" (the one after it)."""
+    """Compute ``word_alignment`` of a trace by the row that predicts a word or by the row that reads it.
+
+    ``when`` is "written" (the row that predicted a word) or "read" (the row after it).
+    """
     if when not in ("written", "read"):
         raise ValueError(f"when is {when!r}; choose written or read")
     view = trace.attention("decoder", layer=layer, kind="cross")
@@ -78,6 +91,6 @@ def align(trace: Trace, *, layer: int, head: int | None = None, when: str = "wri
 
 
 def _all_words(tokens: TokenSequence) -> tuple[Word, ...]:
-    """The words of a sentence, and each special token as a word of its own, in their order."""
+    """Return the words of a sentence in order; each special token is a word of its own."""
     words = [Word(token.display, token.index, token.index + 1) for token in tokens if token.special]
     return tuple(sorted((*words, *words_of(tokens)), key=lambda word: word.start))

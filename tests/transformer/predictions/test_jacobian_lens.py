@@ -37,7 +37,7 @@ TEXTS = ("The cat sat.", "A dog sleeps.", "The old man told us a story.", "We go
 
 def with_blanks(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[str]:
     masked = module._is_masked(checkpoint)
-    return [module._with_a_blank(text, number) if masked else text for number, text in enumerate(sentences)]
+    return [module._mask_one_word(text, number) if masked else text for number, text in enumerate(sentences)]
 
 
 def traced(checkpoint: Checkpoint, sentence: str) -> transformer.Trace:
