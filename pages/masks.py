@@ -2,6 +2,7 @@
 
 import streamlit as st
 
+from transformer.errors import NotFiniteError
 from transformer.runs.head_places import Head
 from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
 from ui.lab.experiments import experiment_with
@@ -22,11 +23,16 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
         answers = st.container()
         editor.take_back(p, choices)
 
-    # What changes the mask is drawn by now: the page ends here where the run with it is not finite.
-    found = experiment_with(p.run, choices.specs(own))
+    try:
+        found = experiment_with(p.run, choices.specs(own))
+    except NotFiniteError:  # the page says so and ends; what changes the mask, the map included, stays
+        with picture:
+            editor.draw_editor(p, own, choices.without_run(own, p.checkpoint))
+            st.caption(p.text["without_run"])
+        raise
     shown = masks_view_model(p.trace, location, choices, found=found)
     with picture:
-        editor.draw_editor(p, shown)
+        editor.draw_editor(p, shown.own, shown.now)
     with answers:
         show_answers(p, found)
         show_numbers(p, found)

@@ -91,5 +91,7 @@ def test_a_painted_mask_that_overflows_can_be_undone(
     app.run()
     assert not app.exception and not app.error
     assert "With these edits" in app.warning[0].value
+    assert any(component.key == "mask editor" for component in app.get("bidi_component"))  # on which cells are painted
+    assert page_text("masks")["without_run"] in [caption.value for caption in app.caption]
     app.button(key=button).click().run()
     assert not app.warning and not app.exception and not app.error

@@ -39,6 +39,9 @@ def test_every_preset_gives_the_mask_that_its_edits_give(tiny_checkpoint, name, 
     for preset in offered:
         choices = MaskChoices(preset, cells={(1, 0): preset == "itself"})
         shown = masks_view_model(trace, location, choices)
+        without_run = choices.without_run(own, checkpoint)
+        assert np.array_equal(without_run.allowed, shown.now.allowed)
+        assert not without_run.weights[:, ~shown.now.allowed].any()
         alone = transformer.trace(
             checkpoint,
             SENTENCE,

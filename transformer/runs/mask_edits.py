@@ -7,11 +7,13 @@ by all heads of a layer. To use a mask of your own, see ``transformer.override_m
 
 from collections.abc import Callable, Iterable, Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from transformer.masks import causal_mask
 from transformer.probes import Edit
+from transformer.runs.attention_view import AttentionView
 
 
 def no_causal_mask(stack: str, *, layer: int, kind: str = "self") -> Edit:
@@ -81,6 +83,23 @@ def set_cells(stack: str, *, layer: int, kind: str = "self", cells: Sequence[tup
     return _edit(stack, layer, kind, edit, f"{len(wanted)} cells {'allowed' if allowed else 'blocked'}")
 
 
+def mask_under(edits: Iterable[Edit], view: AttentionView) -> np.ndarray:
+    """Return the mask that a layer has under edits of masks, without running the model.
+
+    Args:
+        edits: Edits made by the functions above; those of other layers are skipped.
+        view: The layer with the model's own mask.
+
+    Returns:
+        [query, key], ``True`` where the query may attend to the key.
+    """
+    mask = torch.tensor(view.allowed)[None]
+    for edit in edits:
+        if edit.name == _probe(view.stack, view.layer, view.kind):
+            mask = edit.function(mask)
+    return mask[0].numpy()
+
+
 def _distance(mask: Tensor) -> Tensor:
     """Return |query − key|, [query, key]."""
     n_queries, n_keys = mask.shape[1:]
@@ -100,5 +119,8 @@ def _position(index: int) -> int:
 
 
 def _edit(stack: str, layer: int, kind: str, function: Callable[[Tensor], Tensor], what: str) -> Edit:
-    name = f"{stack}.layers.{layer}.{kind}_attention.allowed"
-    return Edit(name, function, f"{stack} {kind}-attention, layer {layer}: {what}")
+    return Edit(_probe(stack, layer, kind), function, f"{stack} {kind}-attention, layer {layer}: {what}")
+
+
+def _probe(stack: str, layer: int, kind: str) -> str:
+    return f"{stack}.layers.{layer}.{kind}_attention.allowed"

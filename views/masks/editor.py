@@ -9,13 +9,14 @@ import streamlit as st
 
 from charts.canvas.mask_editor import mask_editor
 from transformer.runs.attention_view import AttentionView
+from transformer.runs.head_places import Head
 from transformer.text.word_spans import words_of
 from ui.shell import choice
 from ui.shell.actions import Actions, PaintMask, SetChoice
 from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_mask_editor
-from views.masks.masks_view_model import MaskChoices, MasksViewModel, presets
+from views.masks.masks_view_model import MaskChoices, predicted_labels, presets
 
 _MASK = "mask"  # the choices, as texts
 _HISTORY = "mask history"  # of one map: the texts of every mask that it had, the present one last
@@ -43,15 +44,15 @@ def choose(p: Page, view: AttentionView) -> MaskChoices:
     return choices
 
 
-def draw_editor(p: Page, shown: MasksViewModel) -> None:
-    """Draw the map under the mask; a stroke over it paints cells."""
-    height = 340 if p.focus.lesson else 400  # so that its legend stays in sight below the lesson's bar
+def draw_editor(p: Page, own: AttentionView, now: AttentionView) -> None:
+    """Draw the map under the mask, from ``own`` without it and ``now`` with it; a stroke over it paints cells."""
+    location = Head(own.stack, own.kind, own.layer, p.focus.head)
     drawn = mask_editor(
-        shown.now,
-        head=shown.location.head,
-        own=shown.own.allowed,
-        shifted_labels=shown.predicted_labels,
-        height=height,
+        now,
+        head=location.head,
+        own=own.allowed,
+        shifted_labels=predicted_labels(p.trace, location),
+        height=340 if p.focus.lesson else 400,  # so that its legend stays in sight below the lesson's bar
     )
     show_mask_editor(drawn, key="mask editor", means=paint)
 

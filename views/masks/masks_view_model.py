@@ -9,10 +9,12 @@ from functools import cached_property
 
 import numpy as np
 
+from transformer.files.checkpoints import Checkpoint
 from transformer.interventions.experiment import Experiment, experiment
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.head_places import Head
+from transformer.runs.mask_edits import mask_under
 from transformer.runs.traces import Trace
 from transformer.text.tokens import Token
 from transformer.text.word_spans import words_of
@@ -85,6 +87,11 @@ class MaskChoices:
             values.append(self.preset)
         return tuple(prefix + value for value in (*values, *self._cell_texts()))
 
+    def without_run(self, own: AttentionView, checkpoint: Checkpoint) -> AttentionView:
+        """Return the model's own attention under the chosen mask, for a run whose activations are not finite."""
+        allowed = mask_under(edits_from(checkpoint, self.specs(own)), own)
+        return replace(own, allowed=allowed, weights=np.where(allowed, own.weights, 0.0))
+
     def _cell_texts(self) -> list[str]:
         """Return e.g. "allow 2-3,2-4" and "block 0-1"."""
         painted = []
@@ -145,8 +152,7 @@ class MasksViewModel:
     @property
     def predicted_labels(self) -> tuple[str, ...] | None:
         """Labels of the rows of cross-attention: the tokens that they predict. ``None``: the tokens that they read."""
-        prediction = self.trace.prediction
-        return prediction.labels if self.location.kind == "cross" and prediction is not None else None
+        return predicted_labels(self.trace, self.location)
 
     @cached_property
     def empty_rows(self) -> tuple[Token, ...]:
@@ -158,6 +164,11 @@ class MasksViewModel:
     def n_blocked(self) -> int:
         """Number of cells that are blocked in this layer."""
         return int((~self.now.allowed).sum())
+
+
+def predicted_labels(trace: Trace, location: Head) -> tuple[str, ...] | None:
+    """Return ``MasksViewModel.predicted_labels``, without a run under the mask."""
+    return trace.prediction.labels if location.kind == "cross" and trace.prediction is not None else None
 
 
 def masks_view_model(
