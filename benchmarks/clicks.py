@@ -81,7 +81,7 @@ CLICKS = {
         ({"stack": "decoder", "token": 3}, {"stack": "decoder", "token": 5}),
         {"stack": "decoder"},
     ),
-    "paths": Click("patching encoder", "click", ({"query": 1, "key": 1}, {"query": 2, "key": 1}), {}),
+    "paths": Click("patching", "click", ({"query": 1, "key": 1}, {"query": 2, "key": 1}), {}),
 }
 
 

@@ -1,21 +1,20 @@
-"""Paths: which way did the word take? Activations of a clean run are put back; the routes of information are drawn."""
+"""Paths: which way did the word take? A word is swapped, and parts of the original run are patched in."""
 
 from functools import partial
 
 import streamlit as st
 
 from ui.shell import choice
-from ui.shell.choice import chosen_section
+from ui.shell.choice import chosen_option
 from ui.shell.page import page
 from views.paths.flow import flow
-from views.paths.head_to_head import head_to_head
 from views.paths.many import many
-from views.paths.patching import patching
+from views.paths.patching import head_to_head, patching
 
 KEY = "paths_section"
 SECTIONS = {
-    "tokens": partial(patching, view="tokens"),
-    "heads": partial(patching, view="heads"),
+    "tokens": partial(patching, patches="tokens"),
+    "heads": partial(patching, patches="heads"),
     "edges": head_to_head,
     "flow": flow,
     "many": many,
@@ -24,9 +23,11 @@ NEEDS = {"edges": ("stack", "kind", "layer", "head")}  # the others show all sta
 
 needs = NEEDS.get(choice.value(KEY, page="paths"), ())
 with page("paths", needs=needs) as p:
-    row = st.container(horizontal=True, vertical_alignment="bottom")
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="paths controls")
     with row:
-        section = chosen_section(p.text, list(SECTIONS), key=KEY, help=p.text["section_help"])
+        section = chosen_option(
+            p.text, "section", list(SECTIONS), key=KEY, in_list=True, width=210, help=p.text["section_help"]
+        )
     if needs != NEEDS.get(section, ()):  # an address asked for it, which is known only now
         st.rerun()
     SECTIONS[section](p, row)

@@ -28,6 +28,7 @@ def value_map(
     height: int | None = None,
     chosen_row: int | None = None,
     breaks: Sequence[int] = (),
+    column_breaks: Sequence[int] = (),
     crossed: Sequence[tuple[int, int]] = (),
     masked_text: str = "",
     follow_pointer: bool = False,
@@ -38,10 +39,11 @@ def value_map(
     largest absolute value among the allowed cells. ``value_name`` says in legend and tooltip what the numbers are;
     ``phrase`` holds the words before the row's label and between the two labels in the tooltip, and those after a
     column's label before the rows with its largest values, if any but those. ``selected`` is
-    outlined, the label of ``chosen_row`` marked. ``height`` limits the picture, in pixels. ``breaks``: rows before
-    which another block begins. ``crossed``: cells (row, column) that are struck out. ``masked_text``: what cells that
-    are not ``allowed`` mean, if not a mask. ``follow_pointer``: on a page, while Shift is held, the colours of
-    a sequential map follow the value that is pointed at, which gets the middle of the scale; in a file they never do.
+    outlined, the label of ``chosen_row`` marked. ``height`` limits the picture, in pixels. ``breaks`` and
+    ``column_breaks``: rows and columns before which another block begins. ``crossed``: cells (row, column) that are
+    struck out. ``masked_text``: what cells that are not ``allowed`` mean, if not a mask. ``follow_pointer``: on a page,
+    while Shift is held, the colours of a sequential map follow the value that is pointed at, which gets the middle of
+    the scale; in a file they never do.
 
     Raises ``ValueError`` when labels, mask, selection or scale do not fit the values.
     """
@@ -84,6 +86,7 @@ def value_map(
         "chosen_row": None if chosen_row is None else int(chosen_row),
         "height": height,
         **({"breaks": [int(row) for row in breaks]} if breaks else {}),
+        **({"column_breaks": [int(column) for column in column_breaks]} if column_breaks else {}),
         **({"crossed": [whole_numbers(cell) for cell in crossed]} if crossed else {}),
         **({"masked_text": masked_text} if masked_text else {}),
         **({"follows": True} if follow_pointer and scale == "sequential" else {}),

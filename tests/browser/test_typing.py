@@ -191,7 +191,8 @@ def test_a_page_that_is_clicked_opens_after_another_box(shipped: str, visit: Cal
     for pause in PAUSES[:times]:
         open_page(page, "Paths")
         settle(page)
-        hand.write(page.get_by_role("textbox", name="Against"), "chien")
+        page.locator(".st-key-paths-more button").first.click()
+        hand.write(page.get_by_role("textbox", name="Measured against"), "chien")
         page.wait_for_timeout(pause)
         hand.click(link(page, "Tokens"), press=0)
         is_open(page, "Tokens")

@@ -33,7 +33,7 @@ CLICKS = {
         {"stack": "decoder", "kind": "cross", "layer": 1, "head": 1},
     ),
     "mask": ("masks", {}, "mask editor", "edit", {"cells": [0, 1], "allowed": False}, {}),
-    "places": ("paths", {"paths_section": "tokens"}, "patching decoder", "click", CELL, {"layer": 1, "token": 1}),
+    "places": ("paths", {"paths_section": "tokens"}, "patching", "click", CELL, {"layer": 1, "token": 1}),
     "compared heads": ("compare", {}, "compare heads", "click", CELL, {"layer": 1, "head": 1}),
     "cards": ("tokens", {}, "token cards", "chosen", {"row": 0, "card": 2}, {"token": 2}),
     "swapped": ("positions", {"positions_section": "order"}, "order tokens", "chosen", {"row": 0, "card": 2}, {}),
@@ -51,7 +51,7 @@ LEADS = {
         {"query": 0, "key": 1},
         "attention",
     ),
-    "patched head": ("paths", {"paths_section": "heads"}, "patching decoder", "click", CELL, "attention"),
+    "patched head": ("paths", {"paths_section": "heads"}, "patching", "click", CELL, "attention"),
     "sender": (
         "paths",
         {"paths_section": "edges", "stack": "decoder", "kind": "cross", "layer": "1"},

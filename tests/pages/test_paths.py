@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
+from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed
 from tests.pages.conftest import codes, is_fine, said
 from tests.triggers import trigger
@@ -43,24 +44,52 @@ def test_the_map_is_what_the_library_measures(
     app = open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, paths_section=section)
     is_fine(app)
     both = contrast(transformer.trace(tiny_checkpoint(kind), SENTENCE), corrupted(app))
-    turn = both.first_turn
-    for figure, stack in zip(drawn[-len(both.clean) :], both.clean, strict=True):
-        places = head_places(both, stack) if section == "heads" else token_places(both, turn, stack)
-        assert figure.arrays["values"] == pytest.approx(recovered(both, turn, places), abs=1e-5)
-        assert len(figure.metadata["rows"]) == len(places) and len(figure.metadata["columns"]) == len(places[0])
+    turn, (figure,) = both.first_turn, drawn[-1:]
+    if section == "heads":
+        expected = np.concatenate([recovered(both, turn, head_places(both, stack)) for stack in both.clean])
+    else:  # the residual stream of both stacks, side by side
+        grids = [[row for row in token_places(both, turn, stack) if row[0].part == "residual"] for stack in both.clean]
+        expected = np.concatenate([recovered(both, turn, grid) for grid in grids], axis=1)
+    assert figure.arrays["values"] == pytest.approx(expected, abs=1e-5)
+    assert (len(figure.metadata["rows"]), len(figure.metadata["columns"])) == expected.shape
+    assert figure.metadata.get("column_breaks", []) == (
+        [len(both.clean["encoder"])] if section == "tokens" and "encoder" in both.clean else []
+    )
     printed = run_snippet(next(code for code in codes(app) if "recovered" in code))
-    assert len(printed.strip().splitlines()) >= len(places) * len(both.clean) // 2
+    assert len(printed.strip().splitlines()) == expected.size
+    if section == "tokens":
+        app.toggle(key="paths_parts").set_value(True)
+        is_fine(app.run())
+        more = drawn[-1].arrays["values"]
+        assert len(more) > len(expected) and more[: len(expected)] == pytest.approx(expected, abs=1e-5)
     asked = app.selectbox(key="paths_turn")
     is_fine(asked.set_value(asked.options[-1]).run())
     assert drawn[-1].metadata["title"] != figure.metadata["title"] or len(set(asked.options)) == 1
 
 
+@pytest.mark.parametrize("checkpoint", ["en-fr", "gpt-en", "bert-en", "sentiment", "vit-digits"])
+def test_the_page_opens_on_a_swap_whose_effect_is_seen(
+    open_app: Open, monkeypatch: pytest.MonkeyPatch, checkpoint: str
+) -> None:
+    drawn: list = []
+    monkeypatch.setattr("views.paths.patching.show_map", lambda figure, **_: drawn.append(figure))
+    app = open_app("paths", checkpoint=checkpoint)
+    is_fine(app)
+    assert len(drawn) == 1, "one map"
+    (headline,) = [one.value for one in app.markdown if "original run" in one.value and "difference" in one.value]
+    assert re.search(r"the model predicts \*\*.+\*\* instead of \*\*.+\*\*\.", headline)
+    row, column = drawn[0].metadata["selected"]
+    share = float(drawn[0].arrays["values"][row, column])
+    assert row > 0 and share > 0.6, "what is named is no input, and it does most of the work"
+    assert "**all** of the difference" in headline or f"**{percent(share)}**" in headline
+
+
 def test_a_click_leads_to_the_head_or_chooses_the_place(open_app: Open) -> None:
     app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="tokens")
-    is_fine(trigger(app, "patching decoder", "click", {"query": 1, "key": 1}))
+    is_fine(trigger(app, "patching", "click", {"query": 1, "key": 1}))
     assert (app.session_state["focus"].layer, app.session_state["focus"].token) == (1, 1)
     app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="heads")
-    is_fine(trigger(app, "patching decoder", "click", {"query": 0, "key": 1}))
+    is_fine(trigger(app, "patching", "click", {"query": 0, "key": 1}))
     assert (app.session_state["focus"].layer, app.session_state["focus"].head) == (0, 1)
     assert app.title[0].value == page_text("attention").title
 
@@ -101,14 +130,13 @@ def test_a_long_sweep_is_estimated_until_it_is_asked_for(
     places = 3 * 2 * 2  # three kinds of attention, two layers of two heads
     assert re.sub(r"\(\d+", "(n", TEXT["start"].format(passes=2, places=places)) == re.sub(r"\(\d+", "(n", button.label)
     both = contrast(transformer.trace(tiny_checkpoint("translator"), "A dog sat on the mat."), corrupted(app))
-    own = head_places(both, "decoder")
-    assert guess.arrays["values"] == pytest.approx(estimated_shares(both, both.first_turn, own), abs=1e-5)
     every = [place for stack in both.clean for row in head_places(both, stack) for place in row]
     estimates = estimated_shares(both, both.first_turn, [every])[0]
+    assert guess.arrays["values"].ravel() == pytest.approx(estimates, abs=1e-5)
     strongest = recovered(both, both.first_turn, [every])[0][np.argmax(np.abs(estimates))]
-    assert f"truly {signed(float(strongest))}" in said(app), "its error stands beside it"
+    assert f"measured {signed(float(strongest))}" in said(app), "its error stands beside it"
     is_fine(button.click().run())
-    assert "in the same order" in said(app) and "Share" in drawn[-1].metadata["title"]
+    assert "ranks the places" in said(app) and "Share" in drawn[-1].metadata["title"]
     assert not any(button.key == "sweep start" for button in app.button)
     is_fine(app.run())
     assert not any(button.key == "sweep start" for button in app.button)
@@ -118,7 +146,7 @@ def test_what_a_head_hears_is_what_the_library_measures(
     open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, run_snippet: Callable
 ) -> None:
     drawn: list = []
-    monkeypatch.setattr("views.paths.head_to_head.show_map", lambda figure, **_: drawn.append(figure))
+    monkeypatch.setattr("views.paths.patching.show_map", lambda figure, **_: drawn.append(figure))
     place = {"stack": "decoder", "kind": "cross", "layer": "1", "head": "1"}
     app = open_app("paths", checkpoint="tiny-translator", sentence=SENTENCE, paths_section="edges", **place)
     is_fine(app)
@@ -168,7 +196,7 @@ def test_the_reader_chooses_what_the_answer_is_measured_against(
     turn = asked_instead(both, own, other=token_of(checkpoint, SENTENCE, word))
     assert drawn[-1].arrays["values"] == pytest.approx(recovered(both, turn, head_places(both, "decoder")), abs=1e-5)
     assert signed(turn.corrupt) in said(app)
-    run_snippet(next(code for code in codes(app) if "asked_instead" in code))
+    run_snippet(next(code for code in codes(app) if f"other={turn.other}" in code))
     app.text_input(key="paths_other").set_value("incomprehensibilities").run()
     assert not app.exception and not app.error and "tokens of this model" in app.warning[0].value
     app.text_input(key="paths_other").set_value("").run()
@@ -181,7 +209,7 @@ def test_many_prompts_are_measured_as_the_library_does(
     open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, run_snippet: Callable, kind: str
 ) -> None:
     drawn: list = []
-    monkeypatch.setattr("views.paths.many.show_map", lambda figure, **_: drawn.append(figure))
+    monkeypatch.setattr("views.paths.patching.show_map", lambda figure, **_: drawn.append(figure))
     app = open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, paths_section="many")
     is_fine(app)
     assert TEXT["many_unread"] in [info.value for info in app.info] and not drawn

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from transformer import Checkpoint, InputError
 from transformer.config import PictureConfig
@@ -23,27 +24,42 @@ _MOST = 5  # ready pairs in the row
 _LONGEST = 200  # characters of a sentence in which words are tried
 
 
-def second_sentence(p: Page, *, key: str) -> str:
-    """What was typed or chosen; until then the first sentence that is offered, or nothing where there is none.
+def second_sentence(
+    p: Page,
+    *,
+    key: str,
+    first: str | None = None,
+    box: DeltaGenerator | None = None,
+    chips: DeltaGenerator | None = None,
+) -> str:
+    """Draw a box for the sentence and a row of ready pairs; return what was typed or chosen.
 
-    ``key``: of the widget and in the address. The page's own texts name it: ``second``, ``second_help``, ``pairs``.
+    The page's own texts name the controls: ``second``, ``second_help``, ``pairs``.
+
+    Args:
+        p: The page.
+        key: The key of the widget, in the address, too.
+        first: The sentence until one is typed or chosen; by default the first one that is offered, if any.
+        box: Where the box is drawn, if not beside the pairs.
+        chips: Where the pairs are drawn, if not beside the box.
     """
     offered = ready_pairs(p)
-    first = swapped(p)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    row = st.container(horizontal=True, vertical_alignment="bottom") if box is None or chips is None else None
+    with box or row:
         typed = choice.text(
             p.text["second"],
-            default=first,
+            default=swapped(p) if first is None else first,
             key=key,
             owner=(p.checkpoint.fingerprint, p.focus.sentence),
             help=p.text["second_help"],
             width=330,
             label_visibility=labels(),
         )
-        pairs = {_label(p.focus.sentence, *pair): pair for pair in offered}
-        if len(pairs) > 1:
-            here = next((label for label, pair in pairs.items() if pair == (p.focus.sentence, typed)), None)
-            take = partial(_take, pairs, key)
+    pairs = {_label(p.focus.sentence, *pair): pair for pair in offered}
+    if len(pairs) > 1:
+        here = next((label for label, pair in pairs.items() if pair == (p.focus.sentence, typed)), None)
+        take = partial(_take, pairs, key)
+        with chips or row:
             offers(p.text["pairs"], list(pairs), key=f"{key} pair", chosen=here, take=take, show_label=not presenting())
     return typed
 

@@ -4,7 +4,6 @@ import csv
 import io
 import re
 from collections.abc import Iterable
-from functools import partial
 from hashlib import sha256
 
 import numpy as np
@@ -12,7 +11,6 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed, three_digits
 from transformer.errors import InputError
@@ -30,26 +28,24 @@ from transformer.heads.prompt_batch import (
     lines_of,
     prompt_batch,
 )
-from transformer.runs.head_places import all_heads
+from transformer.runs.head_places import Head, all_heads
 from ui.compute.jobs import jobs
 from ui.compute.store import Name, store
 from ui.lab.second_sentence import ready_pairs
 from ui.server.limits import limits, public
 from ui.shell import choice
-from ui.shell.actions import Actions, OpenPage, SelectCell, SelectLocation
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
-from ui.shell.reducer import State
-from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.catalogues import said
 from ui.words.texts import as_plain, common, page_text
+from views.paths.patching import draw_heads, head_name
+from views.paths.paths_view_model import HeadMap
 
 _ASKED, _SHOWN = "paths many: asked", "paths many: shown"
 _MEASURES = ("estimated", "patched", "attribution")
 _MOST_PROBLEMS = 5
 _LONGEST_CODE = 4_000  # characters
-_HEIGHT = 300  # px
 
 
 def many(p: Page, room: DeltaGenerator) -> None:
@@ -205,7 +201,7 @@ def _results(p: Page, found: PromptBatch, room: DeltaGenerator) -> None:
     heads = [part for part in found.parts if part.head != WHOLE and getattr(part, measure).count]
     best = max(heads, key=lambda part: abs(getattr(part, measure).mean))
     st.markdown(_in_words(p, found, best, measure))
-    _map(p, found, measure)
+    _draw_map(p, found, measure)
     names, roles = text["many_column"], page_text("heads")["role"]
     table = pd.DataFrame(found.records()).astype({"head": "Int64"})
     table["role"] = [roles.get(role, "") for role in table["role"]]
@@ -218,7 +214,7 @@ def _results(p: Page, found: PromptBatch, room: DeltaGenerator) -> None:
 def _in_words(p: Page, found: PromptBatch, best: PartOverLines, measure: str) -> str:
     spread: Spread = getattr(best, measure)
     words = p.text[f"many_says_{measure}"].format(
-        head=_name(p, best),
+        head=as_plain(head_name(p, Head(best.stack, best.kind, best.layer, best.head))),
         mean=signed(spread.mean),
         std=_known(spread.std),
         share=percent(spread.mean / found.gap.mean) if found.gap.count and found.gap.mean else "–",
@@ -233,43 +229,21 @@ def _known(value: float) -> str:
     return "–" if np.isnan(value) else three_digits(value)  # of one prompt alone there is no spread
 
 
-def _map(p: Page, found: PromptBatch, measure: str) -> None:
-    """A row for each layer of each kind of attention, a column for each head: the means."""
+def _draw_map(p: Page, found: PromptBatch, measure: str) -> None:
+    """The means, a row for each layer of each kind of attention, a column for each head."""
     text = p.text
-    heads = [part for part in found.parts if part.head != WHOLE]
-    rows = list(dict.fromkeys((part.stack, part.kind, part.layer) for part in heads))
-    values = np.full((len(rows), 1 + max(part.head for part in heads)), np.nan)
-    for part in heads:
-        values[rows.index((part.stack, part.kind, part.layer)), part.head] = getattr(part, measure).mean
-    known = np.isfinite(values)
-    rows_known = known.any(axis=1)
-    rows = [row for row, shown in zip(rows, rows_known, strict=True) if shown]
-    values, known = values[rows_known], known[rows_known]
-    show_map(
-        value_map(
-            np.where(known, values, 0.0),
-            row_labels=[
-                text["edge_row"].format(what=text[f"from_{stack}_{kind}"], layer=at) for stack, kind, at in rows
-            ],
-            column_labels=[str(head) for head in range(values.shape[1])],
-            row_title=text["rows_title"],
-            column_title=text["columns_heads"],
-            allowed=known,
-            title=text[f"many_map_{measure}"],
-            value_name=text["many_value"],
-            phrase=("", text["phrase_heads"]),
-            height=_HEIGHT,
-            masked_text=text["many_not_measured"],
-        ),
+    heads = {
+        Head(part.stack, part.kind, part.layer, part.head): getattr(part, measure).mean
+        for part in found.parts
+        if part.head != WHOLE
+    }
+    draw_heads(
+        p,
+        HeadMap.of(heads),
         key="many prompts",
-        means=partial(_open, rows),
+        title=text[f"many_map_{measure}"],
+        value_name=text["many_value"],
+        phrase="",
+        masked_text=text["many_not_measured"],
     )
     st.caption(text["many_caption"])
-
-
-def _open(rows: list[tuple[str, str, int]], _state: State, cell: SelectCell) -> Actions:
-    return (OpenPage("attention", SelectLocation(*rows[cell.query], cell.key)),)
-
-
-def _name(p: Page, part: PartOverLines) -> str:
-    return as_plain(p.text[f"head_{part.stack}_{part.kind}"].format(layer=part.layer, head=part.head))

@@ -1,4 +1,4 @@
-"""The Paths page: activation patching, every place put back from the clean run, as one map of each stack."""
+"""Patching on the Paths page: a word is swapped, and vectors or heads of the original run are patched in."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.value_map import value_map
+from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed, three_digits
 from transformer.errors import InputError
 from transformer.heads.prompt_batch import token_of
@@ -16,102 +17,123 @@ from transformer.interventions.activation_patching import (
     Contrast,
     Place,
     Turn,
-    asked_instead,
-    contrast,
-    head_places,
+    contrast_of,
     n_passes,
     patched_differences,
     recovered,
-    token_places,
 )
 from transformer.interventions.attribution_patching import estimated_shares
+from transformer.interventions.experiment import experiment
+from transformer.interventions.path_patching import INPUTS, path_patching, senders_of
+from transformer.runs.head_places import Head
 from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab import sweeps
-from ui.lab.second_sentence import second_sentence
+from ui.lab.experiments import experiment_with
+from ui.lab.second_sentence import ready_pairs, second_sentence
 from ui.shell import choice
 from ui.shell.actions import Actions, OpenPage, SelectCell, SelectLocation
-from ui.shell.choice import one_of
+from ui.shell.choice import chosen_option, one_of
 from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
+from views.paths.paths_view_model import (
+    HeadMap,
+    PathsChoices,
+    PathsViewModel,
+    effect_size,
+    head_of,
+    turn_of,
+)
 
-BESIDE = 9  # columns' width of the names beside a map
+KEY = "patching"
+_FEW = 10  # as many passes as trying one of the pairs may take
+_HEIGHT = 315  # px: with the controls above it, the map ends on the first screen of a projector
+_WAYS = {"all": INPUTS, **{name: (name,) for name in INPUTS}}
 
 
-def patching(p: Page, room: DeltaGenerator, *, view: str) -> None:
-    """Choose the corrupted sentence and, in ``room``, the word; see what brings the clean word back.
+def patching(p: Page, row: DeltaGenerator, *, patches: str) -> None:
+    """Choose, in ``row``, what is swapped; see what each patch brings back, and of which the most.
 
-    ``view``: "tokens" (one place in one layer is put back) or "heads" (one head, everywhere).
+    ``patches``: "tokens" (one vector at one position) or "heads" (one head at all positions).
     """
-    sentence, both, turn = chosen_contrast(p, room)
-    rows = [_rows(both, turn, stack, view) for stack in p.trace.stacks]
-    places = [place for one in rows for row in one for place in row]  # of all stacks, in one sweep
-    name, count = ("patching", sentence, turn.row, turn.other, view), len(places)
-    quick = sweeps.is_long(p, count)
-    if quick:
-        guess = store.get(p.run, (*name, "estimate"), lambda: estimated_shares(both, turn, [places])[0])
-    if waiting := sweeps.waits(p, name, count):
-        _maps(p, both, turn, view, rows, guess, estimated=True)
-        _check(p, both, turn, places, guess, name)
-    work = partial(recovered, both, turn, [places])
-    shares = measured(p, both, turn, name, lambda report: work(progress=report)[0], count=count)
+    shown = choose(p, row, patches=patches)
+    places, pair, turn = shown.places, shown.contrast, shown.turn
+    name: tuple[Hashable, ...] = ("patching", pair_name(shown), shown.choices)
+    if quick := sweeps.is_long(p, len(places)):
+        guess = store.get(p.run, (*name, "estimate"), lambda: estimated_shares(pair, turn, [places])[0])
+    if waiting := sweeps.waits(p, name, len(places)):
+        estimated = _with_shares(shown, guess, is_estimate=True)
+        draw(p, estimated)
+        _check(p, estimated, name)
+    work = partial(recovered, pair, turn, [places])
+    shares = measured(p, shown, name, lambda report: work(progress=report)[0], count=len(places))
     if shares is not None:
-        _maps(p, both, turn, view, rows, shares)
+        draw(p, _with_shares(shown, shares))
         if quick:
             sweeps.say_agreement(p, guess, shares)
-    show_formula(
-        p.text["patching_formula"],
-        caption=p.text["patching_shapes"].format(
-            answer=as_plain(display(both, turn.answer)),
-            other=as_plain(display(both, turn.other)),
-            count=count,
-        ),
-    )
-    which = "head_places(contrast" if view == "heads" else "token_places(contrast, turn"
-    show_snippet(
-        "patching",
-        f"{p.preamble}\nfrom transformer.interventions import activation_patching as patching\n"
-        "from transformer.interventions.attribution_patching import estimated_shares\n\n"
-        f"contrast = patching.contrast(trace, {sentence!r})\n"
-        f"turn = {turn_in_python(both, turn)}\n"
-        "for stack in trace.stacks:\n"
-        f"    places = patching.{which}, stack)\n"
-        f"    shares = {'estimated_shares' if waiting else 'patching.recovered'}(contrast, turn, places)\n"
-        "    for row, values in zip(places, shares):\n"
-        "        print(stack, row[0].part, row[0].layer, values.round(2))\n",
-    )
-    show_source(contrast, estimated_shares if waiting else recovered, patched_differences)
+    _explain(p, shown, waiting=waiting)
 
 
-def chosen_contrast(p: Page, room: DeltaGenerator) -> tuple[str, Contrast, Turn]:
-    """The corrupted sentence, both runs, and the word, which is chosen in ``room``; says what the two runs say."""
-    sentence = second_sentence(p, key="paths corrupted")
+def _with_shares(shown: PathsViewModel, shares: np.ndarray, *, is_estimate: bool = False) -> PathsViewModel:
+    return PathsViewModel(shown.found, shown.contrast, shown.turn, shown.choices, shares, is_estimate)
+
+
+def choose(p: Page, row: DeltaGenerator, *, patches: str) -> PathsViewModel:
+    """Draw the swaps and, behind "More", everything else that can be chosen; return what is not measured yet."""
+    with row:
+        chips = st.container(width="content")
+        more = st.popover(p.text["more"], icon=":material/tune:", key="paths more")
+    sentence = second_sentence(p, key="paths corrupted", first=_telling_swap(p), box=more, chips=chips)
     if not sentence.strip():
         p.nothing_to_show(p.text["corrupted_empty"])
-    both = store.get(p.run, ("contrast", sentence), lambda: contrast(p.trace, sentence))
-    if not both.turns:
+    found = experiment_with(p.run, sentence=sentence, keep_answer=True)
+    pair: Contrast = store.get(p.run, ("contrast", sentence), lambda: contrast_of(found))
+    if not pair.turns:
         p.nothing_to_show(p.text["nothing_asked"])
-    with room:
-        turn = _asked_instead(p, sentence, both, _turn(p, both))
-    st.markdown(_in_words(p, both, turn))
-    return sentence, both, turn
+    with more:
+        own = _chosen_turn(p, pair)
+        other = _chosen_other(p, pair, own, sentence)
+        every_part = patches == "tokens" and choice.toggle(
+            p.text["every_part"], key="paths_parts", help=p.text["every_part_help"]
+        )
+    choices = PathsChoices(patches, bool(every_part), own.row, other)
+    turn = store.get(p.run, ("turn", sentence, own.row, other), lambda: turn_of(pair, choices))
+    return PathsViewModel(found, pair, turn, choices)
+
+
+def _telling_swap(p: Page) -> str:
+    """The swap of the page's sentence that changes the prediction most clearly, if it has any."""
+    own = [other for clean, other in ready_pairs(p) if clean == p.focus.sentence]
+    if len(own) < 2 or sweeps.is_long(p, _FEW * len(own)):
+        return next(iter(own), "")
+
+    def size(other: str) -> float:
+        return effect_size(contrast_of(experiment(p.trace, sentence=other, keep_answer=True)))
+
+    return store.get(p.run, "telling swap", lambda: max(own, key=size))
+
+
+def pair_name(shown: PathsViewModel) -> tuple[str, int, int]:
+    """What tells one question about one pair from another, in the names of stored results."""
+    return shown.found.changed.sentence, shown.turn.row, shown.turn.other
 
 
 def measured(
     p: Page,
-    both: Contrast,
-    turn: Turn,
+    shown: PathsViewModel,
     name: tuple[Hashable, ...],
     work: Callable[[Callable[[int, int], None]], np.ndarray],
     *,
     count: int,
 ) -> np.ndarray | None:
-    """The shares of ``count`` places, kept by ``name``; ``None`` where a long sweep was not asked for yet, or the
-    reader has stopped it."""
-    passes = n_passes(both, turn, count)
+    """Return the shares of ``count`` places, kept by ``name``.
+
+    ``None`` where a long sweep was not asked for yet, or the reader has stopped it.
+    """
+    passes = n_passes(shown.contrast, shown.turn, count)
     if sweeps.waits(p, name, count):
         sweeps.start_button(p, name, p.text["start"].format(passes=passes, places=count))
         return None
@@ -124,171 +146,322 @@ def measured(
     )
 
 
-def _check(p: Page, both: Contrast, turn: Turn, places: list[Place], guess: np.ndarray, name: tuple) -> None:
-    """The largest numbers of the estimate beside true patching."""
-    best = np.argsort(-np.abs(np.nan_to_num(guess)))[: sweeps.CHECKED]
-    true = store.get(p.run, (*name, "check"), lambda: recovered(both, turn, [[places[index] for index in best]])[0])
-    names = [_place_name(p, both, turn, places[index]) for index in best]
-    sweeps.say_error(p, names, guess[best], true, count=len(places))
+def _check(p: Page, shown: PathsViewModel, name: tuple[Hashable, ...]) -> None:
+    """Measure the largest numbers of the estimate, and show both."""
+    best = np.argsort(-np.abs(np.nan_to_num(shown.shares)))[: sweeps.CHECKED]
+    places = [shown.places[index] for index in best]
+    true = store.get(p.run, (*name, "check"), lambda: recovered(shown.contrast, shown.turn, [places])[0])
+    sweeps.say_error(
+        p, [_place_name(p, shown, place) for place in places], shown.shares[best], true, count=len(shown.places)
+    )
 
 
-def _turn(p: Page, both: Contrast) -> Turn:
+def _chosen_turn(p: Page, pair: Contrast) -> Turn:
     """The word of the answer that is asked about: the first one that changes, until a reader chooses another."""
-    if len(both.turns) == 1:
-        return both.turns[0]
-    rows = [turn.row for turn in both.turns]
-    names = {turn.row: (display(both, turn.answer), display(both, turn.other)) for turn in both.turns}
-    first = rows.index(both.first_turn.row)
+    if len(pair.turns) == 1:
+        return pair.turns[0]
+    rows = [turn.row for turn in pair.turns]
+    names = {turn.row: (display(pair, turn.answer), display(pair, turn.other)) for turn in pair.turns}
     words = [text["turn_option"] for text in page_texts(p.text.name)]
-    called = {row: [said.format(row=row, answer=names[row][0], other=names[row][1]) for said in words] for row in rows}
+    called = {row: [one.format(row=row, answer=names[row][0], other=names[row][1]) for one in words] for row in rows}
     row = one_of(
         p.text["turn"],
         called,
-        rows[first],
+        pair.first_turn.row,
         key="paths_turn",
-        owner=(p.checkpoint.fingerprint, both.corrupt, tuple(names.items())),
+        owner=(p.checkpoint.fingerprint, pair.corrupt, tuple(names.items())),
         in_list=True,
         help=p.text["turn_help"],
-        width=165,
     )
-    return both.turns[rows.index(row)]
+    return pair.turns[rows.index(row)]
 
 
-def _asked_instead(p: Page, sentence: str, both: Contrast, turn: Turn) -> Turn:
-    """With the other word that the reader chose, if any."""
-    key = "paths_other"
+def _chosen_other(p: Page, pair: Contrast, turn: Turn, sentence: str) -> int | None:
+    """The id of the token that the reader measures the answer against, if any."""
     word = choice.text(
         p.text["other"],
-        key=key,
+        key="paths_other",
         owner=(p.checkpoint.fingerprint, p.focus.sentence, sentence),
-        placeholder=display(both, turn.other),
+        placeholder=display(pair, turn.other),
         help=p.text["other_help"],
-        width=110,
     ).strip()
     if not word:
-        return turn
+        return None
     chosen = token_of(p.checkpoint, p.focus.sentence, word)
     if chosen == turn.answer:
         raise InputError("The answer and the other word are the same token, {value}.", value=f"“{word}”")
-    return store.get(p.run, ("turn", sentence, turn.row, chosen), lambda: asked_instead(both, turn, other=chosen))
+    return chosen
 
 
-def turn_in_python(both: Contrast, turn: Turn) -> str:
-    """The Python that gives it, where ``patching`` is ``activation_patching`` and ``contrast`` the two runs."""
-    index, own = next((index, own) for index, own in enumerate(both.turns) if own.row == turn.row)
-    chosen = "contrast.first_turn" if own == both.first_turn else f"contrast.turns[{index}]"
-    return chosen if own == turn else f"patching.asked_instead(contrast, {chosen}, other={turn.other})"
+def display(pair: Contrast, id: int) -> str:
+    """How a token of the answer, or a class, is shown."""
+    config = pair.checkpoint.config
+    return config.class_names[id] if config.n_classes else pair.checkpoint.tokenizer.display(id)
 
 
-def display(both: Contrast, id: int) -> str:
-    """A word of the answer, or a class."""
-    config = both.checkpoint.config
-    return config.class_names[id] if config.n_classes else both.checkpoint.tokenizer.display(id)
+def draw(p: Page, shown: PathsViewModel) -> None:
+    """Draw the sentence that says what happened, and the map with its key beside it."""
+    st.markdown(f"{say_swap(p, shown)} {_say_strongest(p, shown)}")
+    if shown.is_wide:
+        picture = key = st.container()
+    else:
+        picture, key = st.columns([7, 4], gap="medium")
+    with picture:
+        _draw_map(p, shown)
+    with key:
+        _draw_key(p, shown)
+    st.caption(f"{p.text['sufficient']} {p.text[f'caption_{shown.choices.patches}']}")
 
 
-def _in_words(p: Page, both: Contrast, turn: Turn) -> str:
-    """What both runs say, and by how much they differ."""
-    stack = next(iter(both.differing))
-    places = [place for place in both.differing[stack] if place < len(both.tokens(stack, turn))]
-    swapped = ", ".join(
-        f"{as_plain(both.clean[stack].displays[place])} → {as_plain(both.corrupt[stack].displays[place])}"
-        for place in places[:3]
+def say_swap(p: Page, shown: PathsViewModel) -> str:
+    """What was swapped, and what that does to the prediction."""
+    text = p.text
+    swapped = (
+        text["swap_more"]
+        if p.reads_pictures
+        else ", ".join(
+            text["swap"].format(clean=as_plain(swap.clean), corrupt=as_plain(swap.corrupt)) for swap in shown.swaps[:3]
+        )
     )
-    key = "says" if turn.corrupt < 0 else "says_same"
-    return p.text[key].format(
+    return text[f"says_{shown.effect}"].format(
         swapped=swapped,
-        answer=as_plain(display(both, turn.answer)),
-        other=as_plain(display(both, turn.other)),
-        clean=signed(turn.clean),
-        corrupt=signed(turn.corrupt),
+        answer=as_plain(shown.answer),
+        other=as_plain(shown.other),
+        clean=signed(shown.turn.clean),
+        corrupt=signed(shown.turn.corrupt),
     )
 
 
-def _rows(both: Contrast, turn: Turn, stack: str, view: str) -> list[list[Place]]:
-    return token_places(both, turn, stack) if view == "tokens" else head_places(both, stack)
+def _say_strongest(p: Page, shown: PathsViewModel) -> str:
+    if shown.strongest is None:
+        return p.text["no_gap_caption"]
+    share = shown.strongest_share
+    key = "strongest_estimate" if shown.is_estimate else "strongest_all" if 0.995 <= share < 1.1 else "strongest"
+    return p.text[key].format(
+        place=_place_name(p, shown, shown.strongest),
+        share=percent(share),
+        answer=as_plain(shown.answer),
+        other=as_plain(shown.other),
+    )
 
 
-def _maps(
-    p: Page,
-    both: Contrast,
-    turn: Turn,
-    view: str,
-    rows: list[list[list[Place]]],
-    shares: np.ndarray,
-    *,
-    estimated: bool = False,
-) -> None:
-    """A map of each stack, side by side, on one scale. ``shares``: of all places of all ``rows``, [place]."""
-    known = shares[np.isfinite(shares)]
-    limit = max(1.0, float(np.abs(known).max(initial=0.0)))
-    counts = [sum(map(len, one)) for one in rows]
-    # As wide as they have columns, beside the names of their rows.
-    columns = st.columns([len(one[0]) + BESIDE for one in rows]) if len(rows) > 1 else [st.container()]
-    for column, one, values in zip(columns, rows, np.split(shares, np.cumsum(counts)[:-1]), strict=True):
-        with column:
-            _map(p, both, turn, view, one, values.reshape(len(one), -1), limit=limit, estimated=estimated)
-    places = [place for one in rows for row in one for place in row]
-    st.caption(_strongest(p, both, turn, places, shares) + " " + p.text[f"caption_{view}"])
-
-
-def _map(
-    p: Page,
-    both: Contrast,
-    turn: Turn,
-    view: str,
-    places: list[list[Place]],
-    shares: np.ndarray,
-    *,
-    limit: float,
-    estimated: bool,
-) -> None:
-    text, what, stack = p.text, "estimate" if estimated else "map", places[0][0].stack
-    parts = [row[0].part for row in places]
-    known = np.isfinite(shares)
-    title = text[f"{what}_{view}"].format(answer=display(both, turn.answer))
+def _draw_map(p: Page, shown: PathsViewModel) -> None:
+    text, heads = p.text, shown.choices.patches == "heads"
+    known, what = np.isfinite(shown.values), "estimate" if shown.is_estimate else "map"
     show_map(
         value_map(
-            np.where(known, shares, 0.0),
-            row_labels=[f"{text[f'part_{row[0].part}']} {row[0].layer}" for row in places],
-            column_labels=[_column(both, turn, place) for place in places[0]],
+            np.where(known, shown.values, 0.0),
+            row_labels=[_row_label(p, row) for row in shown.grid],
+            column_labels=shown.column_labels,
             row_title=text["rows_title"],
-            column_title=text["columns_tokens" if view == "tokens" else "columns_heads"],
+            column_title=text[
+                "columns_heads" if heads else "columns_both" if shown.column_breaks else "columns_tokens"
+            ],
             allowed=known,
-            limit=limit,
-            title=title if len(p.trace.stacks) == 1 else f"{text[f'stack_{stack}']} · {title}",
+            limit=shown.limit,
+            title=text[f"{what}_{shown.choices.patches}"].format(answer=shown.answer),
             value_name=text[f"{what}_value"],
-            phrase=(text["phrase_before"], text["phrase_tokens" if view == "tokens" else "phrase_heads"]),
-            height=315,
-            breaks=[index for index in range(1, len(parts)) if parts[index] != parts[index - 1]],
-            masked_text=text["no_gap"],
+            phrase=(text["phrase_before"], text["phrase_heads" if heads else "phrase_tokens"]),
+            height=_HEIGHT,
+            breaks=shown.row_breaks,
+            column_breaks=shown.column_breaks,
+            selected=shown.strongest_cell,
+            masked_text=text["no_gap"] if shown.strongest is None else text["no_part"],
         ),
-        key=f"patching {stack}",
-        means=partial(_open, places),
+        key=KEY,
+        means=partial(_open, shown.grid),
     )
 
 
-def _column(both: Contrast, turn: Turn, place: Place) -> str:
-    """What stands over a place: its token, or the number of its head."""
-    return str(place.index) if place.part in HEADS else both.tokens(place.stack, turn).labels[place.index]
-
-
-def _strongest(p: Page, both: Contrast, turn: Turn, places: list[Place], shares: np.ndarray) -> str:
-    if not np.isfinite(shares).any():
-        return p.text["no_gap_caption"]
-    best = int(np.nanargmax(shares))
-    where = _place_name(p, both, turn, places[best])
-    return p.text["strongest"].format(place=where, share=three_digits(float(shares[best])))
-
-
-def _place_name(p: Page, both: Contrast, turn: Turn, place: Place) -> str:
-    return p.text[f"place_{place.part}"].format(layer=place.layer, column=as_plain(_column(both, turn, place)))
-
-
-def _open(places: list[list[Place]], _state: State, cell: SelectCell) -> Actions:
-    """A head opens on Attention; a place of the stream becomes the layer and token that all pages show."""
-    place = places[cell.query][cell.key]
+def _row_label(p: Page, row: tuple[Place | None, ...]) -> str:
+    place = next(place for place in row if place is not None)
     if place.part in HEADS:
-        kind = HEADS[place.part].removesuffix("_attention")
-        return (OpenPage("attention", SelectLocation(place.stack, kind, place.layer, place.index)),)
+        return p.text["edge_row"].format(what=_attention_name(p, head_of(place)), layer=place.layer)
+    return p.text[f"row_{place.part}"].format(layer=place.layer)
+
+
+def _draw_key(p: Page, shown: PathsViewModel) -> None:
+    """Both runs, and how to read a cell."""
+    text = p.text
+    words = [" ".join(words) for words in zip(*shown.swaps, strict=True)]
+    lines = [
+        text[name].format(word=as_plain(word), answer=as_plain(answer), probability=three_digits(probability))
+        for name, word, (answer, probability) in zip(
+            ("key_clean", "key_corrupt"), words, shown.predictions, strict=True
+        )
+    ]
+    st.markdown("  \n".join(lines))
+    names = {"answer": as_plain(shown.answer), "other": as_plain(shown.other)}
+    st.markdown(text[f"key_{shown.choices.patches}"].format(**names))
+    st.markdown(text["key_scale"].format(**names))
+
+
+def _place_name(p: Page, shown: PathsViewModel, place: Place) -> str:
+    labels = shown.contrast.tokens(place.stack, shown.turn).labels
+    column = str(place.index) if place.part in HEADS else as_plain(labels[place.index])
+    if p.reads_pictures and place.part not in HEADS and place.index == 0:
+        column = p.text["class_token"]
+    several = len(shown.contrast.clean) > 1
+    stack = p.text[f"in_{place.stack}"] if several else ""
+    return p.text[f"place_{place.part}"].format(layer=place.layer, column=column, stack=stack)
+
+
+def _open(grid: tuple[tuple[Place | None, ...], ...], _state: State, cell: SelectCell) -> Actions:
+    """Return what a click means: a head opens on Attention; a vector is the layer and token that all pages show."""
+    place = grid[cell.query][cell.key]
+    if place is None:
+        return ()
+    if place.part in HEADS:
+        return (OpenPage("attention", SelectLocation(*head_of(place))),)
     kind = "cross" if place.part == "cross_attention" else "self"
     return (SelectLocation(place.stack, kind, place.layer, token=place.index),)
+
+
+def _explain(p: Page, shown: PathsViewModel, *, waiting: bool) -> None:
+    """The formula with its sources, and the code."""
+    text = p.text
+    with st.expander(text["how"], icon=":material/function:"):
+        show_formula(
+            text["patching_formula"],
+            caption=text["patching_shapes"].format(
+                answer=as_plain(shown.answer), other=as_plain(shown.other), count=len(shown.places)
+            ),
+        )
+    measure = "estimated_shares" if waiting else "recovered"
+    module = "attribution_patching" if waiting else "activation_patching"
+    show_snippet(
+        "patching",
+        f"{_pair_in_python(p, shown)}"
+        f"from transformer.interventions.{module} import {measure}\n"
+        "from views.paths.paths_view_model import patched_places\n\n"
+        "places = [place for row in patched_places(contrast, turn, choices) for place in row if place is not None]\n"
+        f"for place, share in zip(places, {measure}(contrast, turn, [places])[0]):\n"
+        "    print(place, share.round(2))\n",
+    )
+    show_source(contrast_of, estimated_shares if waiting else recovered, patched_differences)
+
+
+def _pair_in_python(p: Page, shown: PathsViewModel) -> str:
+    """The Python that gives ``contrast``, ``choices`` and ``turn``."""
+    own = shown.choices
+    arguments = [repr(own.patches), *(["every_part=True"] if own.every_part else []), f"row={own.row}"]
+    arguments += [] if own.other is None else [f"other={own.other}"]
+    return (
+        f"{p.preamble}\nfrom transformer.interventions.activation_patching import contrast\n"
+        "from views.paths.paths_view_model import PathsChoices, turn_of\n\n"
+        f"contrast = contrast(trace, {shown.found.changed.sentence!r})\n"
+        f"choices = PathsChoices({', '.join(arguments)})\n"
+        "turn = turn_of(contrast, choices)\n"
+    )
+
+
+def head_to_head(p: Page, row: DeltaGenerator) -> None:
+    """Choose, in ``row``, what is swapped; see which earlier heads reach the head in focus, by path patching."""
+    shown = choose(p, row, patches="heads")
+    focus, text = p.focus, p.text
+    receiver = Head(focus.stack, focus.kind, focus.layer, focus.head)
+    way = chosen_option(text, "ear", list(_WAYS), key="paths_ear", help=text["ear_help"])
+    senders, name = senders_of(shown.contrast, receiver), head_name(p, receiver)
+    if not senders:
+        st.info(text["edges_first"].format(head=as_plain(name)), icon=":material/info:")
+        _offer_later(p, shown.contrast)
+        p.finish()
+    shares = measured(
+        p,
+        shown,
+        ("path patching", pair_name(shown), receiver, way),
+        lambda report: path_patching(shown.contrast, shown.turn, receiver, senders, inputs=_WAYS[way], progress=report),
+        count=len(senders),
+    )
+    if shares is not None:
+        _draw_edges(p, shown, HeadMap.of(dict(zip(senders, shares.tolist(), strict=True))), name)
+    st.caption(text["edges_source"])
+    show_snippet(
+        "head to head",
+        f"{_pair_in_python(p, shown)}"
+        "from transformer.interventions.path_patching import path_patching, senders_of\n"
+        "from transformer.runs.head_places import Head\n\n"
+        f'receiver = Head("{receiver.stack}", "{receiver.kind}", {receiver.layer}, {receiver.head})\n'
+        f"shares = path_patching(contrast, turn, receiver, inputs={_WAYS[way]})\n"
+        "for sender, share in zip(senders_of(contrast, receiver), shares):\n"
+        "    print(sender, share)\n",
+    )
+    show_source(path_patching)
+
+
+def _offer_later(p: Page, pair: Contrast) -> None:
+    """The same head of the model's last attention, if other heads come before that."""
+    stack, kind = p.trace.attention_kinds()[-1]
+    head = min(p.focus.head, p.checkpoint.config.heads_in(stack) - 1)
+    last = Head(stack, kind, p.trace.n_layers(stack) - 1, head)
+    if senders_of(pair, last) and st.button(p.text["edges_later"].format(head=as_plain(head_name(p, last)))):
+        p.set_focus(**last._asdict())
+
+
+def _draw_edges(p: Page, shown: PathsViewModel, found: HeadMap, receiver: str) -> None:
+    text = p.text
+    if not found.rows:
+        st.caption(text["no_gap_caption"])
+        return
+    best = found.strongest
+    st.markdown(
+        text["edges_says"].format(
+            sender=as_plain(head_name(p, best)),
+            receiver=as_plain(receiver),
+            share=percent(found.number(best)),
+            answer=as_plain(shown.answer),
+        )
+    )
+    draw_heads(
+        p,
+        found,
+        key="path patching",
+        title=text["edges_map"].format(receiver=receiver),
+        value_name=text["map_value"],
+        phrase=text["edges_phrase"],
+        masked_text=text["no_gap"],
+        height=250,
+    )
+
+
+def draw_heads(
+    p: Page, found: HeadMap, *, key: str, title: str, value_name: str, phrase: str, masked_text: str, height: int = 300
+) -> None:
+    """Draw a row for each layer of each kind of attention, a column for each head; a click opens the head."""
+    known = np.isfinite(found.values)
+    show_map(
+        value_map(
+            np.where(known, found.values, 0.0),
+            row_labels=[
+                p.text["edge_row"].format(what=_attention_name(p, Head(*row, 0)), layer=row[2]) for row in found.rows
+            ],
+            column_labels=[str(head) for head in range(found.values.shape[1])],
+            row_title=p.text["rows_title"],
+            column_title=p.text["columns_heads"],
+            allowed=known,
+            title=title,
+            value_name=value_name,
+            phrase=(phrase, p.text["phrase_heads"]),
+            height=height,
+            masked_text=masked_text,
+        ),
+        key=key,
+        means=partial(_open_head, found.rows, frozenset(zip(*map(np.ndarray.tolist, np.nonzero(known)), strict=True))),
+    )
+
+
+def _open_head(
+    rows: tuple[tuple[str, str, int], ...], known: frozenset[tuple[int, int]], _state: State, cell: SelectCell
+) -> Actions:
+    if (cell.query, cell.key) not in known:
+        return ()
+    return (OpenPage("attention", SelectLocation(*rows[cell.query], cell.key)),)
+
+
+def _attention_name(p: Page, head: Head) -> str:
+    return p.text[f"from_{head.stack}_{head.kind}"]
+
+
+def head_name(p: Page, head: Head) -> str:
+    """How a sentence names a head."""
+    return p.text[f"head_{head.stack}_{head.kind}"].format(layer=head.layer, head=head.head)

@@ -80,7 +80,7 @@ export class MapDrawing {
 
   paintBase(context, theme, ratio) {
     this.map.paint(context, theme, this.matrix, ratio);
-    for (const row of this.metadata.breaks ?? []) this.paintBreak(context, theme, row);
+    this.paintBreaks(context, theme);
     for (const cell of this.metadata.crossed ?? []) this.paintCross(context, theme, cell, ratio);
     this.legend.paint(context, theme, ratio);
     if (theme.unmarked) return;
@@ -110,7 +110,7 @@ export class MapDrawing {
     const share = value === null ? null : contrastAt(value, this.map.limit);
     if (!share) return;
     this.map.paintShares(context, theme, this.matrix, share, ratio);
-    for (const row of this.metadata.breaks ?? []) this.paintBreak(context, theme, row);
+    this.paintBreaks(context, theme);
     for (const cell of this.metadata.crossed ?? []) this.paintCross(context, theme, cell, ratio);
     if (this.metadata.selected) this.map.paintSelected(context, theme, this.metadata.selected, ratio);
     const { x, y, width } = this.legendPlace;
@@ -118,6 +118,23 @@ export class MapDrawing {
     const legend = this.legendAt(value);
     legend.layout(context, theme, this.legendPlace);
     legend.paint(context, theme, ratio);
+  }
+
+  paintBreaks(context, theme) {
+    for (const row of this.metadata.breaks ?? []) this.paintBreak(context, theme, row);
+    for (const column of this.metadata.column_breaks ?? []) this.paintColumnBreak(context, theme, column);
+  }
+
+  // A gap before a column: another block begins here.
+  paintColumnBreak(context, theme, column) {
+    const { map } = this;
+    const { plot } = map;
+    const thick = Math.min(8, map.stepX * 0.2);
+    const x = map.columnX(column);
+    context.fillStyle = cssOf(theme.ground);
+    context.fillRect(x - thick / 2, plot.y, thick, plot.height);
+    context.fillStyle = cssOf(theme.faint);
+    context.fillRect(x - 0.5, plot.y - 8, 1, plot.height + 8);
   }
 
   // A gap above a row: another block begins here.

@@ -1,0 +1,83 @@
+"""What the Paths page shows of a swapped word, without a page: numerics against patching, and what is said."""
+
+from __future__ import annotations
+
+import doctest
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import transformer
+from transformer.interventions.activation_patching import contrast, head_places, recovered, token_places
+from transformer.runs.head_places import Head
+from views.paths import paths_view_model as module
+from views.paths.paths_view_model import HeadMap, PathsChoices, Swap, effect_size, head_of, paths_view_model
+
+CLEAN, CORRUPT = "The cat sat on the mat.", "The dog sat on the mat."
+KINDS = ["translator", "gpt", "bert", "sentiment"]
+
+
+def test_the_example_of_the_docstring_is_true(monkeypatch):
+    monkeypatch.chdir(Path(__file__).parents[2])
+    found = doctest.testmod(module)
+    assert found.attempted and not found.failed
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("patches", ["tokens", "heads"])
+def test_every_cell_is_what_patching_measures_there(tiny_checkpoint, kind, patches):
+    trace = transformer.trace(tiny_checkpoint(kind), CLEAN)
+    shown = paths_view_model(trace, CORRUPT, PathsChoices(patches, every_part=True))
+    pair = contrast(trace, CORRUPT)
+    assert shown.turn == pair.first_turn and shown.contrast.turns == pair.turns
+    expected = {}
+    for stack in pair.clean:
+        grid = head_places(pair, stack) if patches == "heads" else token_places(pair, shown.turn, stack)
+        values = recovered(pair, shown.turn, grid)
+        expected |= {place: values[r, c] for r, row in enumerate(grid) for c, place in enumerate(row)}
+    assert set(shown.places) == set(expected) and len(shown.places) == len(expected)
+    for row, places in enumerate(shown.grid):
+        for column, place in enumerate(places):
+            if place is None:
+                assert np.isnan(shown.values[row, column])
+            else:
+                assert shown.values[row, column] == pytest.approx(expected[place], abs=1e-5, nan_ok=True)
+    assert len(shown.column_labels) == shown.values.shape[1] and shown.limit >= 1
+    assert shown.swaps == (Swap("cat", "dog"),)
+    if shown.strongest is not None:
+        assert shown.values[shown.strongest_cell] == shown.strongest_share
+        assert (shown.strongest.part, shown.strongest.layer) != ("residual", 0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_first_map_is_of_the_residual_stream_alone(tiny_checkpoint, kind):
+    checkpoint = tiny_checkpoint(kind)
+    shown = paths_view_model(transformer.trace(checkpoint, CLEAN), CORRUPT)
+    assert {place.part for place in shown.places} == {"residual"} and len(shown.grid) == 2
+    both = len(shown.contrast.clean) > 1
+    assert shown.column_breaks == ((len(shown.contrast.clean["encoder"]),) if both else ())
+    before, after = shown.predictions
+    assert 0 < before[1] <= 1 and 0 < after[1] <= 1
+    assert shown.effect != "flips" or (before[0], after[0]) == (shown.answer, shown.other)
+
+
+def test_another_word_and_another_alternative(tiny_checkpoint):
+    trace = transformer.trace(tiny_checkpoint("translator"), CLEAN)
+    pair = contrast(trace, CORRUPT)
+    row = pair.turns[-1].row
+    other = next(id for id in range(20, 40) if id not in (pair.turns[-1].answer, pair.turns[-1].other))
+    shown = paths_view_model(trace, CORRUPT, PathsChoices(row=row, other=other))
+    assert (shown.turn.row, shown.turn.other) == (row, other) and shown.step == len(pair.turns) - 1
+    assert shown.effect in ("keeps", "lead"), "the model does not predict what a reader chose"
+    assert effect_size(pair) == max(min(turn.clean, -turn.corrupt) for turn in pair.turns)
+
+
+def test_a_map_of_heads_leaves_out_what_has_no_number():
+    nan = float("nan")
+    found = HeadMap.of({Head("decoder", "self", 0, 0): nan, Head("decoder", "self", 1, 2): -2.0})
+    assert found.rows == (("decoder", "self", 1),) and found.values.shape == (1, 3)
+    assert found.strongest == Head("decoder", "self", 1, 2) and found.number(found.strongest) == -2
+    assert HeadMap.of({Head("decoder", "self", 0, 0): nan}).rows == ()
+    place = module.Place("decoder", "cross_heads", 1, 3)
+    assert head_of(place) == Head("decoder", "cross", 1, 3)

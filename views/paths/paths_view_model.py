@@ -1,0 +1,314 @@
+"""What the Paths page shows of a sentence in which a word is swapped, as one value: built without Streamlit.
+
+A notebook builds the same:
+
+    >>> import transformer
+    >>> from views.paths.paths_view_model import paths_view_model
+    >>> trace = transformer.trace(transformer.load("checkpoints/en-fr"), "The cat sat on the mat.")
+    >>> shown = paths_view_model(trace, "The dog sat on the mat.")
+    >>> shown.effect, shown.strongest, f"{shown.strongest_share:.0%}"
+    ('flips', Place(stack='encoder', part='residual', layer=2, index=1), '99%')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from transformer.interventions.activation_patching import (
+    HEADS,
+    PARTS,
+    Contrast,
+    Place,
+    Turn,
+    asked_instead,
+    contrast_of,
+    head_places,
+    recovered,
+    token_places,
+)
+from transformer.interventions.experiment import Experiment, experiment
+from transformer.runs.head_places import Head
+from transformer.runs.traces import Trace
+
+WIDE = 20  # columns: up to here a map leaves space beside it
+_NEAR_BEST = 0.9  # of the largest share: places that count as equally good, of which the deepest is named
+
+Grid = tuple[tuple[Place | None, ...], ...]
+
+
+class Swap(NamedTuple):
+    """A run of neighbouring tokens that was replaced, as text without the space in front."""
+
+    clean: str
+    corrupt: str
+
+
+@dataclass(frozen=True)
+class PathsChoices:
+    """What the reader chose.
+
+    Attributes:
+        patches: What is patched in, "tokens" (one vector at one position) or "heads" (one head at all positions).
+        every_part: Whether the map has the outputs of all sub-layers beside the residual stream.
+        row: The row of logits that the word is read from; ``None`` for the first one that changes.
+        other: The id of the token, or class, that the answer is measured against; ``None`` for the model's own.
+    """
+
+    patches: str = "tokens"
+    every_part: bool = False
+    row: int | None = None
+    other: int | None = None
+
+
+@dataclass(frozen=True)
+class HeadMap:
+    """One number per head, by layer.
+
+    Attributes:
+        rows: Stack, kind and layer of each row.
+        values: [row, head]; NaN where there is no head, or no number.
+    """
+
+    rows: tuple[tuple[str, str, int], ...]
+    values: np.ndarray = field(repr=False)
+
+    @classmethod
+    def of(cls, numbers: Mapping[Head, float]) -> HeadMap:
+        """Lay out the numbers of heads, in the order in which the layers come first; rows without any are left out."""
+        known = {head: value for head, value in numbers.items() if np.isfinite(value)}
+        rows = tuple(dict.fromkeys(head[:3] for head in numbers if any(head[:3] == other[:3] for other in known)))
+        values = np.full((len(rows), 1 + max((head.head for head in known), default=-1)), np.nan)
+        for head, value in known.items():
+            values[rows.index(head[:3]), head.head] = value
+        return cls(rows, values)
+
+    @property
+    def strongest(self) -> Head:
+        """The head with the largest number, whatever its sign."""
+        row, column = np.unravel_index(np.nanargmax(np.abs(self.values)), self.values.shape)
+        return Head(*self.rows[row], int(column))
+
+    def number(self, head: Head) -> float:
+        """Return the number of a head; NaN where it has none."""
+        return float(self.values[self.rows.index(head[:3]), head.head])
+
+
+def patched_places(contrast: Contrast, turn: Turn, choices: PathsChoices) -> Grid:
+    """Return what each cell of the map patches, [row][column]; ``None`` where a stack has no such part.
+
+    Of tokens, the columns are those that the encoder reads, and then those that the decoder reads up to the row of the
+    word; the rows are layers. Of heads, each attention layer of each kind has a row.
+    """
+    stacks = tuple(contrast.clean)
+    if choices.patches == "heads":
+        own = [row for stack in stacks for row in head_places(contrast, stack)]
+        most = max(map(len, own))
+        return tuple((*row, *[None] * (most - len(row))) for row in own)
+    by_stack = [{row[0][1:3]: row for row in token_places(contrast, turn, stack)} for stack in stacks]
+    widths = [len(next(iter(rows.values()))) for rows in by_stack]
+    parts = PARTS if choices.every_part else PARTS[:1]
+    order = sorted(
+        {at for rows in by_stack for at in rows if at[0] in parts}, key=lambda at: (PARTS.index(at[0]), at[1])
+    )
+    return tuple(
+        tuple(place for rows, width in zip(by_stack, widths, strict=True) for place in rows.get(at, [None] * width))
+        for at in order
+    )
+
+
+@dataclass(frozen=True)
+class PathsViewModel:
+    """All that the Paths page draws about one swap; make it with ``paths_view_model``.
+
+    Attributes:
+        found: The original run beside the run of the other sentence, which keeps the answer.
+        contrast: The same pair, as patching takes it.
+        turn: The word of the answer that is asked about.
+        choices: What the reader chose.
+        shares: The recovered share of each of ``places``: [place]; ``None`` while it is not measured.
+        is_estimate: Whether the shares come from one backward pass.
+    """
+
+    found: Experiment = field(repr=False)
+    contrast: Contrast = field(repr=False)
+    turn: Turn
+    choices: PathsChoices
+    shares: np.ndarray | None = field(default=None, repr=False)
+    is_estimate: bool = False
+
+    @property
+    def trace(self) -> Trace:
+        """The original run."""
+        return self.found.original
+
+    @cached_property
+    def grid(self) -> Grid:
+        """What each cell of the map patches."""
+        return patched_places(self.contrast, self.turn, self.choices)
+
+    @cached_property
+    def places(self) -> tuple[Place, ...]:
+        """All that is patched, one at a time, in the order of the cells."""
+        return tuple(place for row in self.grid for place in row if place is not None)
+
+    @cached_property
+    def values(self) -> np.ndarray:
+        """The share of every cell: [row, column]; NaN where there is none."""
+        known = iter(np.full(len(self.places), np.nan) if self.shares is None else self.shares)
+        return np.array([[np.nan if place is None else next(known) for place in row] for row in self.grid])
+
+    @property
+    def limit(self) -> float:
+        """The share at which colours end: 1, unless a place recovers more."""
+        return max(1.0, float(np.nanmax(np.abs(self.values), initial=0.0)))
+
+    @cached_property
+    def column_labels(self) -> tuple[str, ...]:
+        """The tokens over the columns, of both stacks; or the numbers of heads."""
+        if self.choices.patches == "heads":
+            return tuple(map(str, range(len(self.grid[0]))))
+        return tuple(label for stack in self.contrast.clean for label in self.contrast.tokens(stack, self.turn).labels)
+
+    @property
+    def column_breaks(self) -> tuple[int, ...]:
+        """The column at which the tokens of the decoder begin, beside those of an encoder."""
+        both = self.choices.patches == "tokens" and len(self.contrast.clean) > 1
+        return (len(self.contrast.tokens("encoder", self.turn)),) if both else ()
+
+    @cached_property
+    def row_breaks(self) -> tuple[int, ...]:
+        """The rows at which another part, or another stack, begins."""
+        first = [next(place for place in row if place is not None) for row in self.grid]
+        heads = self.choices.patches == "heads"
+        kinds = [(place.stack, place.part) if heads else place.part for place in first]
+        return tuple(index for index in range(1, len(kinds)) if kinds[index] != kinds[index - 1])
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the map has so many columns that nothing fits beside it."""
+        return len(self.column_labels) > WIDE
+
+    @cached_property
+    def strongest(self) -> Place | None:
+        """The place whose patch recovers most; among tokens that are about equally good, the deepest in the model.
+
+        What layer 0 reads at the swapped word recovers everything by itself, for it is the input; it only counts where
+        there is nothing else.
+        """
+        if self.shares is None or not np.isfinite(self.shares).any():
+            return None
+        inner = [place.part != "residual" or place.layer > 0 for place in self.places]
+        shares = np.where(inner, self.shares, -np.inf) if any(inner) else self.shares
+        best = float(np.nanmax(shares))
+        enough = _NEAR_BEST * best if best > 0 and self.choices.patches == "tokens" else best
+        good = [
+            (place.layer, share, place) for place, share in zip(self.places, shares, strict=True) if share >= enough
+        ]
+        return max(good)[2]
+
+    @property
+    def strongest_share(self) -> float:
+        """The share that ``strongest`` recovers."""
+        return float(self.shares[self.places.index(self.strongest)])
+
+    @property
+    def strongest_cell(self) -> tuple[int, int] | None:
+        """The row and the column of ``strongest``."""
+        cells = ((index, row.index(self.strongest)) for index, row in enumerate(self.grid) if self.strongest in row)
+        return None if self.strongest is None else next(cells)
+
+    @cached_property
+    def swaps(self) -> tuple[Swap, ...]:
+        """The words that differ between the two sentences."""
+        stack = next(iter(self.contrast.differing))
+        clean, corrupt = (tokens[stack].displays for tokens in (self.contrast.clean, self.contrast.corrupt))
+        groups: list[list[int]] = []
+        for index in self.contrast.differing[stack]:
+            if groups and index == groups[-1][-1] + 1:
+                groups[-1].append(index)
+            else:
+                groups.append([index])
+        return tuple(Swap(*(_joined(side[index] for index in group) for side in (clean, corrupt))) for group in groups)
+
+    @property
+    def answer(self) -> str:
+        """The token, or class, of the original answer."""
+        return self.display(self.turn.answer)
+
+    @property
+    def other(self) -> str:
+        """What the answer is measured against."""
+        return self.display(self.turn.other)
+
+    def display(self, id: int) -> str:
+        """How a token of the answer, or a class, is shown."""
+        config = self.contrast.checkpoint.config
+        return config.class_names[id] if config.n_classes else self.contrast.checkpoint.tokenizer.display(id)
+
+    @property
+    def step(self) -> int:
+        """The index of the word among the tokens of the answer."""
+        return self.found.asked.rows.index(self.turn.row)
+
+    @cached_property
+    def effect(self) -> str:
+        """What the swap does: "flips" the prediction from answer to other, "keeps" it, or only moves the "lead"."""
+        before, after = (predicted[self.step] for predicted in self.found.predicted)
+        if before != self.turn.answer:
+            return "lead"
+        return "flips" if after == self.turn.other else "keeps" if after == before else "lead"
+
+    @cached_property
+    def predictions(self) -> tuple[tuple[str, float], tuple[str, float]]:
+        """What is most likely in each of the two runs, with its probability."""
+        change = self.found.candidates(self.step, shown=1)
+        before = max(change, key=lambda one: one.before)
+        after = max(change, key=lambda one: one.after)
+        return (before.display, before.before), (after.display, after.after)
+
+
+def _joined(displays: Iterable[str]) -> str:
+    """Return tokens as text: ``·`` is the space before a word."""
+    text = "".join(displays)
+    return text.replace("·", " ").strip() or text
+
+
+def turn_of(contrast: Contrast, choices: PathsChoices) -> Turn:
+    """Return the word that is asked about, measured against what the reader chose."""
+    chosen = next((turn for turn in contrast.turns if turn.row == choices.row), contrast.first_turn)
+    return asked_instead(contrast, chosen, other=choices.other)
+
+
+def effect_size(contrast: Contrast) -> float:
+    """Return how clearly a swap changes a word: the smaller of both leads, below 0 where nothing flips."""
+    return max((min(turn.clean, -turn.corrupt) for turn in contrast.turns), default=-np.inf)
+
+
+def paths_view_model(trace: Trace, sentence: str, choices: PathsChoices = PathsChoices()) -> PathsViewModel:
+    """Measure and return what the page draws of one swap.
+
+    The page makes ``PathsViewModel`` itself, because it measures long sweeps in the background.
+
+    Args:
+        trace: The original run.
+        sentence: The sentence with a word swapped; it must have as many tokens.
+        choices: What the reader chose.
+
+    Raises:
+        InputError: For a sentence that cannot be put beside the original one.
+    """
+    found = experiment(trace, sentence=sentence, keep_answer=True)
+    pair = contrast_of(found)
+    turn = turn_of(pair, choices)
+    places = [place for row in patched_places(pair, turn, choices) for place in row if place is not None]
+    return PathsViewModel(found, pair, turn, choices, recovered(pair, turn, [places])[0])
+
+
+def head_of(place: Place) -> Head:
+    """Return the head that a place of ``HEADS`` is."""
+    return Head(place.stack, HEADS[place.part].removesuffix("_attention"), place.layer, place.index)
