@@ -42,7 +42,7 @@ def text_of(page):
 
 
 def test_a_drag_blocks_all_cells_on_its_way_and_undo_gives_them_back(editor):
-    assert "Nothing is changed yet." in text_of(editor)
+    assert "You have not changed anything yet." in text_of(editor)
     drag(editor, (3, 0), (5, 0))
     assert "Cells drawn by hand: 3." in text_of(editor)
     drag(editor, (0, 2), (0, 2))  # a click allows what was blocked: looking ahead
@@ -50,7 +50,7 @@ def test_a_drag_blocks_all_cells_on_its_way_and_undo_gives_them_back(editor):
     for _ in range(2):
         editor.get_by_role("button", name="Undo").click()
         settle(editor)
-    assert "Nothing is changed yet." in text_of(editor)
+    assert "You have not changed anything yet." in text_of(editor)
 
 
 def test_the_keyboard_draws_too_and_a_blocked_row_is_named(editor):

@@ -156,7 +156,7 @@ def test_what_does_not_exist_falls_back_to_the_nearest_and_says_so(app: str, vis
     for sentence in (
         "There is no checkpoint 'nowhere' here; showing 'tiny-translator'.",
         "There is no layer 99 (this model has layers 0–1); showing layer 1.",
-        "The address says head='x', which is not a whole number; it is left out.",
+        "The address has head='x', which is not a whole number; it is ignored.",
         "There is no token 500",
         "999 padding tokens are more than the 16 that fit on a screen; adding 16.",
     ):

@@ -63,7 +63,7 @@ def test_every_checkpoint_is_in_the_wheel_or_named_where_it_is_asked_for() -> No
     assert not packed & set(IN_THE_REPOSITORY)
     focus, (note,) = fit_checkpoint(Focus(checkpoint="sentiment"), ["en-fr", "gpt-en"])
     assert focus.checkpoint == "en-fr"
-    assert note == "'sentiment' comes with the repository, not with the installed program; showing 'en-fr'."
+    assert note == "'sentiment' is part of the repository, not of the installed program; showing 'en-fr'."
 
 
 @pytest.fixture(scope="module")

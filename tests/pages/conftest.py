@@ -48,8 +48,10 @@ _PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 def said(app: AppTest) -> str:
-    """All paragraphs and captions of a page as the reader sees them, without what ``as_plain`` escapes."""
+    """All paragraphs and captions of a page as the reader sees them, without what ``as_plain`` escapes and without
+    links to the glossary."""
     found = "\n".join(element.value for element in (*app.markdown, *app.caption))
+    found = re.sub(r'\[([^\]]*)\]\(glossary\?\S+ "[^"]*"\)', r"\1", found)
     found = re.sub(r"(?<!\\)&#(\d+);", lambda reference: chr(int(reference[1])), found)  # line breaks
     return found.replace("\\", "").replace(":color[]{}", "")
 

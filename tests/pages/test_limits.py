@@ -53,7 +53,7 @@ def test_a_huge_text_is_not_even_cut_into_tokens(box: str, what: str, monkeypatc
 def test_megabytes_are_not_kept_in_the_session(box: str, name: str) -> None:
     app = type_into(open_page("attention", "tiny-translator"), box, "so " * 1_000_000)
     is_sound(app)
-    assert "The text had 3,000,000 characters; only the first 40,000" in warned(app)
+    assert "The text has 3,000,000 characters. This server reads at most 40,000" in warned(app)
     kept = getattr(app.session_state["focus"], name)
     assert len(kept) == MAX_CHARACTERS
     assert next(area for area in app.text_area if area.key == box).value == kept

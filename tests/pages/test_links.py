@@ -26,7 +26,7 @@ GONE = {
 }  # fmt: skip
 SAID_OF_GONE = (
     "There is no checkpoint 'gone' here; showing 'tiny-translator'.",
-    "There are no texts in the language 'tlh' (there are en, fr); showing English.",
+    "There is no translation into the language 'tlh' (available: en, fr); showing English.",
     "(fingerprint 0123456789ab) than those of tiny-translator",
     "There is no layer 99 (this model has layers 0–1); showing layer 1.",
     "There is no head 99 (this model has heads 0–1); showing head 1.",

@@ -40,7 +40,7 @@ def test_a_sentence_gives_way_to_a_picture_and_a_picture_to_a_sentence() -> None
     slip = Focus(checkpoint=NAME, sentence=FOUR[1:])
     assert fit_sentence(slip) == (slip, ())
     focus, (note,) = fit_sentence(Focus(checkpoint="en-fr", sentence=FOUR))
-    assert focus.sentence == opening_of("en-fr").first.sentence and "picture" in note
+    assert focus.sentence == opening_of("en-fr").first.sentence and "image" in note
 
 
 def test_a_picture_with_a_pixel_too_few_is_refused_in_a_sentence() -> None:

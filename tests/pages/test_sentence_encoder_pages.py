@@ -32,7 +32,7 @@ def test_every_page_shows_it_or_says_why_not(
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folders))
     app = open_app(page, checkpoint="encoder", sentence=TEXTS[0])
     is_fine(app)
-    without = [line.value for line in app.info if "encoder without a head" in line.value]
+    without = [line.value for line in app.info if "encoder without an output head" in line.value]
     assert bool(without) == (page in OF_WORDS)
     assert "gives a sentence a vector" in said(app), "in the sidebar"
 

@@ -57,7 +57,7 @@ def test_a_link_keeps_the_language_and_an_unknown_one_is_said(opened: Callable) 
     app = opened("masks", checkpoint="hf-marian-many", writes="fra", reads="xx")
     assert next(box for box in app.selectbox if box.label == "Writes").value == "fra"
     assert not [box for box in app.selectbox if box.label == "Reads"]  # Marian is not told it
-    assert any("knows no language 'xx'" in caption.value for caption in app.caption)
+    assert any("has no language 'xx'" in caption.value for caption in app.caption)
     assert "speaking(checkpoint, target='fra')" in "".join(codes(app))
     app.selectbox(key="sidebar checkpoint").set_value("hf-t5").run()
     assert "writes" not in app.query_params and not app.error

@@ -128,7 +128,7 @@ def test_what_is_offered_keeps_the_task(opened: Callable) -> None:
 
 def test_it_is_said_in_french(opened: Callable) -> None:
     app = opened("overview", checkpoint="tiny-tasks", language="fr", sentence="The cat sat on the mat.")
-    assert any("chaque phrase commençait par une tâche" in caption.value for caption in app.caption)
+    assert any("chaque phrase commençait par un préfixe de tâche" in caption.value for caption in app.caption)
     assert any("plusieurs tâches, par préfixe" in caption.value for caption in app.sidebar.caption)
 
 

@@ -181,7 +181,9 @@ def test_cased_and_lower_cased_scores_stand_beside_each_other(own_copy, tmp_path
     assert text.count(f"{command}/dev.tsv --beam 1 --lowercase --json\n") == 1
     assert text.count("sacreBLEU signature of bleu: `nrefs:2|case:lc|") == 2
     assert text.count("sacreBLEU signature of chrf: `nrefs:2|case:mixed|") == 1
+    assert text.count("Scored against up to 2 reference translations per sentence.") == 3
     assert text.endswith("\n## What was tried\n\nMore of this.\n")
+    assert "cannot be compared with single-reference BLEU" in capsys.readouterr().out
 
 
 def test_evaluate_says_what_is_wrong_with_a_file(checkpoints_folder, tmp_path, capsys):

@@ -138,17 +138,17 @@ def test_a_blank_is_drawn_where_it_was_typed(tiny_checkpoint, sentence: str, rea
         (
             "hf-gemma2",
             ["RMSNorm", "Masked self-attention", "RMSNorm", "Add", "RMSNorm", "Feed-forward", "RMSNorm", "Add"],
-            {"feed_forward": "gated", "self_attention": "6 heads share 2 of keys and values · looks back 6 tokens"},
+            {"feed_forward": "gated", "self_attention": "6 query heads share 2 key and value heads · attends to the last 6 tokens"},
         ),
         (
             "hf-neox",
             ["LayerNorm", "Masked self-attention", "Add", "LayerNorm", "Feed-forward", "Add"],
-            {"feed_forward": "beside attention: reads the layer's input"},
+            {"feed_forward": "parallel to attention: reads the layer's input"},
         ),
         (
             "hf-deberta",
             ["Self-attention", "Add", "LayerNorm", "Feed-forward", "Add", "LayerNorm", "Convolution", "LayerNorm"],
-            {"self_attention": "terms of their own in the scores", "convolution": "and is added to its result"},
+            {"self_attention": "separate terms in the scores", "convolution": "and is added to its output"},
         ),
     ],
 )

@@ -51,9 +51,9 @@ def test_the_ready_sentences_are_like_the_training_but_for_those_of_other_letter
 
 def test_another_language_and_a_long_text_are_said(checkpoint) -> None:
     french = line(checkpoint, "Le chat est sur le tapis.")
-    assert "it looks like French, but this model learned to read English" in french
+    assert "it looks like French, but this model was trained on English" in french
     long = line(checkpoint, "and then " * 40)
-    assert "81 tokens, where training had at most 64" in long
+    assert "81 tokens, while training had at most 64" in long
     assert line(checkpoint, "Le chat est sur le tapis.", name="upload") == "", "nobody knows how that was trained"
 
 

@@ -47,7 +47,7 @@ def test_an_address_gives_back_the_focus_it_was_made_from() -> None:
 def test_an_address_that_makes_no_sense_says_so_and_changes_nothing() -> None:
     focus, notes = Focus.from_address({"layer": "two", "head": "-5", "colour": "red"}, default=DEFAULT)
     assert focus == DEFAULT
-    assert notes == ("The address says layer='two', which is not a whole number; it is left out.",)
+    assert notes == ("The address has layer='two', which is not a whole number; it is ignored.",)
 
 
 def test_a_huge_sentence_stays_out_of_the_address() -> None:

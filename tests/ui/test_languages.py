@@ -273,7 +273,7 @@ def test_the_spoken_language_comes_first(in_language: Callable) -> None:
 def test_a_language_that_is_not_there_is_said_and_becomes_english() -> None:
     focus, notes = fit_language(Focus(language="../en"))
     assert focus.language == "en"
-    assert notes == ("There are no texts in the language '../en' (there are en, fr); showing English.",)
+    assert notes == ("There is no translation into the language '../en' (available: en, fr); showing English.",)
     assert fit_language(Focus(language="fr")) == (Focus(language="fr"), ())
     assert Focus(language="fr").to_address(default=Focus()) == {"language": "fr"}
 
@@ -315,7 +315,7 @@ def test_choosing_a_language_keeps_everything_else(open_app: Callable[..., AppTe
 def test_an_unknown_language_in_the_address(open_app: Callable[..., AppTest]) -> None:
     app = open_app(PAGES[0], language="tlh")
     is_in(app, "en", PAGES[0])
-    assert any("no texts in the language 'tlh'" in caption.value for caption in app.caption)
+    assert any("no translation into the language 'tlh'" in caption.value for caption in app.caption)
     assert "language" not in app.query_params
 
 

@@ -317,7 +317,7 @@ def test_a_visitor_without_a_seat_waits_and_is_let_in(
     assert admission.seats().take("somebody else", present=here.__contains__) == 1
     begun = time.monotonic()
     app = open_app("attention")
-    assert "Every seat of this server is taken (it has 1): 1 before you." in app.info[0].value
+    assert "This server is full (seats: 1; waiting before you: 1)." in app.info[0].value
     assert not app.text_area and time.monotonic() - begun < SOON
     here -= {"somebody", "somebody else"}
     app.run()
@@ -339,7 +339,7 @@ def test_who_was_idle_lines_up_again_and_finds_the_view_as_it_was(
     now[0] = 20 * 60.0
     assert seats.take("somebody", present=here.__contains__) == 0
     app.run()
-    assert "0 before you" in app.info[0].value
+    assert "waiting before you: 0" in app.info[0].value
     here -= {"somebody"}
     app.run()
     is_fine(app)

@@ -61,13 +61,13 @@ def test_the_link_of_a_page_opens_the_same_view(open_app: Open, tiny_checkpoint:
 def test_other_weights_are_said(open_app: Open, tiny_checkpoint: Callable) -> None:
     app = open_app("tokens", checkpoint="tiny-gpt", fingerprint="0123456789ab")
     is_fine(app)
-    assert "other weights (fingerprint 0123456789ab) than those of tiny-gpt that are shown" in said(app)
+    assert "other weights (fingerprint 0123456789ab) than those of tiny-gpt here" in said(app)
     app = open_app("tokens", checkpoint="tiny-gpt", fingerprint=tiny_checkpoint("gpt").fingerprint[:12])
     assert "made with other weights" not in said(app), "a link of an earlier version"
     whole = tiny_checkpoint("gpt").fingerprint
     agrees = whole[:12] + "0" * 52  # as somebody could make it in a minute
     app = open_app("tokens", checkpoint="tiny-gpt", fingerprint=agrees)
-    assert f"other weights (fingerprint {agrees}) than those of tiny-gpt that are shown ({whole})" in said(app)
+    assert f"other weights (fingerprint {agrees}) than those of tiny-gpt here ({whole})" in said(app)
     app = open_app("tokens", checkpoint="gone", fingerprint="0123456789ab")
     assert "There is no checkpoint 'gone' here" in said(app)
-    assert "than those of tiny-translator that are shown" in said(app)
+    assert "than those of tiny-translator here" in said(app)

@@ -1,6 +1,7 @@
 """Commands around training: ``train``, ``snapshots``, ``evaluate`` and ``digits``."""
 
 import json
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -84,6 +85,7 @@ def _evaluate(
     update_card: bool,
 ) -> None:
     from transformer.files.checkpoints import load
+    from transformer.scores.bleu_and_chrf import reference_note
     from transformer.training.evaluation import evaluate
     from transformer.training.progress import progress_bar
 
@@ -93,11 +95,16 @@ def _evaluate(
         from transformer.training.card import update_scores
 
         update_scores(model, Path(data), scores, train=Path(train) if train else None, lowercase=lowercase)
+    note = reference_note(scores)
     if as_json:
         print(json.dumps(scores))
+        if note:
+            print(note, file=sys.stderr)
         return
     for name, value in scores.items():
         print(f"{name:<30}{value:.4g}" if isinstance(value, float) else f"{name:<30}{value}")
+    if note:
+        print(note)
 
 
 EVALUATE = Command(

@@ -1,6 +1,7 @@
 """How near translations come to references: BLEU (Papineni et al. 2002) and chrF (Popović 2015), by sacreBLEU."""
 
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 
 
 def corpus_scores(
@@ -29,3 +30,14 @@ def corpus_scores(
         "bleu_signature": str(bleu.get_signature()),
         "chrf_signature": str(chrf.get_signature()),
     }
+
+
+def reference_note(scores: Mapping[str, object]) -> str:
+    """Return what to say beside a BLEU with several references per sentence; "" if there is one, or no BLEU."""
+    found = re.search(r"nrefs:(\d+)", str(scores.get("bleu_signature", "")))
+    if found is None or (most := int(found[1])) < 2:
+        return ""
+    return (
+        f"Scored against up to {most} reference translations per sentence. BLEU rises with the number of references, "
+        "so this figure cannot be compared with single-reference BLEU."
+    )

@@ -13,6 +13,7 @@ import torch
 from transformer.config import ModelConfig, PictureConfig
 from transformer.disk.whole_files import write_text
 from transformer.files.checkpoints import CARD, Checkpoint
+from transformer.scores.bleu_and_chrf import reference_note
 from transformer.training.corpora import SOURCES, corpus_folders
 
 if TYPE_CHECKING:
@@ -42,8 +43,8 @@ def model_card(trainer: Trainer) -> str:
     duration = f"{last['seconds'] / 60:.0f} minutes on {_hardware()}"
     return f"""# {recipe.name}
 
-A small {config.kind} Transformer, trained for people to look into it, not for real use. It makes mistakes, and
-it repeats the biases of its data.
+A small {config.kind} Transformer, trained to be studied, not for real use. It makes mistakes and repeats the biases
+of its data.
 
 | | |
 |---|---|
@@ -102,7 +103,8 @@ def _score_table(scores: dict) -> str:
         for name, value in scores.items()
         if name.endswith("_signature")
     ]
-    return "\n".join(["| score | value |", "|---|---|", *rows, ""]) + "".join(f"\n{line}\n" for line in signatures)
+    notes = [*signatures, *([note] if (note := reference_note(scores)) else [])]
+    return "\n".join(["| score | value |", "|---|---|", *rows, ""]) + "".join(f"\n{line}\n" for line in notes)
 
 
 def _number(value: float | int | None) -> str:
@@ -142,17 +144,17 @@ def _fine_tuning(recipe: Recipe) -> str:
     """What a run began with, and what was done to heads on purpose: the rows of the card that say so."""
     rows = []
     if recipe.start_from:
-        anew = ", but for W_Q and W_K of self-attention, which began as random" if recipe.fresh_self_attention else ""
+        anew = ", except W_Q and W_K of self-attention, which started from random values" if recipe.fresh_self_attention else ""
         rows.append(f"began as | the checkpoint `{Path(recipe.start_from).name}`{anew}")
     if recipe.teacher:
         rows.append(
-            f"taught by | the checkpoint `{Path(recipe.teacher).name}`: the share {recipe.teacher_weight:g} of the "
-            "loss is to foretell its probabilities (Kim and Rush 2016, §3.1; Hinton et al. 2015)"
+            f"teacher model | the checkpoint `{Path(recipe.teacher).name}`: a share of {recipe.teacher_weight:g} of the "
+            "loss is the cross-entropy with its probabilities (Kim and Rush 2016, §3.1; Hinton et al. 2015)"
         )
     if (entropy := recipe.entropy) is not None:
         rows.append(
-            f"imposed by us | attention that spreads had a price, {entropy.penalty:g} nats a prediction for one "
-            "that is spread evenly, which fell to 0 before the end. Which heads look where, training chose"
+            f"entropy penalty | uniform attention cost {entropy.penalty:g} nats per prediction; the penalty fell to 0 "
+            "before the end. Which heads attend where was left to training"
         )
     return "".join(f"\n| {row} |" for row in rows)
 

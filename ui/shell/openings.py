@@ -35,7 +35,7 @@ def shows_of(example: Example) -> str:
 
 
 def name_in_list(checkpoint: str) -> str:
-    """ "Fills in hidden words · bert-en": what it does, then the folder's name; the name alone where nobody says."""
+    """ "Fills in blanks · bert-en": what it does, then the folder's name; the name alone where nobody says."""
     own = _own(checkpoint)
     if own is None:
         return checkpoint

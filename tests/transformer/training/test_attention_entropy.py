@@ -137,9 +137,9 @@ def test_the_objective_of_a_recipe_knows_its_price(data: Path, tmp_path: Path) -
     assert Trainer(recipe(), data=data, run_directory=tmp_path)._own_objective.entropy is None
 
 
-def test_the_card_says_that_it_was_imposed(data: Path, tmp_path: Path) -> None:
+def test_the_card_names_the_entropy_penalty(data: Path, tmp_path: Path) -> None:
     settings = recipe(entropy=Entropy(0.25), evaluate_every=2)
     card = model_card(train(data, tmp_path / "with", settings, stop_after=2))
-    assert "| imposed by us | attention that spreads had a price, 0.25 nats a prediction" in card
+    assert "| entropy penalty | uniform attention cost 0.25 nats per prediction" in card
     without = model_card(train(data, tmp_path / "without", recipe(evaluate_every=2), stop_after=2))
-    assert "imposed by us" not in without
+    assert "entropy penalty" not in without

@@ -76,7 +76,7 @@ def test_a_run_with_a_teacher_that_was_stopped_gives_the_same_weights(data: Path
     stopped = train(data, tmp_path / "stopped", settings)
     assert_same(everything(stopped), everything(train(data, tmp_path / "never", settings)))
     card = model_card(stopped)
-    assert "| taught by | the checkpoint `best`: the share 0.7 of the loss" in card
+    assert "| teacher model | the checkpoint `best`: a share of 0.7 of the loss" in card
     alone = everything(train(data, tmp_path / "alone", recipe(start_from=first)))
     ours = everything(stopped)
     assert any(not torch.equal(ours["tensors"][name], alone["tensors"][name]) for name in ours["tensors"])
