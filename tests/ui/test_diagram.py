@@ -138,7 +138,10 @@ def test_a_blank_is_drawn_where_it_was_typed(tiny_checkpoint, sentence: str, rea
         (
             "hf-gemma2",
             ["RMSNorm", "Masked self-attention", "RMSNorm", "Add", "RMSNorm", "Feed-forward", "RMSNorm", "Add"],
-            {"feed_forward": "gated", "self_attention": "6 query heads share 2 key and value heads · attends to the last 6 tokens"},
+            {
+                "feed_forward": "gated",
+                "self_attention": "6 query heads share 2 key and value heads · attends to the last 6 tokens",
+            },
         ),
         (
             "hf-neox",

@@ -144,12 +144,16 @@ def _fine_tuning(recipe: Recipe) -> str:
     """What a run began with, and what was done to heads on purpose: the rows of the card that say so."""
     rows = []
     if recipe.start_from:
-        anew = ", except W_Q and W_K of self-attention, which started from random values" if recipe.fresh_self_attention else ""
+        anew = (
+            ", except W_Q and W_K of self-attention, which started from random values"
+            if recipe.fresh_self_attention
+            else ""
+        )
         rows.append(f"began as | the checkpoint `{Path(recipe.start_from).name}`{anew}")
     if recipe.teacher:
         rows.append(
-            f"teacher model | the checkpoint `{Path(recipe.teacher).name}`: a share of {recipe.teacher_weight:g} of the "
-            "loss is the cross-entropy with its probabilities (Kim and Rush 2016, §3.1; Hinton et al. 2015)"
+            f"teacher model | the checkpoint `{Path(recipe.teacher).name}`: a share of {recipe.teacher_weight:g} of "
+            "the loss is the cross-entropy with its probabilities (Kim and Rush 2016, §3.1; Hinton et al. 2015)"
         )
     if (entropy := recipe.entropy) is not None:
         rows.append(
