@@ -59,13 +59,6 @@ def test_very_many_weights_are_rounded_and_said_to_be(picture: LivingPicture, mo
         assert np.abs(sent / 65535 - attention.weights).max() <= 0.5 / 65535 + 1e-9
 
 
-def test_numbers_that_are_none_are_sent_as_such(tiny_checkpoint: Callable) -> None:
-    picture = living_picture_numbers(transformer.trace(tiny_checkpoint("gpt"), SENTENCE))
-    picture.stacks[0].stream[2, 1, 0] = np.nan
-    _metadata, arrays = unpack(living_picture_canvas(picture).packed())
-    assert np.isnan(arrays["decoder.stream"][2, 1, 0])
-
-
 def test_a_page_of_its_own(picture: LivingPicture) -> None:
     figure = living_picture_canvas(picture)
     assert figure.metadata["title"] in figure.html() and frame_height(figure.metadata) > 500

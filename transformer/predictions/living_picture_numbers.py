@@ -152,8 +152,10 @@ def living_picture_numbers(trace: Trace, *, inside: Iterable[tuple[str, int]] = 
 
     Raises:
         ValueError: If the trace has no model, or a layer does not exist.
+        NotFiniteError: If the trace holds NaN or infinite numbers, which the picture cannot put into words.
     """
     checkpoint = trace.checkpoint
+    trace.check_finite()
     config, wanted = checkpoint.config, set(inside)
     for stack, layer in wanted:
         if not 0 <= layer < trace.n_layers(stack):
@@ -300,7 +302,7 @@ def _written(trace: Trace) -> tuple[Written, ...]:
     names = checkpoint.config.class_names
     found = []
     for row, (position, chosen) in enumerate(zip(question.rows, question.ids, strict=True)):
-        likely = np.argsort(-np.nan_to_num(chances[row]), kind="stable")
+        likely = np.argsort(-chances[row], kind="stable")
         listed = list(range(len(names))) if names else likely[:CANDIDATES].tolist()
         if chosen not in listed:
             listed[-1] = chosen

@@ -46,7 +46,6 @@ def edited_picture(p: Page, specs: tuple[str, ...]) -> None:
     """The same of the model with the edits that ``specs`` name, which answers by itself. Cut heads are dashed."""
     run = replace(p.run, target=None, strategy=None, edits=tuple(edits_from(p.checkpoint, specs)))
     trace = store.get(p.run, ("edited trace", *specs), lambda: trace_of(run))
-    trace.check_finite()
     inside = _unfolded(p)
     layers = (inside,) if inside and inside[1] < trace.n_layers(inside[0]) else ()
     picture = store.get(

@@ -19,7 +19,6 @@ export function captionOf(picture, beat) {
     );
   if (beat.type === "word" || beat.type === "end") return word(picture, beat);
   const place = { layer: beat.layer, token: named(follow) };
-  if (!stack.holds(beat.step + 1, follow)) return noNumbers(stack, follow);
   if (beat.kind === "feed_forward") {
     const [first] = stack.units_(beat.layer, follow);
     return pieces(
@@ -107,7 +106,6 @@ function word(picture, beat) {
   const row = picture.rowOf(beat);
   const stack = model.last;
   if (!row) return given(picture, beat);
-  if (!Number.isFinite(row.probabilities[row.chosen])) return noNumbers(stack, row.position);
   const probability = threeDigits(row.probabilities[row.chosen]);
   const name = row.names[row.chosen];
   if (model.metadata.classes)
@@ -148,19 +146,6 @@ function word(picture, beat) {
   );
 }
 
-// Of the first sub-layer out of which something else came: in a damaged file, or where numbers grew too large.
-function noNumbers(stack, position) {
-  const at = stack.steps.findIndex((_, step) => !stack.holds(step + 1, position));
-  if (at < 0) return [say("What the model answers here is no number (NaN).")];
-  const { layer, kind } = stack.steps[at];
-  return pieces(
-    say(
-      "From layer {layer}, {step}, on the values of |{token}| are no numbers (NaN): from here the model says nothing.",
-    ),
-    { layer, step: kindText(kind), token: stack.tokens[position].label },
-  );
-}
-
 // Every second piece is stressed: none of these.
 const allCut = (layer, what) => [
   `${say("Layer {layer}, {what}: every head is cut, nothing of it arrives.", { layer, what })} `,
@@ -176,7 +161,6 @@ function given(picture, beat) {
   const attention = model.attention(stack.name, "self");
   const best = strongest(attention, layer, head, position, false);
   const values = { layer, what: say("attention"), token: stack.tokens[position].label };
-  if (!stack.holds(stack.steps.length, position)) return noNumbers(stack, position);
   if (attention.allCut(layer)) return allCut(layer, say("attention"));
   if (!best) return pieces(say("Layer {layer}, {what}: |{token}| looks at nothing: all is masked."), values);
   return pieces(say("Layer {layer}, {what}, head {head}: |{token}| takes |{weight}| from |{key}|."), {

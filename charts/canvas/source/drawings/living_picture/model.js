@@ -44,10 +44,6 @@ class Stack {
       after: after.values[from + k],
     }));
   }
-  // Whether the stream is numbers up to a level.
-  holds(level, position) {
-    return this.stream(level, position).every(Number.isFinite);
-  }
   stepOf(layer, kind) {
     return this.steps.findIndex((step) => step.layer === layer && step.kind === kind);
   }
