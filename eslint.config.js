@@ -5,9 +5,10 @@ export default [
   { ignores: ["**/*.bundle.js", "**/.venv/**"] },
   js.configs.recommended,
   {
-    files: ["charts/**/*.js", "ui/**/*.js", "views/**/*.js"],
+    files: ["charts/**/*.js", "ui/**/*.js", "views/**/*.js", "web/**/*.js"],
     languageOptions: { globals: { ...globals.browser, COLOURS: "readonly" } }, // COLOURS: charts/canvas/module.py
     rules: { eqeqeq: "error", "no-shadow": "error", "no-var": "error", "prefer-const": "error" },
   },
+  { files: ["web/source/worker.js"], languageOptions: { globals: globals.worker } },
   { files: ["**/build.js"], languageOptions: { globals: globals.node } },
 ];

@@ -3,6 +3,7 @@
     glassformer                       # http://127.0.0.1:8501, this machine only
     glassformer --address 0.0.0.0     # for everybody on the network
     glassformer gallery FILE FOLDER   # the moving pictures of many sentences, as pages that need no server
+    glassformer web FOLDER            # a static site that runs models in the browser
 
 The same as ``python -m deploy.serve`` in a checkout.
 """
@@ -20,7 +21,7 @@ def main() -> None:
     escape_output()
 
     sys.path.insert(0, str(APP))  # the rooms of the app are no top-level packages of anybody else's installation
-    if sys.argv[1:2] == ["gallery"]:
+    if sys.argv[1:2] in (["gallery"], ["web"]):
         from transformer.__main__ import main as command
 
         sys.exit(command(sys.argv[1:]))

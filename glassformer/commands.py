@@ -136,7 +136,40 @@ ATLAS = Command(
         _LANGUAGE,
     ),
 )
-DRAWING_COMMANDS = (HANDOUT, EXPLAIN, ATLAS, GALLERY)
+
+
+def _web(out: str, checkpoints: list[str], app: str) -> None:
+    import_from_app()
+    try:
+        from web.site import write_site
+    except ModuleNotFoundError as error:
+        if error.name not in ("onnx", "onnxscript"):
+            raise
+        raise ValueError(
+            f'the package {error.name} is missing, which exports models: pip install "glassformer[web]" '
+            "(in this repository: pip install -r requirements-web.txt)"
+        ) from error
+    from transformer.files.names import resolve
+
+    shipped = APP / "checkpoints"
+    folders = [shipped / name if (shipped / name).is_dir() else resolve(name) for name in checkpoints]
+    sizes = write_site(Path(out), folders, app=app, progress=lambda line: print(line, file=sys.stderr))
+    print(f"{out}  {len(sizes)} files, {sum(sizes.values()):,} bytes: any web space can serve it")
+
+
+WEB = Command(
+    "web",
+    "write a static site that runs models in the browser, without a server",
+    _web,
+    (
+        argument("out", metavar="FOLDER", help="where index.html and all that it needs go"),
+        argument(
+            "--checkpoints", nargs="+", default=["en-fr"], metavar="NAME", help="names or folders; the first one opens"
+        ),
+        argument("--app", default="", metavar="ADDRESS", help="address of a Glassformer app that the page links to"),
+    ),
+)
+DRAWING_COMMANDS = (HANDOUT, EXPLAIN, ATLAS, GALLERY, WEB)
 
 
 def _speaking(language: str) -> AbstractContextManager[None]:

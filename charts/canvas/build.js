@@ -2,6 +2,7 @@
 // `npm run build -- --check` writes nothing and says which of them is out of date.
 
 import { createHash } from "node:crypto";
+import { gunzipSync, gzipSync } from "node:zlib";
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -17,12 +18,18 @@ const BUNDLES = {
   "charts/canvas/picture.bundle.js": "charts/canvas/source/picture.js",
   "ui/show/exports.bundle.js": "ui/show/exports.js",
   "ui/show/save_file.bundle.js": "ui/show/save_file.js",
+  "web/site.bundle.js": "web/source/site.js",
+  "web/worker.bundle.js": "web/source/worker.js",
 };
+// What the web page runs models with, deflated: a quarter of its size, whatever server sends it.
+const RUNTIME = "web/onnxruntime.wasm.gz";
+const RUNTIME_SOURCE = "node_modules/onnxruntime-web/dist/ort-wasm-simd-threaded.wasm";
 
 // tests/charts/test_bundles.py works out the same, so that it can tell without node whether a bundle is current.
-function digestOfSources() {
-  const source = join(ROOT, "charts/canvas/source");
-  const modules = readdirSync(source, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+function digestOfSources(...folders) {
+  const modules = folders
+    .flatMap((folder) => readdirSync(join(ROOT, folder), { recursive: true, withFileTypes: true }))
+    .filter((entry) => entry.isFile());
   const files = modules.map((entry) => relative(ROOT, join(entry.parentPath ?? entry.path, entry.name)));
   const shown = ["exports", "plotly_paper", "plotly_picture", "plotly_turned", "save_file"];
   const others = ["charts/canvas/build.js", "charts/canvas/page.html", ...shown.map((name) => `ui/show/${name}.js`)];
@@ -31,13 +38,16 @@ function digestOfSources() {
   return digest.digest("hex").slice(0, 16);
 }
 
-const digest = digestOfSources();
+const digests = {
+  canvas: digestOfSources("charts/canvas/source"),
+  web: digestOfSources("charts/canvas/source", "web/source"),
+};
 const late = [];
 for (const [bundle, entry] of Object.entries(BUNDLES)) {
   const { outputFiles } = await build({
     absWorkingDir: ROOT,
     entryPoints: [entry],
-    banner: { js: `// npm run build: ${digest}` }, // a line of its own: Streamlit takes one line for a file name
+    banner: { js: `// npm run build: ${bundle.startsWith("web/") ? digests.web : digests.canvas}` }, // a line of its own: Streamlit takes one line for a file name
     bundle: true,
     charset: "utf8",
     format: "esm",
@@ -45,8 +55,8 @@ for (const [bundle, entry] of Object.entries(BUNDLES)) {
     external: ["canvg", "dompurify", "html2canvas"], // for pages of HTML, which jsPDF can write, too
     loader: { ".css": "text", ".html": "text", ".ttf": "base64" },
     minifyWhitespace: true, // names stay, for whoever reads along in the browser
-    minifySyntax: entry.includes("/pdf/"),
-    minifyIdentifiers: entry.includes("/pdf/"), // other people's code, three quarters of a megabyte of it
+    minifySyntax: /\/pdf\/|worker/.test(entry),
+    minifyIdentifiers: /\/pdf\/|worker/.test(entry), // other people's code, most of it
     target: "es2022",
     write: false,
   });
@@ -55,6 +65,11 @@ for (const [bundle, entry] of Object.entries(BUNDLES)) {
   if (!process.argv.includes("--check")) writeFileSync(file, text);
   else if (readFileSync(file, "utf8") !== text) late.push(bundle);
 }
+const packed = gzipSync(readFileSync(join(ROOT, RUNTIME_SOURCE)), { level: 9 });
+packed[9] = 255; // the system that packed it, which would make other bytes of the same
+if (!process.argv.includes("--check")) writeFileSync(join(ROOT, RUNTIME), packed);
+else if (!gunzipSync(readFileSync(join(ROOT, RUNTIME))).equals(readFileSync(join(ROOT, RUNTIME_SOURCE))))
+  late.push(RUNTIME);
 if (late.length) {
   console.error(`out of date: ${late.join(", ")}; run "npm run build" and commit what it makes`);
   process.exit(1);

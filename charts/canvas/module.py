@@ -14,17 +14,21 @@ from charts.toolkit import paper, style
 FOLDER = Path(__file__).parent
 
 
-@cache
-def canvas_module() -> str:
-    """One ES module: the frame with its style sheet, all drawings, and the entry that Streamlit calls."""
-    colours = {
+def canvas_colours() -> dict[str, object]:
+    """The constant ``COLOURS`` of the drawings: every script with a drawing in it begins with it."""
+    return {
         "sequential": style.SEQUENTIAL,
         "diverging": style.DIVERGING,
         "print": paper.PRINT,
         "categorical": style.CATEGORICAL,
         "chosen": style.CHOSEN,
     }
-    return f"const COLOURS = {json.dumps(colours)};\n{_read('canvas')}//# sourceURL=glassformer_canvas.js"
+
+
+@cache
+def canvas_module() -> str:
+    """One ES module: the frame with its style sheet, all drawings, and the entry that Streamlit calls."""
+    return f"const COLOURS = {json.dumps(canvas_colours())};\n{_read('canvas')}//# sourceURL=glassformer_canvas.js"
 
 
 @cache

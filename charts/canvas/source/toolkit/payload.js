@@ -24,6 +24,28 @@ export async function decodePayload(bytes) {
   return { metadata: header.metadata, arrays };
 }
 
+// The bytes of `pack` in payload_bytes.py, not deflated: they go no further than from a worker to its page.
+export function encodePayload(metadata, arrays) {
+  const described = {};
+  let size = 0;
+  for (const [name, { values, shape }] of Object.entries(arrays)) {
+    const type = Object.keys(ARRAY_TYPES).find((one) => values instanceof ARRAY_TYPES[one]);
+    described[name] = { type, shape, offset: size };
+    size += values.byteLength;
+  }
+  const header = new TextEncoder().encode(JSON.stringify({ metadata, arrays: described, deflated: false }));
+  const bytes = new Uint8Array(8 + header.length + size);
+  bytes.set(new TextEncoder().encode("GLAS"));
+  new DataView(bytes.buffer).setUint32(4, header.length, true);
+  bytes.set(header, 8);
+  for (const [name, { values }] of Object.entries(arrays))
+    bytes.set(
+      new Uint8Array(values.buffer, values.byteOffset, values.byteLength),
+      8 + header.length + described[name].offset,
+    );
+  return bytes;
+}
+
 // The same bytes with `more` in their metadata.
 export function withMetadata(bytes, more) {
   const length = new DataView(bytes.buffer, bytes.byteOffset).getUint32(4, true);

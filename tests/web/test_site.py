@@ -1,0 +1,265 @@
+"""The site in a real Chromium shows what Python computes: every packed figure, number by number."""
+
+from __future__ import annotations
+
+import base64
+import functools
+import http.server
+import shutil
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from playwright.sync_api import Page, sync_playwright
+
+import transformer
+from charts.canvas.attention_maps import attention_map, predicted_rows
+from charts.canvas.attention_overview import attention_overview
+from charts.canvas.choices import AnyHead
+from charts.canvas.figure import CanvasFigure
+from charts.canvas.living_picture_canvas import living_picture_canvas
+from charts.toolkit.payload_bytes import unpack
+from harness.chromium import ARGUMENTS, EXECUTABLES
+from transformer.files.checkpoints import Checkpoint
+from transformer.predictions.living_picture_numbers import living_picture_numbers
+from transformer.runs.traces import Trace
+from ui.words.texts import speaking
+from web.site import write_site
+
+CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
+TOLERANCE = 2e-5
+# What the page asks its worker, without the page's own handling of the answer.
+ASK = """({ request, shown, language, open }) => new Promise((resolve) => {
+  const { worker } = glassformerSite;
+  const id = 1_000_000 + Math.random();
+  const hear = ({ data }) => {
+    if (data.done !== id && data.problem !== id) return;
+    worker.removeEventListener("message", hear);
+    const base64 = (bytes) => {
+      let text = "";
+      for (const byte of bytes) text += String.fromCharCode(byte);
+      return btoa(text);
+    };
+    const figures = Object.entries(data.figures ?? {}).map(([name, bytes]) => [name, base64(bytes)]);
+    resolve({ ...data, figures: Object.fromEntries(figures) });
+  };
+  worker.addEventListener("message", hear);
+  worker.postMessage({ run: { id, request, shown, language } });
+})"""
+
+SMALL = """[...document.querySelectorAll("#app *")]
+  .filter((one) => one.textContent.trim() && !one.closest("[hidden]"))
+  .filter((one) => parseFloat(getComputedStyle(one).fontSize) < 14)
+  .map((one) => one.outerHTML.slice(0, 80))"""
+
+
+class Site:
+    """A site on a loopback port, and a browser that notices errors and requests of other hosts."""
+
+    def __init__(self, address: str, page: Page) -> None:
+        self.address, self.page = address, page
+        self.errors: list[str] = []
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
+        page.on("request", lambda sent: self.errors.append(sent.url) if not self._own(sent.url) else None)
+
+    def _own(self, url: str) -> bool:
+        return url.startswith((self.address, "data:", "blob:"))
+
+    def open(self, query: str = "") -> None:
+        self.page.goto(f"{self.address}/{query}")
+        self.page.wait_for_selector(".figure[data-shown]", timeout=120_000)
+        assert self.errors == []
+
+    def ask(self, request: dict[str, Any], language: str = "en", **shown: dict[str, Any]) -> dict[str, Any]:
+        said = self.page.evaluate(ASK, {"request": request, "shown": shown, "language": language})
+        assert "problem" not in said or "said" in said, said
+        return said | {"figures": {name: base64.b64decode(one) for name, one in said.get("figures", {}).items()}}
+
+
+class Quiet(http.server.SimpleHTTPRequestHandler):
+    """Files of a folder, without a line for each."""
+
+    def log_message(self, *_said: object) -> None:
+        pass
+
+
+@pytest.fixture(scope="module")
+def serve() -> Iterator[Any]:
+    """``serve(folder)`` → the address of a plain web space that holds it."""
+    servers = []
+
+    def begin(folder: Path) -> str:
+        handler = functools.partial(Quiet, directory=str(folder))
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        servers.append(server)
+        return f"http://127.0.0.1:{server.server_address[1]}"
+
+    yield begin
+    for server in servers:
+        server.shutdown()
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    executable = next(found for name in EXECUTABLES if (found := shutil.which(name)))
+    with sync_playwright() as playwright:
+        chromium = playwright.chromium.launch(executable_path=executable, args=list(ARGUMENTS))
+        yield chromium
+        chromium.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, tiny_checkpoint, checkpoints_folder) -> Path:
+    """A site with one tiny translator."""
+    out = tmp_path_factory.mktemp("site")
+    sizes = write_site(out, [checkpoints_folder / tiny_checkpoint("translator").name], app="http://127.0.0.1:1")
+    assert {"index.html", "site.js", "worker.js", "onnxruntime.wasm.gz", "LICENSES.txt"} <= set(sizes)
+    return out
+
+
+@pytest.fixture
+def site(folder, serve, browser) -> Iterator[Site]:
+    page = browser.new_page(viewport={"width": 390, "height": 844})
+    yield Site(serve(folder), page)
+    page.close()
+
+
+def agree(found: bytes, wanted: CanvasFigure) -> None:
+    """The browser's bytes hold the same metadata and the same numbers as Python's figure."""
+    metadata, arrays = unpack(found)
+    same_metadata, same = unpack(wanted.packed())
+    for parts in (metadata, same_metadata):
+        for one in parts.get("attentions", []):
+            one.pop("exact")
+    assert metadata == same_metadata
+    assert arrays.keys() == same.keys()
+    for name, values in same.items():
+        mine = arrays[name]
+        if name.endswith(".units"):  # units of equal strength may change places: their values are compared
+            continue
+        assert mine.shape == values.shape, name
+        if values.dtype == np.uint16:
+            values = values / 65535
+        if values.dtype == np.uint8:
+            assert np.abs(mine.astype(int) - values).max() <= (0 if "mask" in name or "allowed" in name else 1), name
+        else:
+            assert np.abs(mine - values).max() <= TOLERANCE, name
+
+
+def figures_agree(site: Site, checkpoint: Checkpoint, sentence: str, target: str | None, language: str = "en") -> None:
+    """Every figure of a sentence, asked of the browser and of Python."""
+    traced: Trace = transformer.trace(checkpoint, sentence, target)
+    stack, kind = traced.attention_kinds()[-1]
+    layer, head = traced.n_layers(stack) - 1, 1
+    place = {"stack": stack, "kind": kind, "layer": layer, "head": head}
+    selected = (len(traced.tokens(stack)) - 1, 0)
+    said = site.ask(
+        {"sentence": sentence, "target": target or "", "forced": [], "removed": []},
+        language,
+        livingPicture={"begin": {**place, "token": 0}, "inside": {"stack": stack, "layer": layer}},
+        attentionMap={**place, "selected": list(selected)},
+        overview=place,
+    )
+    assert said["text"] == traced.text
+    for name, tokens in said["stacks"].items():
+        assert [token["id"] for token in tokens] == list(traced.tokens(name).ids)
+    with speaking(language):
+        from ui.show.drawings import spoken
+
+        picture = living_picture_numbers(traced, inside=[(stack, layer)])
+        agree(said["figures"]["livingPicture"], spoken(living_picture_canvas(picture, begin={**place, "token": 0})))
+        view = traced.attention(stack, layer, kind)
+        rows = predicted_rows(traced, kind)
+        agree(
+            said["figures"]["attentionMap"],
+            spoken(attention_map(view, head=head, shifted_labels=rows, selected=selected)),
+        )
+        views = [[traced.attention(s, n, k) for n in range(traced.n_layers(s))] for s, k in traced.attention_kinds()]
+        agree(
+            said["figures"]["overview"], spoken(attention_overview(views, selected=AnyHead(stack, kind, layer, head)))
+        )
+
+
+@pytest.mark.parametrize(
+    "sentence", ["a", "The cat sat on the mat.", "Élan 😀 </s> œuvre\u2019s\n“the the the”", "Ok " * 20]
+)
+def test_the_browser_computes_what_python_does(site: Site, tiny_checkpoint, sentence: str) -> None:
+    site.open()
+    figures_agree(site, tiny_checkpoint("translator"), sentence, "Le chat dort.")
+    figures_agree(site, tiny_checkpoint("translator"), sentence, None, "fr")
+    assert site.errors == []
+
+
+def test_a_text_that_the_model_cannot_read_gets_the_apps_sentence(site: Site, tiny_checkpoint) -> None:
+    site.open()
+    for sentence in (" ", "a b c " * 60):
+        with pytest.raises(transformer.errors.InputError) as refused:
+            transformer.trace(tiny_checkpoint("translator"), sentence)
+        said = site.ask({"sentence": sentence, "target": ""}, livingPicture={})["said"]
+        assert said == str(refused.value)
+
+
+def test_the_page_is_used_on_a_phone(site: Site) -> None:
+    site.open("?sentence=The+cat+sat.&stack=decoder&kind=cross&layer=1&head=1&language=en")
+    page = site.page
+    for tab in ("Tokens", "Attention", "All heads", "Decoding", "Living picture"):
+        page.get_by_role("tab", name=tab).click()
+        page.wait_for_timeout(300)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390
+        small = page.evaluate(SMALL)
+        assert small == []
+    page.get_by_role("tab", name="Attention").click()
+    page.get_by_role("button", name="Remove head").click()
+    page.wait_for_url("**edit=zero%3Adecoder.1.cross.1**")
+    page.get_by_role("textbox", name="Sentence").fill("The dog sleeps.")
+    page.wait_for_url("**sentence=The+dog+sleeps.**")
+    link = page.get_by_role("link", name="Open in the app").get_attribute("href")
+    assert link.startswith("http://127.0.0.1:1/surgery?checkpoint=tiny-translator&sentence=The+dog+sleeps.")
+    address = page.url
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector(".figure[data-shown]", timeout=120_000)
+    assert page.get_by_role("textbox", name="Sentence").input_value() == "The dog sleeps."
+    assert page.get_by_role("button", name="Put back").first.is_visible()
+    assert site.errors == []
+
+
+@pytest.mark.nightly
+def test_the_translator_agrees_on_twenty_sentences(tmp_path, serve, browser) -> None:
+    folder = CHECKPOINTS / "en-fr"
+    write_site(tmp_path, [folder])
+    site = Site(serve(tmp_path), browser.new_page())
+    site.open()
+    checkpoint = transformer.load(folder)
+    for sentence in SENTENCES:
+        figures_agree(site, checkpoint, sentence, None)
+    figures_agree(site, checkpoint, "I love you.", "Je t'adore.", "fr")
+
+
+SENTENCES = (
+    "a",
+    "I",
+    "I love you.",
+    "The cat sat on the mat.",
+    "She gave me a red flower.",
+    "The white house is very old.",
+    "My brother is tall, but my sister is small.",
+    "He never drinks coffee.",
+    "I know that you know that I know.",
+    "If you want to come with us, you have to be at the station at eight.",
+    "Привет means hello in Russian.",
+    "Le chat est noir.",
+    "Émile’s naïve café — “déjà vu”…",
+    "😀 👩‍👩‍👧 🇫🇷",
+    "</s> <pad> <s> are no tokens here",
+    "  two  spaces   and a\ttab",
+    "line\nbreak",
+    "1,234.56 + 7 = ?",
+    "日本語の文。",
+    "the sea and the sky and " * 19,
+)

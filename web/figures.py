@@ -1,0 +1,121 @@
+"""What the browser cannot know of a checkpoint's figures: their fixed metadata, and the texts around them.
+
+The browser fills in what depends on the sentence: tokens, numbers, what was predicted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from charts.canvas.attention_maps import attention_map, attention_name, predicted_rows, title_of
+from charts.canvas.attention_overview import attention_overview
+from charts.canvas.living_picture_canvas import living_picture_canvas
+from transformer.files.checkpoints import Checkpoint
+from transformer.files.opening_file import in_language, read_opening
+from transformer.predictions.living_picture_numbers import living_picture_numbers
+from transformer.runs.inputs import MAX_CHARACTERS
+from transformer.runs.traces import Trace
+from transformer.runs.tracing import trace
+from ui.words.catalogues import browser_words, gettext
+from ui.words.texts import language, page_text, speaking
+
+_MESSAGES = {  # of transformer/runs/inputs.py and transformer/runs/decoding.py
+    "empty": "{what} is empty. Type at least one word, or take one of the examples.",
+    "characters": "{what} has {length} characters; at most {most} are allowed. Nothing was cut: shorten it.",
+    "tokens": "{what} has {length} tokens, special tokens included, but this model reads at most {limit}. Nothing was "
+    "cut: shorten it by about {more} tokens.",
+    "room": "The text has {length} tokens, and this model sees at most {limit}: there is no room to write. Shorten it.",
+    "unfinished": "The answer did not end within {count} tokens; it was stopped there.",
+    "sentence": "The sentence",
+    "target": "The target",
+    "text": "The text",
+}
+_STEP_TEXTS = ("after", "at_beginning", "comes_greedy", "comes_greedy_end", "comes_given", "comes_forced")
+
+
+def description_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[str, Any]:
+    """Return what the page needs to know of a checkpoint, as JSON can say it."""
+    config, tokenizer, framing = checkpoint.config, checkpoint.tokenizer, checkpoint.framing
+    opening = read_opening(checkpoint.path)
+    run = trace(checkpoint, opening.first.sentence if opening else "The cat sat on the mat.")
+    said = {}
+    for one in languages:
+        with speaking(one):
+            said[one] = _in_this_language(run)
+    return {
+        "name": checkpoint.name,
+        "kind": config.kind,
+        "fingerprint": checkpoint.fingerprint,
+        "limit": config.max_length,
+        "characters": MAX_CHARACTERS,
+        "classes": list(config.class_names),
+        "heads": config.n_heads,
+        "layers": {stack: run.n_layers(stack) for stack in run.stacks},
+        "attentions": [list(kind) for kind in run.attention_kinds()],
+        "displays": [tokenizer.display(id) for id in range(tokenizer.vocabulary_size)],
+        "roles": {id: role for id in range(tokenizer.vocabulary_size) if (role := tokenizer.special.role(id))},
+        "framing": {
+            part: list(getattr(framing, part)) for part in ("before", "after", "answer", "given", "ends", "end")
+        },
+        "languages": said,
+    }
+
+
+def opening_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[str, Any]:
+    """Return what the checkpoint opens with and its examples, with their names in every language."""
+    opening = read_opening(checkpoint.path)
+    if opening is None:
+        return {"name": dict.fromkeys(languages, checkpoint.name), "place": {}, "examples": []}
+    return {
+        "name": {one: in_language(opening.name, one) for one in languages},
+        "place": dict(opening.first.place),
+        "examples": [
+            {
+                "sentence": example.sentence,
+                "target": example.target,
+                "place": dict(example.place),
+                "label": {one: in_language(example.label, one) for one in languages},
+                "shows": {one: in_language(example.shows, one) for one in languages},
+            }
+            for example in opening.examples
+        ],
+    }
+
+
+def _in_this_language(run: Trace) -> dict[str, Any]:
+    layers = [(stack, layer) for stack in run.stacks for layer in range(run.n_layers(stack))]
+    picture = dict(living_picture_canvas(living_picture_numbers(run, inside=layers)).metadata)
+    views = {
+        (stack, kind): [run.attention(stack, layer, kind) for layer in range(run.n_layers(stack))]
+        for stack, kind in run.attention_kinds()
+    }
+    maps, titles = {}, {}
+    for (stack, kind), each in views.items():
+        shifted = predicted_rows(run, kind)
+        drawn = attention_map(each[0], head=0, shifted_labels=shifted)
+        maps[f"{stack}.{kind}"] = {**drawn.metadata, "shifted": shifted is not None}
+        titles[f"{stack}.{kind}"] = [[title_of(view, head=head) for head in range(view.n_heads)] for view in each]
+    words: Mapping[str, str] = browser_words()
+    names = {f"{stack}.{kind}": attention_name(each[0]) for (stack, kind), each in views.items()}
+    found = {
+        "living_picture": picture,
+        "maps": maps,
+        "titles": titles,
+        "names": names,
+        "overview": dict(attention_overview(list(views.values())).metadata),
+        "messages": {name: gettext(template) for name, template in _MESSAGES.items()},
+        "words": dict(words),
+        "language": language(),
+    }
+    if run.checkpoint.config.has_decoder:
+        page = page_text("decoding")
+        heads = run.checkpoint.config.n_heads
+        found["steps"] = {
+            "title": gettext("The text being written, step by step"),
+            "of": [
+                page["attention_of_mean"].format(layer=layer, count=heads) for layer in range(run.n_layers("decoder"))
+            ],
+            "said": {name: page[name] for name in _STEP_TEXTS},
+        }
+    return found

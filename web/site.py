@@ -1,0 +1,99 @@
+"""The static site: a folder that any web space can serve, and that asks no other host for anything."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+from typing import Any
+
+from charts.canvas.module import canvas_colours, packed_module
+from transformer.disk.plain_files import parse_toml
+from transformer.disk.whole_files import write_text
+from transformer.files.checkpoints import Checkpoint, load
+from ui.words.texts import languages
+from web.figures import description_of, opening_of
+from web.graphs import WEIGHTS, graphs_of
+
+FOLDER = Path(__file__).parent
+RUNTIME = "onnxruntime.wasm.gz"
+SCRIPTS = ("site", "worker")
+_LICENSES = ("charts/canvas/source/LICENSES.txt", "web/LICENSES.txt")
+
+
+def write_site(
+    folder: Path,
+    checkpoints: Sequence[Path],
+    *,
+    app: str = "",
+    progress: Callable[[str], None] = lambda _line: None,
+) -> dict[str, int]:
+    """Write the site with these checkpoints to ``folder``; return the size in bytes of every file.
+
+    Args:
+        folder: Where it goes. Files of an earlier site are replaced.
+        checkpoints: Folders of checkpoints; the first one opens.
+        app: Address of a Glassformer app, to which the page links; none without it.
+        progress: Called with a line before each step that takes a while.
+
+    Raises:
+        CheckpointError: A folder is no checkpoint.
+        ValueError: A model is of a kind that the page cannot run.
+    """
+    spoken = tuple(languages())
+    folder.mkdir(parents=True, exist_ok=True)
+    models = []
+    for path in checkpoints:
+        checkpoint = load(path)
+        progress(f"exporting {checkpoint.name} …")
+        models.append(_write_model(folder / "models" / checkpoint.name, checkpoint, spoken))
+    texts = {one: parse_toml((FOLDER / f"{one}.toml").read_text(encoding="utf-8")) for one in spoken}
+    runtime = (FOLDER / RUNTIME).read_bytes()
+    site = {"app": app, "models": models, "texts": texts, "runtime": _listed(RUNTIME, runtime)}
+    colours = f"const COLOURS = {json.dumps(canvas_colours())};\n"
+    for script in SCRIPTS:
+        write_text(folder / f"{script}.js", colours + (FOLDER / f"{script}.bundle.js").read_text(encoding="utf-8"))
+    (folder / RUNTIME).write_bytes(runtime)
+    (folder / "canvas.bin").write_bytes(packed_module())
+    licences = [(FOLDER.parent / name).read_text(encoding="utf-8") for name in _LICENSES]
+    write_text(folder / "LICENSES.txt", "\n".join(licences))
+    page = (FOLDER / "index.html").read_text(encoding="utf-8")
+    data = json.dumps(site, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    description = texts["en"]["description"]
+    write_text(
+        folder / "index.html",
+        page.replace("{{site}}", data).replace("{{description}}", escape(description, quote=True)),
+    )
+    return {
+        file.relative_to(folder).as_posix(): file.stat().st_size for file in sorted(folder.rglob("*")) if file.is_file()
+    }
+
+
+def _write_model(folder: Path, checkpoint: Checkpoint, spoken: tuple[str, ...]) -> dict[str, Any]:
+    """Write the files of one model; return what the page lists of it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    graphs = graphs_of(checkpoint, checkpoint.path)
+    described = description_of(checkpoint, spoken)
+    described["graphs"] = {graph.stack: {"inputs": graph.inputs, "outputs": graph.outputs} for graph in graphs}
+    packed = {f"{graph.stack}.onnx.gz": graph.onnx for graph in graphs}
+    packed["model.json.gz"] = json.dumps(described, ensure_ascii=False, separators=(",", ":")).encode()
+    packed["tokenizer.json.gz"] = (checkpoint.path / "tokenizer.json").read_bytes()
+    files = {}
+    for name, content in packed.items():
+        files[name] = gzip.compress(content, mtime=0)
+    files[WEIGHTS] = (checkpoint.path / WEIGHTS).read_bytes()
+    listed = []
+    for name, content in files.items():
+        (folder / name).write_bytes(content)
+        listed.append(_listed(name, content))
+    return {"checkpoint": checkpoint.name, "kind": checkpoint.config.kind, "files": listed} | opening_of(
+        checkpoint, spoken
+    )
+
+
+def _listed(name: str, content: bytes) -> dict[str, Any]:
+    """Return how the page knows a file: its name, its size, and the fingerprint that a download is checked against."""
+    return {"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}

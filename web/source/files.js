@@ -1,0 +1,48 @@
+// Files of the site: fetched once, checked against their fingerprints, inflated where their name ends in .gz.
+
+import { fromBase64 } from "../../charts/canvas/source/toolkit/base64.js";
+
+// files: [{ name, path, bytes, sha256 }] -> bytes by name without .gz; told(bytes) as they arrive
+export async function fetchFiles(files, told) {
+  const found = {};
+  await Promise.all(
+    files.map(async (file) => {
+      const bytes = await fetchOne(file, told);
+      await check(file, bytes);
+      const name = file.as ?? file.name.replace(/\.gz$/, "");
+      found[name] = file.name.endsWith(".gz") ? await gunzip(bytes) : bytes;
+    }),
+  );
+  return found;
+}
+
+async function fetchOne({ path, bytes: size, content }, told) {
+  if (content !== undefined) {
+    told(size);
+    return fromBase64(content); // in the single file
+  }
+  const response = await fetch(path);
+  if (!response.ok) throw new Error(`${path}: HTTP ${response.status}`);
+  const parts = [];
+  const reader = response.body.getReader();
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) break;
+    parts.push(value);
+    told(value.length);
+  }
+  return new Uint8Array(await new Blob(parts).arrayBuffer());
+}
+
+async function check({ path, sha256 }, bytes) {
+  if (!sha256 || !globalThis.crypto?.subtle) return; // a page without https has no way to work it out
+  const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
+  const found = [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
+  if (found !== sha256) throw new Error(`${path}: ${found.slice(0, 12)} ≠ ${sha256.slice(0, 12)}`);
+}
+
+async function gunzip(bytes) {
+  if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes; // a server that sent it with Content-Encoding: gzip
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Uint8Array(await new Response(stream).arrayBuffer());
+}

@@ -1,0 +1,173 @@
+// One model in ONNX Runtime: what a sentence becomes, every number of it, and what the model writes.
+
+import * as runtime from "onnxruntime-web/wasm";
+import { Text } from "./tokens.js";
+
+const WEIGHTS = "model.safetensors";
+
+export function begin(wasm) {
+  Object.assign(runtime.env.wasm, { wasmBinary: wasm, numThreads: 1, proxy: false });
+  runtime.env.logLevel = "error";
+}
+
+// A text that the model cannot take: the name of a sentence in the model's texts, and what stands in its {…}.
+export class InputProblem extends Error {
+  constructor(name, values = {}) {
+    super(name);
+    Object.assign(this, { values });
+  }
+}
+
+export class Model {
+  // files: the bytes of each file by name, inflated
+  static async open(files) {
+    const read = (name) => JSON.parse(new TextDecoder().decode(files[name]));
+    const model = new Model();
+    model.described = read("model.json");
+    model.text = new Text(model.described, read("tokenizer.json"));
+    model.sessions = {};
+    for (const stack of Object.keys(model.described.graphs))
+      model.sessions[stack] = await runtime.InferenceSession.create(files[`${stack}.onnx`], {
+        executionProviders: ["wasm"],
+        externalData: [{ path: WEIGHTS, data: files[WEIGHTS] }],
+      });
+    return model;
+  }
+
+  get writes() {
+    return "decoder" in this.sessions;
+  }
+  get reads() {
+    return "encoder" in this.sessions;
+  }
+
+  // Everything about one request: { sentence, target, forced: [id], removed: [[stack, kind, layer, head]], painted:
+  // { "stack.kind": { allow: [[layer, query, key]], block: … } } }. `stopped` is asked between steps of writing.
+  async run(request, stopped = () => false) {
+    const { framing } = this.described;
+    const found = { request, stacks: {}, outputs: {}, forced: Boolean(request.target), finished: true };
+    let source = null;
+    if (this.reads) {
+      source = [...framing.before, ...this.read(request.sentence), ...framing.after];
+      this.checkLength(source.length, "sentence");
+      found.stacks.encoder = this.text.sequence(source);
+    }
+    if (!this.writes) {
+      Object.assign(found.outputs, await this.pass("encoder", source, { chosen: source }, request));
+      const best = found.outputs["candidates.ids"];
+      if (!this.described.classes.length) {
+        const count = best.shape[1];
+        const ids = source.map((_, position) => best.values[position * count]);
+        Object.assign(found.outputs, await this.pass("encoder", source, { chosen: ids }, request));
+        found.prediction = this.text.sequence(ids);
+        found.text = this.text.decode(source.map((id, k) => (this.text.role(id) === "mask" ? ids[k] : id)));
+      } else found.text = this.described.classes[best.values[0]];
+      return found;
+    }
+    if (this.reads) Object.assign(found.outputs, await this.pass("encoder", source, {}, request));
+    const memory = found.outputs.memory;
+    const prompt = this.prompt(request);
+    let answer;
+    if (request.target) {
+      const given = this.target(request.target);
+      answer = [...given, ...framing.end];
+      this.checkLength(prompt.length + answer.length - 1, "target");
+    } else {
+      answer = await this.write(request, prompt, memory, source, stopped);
+      if (answer === null) return null;
+      found.finished = framing.ends.includes(answer[answer.length - 1]);
+    }
+    const whole = [...prompt, ...answer];
+    const [read, predicted] = [whole.slice(0, -1), whole.slice(1)];
+    Object.assign(found, { prompt, answer });
+    found.stacks.decoder = this.text.sequence(read);
+    found.prediction = this.text.sequence(predicted);
+    Object.assign(found.outputs, await this.pass("decoder", read, { memory, chosen: predicted }, request));
+    found.text = this.text.decode(this.reads ? answer : whole);
+    return found;
+  }
+
+  prompt(request) {
+    const { framing } = this.described;
+    if (this.reads) return request.target ? framing.given : framing.answer;
+    const ids = [...framing.before, ...this.read(request.sentence), ...framing.after];
+    this.checkLength(ids.length, "text");
+    return ids;
+  }
+
+  // Greedy, after the ids that are forced.
+  async write(request, prompt, memory, source, stopped) {
+    const { framing, limit } = this.described;
+    const forced = request.forced ?? [];
+    const room = limit - prompt.length;
+    if (room < forced.length + 1) throw new InputProblem("room", { length: prompt.length + forced.length, limit });
+    const most = Math.min(room, Math.max(forced.length, forced.length + (source ? 2 * source.length + 10 : 40)));
+    const ids = [...forced];
+    while (ids.length < most && !framing.ends.includes(ids[ids.length - 1])) {
+      if (await stopped()) return null;
+      const read = [...prompt, ...ids];
+      const { "candidates.ids": best } = await this.pass("decoder", read, { memory, chosen: read }, request, [
+        "candidates.ids",
+      ]);
+      ids.push(best.values[(read.length - 1) * best.shape[1]]);
+    }
+    return ids;
+  }
+
+  read(text) {
+    this.checkText(text, "sentence");
+    const blanks = this.described.kind === "encoder-only" && !this.described.classes.length;
+    return blanks ? this.text.encodeWithBlanks(text) : this.text.encode(text);
+  }
+
+  target(text) {
+    this.checkText(text, "target");
+    const ids = this.text.encode(text);
+    this.checkLength(ids.length + 1, "target");
+    return ids;
+  }
+
+  checkText(text, what) {
+    const { characters } = this.described;
+    if (!text.trim()) throw new InputProblem("empty", { what });
+    const length = [...text].length;
+    if (length > characters) throw new InputProblem("characters", { what, length, most: characters });
+  }
+
+  checkLength(length, what) {
+    const { limit } = this.described;
+    if (length > limit) throw new InputProblem("tokens", { what, length, limit, more: length - limit });
+  }
+
+  // -> { name: { values, shape } }: all outputs of the graph, or those that are `wanted`
+  async pass(stack, ids, { memory, chosen }, request, wanted) {
+    const { layers, heads, attentions, graphs } = this.described;
+    const long = (values) => new runtime.Tensor("int64", BigInt64Array.from(values, BigInt), [1, values.length]);
+    const feeds = { [`${stack}.ids`]: long(ids) };
+    if (memory) feeds.memory = new runtime.Tensor("float32", memory.values, memory.shape);
+    if (chosen) feeds.chosen = long(chosen);
+    for (const [of, kind] of attentions) {
+      if (of !== stack) continue;
+      const keys = kind === "cross" ? memory.shape[1] : ids.length;
+      const factors = new Float32Array(layers[stack] * heads).fill(1);
+      for (const [s, k, layer, head] of request.removed ?? [])
+        if (s === stack && k === kind) factors[layer * heads + head] = 0;
+      const paint = new Float32Array(layers[stack] * ids.length * keys);
+      const { allow = [], block = [] } = request.painted?.[`${stack}.${kind}`] ?? {};
+      for (const [cells, sign] of [
+        [allow, 1],
+        [block, -1],
+      ])
+        for (const [layer, query, key] of cells)
+          if (query < ids.length && key < keys) paint[(layer * ids.length + query) * keys + key] = sign;
+      feeds[`${stack}.${kind}.heads`] = new runtime.Tensor("float32", factors, [layers[stack], heads]);
+      feeds[`${stack}.${kind}.paint`] = new runtime.Tensor("float32", paint, [layers[stack], ids.length, keys]);
+    }
+    const read = Object.fromEntries(graphs[stack].inputs.map((name) => [name, feeds[name]]));
+    const given = await this.sessions[stack].run(read, wanted ?? graphs[stack].outputs);
+    const found = {};
+    for (const [name, { data, dims }] of Object.entries(given))
+      found[name] = { values: data instanceof BigInt64Array ? Int32Array.from(data, Number) : data, shape: dims };
+    return found;
+  }
+}

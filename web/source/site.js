@@ -1,0 +1,514 @@
+// The page: what is typed and clicked, and the drawings of the app around it. The model runs in worker.js.
+
+import STYLE from "./site.css";
+import { createDrawing } from "../../charts/canvas/source/drawings/kinds.js";
+import { arithmeticOf, arithmeticPanel } from "../../charts/canvas/source/drawings/living_picture/arithmetic.js";
+import { LivingPictureModel } from "../../charts/canvas/source/drawings/living_picture/model.js";
+import { rowsOf } from "../../charts/canvas/source/drawings/living_picture/unfolded_rows.js";
+import { Stage } from "../../charts/canvas/source/frame/stage.js";
+import { fromBase64 } from "../../charts/canvas/source/toolkit/base64.js";
+import { make } from "../../charts/canvas/source/toolkit/elements.js";
+import { decodePayload } from "../../charts/canvas/source/toolkit/payload.js";
+import { PAGES, appAddress, openingOf, readState, writeState } from "./state.js";
+
+const TYPING = 120; // milliseconds without a key before the model runs
+const site = JSON.parse(document.getElementById("site").textContent);
+const languages = Object.keys(site.texts);
+
+const fill = (template, values) => template.replace(/\{(\w+)\}/g, (place, name) => values[name] ?? place);
+
+class Site {
+  constructor(root) {
+    this.root = root;
+    this.state = readState(location.search, site.models, languages);
+    this.asked = 0;
+    this.opened = null; // what the worker says of the model that is open
+    this.inside = null;
+    document.head.append(make("style", { textContent: STYLE }));
+    this.build();
+    this.startWorker();
+    addEventListener("popstate", () => {
+      const { checkpoint } = this.state;
+      this.state = readState(location.search, site.models, languages);
+      this.build();
+      if (checkpoint !== this.state.checkpoint || !this.opened) this.open();
+      else this.ask();
+    });
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.stage?.refresh());
+  }
+
+  get texts() {
+    return site.texts[this.state.language];
+  }
+  get model() {
+    return site.models.find(({ checkpoint }) => checkpoint === this.state.checkpoint);
+  }
+
+  // --- the model's thread ---------------------------------------------------------------------------------------------
+
+  startWorker() {
+    this.worker?.terminate();
+    this.worker = new Worker(globalThis.glassformerWorker ?? "worker.js", { type: "module" });
+    this.worker.addEventListener("message", ({ data }) => this.hear(data));
+    this.worker.addEventListener("error", (event) => this.fail(event.message || "worker.js"));
+    this.open();
+  }
+
+  open() {
+    this.opened = null;
+    this.progress.hidden = false;
+    this.progress.value = 0;
+    const { files, checkpoint } = this.model;
+    const size = files.reduce((sum, { bytes }) => sum + bytes, site.runtime.bytes) / 1e6;
+    this.say(fill(this.texts.loading, { size: size.toFixed(0) }));
+    const placed = files.map((file) => ({ ...file, path: file.path ?? `models/${checkpoint}/${file.name}` }));
+    this.worker.postMessage({
+      open: { id: ++this.asked, files: placed.map(absolute), runtime: absolute(site.runtime) },
+    });
+  }
+
+  ask() {
+    if (!this.opened) return;
+    this.fit();
+    this.host.setAttribute("aria-busy", "true");
+    this.sent = performance.now();
+    const { sentence, target, forced, removed, language } = this.state;
+    this.worker.postMessage({
+      run: { id: ++this.asked, request: { sentence, target, forced, removed }, shown: this.shown(), language },
+    });
+  }
+
+  // The figures of the page, by the names of figures.js.
+  shown() {
+    const { page, stack, kind, layer, head, token, cell, forced } = this.state;
+    const begin = { stack, kind, layer, head, token };
+    if (page === "tokens") return {};
+    if (page === "overview") return { livingPicture: { begin, inside: this.inside } };
+    if (page === "heads") return { overview: { stack, kind, layer, head } };
+    if (page === "decoding") {
+      const layers = this.opened.layers.decoder;
+      return { steps: { layer: Math.min(layer, layers - 1), begin: this.stepBegin, forcedCount: forced.length } };
+    }
+    return {
+      attentionMap: { stack, kind, layer, head, selected: cell },
+      ...(cell ? { livingPicture: { begin, inside: { stack, layer } } } : {}),
+    };
+  }
+
+  // A place that this model does not have is corrected.
+  fit() {
+    const { state, opened } = this;
+    if (!opened.attentions.some(([stack, kind]) => stack === state.stack && kind === state.kind))
+      [state.stack, state.kind] = opened.attentions[opened.attentions.length - 1];
+    state.layer = Math.min(state.layer, opened.layers[state.stack] - 1);
+    state.head = Math.min(state.head, opened.heads - 1);
+    if (state.page === "decoding" && !opened.layers.decoder) state.page = PAGES[0];
+    state.removed = state.removed.filter(
+      ([stack, , layer, head]) => layer < (opened.layers[stack] ?? 0) && head < opened.heads,
+    );
+  }
+
+  async hear(data) {
+    if (data.progress !== undefined) this.progress.value = data.progress;
+    else if (data.opened) {
+      if (data.opened !== this.asked) return;
+      this.opened = data;
+      this.progress.hidden = true;
+      this.fit();
+      this.fillControls();
+      this.ask();
+    } else if (data.problem) {
+      if (data.problem !== this.asked) return;
+      this.host.setAttribute("aria-busy", "false");
+      if (data.said) this.say(data.said, true);
+      else if (data.opening) this.fail(data.broken);
+      else this.say(fill(this.texts.broken, { problem: data.broken }), true);
+    } else if (data.done === this.asked) await this.show(data);
+  }
+
+  fail(problem) {
+    this.progress.hidden = true;
+    const said = typeof WebAssembly === "undefined" ? this.texts.no_wasm : fill(this.texts.failed, { problem });
+    this.say(said, true);
+    const retry = make("button", { type: "button", textContent: this.texts.retry });
+    retry.addEventListener("click", () => this.startWorker());
+    this.answer.append(" ", retry);
+    this.showRecorded();
+  }
+
+  say(text, problem = false) {
+    this.answer.replaceChildren(make("span", { textContent: text, className: problem ? "problem" : "" }));
+  }
+
+  // --- what is shown --------------------------------------------------------------------------------------------------
+
+  async show(data) {
+    const { state } = this;
+    this.found = data;
+    this.answer.replaceChildren(make("span", { textContent: `→ ${data.text}`, lang: "" }));
+    if (!data.finished) this.answer.append(make("span", { className: "hint", textContent: ` ${data.unfinished}` }));
+    this.tokens.replaceChildren(...(state.page === "tokens" ? this.tokenLists(data) : []));
+    this.place?.toggleAttribute("hidden", state.page === "tokens");
+    const name = { overview: "livingPicture", attention: "attentionMap", heads: "overview", decoding: "steps" }[
+      state.page
+    ];
+    if (data.figures[name]) await this.draw(data.figures[name], state.page);
+    await this.showArithmetic(data);
+    this.host.setAttribute("aria-busy", "false");
+    this.host.dataset.shown = String(data.done);
+    globalThis.glassformerTook = performance.now() - this.sent; // for benchmarks
+    this.writeAddress();
+    this.fillControls();
+  }
+
+  async draw(bytes, page) {
+    if (this.drawn !== page) {
+      this.stage?.destroy();
+      this.place?.remove();
+      this.place = make("div");
+      this.host.append(this.place);
+      this.stage = new Stage(this.place.attachShadow({ mode: "open" }));
+      this.drawn = page;
+    }
+    this.script ??= lazyScript();
+    const setTriggerValue = (event, value) => this.chosen(event, value);
+    await this.stage.update({ data: bytes, script: await this.script, setTriggerValue }, createDrawing);
+  }
+
+  // What the reader chose in a drawing.
+  chosen(event, value) {
+    const { state } = this;
+    if (event === "place") {
+      Object.assign(state, value);
+      return this.writeAddress();
+    }
+    if (event === "inside") {
+      this.inside = value;
+      return this.ask();
+    }
+    if (event === "step") {
+      this.at = value;
+      return this.fillControls();
+    }
+    if (state.page === "attention") {
+      const { query, key } = value;
+      const same = state.cell?.[0] === query && state.cell[1] === key;
+      state.cell = same ? null : [query, key];
+      state.token = query;
+      return this.ask();
+    }
+    if (state.page === "heads") {
+      Object.assign(state, { stack: value.stack, kind: value.attention, layer: value.layer, head: value.head });
+      return this.turnTo("attention");
+    }
+  }
+
+  tokenLists({ stacks, prediction }) {
+    const list = (tokens) =>
+      make(
+        "ul",
+        { className: "tokens" },
+        ...tokens.map(({ text, special, id }) =>
+          make(
+            "li",
+            { className: special ? "special" : "" },
+            make("span", { textContent: text }),
+            make("small", { textContent: id }),
+          ),
+        ),
+      );
+    const { texts } = this;
+    const parts = [make("p", { textContent: texts.reads }), list(stacks.encoder ?? stacks.decoder)];
+    if (stacks.decoder && prediction) parts.push(make("p", { textContent: texts.writes }), list(prediction));
+    return parts;
+  }
+
+  // The chosen cell of a map, taken apart as in the living picture: the product, the score, the weight.
+  async showArithmetic({ figures }) {
+    const { page, cell, stack, kind, layer, head } = this.state;
+    this.arithmetics.replaceChildren();
+    if (page !== "attention" || !cell || !figures.livingPicture) return;
+    const model = new LivingPictureModel(await decodePayload(figures.livingPicture));
+    const [query, key] = cell;
+    const drawing = {
+      model,
+      unfolded: { stack, layer, kind, part: "attention" },
+      queryIn: () => query,
+      headOf: () => head,
+      shownIn: ({ count }) => count,
+    };
+    if (query >= model.stack(stack).count || key >= (kind === "cross" ? model.stacks[0] : model.stack(stack)).count)
+      return;
+    const rows = rowsOf(drawing);
+    for (const name of ["product", "score", "weight"]) {
+      const row = rows.findIndex((one) => one.name === name);
+      const found = row < 0 ? null : arithmeticOf({ rows, drawing }, { row, cell: key });
+      if (found) this.arithmetics.append(arithmeticPanel(found, () => {}));
+    }
+  }
+
+  // --- controls -------------------------------------------------------------------------------------------------------
+
+  build() {
+    const { texts, state, model } = this;
+    document.documentElement.lang = state.language;
+    this.stage?.destroy();
+    this.stage = this.place = this.drawn = null;
+    const languageChoice = this.select(
+      languages.map((one) => [one, site.texts[one].language]),
+      state.language,
+      (value) => this.set({ language: value }, true),
+      "Language",
+    );
+    const models = this.select(
+      site.models.map(({ checkpoint, name }) => [checkpoint, `${name[state.language]} · ${checkpoint}`]),
+      state.checkpoint,
+      (value) => this.change(value),
+      texts.model,
+    );
+    const writes = model.kind !== "encoder-only";
+    const label = model.kind === "decoder-only" ? texts.prompt : writes ? texts.sentence : texts.blanks;
+    this.sentence = this.area(label, state.sentence, "sentence");
+    this.target = this.area(texts.target, state.target, "target", texts.target_hint);
+    this.target.parentElement.hidden = model.kind !== "encoder-decoder";
+    this.examples = this.select(
+      [["", texts.choose_example], ...model.examples.map(({ label: name }, k) => [String(k), name[state.language]])],
+      "",
+      (value) => value && this.takeExample(model.examples[Number(value)]),
+      texts.examples,
+    );
+    this.progress = make("progress", { max: 1, value: 0, hidden: Boolean(this.opened) });
+    this.answer = make("p", { className: "answer", role: "status", "aria-live": "polite" });
+    this.shows = make("p", { className: "hint", hidden: true });
+    this.tokens = make("div");
+    const pages = PAGES.filter((page) => page !== "decoding" || writes);
+    this.tabs = pages.map((page) => {
+      const tab = make("button", {
+        type: "button",
+        role: "tab",
+        textContent: texts[`page_${page}`],
+        id: `tab-${page}`,
+      });
+      tab.addEventListener("click", () => this.turnTo(page));
+      tab.addEventListener("keydown", ({ key }) => {
+        const by = { ArrowRight: 1, ArrowLeft: -1 }[key];
+        if (by) this.tabs[(this.tabs.indexOf(tab) + by + this.tabs.length) % this.tabs.length].focus();
+      });
+      return tab;
+    });
+    this.hint = make("p", { className: "hint" });
+    this.controls = make("div", { className: "row controls" });
+    this.host = make("section", { className: "figure", role: "tabpanel", "aria-busy": "true" });
+    this.arithmetics = make("div", { className: "arithmetics" });
+    this.recorded = make("div");
+    this.root.replaceChildren(
+      make("header", {}, make("h1", { textContent: "Glassformer" }), models, this.examples, languageChoice),
+      make(
+        "main",
+        {},
+        make("div", { className: "texts" }, this.sentence.parentElement, this.target.parentElement),
+        this.shows,
+        this.progress,
+        this.answer,
+        make("nav", { role: "tablist" }, ...this.tabs),
+        this.hint,
+        this.tokens,
+        this.controls,
+        this.host,
+        this.arithmetics,
+        this.recorded,
+      ),
+      this.foot(),
+    );
+    this.fillControls();
+  }
+
+  foot() {
+    const { texts } = this;
+    const copy = make("button", { type: "button", textContent: texts.share });
+    copy.addEventListener("click", async () => {
+      await navigator.clipboard.writeText(location.href);
+      copy.textContent = texts.copied;
+      setTimeout(() => (copy.textContent = texts.share), 2000);
+    });
+    const row = make("div", { className: "row" }, copy);
+    if (site.app) {
+      this.toApp = make("a", { textContent: texts.in_the_app, target: "_top" });
+      row.append(this.toApp);
+    }
+    row.append(make("a", { href: "LICENSES.txt", textContent: texts.licences }));
+    return make("footer", {}, row, make("p", { textContent: texts.about }));
+  }
+
+  select(options, value, chosen, label) {
+    const found = make("select", { "aria-label": label });
+    found.append(...options.map(([key, text]) => make("option", { value: key, textContent: text })));
+    found.value = value;
+    found.addEventListener("change", () => chosen(found.value));
+    return found;
+  }
+
+  area(label, value, name, placeholder = "") {
+    const found = make("textarea", { value, rows: 1, placeholder, spellcheck: false, name });
+    found.addEventListener("input", () => {
+      clearTimeout(this.typing);
+      this.typing = setTimeout(() => this.set({ [name]: found.value, forced: [], cell: null }), TYPING);
+    });
+    make("label", {}, make("span", { textContent: label }), found);
+    return found;
+  }
+
+  fillControls() {
+    const { state, texts } = this;
+    for (const tab of this.tabs) {
+      const here = tab.id === `tab-${state.page}`;
+      tab.setAttribute("aria-selected", String(here));
+      tab.tabIndex = here ? 0 : -1;
+    }
+    this.host.setAttribute("aria-labelledby", `tab-${state.page}`);
+    this.hint.textContent = texts[`hint_${state.page}`];
+    if (this.toApp) this.toApp.href = appAddress(site.app, state);
+    const held = this.controls.contains(document.activeElement) ? document.activeElement.ariaLabel : null;
+    this.controls.replaceChildren(...this.controlsOf());
+    if (held) [...this.controls.querySelectorAll("select, button")].find((one) => one.ariaLabel === held)?.focus();
+  }
+
+  controlsOf() {
+    const { state, texts, opened } = this;
+    if (!opened) return [];
+    const parts = [];
+    const labelled = (label, control) => make("label", {}, label, control);
+    const numbers = (count) => Array.from({ length: count }, (_, k) => [String(k), String(k)]);
+    const press = (text, action) => {
+      const button = make("button", { type: "button", textContent: text, ariaLabel: text });
+      button.addEventListener("click", action);
+      return button;
+    };
+    if (state.page === "attention") {
+      const kinds = opened.attentions.map(([stack, kind]) => [
+        `${stack} ${kind}`,
+        opened.names[state.language][`${stack}.${kind}`],
+      ]);
+      const choose = (value) => {
+        const [stack, kind] = value.split(" ");
+        this.set({ stack, kind, cell: null });
+      };
+      if (kinds.length > 1) parts.push(this.select(kinds, `${state.stack} ${state.kind}`, choose, texts.attention));
+      const layers = this.select(
+        numbers(opened.layers[state.stack]),
+        String(state.layer),
+        (layer) => this.set({ layer: Number(layer) }),
+        texts.layer,
+      );
+      const heads = this.select(
+        numbers(opened.heads),
+        String(state.head),
+        (head) => this.set({ head: Number(head) }),
+        texts.head,
+      );
+      const gone = state.removed.some((head) => String(head) === String(this.headHere()));
+      parts.push(labelled(texts.layer, layers), labelled(texts.head, heads));
+      parts.push(press(gone ? texts.restore : texts.remove, () => this.toggleHead(this.headHere())));
+    }
+    if (state.page === "decoding" && this.found?.choices.length) {
+      const step = Math.min(this.at ?? 0, this.found.choices.length - 1);
+      const taken = this.found.answer[step];
+      const options = this.found.choices[step].map(({ id, text }) => [String(id), text]);
+      const force = (id) => this.set({ forced: [...this.found.answer.slice(0, step), Number(id)], target: "" });
+      parts.push(
+        labelled(
+          fill(texts.instead, { step: step + 1 }),
+          this.select(options, String(taken), force, fill(texts.instead, { step: step + 1 })),
+        ),
+      );
+      if (state.forced.length) parts.push(press(texts.unforce, () => this.set({ forced: [] })));
+    }
+    if (state.removed.length) {
+      const chips = state.removed.map((head) => {
+        const chip = press(`${opened.names[state.language][`${head[0]}.${head[1]}`]} ${head[2]}.${head[3]} ×`, () =>
+          this.toggleHead(head),
+        );
+        chip.className = "chip";
+        chip.title = texts.restore;
+        return chip;
+      });
+      parts.push(make("span", { className: "row" }, texts.removed, ...chips));
+      if (chips.length > 1) parts.push(press(texts.restore_all, () => this.set({ removed: [] })));
+    }
+    return parts;
+  }
+
+  headHere() {
+    const { stack, kind, layer, head } = this.state;
+    return [stack, kind, layer, head];
+  }
+
+  toggleHead(head) {
+    const same = (other) => String(other) === String(head);
+    const { removed } = this.state;
+    this.set({ removed: removed.some(same) ? removed.filter((one) => !same(one)) : [...removed, head] });
+  }
+
+  takeExample(example) {
+    const { place, sentence, target, shows } = example;
+    this.sentence.value = sentence;
+    this.target.value = target;
+    this.shows.hidden = false;
+    this.shows.textContent = shows[this.state.language];
+    this.set({ ...place, sentence, target, forced: [], cell: null });
+  }
+
+  change(checkpoint) {
+    this.state.checkpoint = checkpoint;
+    Object.assign(this.state, openingOf(this.model), { forced: [], removed: [], cell: null });
+    this.opened = null;
+    this.build();
+    this.open();
+  }
+
+  turnTo(page) {
+    if (page === this.state.page) return;
+    this.state.page = page;
+    this.arithmetics.replaceChildren();
+    history.pushState(null, "", writeState(this.state));
+    this.fillControls();
+    this.ask();
+  }
+
+  set(changes, anew = false) {
+    if ("sentence" in changes || "removed" in changes || "target" in changes) this.inside = null;
+    Object.assign(this.state, changes);
+    if (anew) this.build();
+    this.fillControls();
+    this.ask();
+  }
+
+  writeAddress() {
+    history.replaceState(null, "", writeState(this.state));
+    if (this.toApp) this.toApp.href = appAddress(site.app, this.state);
+  }
+
+  // Where the model cannot run: figures of it that Python recorded, as they are.
+  async showRecorded() {
+    const recorded = this.model.recorded?.[this.state.language] ?? this.model.recorded?.en;
+    if (!recorded) return;
+    this.drawn = null;
+    const bytes = await fetch(recorded).then(
+      (response) => (response.ok ? response.arrayBuffer() : null),
+      () => null,
+    );
+    if (bytes) await this.draw(new Uint8Array(bytes), "recorded");
+  }
+}
+
+// A worker that was made of a Blob knows no folder.
+const absolute = (file) => ({ ...file, path: new URL(file.path ?? file.name, location.href).href });
+
+// The drawings' script, which an exported page holds a copy of.
+async function lazyScript() {
+  if (site.canvas) return fromBase64(site.canvas);
+  const response = await fetch("canvas.bin");
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+globalThis.glassformerSite = new Site(document.getElementById("app")); // for tests and benchmarks
