@@ -1,1 +1,1 @@
-"""What a head does: its role in a sentence and over a corpus, its circuits, where it fires, which heads are alike."""
+"""What a head does: its role in a sentence and over a corpus, its circuits, examples, similar heads."""

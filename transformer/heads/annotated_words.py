@@ -1,30 +1,30 @@
-"""Tests of the literature against annotated sentences: syntactic heads, and cross-attention that aligns.
+"""Tests of the literature on annotated sentences: syntactic heads, and word alignment.
 
-**The sentences** are the project's own. ``sentences/arcs-en.txt`` (grammatical arcs) and ``sentences/pairs-en-fr.txt``
-(which word translates which) say in their first lines how to read them. A word is named by its form; one that occurs
-more than once carries its number, as in ``the#2``.
+**The sentences** are this project's own. The first lines of ``sentences/arcs-en.txt`` (grammatical arcs) and
+``sentences/pairs-en-fr.txt`` (which word translates which) explain their format. A word is named by its form; one that
+occurs more than once carries its number, as in ``the#2``.
 
-**Alignment**: a word of the translation attends to the word that it translates. Over pairs that were aligned by hand,
-with the given translation read by the decoder. A target word is linked with the source word that gets its largest
-weight (special tokens left out, the tokens of words put together). The rows of a word are those of its tokens as they
-are *read* ("aligned_read"), or one row earlier, those that *predict* them ("aligned_next"; Chen et al. 2020, "Accurate
-Word Alignment Induction from Neural Machine Translation", read both ways).
+**Alignment**: a word of the translation attends to the word that it translates, over pairs aligned by hand, with the
+given translation read by the decoder. A target word is linked to the source word with its largest weight (without
+special tokens, with the tokens of words combined). The rows of a word are those of its tokens as they are *read*
+("aligned_read"), or one row earlier, those that *predict* them ("aligned_next"; Chen et al. 2020, "Accurate Word
+Alignment Induction from Neural Machine Translation", consider both).
 
     precision = share of the target words that have a sure link whose predicted link is a possible one
     AER       = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|)      (Och & Ney 2003, §5; A predicted, S sure, P possible)
 
-A head aligns if its precision is at least ten percentage points more than that of the best of a few fixed rules: an
-offset between the words, or the straight line through both sentences and its neighbours. Voita et al. (2019) ask the
-same of syntactic heads. Chance: the share of possible links among the source words.
+A head aligns if its precision is at least ten percentage points higher than that of the best of a few fixed rules: an
+offset between the words, or the straight line through both sentences and its neighbours. Voita et al. (2019) require
+the same of syntactic heads. Chance level: the share of possible links among the source words.
 
 **Syntax**: from a word, the head attends to the word that it depends on, or that depends on it. Voita et al. 2019
-(§5.2): the share of the arcs of a relation in which the largest weight of the one word's row falls on the other one. A
-head is syntactic if that is at least 10 % (here: percentage points) more than a head would have that always attends to
-one fixed offset, the best one for this relation. The same is asked beyond evenly spread attention: a word of many
-tokens sums up more of it, and nouns have more tokens than articles. As there, special tokens are left out of the
-largest weight; as in Clark et al. 2019 (§4.1), the tokens of a word are put together (sum over the keys, mean over the
-queries). Arcs that the mask forbids do not count: a decoder never attends from a determiner to its noun. Chance: 1 over
-the number of words that the row may attend to.
+(§5.2) count the share of the arcs of a relation in which the largest weight of the one word's row is on the other word.
+A head is syntactic if that share is at least 10 % (here: percentage points) above that of a head that always attends to
+one fixed offset, the best one for this relation. Here it must also be above evenly spread attention, since a word of
+many tokens collects more of it, and nouns have more tokens than articles. As there, special tokens are left out of the
+largest weight; as in Clark et al. 2019 (§4.1), the tokens of a word are combined (sum over the keys, mean over the
+queries). Arcs that the mask forbids do not count: a decoder never attends from a determiner to its noun. Chance level:
+1 over the number of words that the row may attend to.
 """
 
 from collections import Counter
@@ -46,20 +46,24 @@ RELATIONS = ("det", "amod", "nsubj", "obj", "aux")
 
 @dataclass(frozen=True)
 class AnnotatedSentence:
-    """``arcs``: relation → (dependent, head), as indices into ``words``."""
+    """A sentence with ``arcs``: relation → (dependent, head), as indices into ``words``."""
 
     words: tuple[str, ...]
     arcs: Mapping[str, tuple[tuple[int, int], ...]]
 
     @property
     def text(self) -> str:
+        """The sentence as text."""
         return joined(self.words)
 
 
 @dataclass(frozen=True)
 class AlignedPair:
-    """A sentence and its translation. ``sure``, ``possible``: links (source word, target word); a sure link is also a
-    possible one (Och & Ney 2003, "A Systematic Comparison of Various Statistical Alignment Models", §5)."""
+    """A sentence and its translation.
+
+    ``sure`` and ``possible`` are links (source word, target word); a sure link is also a possible one (Och & Ney 2003,
+    "A Systematic Comparison of Various Statistical Alignment Models", §5).
+    """
 
     source: tuple[str, ...]
     target: tuple[str, ...]
@@ -69,7 +73,11 @@ class AlignedPair:
 
 @cache
 def annotated_sentences(path: Path = ARCS) -> tuple[AnnotatedSentence, ...]:
-    """Raises ``ValueError``, with the line, for an annotation that does not fit its sentence."""
+    """Read the sentences with grammatical arcs.
+
+    Raises:
+        ValueError: If an annotation does not fit its sentence; the message quotes the line.
+    """
     found = []
     for words_line, arcs_line in _blocks(path, 2):
         words = tuple(words_line.split())
@@ -85,7 +93,11 @@ def annotated_sentences(path: Path = ARCS) -> tuple[AnnotatedSentence, ...]:
 
 @cache
 def aligned_pairs(path: Path = PAIRS) -> tuple[AlignedPair, ...]:
-    """Raises ``ValueError``, with the line, for a link to a word that is not there."""
+    """Read the aligned pairs.
+
+    Raises:
+        ValueError: If a link names a missing word; the message quotes the line.
+    """
     found = []
     for source_line, target_line, links in _blocks(path, 3):
         source, target = tuple(source_line.split()), tuple(target_line.split())
@@ -101,7 +113,7 @@ def aligned_pairs(path: Path = PAIRS) -> tuple[AlignedPair, ...]:
 
 
 def joined(words: tuple[str, ...]) -> str:
-    """The sentence as a person writes it: no space before a full stop or a comma, nor after an elided article."""
+    """Return the sentence as usually written: no space before full stops, commas, or after an elision."""
     text = ""
     for word in words:
         close = not text or word in (".", ",", "?", "!", "-") or text.endswith(("'", "-"))
@@ -110,7 +122,7 @@ def joined(words: tuple[str, ...]) -> str:
 
 
 def _blocks(path: Path, size: int) -> Iterator[list[str]]:
-    """Groups of ``size`` lines; lines that are empty or begin with # are left out."""
+    """Yield groups of ``size`` lines, without lines that are empty or begin with #."""
     lines = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
     lines = [line for line in lines if line and not line.startswith("#")]
     if len(lines) % size:
@@ -145,8 +157,10 @@ Links = Sequence[int | np.integer]
 
 
 def alignment_tallies(view: AttentionView, pair: AlignedPair) -> dict[str, Tally]:
-    """Of one pair: "aligned_next" and "aligned_read", precision; each with "…_aer", whose share is 1 − AER. Nothing in
-    self-attention."""
+    """Count aligned words of one pair under "aligned_next" and "aligned_read".
+
+    Each has a second tally "…_aer", whose share is 1 − AER. Self-attention gives no tallies.
+    """
     if view.kind != "cross":
         return {}
     sources, targets = word_spans(view.key, pair.source), word_spans(view.query, pair.target)
@@ -164,8 +178,10 @@ def alignment_tallies(view: AttentionView, pair: AlignedPair) -> dict[str, Tally
 
 
 def best_rule_precision(pairs: Sequence[AlignedPair]) -> float:
-    """The precision of the best fixed rule: offsets between −3 and 3, from the word's own place and from the straight
-    line."""
+    """Return the precision of the best fixed rule.
+
+    The rules are offsets from −3 to 3, from the word's own position and from the straight line.
+    """
     asked = sum(len(_linked(pair)) for pair in pairs)
     rights: dict[tuple[str, int], int] = {}
     for pair in pairs:
@@ -175,7 +191,7 @@ def best_rule_precision(pairs: Sequence[AlignedPair]) -> float:
 
 
 def error_rate(links: Mapping[int, Sequence[Links]], pairs: Sequence[AlignedPair]) -> float:
-    """AER of ``links[k]``, the source word of every target word of pair k (−1: none), over all these pairs."""
+    """Return the AER of ``links[k]``, the source word of each target word of pair k (−1: none)."""
     agreed = both = 0
     for index, chosen in links.items():
         _, hits, _, count = _agreement(chosen, pairs[index])
@@ -184,7 +200,7 @@ def error_rate(links: Mapping[int, Sequence[Links]], pairs: Sequence[AlignedPair
 
 
 def _agreement(links: Links, pair: AlignedPair) -> tuple[int, int, int, int]:
-    """(right words, |A ∩ S| + |A ∩ P|, words with a sure link, |A| + |S|)."""
+    """Return (right words, |A ∩ S| + |A ∩ P|, words with a sure link, |A| + |S|)."""
     chosen = {(int(source), target) for target, source in enumerate(links) if source >= 0}
     linked = _linked(pair)
     right = sum(target in linked for source, target in chosen & pair.possible)
@@ -224,7 +240,7 @@ DIRECTIONS = {
 
 
 def directed_arcs(sentence: AnnotatedSentence, name: str, *, causal: bool) -> list[tuple[int, int]]:
-    """(the word that looks, the word to find), without those that a causal mask forbids."""
+    """Return (query word, word to find) per arc, without arcs that a causal mask forbids."""
     relation, from_dependent = DIRECTIONS[name]
     arcs = sentence.arcs.get(relation, ())
     directed = [(one, other) if from_dependent else (other, one) for one, other in arcs]
@@ -232,8 +248,11 @@ def directed_arcs(sentence: AnnotatedSentence, name: str, *, causal: bool) -> li
 
 
 def syntactic_tallies(view: AttentionView, sentence: AnnotatedSentence, *, causal: bool) -> dict[str, Tally]:
-    """Self-attention over one annotated sentence, by the names of ``DIRECTIONS``; nothing where its words are not found
-    among the tokens (an alphabet that the model lacks, or a decoder that reads something else)."""
+    """Count syntactic arcs in self-attention over one annotated sentence, by ``DIRECTIONS``.
+
+    The result is empty if the words are not found among the tokens (an alphabet that the model lacks, or a decoder that
+    reads another text).
+    """
     spans = word_spans(view.key, sentence.words) if view.kind == "self" else None
     if spans is None:
         return {}
@@ -252,11 +271,11 @@ def syntactic_tallies(view: AttentionView, sentence: AnnotatedSentence, *, causa
 
 
 def best_offset_share(sentences: Sequence[AnnotatedSentence], name: str, *, causal: bool) -> float:
-    """The share of the arcs that the best fixed offset between words finds: what Voita et al. compare with."""
+    """Return the share of arcs that the best fixed offset finds, the baseline of Voita et al."""
     offsets = Counter(b - a for sentence in sentences for a, b in directed_arcs(sentence, name, causal=causal))
     return max(offsets.values(), default=0) / max(1, offsets.total())
 
 
 def least_of_arcs(tallies: Tallies, name: str, *, best_offset: float) -> float:
-    """The threshold: what the best fixed offset finds, or evenly spread attention, and ``LEAST_ABOVE_OFFSET`` more."""
+    """Return the threshold: ``LEAST_ABOVE_OFFSET`` above the best fixed offset and even attention."""
     return max(best_offset, float(tallies[f"{name}_longest"].shares[0, 0])) + LEAST_ABOVE_OFFSET

@@ -1,8 +1,7 @@
-"""A whole checkpoint over many sentences: roles, habits and importance of its heads, what its parts write, where heads
-fire.
+"""Report on a checkpoint over many sentences: roles, habits, importance, attribution, examples.
 
-The numbers of ``python -m transformer explain``. Roles, habits and firings read all sentences. Importance (Michel et
-al. 2019) and attribution need one trace for each sentence, so they take the first ``MAX_TRACED`` that can be read.
+These are the numbers of ``python -m transformer explain``. Roles, habits and examples use all sentences. Importance
+(Michel et al. 2019) and attribution need one trace per sentence, so they use the first ``MAX_TRACED`` that can be read.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,14 +24,14 @@ from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 
 MAX_TRACED = 12
-MAX_WORDS = 12  # of each answer: an attribution takes one pass over the layers for each
+MAX_WORDS = 12  # words of each output; an attribution takes one pass over the layers per word
 EXAMPLES = 5
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class Importance:
-    """One head, removed, over the traced sentences: means of ``HeadImportance.change`` and ``.kl``."""
+    """Effect of removing one head: means of ``HeadImportance.change`` and ``.kl``."""
 
     change: float
     kl: float
@@ -40,8 +39,10 @@ class Importance:
 
 @dataclass(frozen=True)
 class Share:
-    """One part over ``n_words`` of all answers: the mean of what it added to logit(word) − logit(runner-up), and the
-    mean of its size, whether for or against."""
+    """Contribution of one part to the ``n_words`` words of all outputs.
+
+    These are the mean of what it added to logit(word) − logit(alternative), and the mean of its absolute value.
+    """
 
     mean: float
     size: float
@@ -49,8 +50,14 @@ class Share:
 
 @dataclass(frozen=True, eq=False)
 class CheckpointReport:
-    """``traced``: the indices of the sentences of ``importance`` and ``parts``, ``n_words`` answers in all. ``gated``:
-    the last step is not linear, so that attributions fall short of the logits (``Attribution.gated``)."""
+    """Report on one checkpoint.
+
+    Attributes:
+        traced: Indices of the sentences used for ``importance`` and ``parts``.
+        n_words: Number of predicted words in these sentences.
+        gated: Whether the last step is not linear, so that attributions do not sum to the logits
+            (``Attribution.gated``).
+    """
 
     checkpoint: Checkpoint
     sentences: tuple[str, ...]
@@ -67,8 +74,13 @@ class CheckpointReport:
 def checkpoint_report(
     checkpoint: Checkpoint, sentences: Sequence[str], *, progress: Progress | None = None
 ) -> CheckpointReport:
-    """All of it. ``progress(done, total)`` counts the sentences that were read, some of them four times. Raises
-    ``InputError`` where no sentence can be read."""
+    """Build the complete report.
+
+    ``progress(done, total)`` counts the sentences that were read, some of them four times.
+
+    Raises:
+        InputError: If no sentence can be read.
+    """
     n, n_roles = len(sentences), len(sentences) + n_annotated(checkpoint)
     total = n_roles + 2 * n + min(n, MAX_TRACED)
 
@@ -108,7 +120,7 @@ def checkpoint_report(
 
 
 def answered_words(one: Trace) -> Iterator[Attribution]:
-    """Every word of the answer against the one that the model found next likeliest."""
+    """Yield the attribution of every word of the output against the most likely alternative."""
     question = asked(one)
     logits = np.atleast_2d(one.values(question.logits))
     for row, token in list(zip(question.rows, question.ids, strict=True))[:MAX_WORDS]:
@@ -122,7 +134,7 @@ def _mean_importance(found: Sequence[Importance]) -> Importance:
 
 
 def _shares(words: Sequence[Attribution]) -> dict[Part, Share]:
-    """A part that a word lacks (an attention of none) adds 0 to it."""
+    """Return the mean contributions; a part that is missing for a word adds 0 to it."""
     if not words:
         return {}
     parts = dict.fromkeys(part for word in words for part in word.parts)

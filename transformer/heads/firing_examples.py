@@ -1,8 +1,8 @@
-"""Where does a head, or a hidden unit, fire? The sentences in which its weight, or its value, is largest.
+"""Examples of where a head or a hidden unit is most active: its largest weights or values.
 
-The largest activations over many texts are the oldest way to guess what a unit is for, and they say nothing about all
-the others ("An Interpretability Illusion for BERT", Bolukbasi et al. 2021). Of each sentence only the strongest place
-counts, so that one sentence cannot fill the list.
+The largest activations over many texts are the oldest way to guess what a unit is for, and they show nothing about all
+other activations ("An Interpretability Illusion for BERT", Bolukbasi et al. 2021). Only the strongest position of each
+sentence counts, so that one sentence cannot fill the list.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -16,14 +16,16 @@ from transformer.runs.readings import BATCH_SIZE, Recorded, nothing_read_error, 
 from transformer.text.tokens import TokenSequence
 
 ROWS = ("weights", "allowed")  # what ``head_rows`` reads of a batch
-MOST = 12  # sentences for each head or unit
+MOST = 12  # sentences per head or unit
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """One place of one sentence: the token ``query`` of ``asked`` looks at the token ``key`` of ``read``. ``value``:
-    of what it is an example."""
+    """Position in one sentence: token ``query`` of ``asked`` attends to token ``key`` of ``read``.
+
+    ``value`` is the number that it is an example of.
+    """
 
     value: float
     sentence: int
@@ -35,8 +37,12 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class Firing(Example):
-    """The strongest place of one sentence. ``value``: the weight α; of a unit its hidden value at the token, which is
-    query and key. ``strip`` [key]: all weights of that query; or the unit's value at every token."""
+    """Strongest position of one sentence.
+
+    Attributes:
+        value: The weight α, or a unit's hidden value at the token, which is both query and key.
+        strip: All weights of that query, or the unit's value at every token, [key].
+    """
 
     strip: np.ndarray
 
@@ -50,12 +56,22 @@ def head_firings(
     batch_size: int = BATCH_SIZE,
     progress: Progress | None = None,
 ) -> dict[Head, tuple[Firing, ...]]:
-    """The largest weights of every head, the strongest first, ``most`` sentences each.
+    """Return the ``most`` sentences with the largest weights of every head, strongest first.
 
-    ``special``: whether ``<s>``, ``</s>`` and their like count as queries and keys. A row with a single key to look at
-    has weight 1 whatever the head does, and never counts. What the model reads: ``transformer.runs.readings``.
-    ``progress(done, total)`` counts sentences; what it raises ends the work. Raises ``InputError`` where no sentence
-    can be read.
+    A row with a single allowed key has weight 1 whatever the head does, and never counts. For what the model reads, see
+    ``transformer.runs.readings``.
+
+    Args:
+        checkpoint: The model.
+        sentences: Sentences to search.
+        special: Whether ``<s>``, ``</s>`` and other special tokens count as queries and keys.
+        most: Sentences per head.
+        batch_size: Largest number of sentences in a batch.
+        progress: Called as ``progress(done, total)`` with numbers of sentences; an exception that it raises ends the
+            work.
+
+    Raises:
+        InputError: If no sentence can be read.
     """
     found: dict[Head, list[Firing]] = {}
     for batch in read_batches(checkpoint, sentences, batch_size=batch_size, parts=ROWS, progress=progress):
@@ -87,8 +103,14 @@ def unit_firings(
     batch_size: int = BATCH_SIZE,
     progress: Progress | None = None,
 ) -> dict[int, tuple[Firing, ...]]:
-    """The largest hidden values of some units of one feed-forward layer, by size: a gated unit has values of either
-    sign. Arguments and errors as in ``head_firings``; ``ValueError`` for a unit that does not exist."""
+    """Return the sentences with the largest hidden values of some units of one feed-forward layer.
+
+    Values are ranked by size, since a gated unit has values of either sign. For arguments and errors see
+    ``head_firings``.
+
+    Raises:
+        ValueError: If a unit does not exist.
+    """
     found: dict[int, list[Firing]] = {unit: [] for unit in units}
     for batch in read_batches(checkpoint, sentences, batch_size=batch_size, parts=("hidden",), progress=progress):
         hidden = batch.recording.tensors[f"{stack}.layers.{layer}.feed_forward.hidden"]
@@ -116,7 +138,11 @@ def read_batches(
     parts: Collection[str],
     progress: Progress | None,
 ) -> Iterator[Recorded]:
-    """All passes, of which the probes ``parts`` are kept. Raises ``InputError`` where no sentence can be read."""
+    """Yield all recorded passes with the probes ``parts``.
+
+    Raises:
+        InputError: If no sentence can be read.
+    """
     done, read = 0, 0
     for batch in recorded_batches(checkpoint, sentences, batch_size=batch_size, parts=parts):
         if batch.indices:
@@ -131,8 +157,11 @@ def read_batches(
 def head_rows(
     batch: Recorded, stack: str, kind: str, layer: int, row: int
 ) -> tuple[TokenSequence, TokenSequence, np.ndarray, np.ndarray]:
-    """Of one sentence of a batch, without its padding: the queries' and the keys' tokens, the weights [head, query,
-    key], and where they are allowed [query, key]."""
+    """Return one attention layer of one sentence of a batch, without padding.
+
+    Returns:
+        The query tokens, the key tokens, the weights [head, query, key], and the mask [query, key].
+    """
     name = f"{stack}.layers.{layer}.{kind}_attention"
     asked, read = batch.tokens[stack][row], batch.tokens["encoder" if kind == "cross" else stack][row]
     weights, allowed = (
@@ -147,7 +176,7 @@ def _words(tokens: TokenSequence) -> np.ndarray:
 
 
 def _keep(firings: list[Firing], firing: Firing, most: int) -> None:
-    """The strongest ``most``, by size; of equals the sentence that comes first in the list."""
+    """Keep the ``most`` strongest by size; of equal ones the sentence that comes first in the list."""
     firings.append(firing)
     firings.sort(key=lambda one: (-abs(one.value), one.sentence))
     del firings[most:]

@@ -1,24 +1,24 @@
-"""The atlas of heads: what each head does over many sentences, with examples, and as files.
+"""Atlas of heads: what each head does over many sentences, with examples, and as files.
 
-The strongest activations say nothing about all the others ("An Interpretability Illusion for BERT", Bolukbasi et al.
-2021). So every row of every sentence counts: the position of its strongest weight is put into one of a few kinds that
-exclude each other, beside how often attention without a preference would fall there; and examples are drawn at random,
-from each kind and from ten intervals of the strongest weight, the rare ones named as rare. What a head does in most
-rows can then be told with the rows in which it does something else.
+The strongest activations show nothing about all others ("An Interpretability Illusion for BERT", Bolukbasi et al.
+2021). So every row of every sentence counts: the position of its strongest weight is assigned to one of a few exclusive
+kinds, compared with how often attention without a preference would fall there. Examples are drawn at random from each
+kind and from ten intervals of the strongest weight; rare ones are marked as rare. So what a head does in most rows is
+shown together with the rows in which it does something else.
 
 Every row has three measures:
 
 - "weight": the largest α of the row.
 - "passed": the largest ‖α f(x)‖ (Kobayashi et al. 2020), in units of the residual stream. A large weight on a short
-  value passes little on.
-- "effect": the direct effect on the answer, in logits (Elhage et al. 2021): what the head added at this row to
+  value contributes little.
+- "effect": the direct effect on the prediction, in logits (Elhage et al. 2021): what the head added at this row to
   logit(word) − logit(alternative), where the word is the most likely one there (in a classifier the class of the
-  sentence). It is summed over all keys; the key is the one from which most of it came. Only of the stack that words are
-  read out of.
+  sentence). It is summed over all keys; the key is the one with the largest contribution. Only for the stack that words
+  are predicted from.
 
-As data: a CSV, and JSON files in a folder laid out as HeadVis's (Anthropic 2026). ``config.json`` says what was read,
-``scatter_data.json`` has all measures of every head, ``heads/L{layer}H{head}.json`` the examples of one head by kind of
-position and by interval. A model with several kinds of attention gets such a folder for each of them
+As data: a CSV file, and JSON files in a folder with the layout of HeadVis (Anthropic 2026). ``config.json`` describes
+the data, ``scatter_data.json`` has all measures of every head, ``heads/L{layer}H{head}.json`` the examples of one head
+by kind of position and by interval. A model with several kinds of attention gets one such folder per kind
 (``encoder_self/``, …). The fields are our own: HeadVis has no cross-attention, and no kinds of position.
 """
 
@@ -54,15 +54,17 @@ MEASURES = ("weight", "passed", "effect")
 
 
 class Rows(NamedTuple):
-    """One measure of one attention layer in one sentence: ``values`` [head, query], and the key that it is about,
-    ``keys`` [head, query]."""
+    """One measure of one attention layer in one sentence.
+
+    ``values`` are [head, query], and ``keys`` the key that each value belongs to, [head, query].
+    """
 
     values: np.ndarray
     keys: np.ndarray
 
 
 class LayerRows(NamedTuple):
-    """One attention layer (stack, kind, layer) in one sentence; ``allowed`` [query, key]; ``measures`` by name."""
+    """One attention layer (stack, kind, layer) in one sentence; ``allowed`` is [query, key]."""
 
     place: tuple[str, str, int]
     asked: TokenSequence
@@ -72,20 +74,21 @@ class LayerRows(NamedTuple):
 
 
 class RowMeasures:
-    """The measures of a checkpoint's heads; ``parts``: which probes a batch must have kept for them."""
+    """Measures of a checkpoint's heads; ``parts`` are the probes that a batch must record for them."""
 
     def __init__(self, checkpoint: Checkpoint) -> None:
         self.checkpoint, self.stack = checkpoint, lens_stack(checkpoint)
         model = checkpoint.model
         self.parts: Collection[str] = {*ROWS, "value", "std", "mean_square", read_out(model, self.stack)}
-        self.lengths = {}  # by attention: W_O W_Oᵀ of every head [head, channel, channel], for ‖v W_O‖² = v W_O W_Oᵀ vᵀ
+        # By attention: W_O W_Oᵀ of every head, [head, channel, channel], for ‖v W_O‖² = v W_O W_Oᵀ vᵀ.
+        self.lengths = {}
         for place in attention_layers(checkpoint.config):
             stack, kind, layer = place
             matrices, _ = output_matrices(checkpoint, stack, layer, kind)
             self.lengths[place] = matrices @ matrices.transpose(0, 2, 1)
 
     def of_sentence(self, batch: Recorded, row: int) -> Iterator[LayerRows]:
-        """Every attention layer in the sentence ``row`` of a batch."""
+        """Yield every attention layer in the sentence ``row`` of a batch."""
         readings = self._readings(batch, row)
         for place, squares in self.lengths.items():
             stack, kind, layer = place
@@ -102,10 +105,10 @@ class RowMeasures:
             yield LayerRows(place, asked, read, allowed, found)
 
     def _readings(self, batch: Recorded, row: int) -> Mapping[str, np.ndarray]:
-        """By the name of an attention: what its context is multiplied by to give logits, [head, query, channel]."""
+        """Return, by attention, what its context is multiplied by to give logits: [head, query, channel]."""
         model, stack = self.checkpoint.model, self.stack
         if isinstance(getattr(model, "classifier", None), FirstTokenClassifier):
-            return {}  # of the rows of a text only the first one is read
+            return {}  # only the first row of a text is used for the class
         given = batch.logits[row].numpy(force=True)
         n_rows = len(batch.tokens[stack][row])
 
@@ -126,7 +129,7 @@ class RowMeasures:
 
 
 class _Readings(Walk):
-    """The way back without what was written on the way: of that nothing need be recorded."""
+    """Walk back through the layers without their outputs, which then need not be recorded."""
 
     def added(self, name: str, read: np.ndarray) -> np.ndarray:
         return np.zeros(read.shape[1])
@@ -144,37 +147,42 @@ def _largest(values: np.ndarray) -> Rows:
     return Rows(np.take_along_axis(values, keys[..., None], axis=-1)[..., 0], keys)
 
 
-# In this order: a place belongs to the first kind that holds for it. The key is …
+# In this order: a position belongs to the first kind that applies. The key is …
 SELF_KINDS = (
     "special",  # a special token
     "itself",  # the query's own token
     "previous",  # one before it
-    "next",  # one behind it
+    "next",  # one after it
     "same",  # the same token elsewhere
-    "after_same",  # the token that followed the same token elsewhere: what an induction head looks for
-    "punctuation",  # punctuation that stands by itself
+    "after_same",  # the token after an earlier occurrence of the same token: what an induction head attends to
+    "punctuation",  # separate punctuation
     "near",  # two or three tokens away
-    "left",  # farther to the left
-    "right",  # farther to the right
+    "left",  # further to the left
+    "right",  # further to the right
 )
 CROSS_KINDS = (
     "special",
     "line",  # at most one token off the straight line through both sentences
     "punctuation",
     "before",  # before that line
-    "behind",  # behind it
+    "behind",  # after it
 )
 N_INTERVALS = 10
 N_EXAMPLES = 3
-BATCH = 8  # sentences: the logits of every token of a batch are in memory
-RARE = 0.01  # of all rows: an interval with less is said to be rare
+BATCH = 8  # sentences; the logits of every token of a batch are in memory
+RARE = 0.01  # of all rows; an interval with less is marked as rare
 
 
 @dataclass(frozen=True, eq=False)
 class Habit:
-    """One kind of place. ``share`` of the rows whose strongest weight falls on it; ``chance``: the share that a key
-    drawn evenly from those allowed would have; ``halves``: the share in every other sentence, and in the rest;
-    ``error``: the standard error of their difference (``halves_of``)."""
+    """One kind of position.
+
+    Attributes:
+        share: Share of the rows whose strongest weight is at this kind of position.
+        chance: The share that a randomly drawn allowed key would have.
+        halves: The share in every other sentence, and in the rest.
+        error: Standard error of the difference of ``halves`` (``halves_of``).
+    """
 
     kind: str
     share: float
@@ -186,8 +194,10 @@ class Habit:
 
 @dataclass(frozen=True, eq=False)
 class Interval:
-    """The rows in which a measure lies in [``low``, ``high``), of the last interval ``high`` as well; ``share`` of all
-    rows; ``examples`` drawn from them at random."""
+    """Rows whose measure is in [``low``, ``high``), in the last interval including ``high``.
+
+    ``share`` is their share of all rows; ``examples`` are drawn from them at random.
+    """
 
     low: float
     high: float
@@ -196,14 +206,20 @@ class Interval:
 
     @property
     def is_rare(self) -> bool:
+        """Whether the interval holds a share of rows below ``RARE``."""
         return 0 < self.share < RARE
 
 
 @dataclass(frozen=True, eq=False)
 class HeadHabits:
-    """Of one head over ``n_rows`` rows in ``n_sentences`` sentences. ``habits``: all kinds of place, their shares sum
-    to 1. ``intervals``: by measure (``row_measures.MEASURES``), ten equal ones, of "weight" from 0 to 1, of the others
-    from the least value that there was, at most 0, to the largest; ``means`` of the measures."""
+    """One head over ``n_rows`` rows in ``n_sentences`` sentences.
+
+    Attributes:
+        habits: All kinds of position; their shares sum to 1.
+        intervals: By measure (``row_measures.MEASURES``), ten equal intervals: of "weight" from 0 to 1, of the others
+            from the smallest value, at most 0, to the largest.
+        means: Means of the measures.
+    """
 
     head: Head
     n_rows: int
@@ -214,20 +230,20 @@ class HeadHabits:
 
     @property
     def main(self) -> Habit:
-        """The kind that the head prefers most: the largest share above chance."""
+        """Kind of position that the head prefers most: the largest share above chance."""
         return max(self.habits, key=lambda habit: habit.share - habit.chance)
 
     @property
     def against(self) -> Habit | None:
-        """What the other rows do most often; ``None`` where there are none."""
+        """Most frequent other kind of position; ``None`` if there is none."""
         others = [habit for habit in self.habits if habit is not self.main and habit.share > 0]
         return max(others, key=lambda habit: habit.share, default=None)
 
     @property
     def is_stable(self) -> bool:
-        """Whether the main kind's share differs between the two halves by no more than two standard errors."""
+        """Whether the main kind's share differs between the halves by at most two standard errors."""
         first, second = self.main.halves
-        return abs(first - second) <= 2 * self.main.error + 1e-9  # of rounding
+        return abs(first - second) <= 2 * self.main.error + 1e-9  # rounding
 
 
 def head_habits(
@@ -238,11 +254,20 @@ def head_habits(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> dict[Head, HeadHabits]:
-    """Read the sentences once, and count for every head of the model.
+    """Read the sentences once and return the habits of every head of the model.
 
-    A row counts when its query is a token of the text and it has at least two keys to choose from. ``seed``: of the
-    draw of examples. ``progress`` and errors as in ``head_firings``, and ``InputError`` for more rows than may
-    be kept in memory; a head without a row is not in the answer.
+    A row counts if its query is a token of the text and it may attend to at least two keys. A head without such a row
+    is not in the result.
+
+    Args:
+        checkpoint: The model.
+        sentences: Sentences to read.
+        batch_size: Largest number of sentences in a batch.
+        seed: Seed for drawing examples.
+        progress: As in ``head_firings``.
+
+    Raises:
+        InputError: If no sentence can be read, or there are more rows than fit into the allowed memory.
     """
     measures = RowMeasures(checkpoint)
     layers: dict[tuple, _Layer] = {}
@@ -259,7 +284,7 @@ def head_habits(
 
 
 def places(asked: TokenSequence, read: TokenSequence, *, cross: bool) -> np.ndarray:
-    """[query, key]: the kind of every pair of tokens, as an index of ``SELF_KINDS`` or ``CROSS_KINDS``."""
+    """Return the kind of every pair of tokens, [query, key], as an index of the list of kinds."""
     of_roles = places_in(asked, read, cross=cross)
     tests = {"special": of_roles["sink"], "punctuation": of_roles["punctuation"]}
     if cross:
@@ -285,12 +310,12 @@ def places(asked: TokenSequence, read: TokenSequence, *, cross: bool) -> np.ndar
 
 
 def halves_of(hits: np.ndarray, rows: np.ndarray, half: np.ndarray) -> tuple[tuple[float, float], float]:
-    """The share of ``hits`` among ``rows``, both counted by sentence, in the sentences of half 0 and of half 1; and the
-    standard error of the difference of the two.
+    """Return the share of ``hits`` among ``rows`` in each half of the sentences, and the error.
 
-    The rows of one sentence are alike, so what varies is whole sentences (Cochran 1977, "Sampling Techniques", §2.11,
-    the ratio of two counts): a half of k sentences with H hits in N rows has the share p = H / N with the variance
-    k/(k−1) Σ (h − p n)² / N² over its sentences. NaN, where a half has fewer than two.
+    Both are counts per sentence. The rows of one sentence are similar, so the sentences are what varies (Cochran 1977,
+    "Sampling Techniques", §2.11, the ratio of two counts): a half of k sentences with H hits in N rows has the share p
+    = H / N with the variance k/(k−1) Σ (h − p n)² / N² over its sentences. The standard error is NaN if a half has
+    fewer than two.
     """
     shares, variance = [], 0.0
     for which in (0, 1):
@@ -303,7 +328,7 @@ def halves_of(hits: np.ndarray, rows: np.ndarray, half: np.ndarray) -> tuple[tup
 
 
 def _check_memory(layers: Iterable[_Layer]) -> None:
-    """Before more is read: what is kept of all rows may take as much as one recorded pass."""
+    """Check, before reading on, that the rows kept take no more memory than one recorded pass may."""
     kept = sum(layer.n_bytes for layer in layers)
     if kept > ALWAYS and kept > (most := allowed_bytes()):
         raise InputError(
@@ -314,19 +339,21 @@ def _check_memory(layers: Iterable[_Layer]) -> None:
 
 
 class _Layer:
-    """What one attention layer has done so far: a column of numbers for every row, and only then the counts, because
-    where the intervals of a measure end is known last."""
+    """Rows of one attention layer so far: one column of numbers per row.
+
+    They are counted only at the end, because the intervals of a measure depend on its largest value.
+    """
 
     def __init__(self) -> None:
         self.sentences: list[tuple[int, TokenSequence, TokenSequence]] = []
         self.n_rows = 0
-        # "sentence", "query", "draw" [row]; the others [head, row]; with room for more rows behind ``n_rows``, in few
-        # large pieces of memory: many small ones would keep apart what lies between them.
+        # "sentence", "query", "draw" are [row]; the others [head, row]. Arrays grow in few large steps, because many
+        # small ones would fragment the memory.
         self.columns: dict[str, np.ndarray] = {}
         self.chances: np.ndarray | float = 0.0  # [kind], summed over rows
 
     def add(self, index: int, rows: LayerRows, kinds: np.ndarray, seed: int) -> None:
-        """One more sentence; ``kinds`` [query, key]."""
+        """Add one sentence; ``kinds`` is [query, key]."""
         text = np.array([not token.special for token in rows.asked])
         counted = np.flatnonzero(text & (rows.allowed.sum(axis=1) > 1))
         if not len(counted):
@@ -355,11 +382,13 @@ class _Layer:
 
     @property
     def n_bytes(self) -> int:
+        """Size of the columns in bytes."""
         return sum(column.nbytes for column in self.columns.values())
 
     def heads(self, stack: str, kind: str, layer: int) -> Iterator[HeadHabits]:
+        """Yield the habits of every head of the layer."""
         columns = {name: column[..., : self.n_rows] for name, column in self.columns.items()}
-        in_turn = np.argsort(columns.pop("draw"))  # each row is as likely as any other to come first
+        in_turn = np.argsort(columns.pop("draw"))  # each row is equally likely to come first
         half = np.array([index for index, _, _ in self.sentences]) % 2  # [sentence]
         n_rows, n_sentences = self.n_rows, len(self.sentences)
         rows = np.bincount(columns["sentence"], minlength=n_sentences)
@@ -393,7 +422,7 @@ class _Layer:
         values = own[name]
         low = min(0.0, float(values.min()))
         high = 1.0 if name == "weight" else max(0.0, float(values.max()))
-        high = high if high > low else 1.0  # a head whose part of W_O is 0 passes nothing on
+        high = high if high > low else 1.0  # a head whose part of W_O is 0 contributes nothing
         edges = np.linspace(low, high, N_INTERVALS + 1)
         place = np.clip(((values - low) * (N_INTERVALS / (high - low))).astype(int), 0, N_INTERVALS - 1)
         shares = np.bincount(place, minlength=N_INTERVALS) / len(values)
@@ -406,7 +435,10 @@ class _Layer:
     def _examples(
         self, own: Mapping[str, np.ndarray], name: str, buckets: np.ndarray, in_turn: np.ndarray
     ) -> dict[int, tuple[Example, ...]]:
-        """Of every bucket the ``N_EXAMPLES`` rows that come first ``in_turn``; ``buckets`` [row]: in which each is."""
+        """Return for every bucket the ``N_EXAMPLES`` rows that come first in ``in_turn``.
+
+        ``buckets`` [row] assigns rows to buckets.
+        """
         found: dict[int, tuple[Example, ...]] = {}
         for bucket in np.unique(buckets):
             rows = in_turn[buckets[in_turn] == bucket][:N_EXAMPLES]
@@ -428,7 +460,7 @@ Habits = Mapping[Head, HeadHabits]
 
 
 def write_data(folder: Path, checkpoint: Checkpoint, found: Habits, sentences: Sequence[str]) -> Iterator[Path]:
-    """Writes all files, one after the other; yields the path of each."""
+    """Write all files, one after the other, and yield the path of each."""
     yield _written(folder / TABLE, csv_text([row(habits) for habits in found.values()]))
     attentions = dict.fromkeys((head.stack, head.kind) for head in found)
     for stack, kind in attentions:
@@ -452,8 +484,10 @@ def write_data(folder: Path, checkpoint: Checkpoint, found: Habits, sentences: S
 
 
 def row(habits: HeadHabits) -> dict[str, object]:
-    """One head: its place, what it does most often beyond chance, what speaks against that, and all shares by kind
-    (``share_previous``, ``chance_previous``) and by strength (``strength_0.9``: rows whose strongest weight is ≥ 0.9).
+    """Return one table row per head: its location, main habit, other habit, and all shares.
+
+    Shares are by kind (``share_previous``, ``chance_previous``) and by strength (``strength_0.9``: rows whose strongest
+    weight is ≥ 0.9).
     """
     main, against = habits.main, habits.against
     return {
@@ -477,7 +511,7 @@ def row(habits: HeadHabits) -> dict[str, object]:
 
 
 def in_full(habits: HeadHabits) -> dict[str, object]:
-    """``row`` with the examples of every kind of place and of every interval of every measure."""
+    """Return ``row`` with the examples of every kind of position and of every interval of every measure."""
     return {
         **row(habits),
         "kinds": [
@@ -496,8 +530,10 @@ def in_full(habits: HeadHabits) -> dict[str, object]:
 
 
 def _examples(examples: Sequence[Example]) -> list[dict[str, object]]:
-    """The sentence's number, its tokens (of cross-attention the answer's, and the source's as "read"), the positions of
-    the one that looks and the one that is looked at, and the value."""
+    """Return examples as data: sentence, tokens, query, key and value.
+
+    In cross-attention, the tokens are those of the output, and "read" those of the source.
+    """
     return [
         {
             "sentence": one.sentence,

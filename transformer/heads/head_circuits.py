@@ -1,15 +1,15 @@
-"""A head in general, without a sentence: what it would like to look at, and what it would write (Elhage et al. 2021).
+"""Circuits of a head without a sentence (Elhage et al. 2021): what it attends to and writes.
 
-QK circuit: E W_Q W_Kᵀ Eᵀ · scale, the score that token i gives token j. OV circuit: E W_V W_O W_U, what looking at
-token i adds to the logit of token j. Both are vocabulary × vocabulary, but of rank d_k, and kept as two thin factors.
-What is left out: positions, biases, and the σ of the norms. The γ of the norm in front of the head and of the last one,
-and the taking away of the mean, are part of the matrices. So the numbers say what a head prefers, in no unit.
+QK circuit: E W_Q W_Kᵀ Eᵀ · scale, the score that token i gives token j. OV circuit: E W_V W_O W_U, what attending to
+token i adds to the logit of token j. Both are vocabulary × vocabulary, but of rank d_k, and stored as two thin factors.
+Positions, biases, and the σ of the norms are left out. The γ of the norm before the head and of the final norm, and the
+subtraction of the mean, are part of the matrices. So the numbers show what a head prefers, in no unit.
 
-Which heads read which? Composition scores between a head and all heads before it (Elhage et al. 2021).
+Composition scores show which heads read which: between a head and all heads before it (Elhage et al. 2021).
 
 Q-composition: the query of the later head reads what the earlier one wrote; K- and V-composition: its keys, its values.
-Each is ‖product‖ / (‖one‖ ‖other‖) in the Frobenius norm, of W_QK = W_Qᵀ W_K or W_OV = W_O W_V: 0 where the later head
-cannot read what the earlier one writes. Two random heads come to about 1/√d_model.
+Each is ‖product‖ / (‖one‖ ‖other‖) in the Frobenius norm, of W_QK = W_Qᵀ W_K or W_OV = W_O W_V: 0 if the later head
+cannot read what the earlier one writes. Two random heads have about 1/√d_model.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,14 +23,16 @@ from transformer.layer_norm import RMSNorm
 from transformer.models import Model
 from transformer.runs.head_places import Head, all_heads
 
-BLOCK = 256  # rows of vocabulary × vocabulary that are made at a time
+BLOCK = 256  # rows of vocabulary × vocabulary computed at a time
 _TOKENS = 4096  # rows of E and W_U in double precision at a time
 
 
 @dataclass(frozen=True)
 class HeadMatrices:
-    """One head's own part of the four projections, behind the norm in front of it: W_Q, W_K, W_V [channel, model] and
-    W_O [model, channel]; ``scale``: of QKᵀ."""
+    """Projections of one head, combined with the norm before it.
+
+    W_Q, W_K, W_V are [channel, model] and W_O is [model, channel]; ``scale`` multiplies QKᵀ.
+    """
 
     query: Tensor
     key: Tensor
@@ -40,8 +42,14 @@ class HeadMatrices:
 
 
 def head_matrices(model: Model, stack: str, kind: str, *, layer: int, head: int) -> HeadMatrices:
-    """``kind``: "self" or "cross". In cross-attention keys and values read the encoder's output, as it leaves its last
-    norm. Heads that share keys have the same W_K and W_V. Raises ``ValueError`` for a head that does not exist."""
+    """Return the projections of one head; ``kind`` is "self" or "cross".
+
+    In cross-attention, keys and values read the output of the encoder, after its final norm. Heads that share keys have
+    the same W_K and W_V.
+
+    Raises:
+        ValueError: If the head does not exist.
+    """
     block = model.get_submodule(stack).layers[layer]
     attention = block.get_submodule(f"{kind}_attention")
     if not 0 <= head < attention.n_heads:
@@ -61,7 +69,7 @@ def head_matrices(model: Model, stack: str, kind: str, *, layer: int, head: int)
 
 
 def behind_norm(matrix: Tensor, norm: nn.Module | None) -> Tensor:
-    """A matrix [row, model] that reads what a norm lets through, as one that reads what goes in (its σ taken as 1)."""
+    """Rewrite a matrix [row, model] that reads a norm's output to read its input, with σ = 1."""
     if norm is None:
         return matrix
     scaled = matrix * _double(norm.weight)
@@ -70,9 +78,9 @@ def behind_norm(matrix: Tensor, norm: nn.Module | None) -> Tensor:
 
 @dataclass(frozen=True)
 class Circuit:
-    """left · rightᵀ: vocabulary × vocabulary, of rank d_k. ``left``, ``right`` [token, channel].
+    """Matrix left · rightᵀ, vocabulary × vocabulary, of rank d_k; both factors are [token, channel].
 
-    ``read_out``: whether ``right`` is W_U, which gives logits, or E, where nothing reads words out of this stack.
+    ``read_out`` says whether ``right`` is W_U, which gives logits, or E, if no words are predicted from this stack.
     """
 
     left: Tensor
@@ -80,19 +88,21 @@ class Circuit:
     read_out: bool = False
 
     def eigenvalues(self) -> Tensor:
-        """Those of left · rightᵀ that are not 0: AB and BA have the same, so a d_k × d_k matrix has them all."""
+        """Return the nonzero eigenvalues of left · rightᵀ, which a d_k × d_k matrix shares."""
         return torch.linalg.eigvals(self.right.T @ self.left)
 
     @property
     def copying_score(self) -> float:
-        """Σ λ / Σ |λ|, −1 … 1 (Elhage et al. 2021, "Copying"): 1 where every mix of tokens is written as itself, −1
-        where it is suppressed; NaN for a matrix of zeros."""
+        """Return Σ λ / Σ |λ|, from −1 to 1 (Elhage et al. 2021, "Copying"); NaN for a zero matrix.
+
+        It is 1 if every mix of tokens is written as itself, and −1 if it is suppressed.
+        """
         return net_share(self.eigenvalues())
 
     def strongest(
         self, most: int = 20, *, progress: Callable[[int, int], None] | None = None
     ) -> tuple[tuple[int, int, float], ...]:
-        """The largest entries as (row, column, value), a block of rows at a time: the whole never exists."""
+        """Return the largest entries as (row, column, value), computed in blocks of rows."""
         left, right = self.left.float(), self.right.float().T
         values, places = left.new_zeros(0), torch.zeros(0, dtype=torch.long)
         for start in range(0, len(left), BLOCK):
@@ -112,21 +122,24 @@ class Circuit:
 
 
 def net_share(eigenvalues: Tensor) -> float:
-    """Σ λ / Σ |λ|; NaN where all are 0."""
+    """Return Σ λ / Σ |λ|; NaN if all are 0."""
     size = float(eigenvalues.abs().sum())
     return float(eigenvalues.real.sum()) / size if size else float("nan")
 
 
 def query_key_circuit(model: Model, stack: str, kind: str, *, layer: int, head: int) -> Circuit:
-    """Row: the token that looks, column: the token it looks at (in cross-attention one of the source)."""
+    """Return the QK circuit; rows are query tokens, columns key tokens (in cross-attention of the source)."""
     matrices = head_matrices(model, stack, kind, layer=layer, head=head)
     looks, seen = embeddings(model, stack), embeddings(model, "encoder" if kind == "cross" else stack)
     return Circuit(looks @ matrices.query.T * matrices.scale, seen @ matrices.key.T)
 
 
 def output_value_circuit(model: Model, stack: str, kind: str, *, layer: int, head: int) -> Circuit:
-    """Row: the token that is looked at, column: the token whose logit that raises (``read_out``), or in whose direction
-    it writes where nothing reads words out of this stack in one linear step."""
+    """Return the OV circuit; rows are the tokens attended to, columns the tokens whose logit that raises.
+
+    If no words are predicted from this stack in one linear step, columns are the tokens in whose direction it writes
+    (``read_out``).
+    """
     matrices = head_matrices(model, stack, kind, layer=layer, head=head)
     seen = embeddings(model, "encoder" if kind == "cross" else stack)
     read_out = reads_words_out(model, stack)
@@ -136,8 +149,7 @@ def output_value_circuit(model: Model, stack: str, kind: str, *, layer: int, hea
 
 @dataclass(frozen=True)
 class WrittenWords:
-    """What looking at ``token`` does by a head's weights alone: the ids that it raises most and those that it lowers
-    most, the strongest first."""
+    """Effect of attending to ``token`` by a head's weights alone: the ids that it raises and lowers most."""
 
     token: int
     raised: tuple[int, ...]
@@ -147,8 +159,10 @@ class WrittenWords:
 def written_words(
     model: Model, stack: str, kind: str, *, layer: int, head: int, tokens: Sequence[int], most: int = 5
 ) -> tuple[WrittenWords, ...]:
-    """The rows of ``output_value_circuit`` that belong to ``tokens``, without the circuit. Empty for a head that writes
-    nothing (its part of W_O is 0)."""
+    """Return the rows of ``output_value_circuit`` for ``tokens``, without the whole circuit.
+
+    The result is empty for a head that writes nothing (its part of W_O is 0).
+    """
     matrices = head_matrices(model, stack, kind, layer=layer, head=head)
     seen = embeddings(model, "encoder" if kind == "cross" else stack, torch.tensor(tokens))
     written = seen @ matrices.value.T @ matrices.output.T  # [token, model]
@@ -165,11 +179,13 @@ def written_words(
 
 
 def copying_scores(model: Model, stack: str, kind: str) -> list[list[float]]:
-    """``copying_score`` of every head of a stack's attentions, [layer][head].
+    """Return ``copying_score`` of every head of a stack's attentions, [layer][head].
 
-    λ(E W_V W_O W_U) are those of W_O (W_U E) W_V, and the square in the middle, [model, model], is the same for all
-    heads: so the vocabulary is gone through once, ``_TOKENS`` rows at a time, and not once a head. Raises
-    ``ValueError`` for a stack from which no linear step leads to words.
+    λ(E W_V W_O W_U) equals λ of W_O (W_U E) W_V, and the square matrix in the middle, [model, model], is the same for
+    all heads. So the vocabulary is processed only once, ``_TOKENS`` rows at a time, and not once per head.
+
+    Raises:
+        ValueError: If no linear step leads from the stack to words.
     """
     if not reads_words_out(model, stack):
         raise ValueError(f"nothing reads words out of the {stack} in one linear step")
@@ -189,19 +205,18 @@ def copying_scores(model: Model, stack: str, kind: str) -> list[list[float]]:
 
 
 def reads_words_out(model: Model, stack: str) -> bool:
-    """Whether one linear step leads from the stack's stream to the words."""
+    """Return whether one linear step leads from the stack's residual stream to words."""
     return isinstance(getattr(model.get_submodule(stack), "vocabulary_projection", None), nn.Linear)
 
 
 def _unembedding(model: Model, stack: str, rows: slice = slice(None)) -> Tensor:
-    """W_U [token, model] of the tokens ``rows``, behind the stack's last norm."""
+    """Return W_U, [token, model], of the tokens ``rows``, combined with the stack's final norm."""
     part = model.get_submodule(stack)
     return behind_norm(_double(part.vocabulary_projection.weight[rows]), part.final_norm)
 
 
 def embeddings(model: Model, stack: str, rows: slice | Tensor = slice(None)) -> Tensor:
-    """E · scale [token, model] of the tokens ``rows``, behind the projection of a table that is narrower than the
-    model."""
+    """Return E · scale, [token, model], of the tokens ``rows``, after the projection of a narrow table."""
     embedding = model.get_submodule(stack).embedding
     table = _double(embedding.table.weight[rows]) * embedding.scale
     projection = getattr(embedding, "projection", None)
@@ -217,8 +232,11 @@ WAYS = ("query", "key", "value")
 
 @dataclass(frozen=True)
 class Composition:
-    """``scores`` [later head, earlier head], 0…1; NaN where the one does not come before the other, or writes to a
-    stack that the other does not read. ``random``: what two random heads come to."""
+    """Composition scores, [later head, earlier head], from 0 to 1.
+
+    They are NaN if the one head does not come before the other, or writes to a stack that the other does not read.
+    ``random`` is the score of two random heads.
+    """
 
     way: str
     later: tuple[Head, ...]
@@ -228,10 +246,10 @@ class Composition:
 
 
 def composition(model: Model, stack: str, *, way: str) -> Composition:
-    """All heads of ``stack`` with all heads that write what they read.
+    """Return the composition scores of all heads of ``stack`` with all heads whose output they read.
 
-    ``way``: "query", "key" or "value". Keys and values of cross-attention read the encoder, so that the encoder's heads
-    come before it. The σ of norms and everything that is not linear is left out.
+    ``way`` is "query", "key" or "value". Keys and values of cross-attention read the encoder, so the encoder's heads
+    come before it. The σ of norms and everything nonlinear is left out.
     """
     if way not in WAYS:
         raise ValueError(f"way is {way!r}; choose one of {', '.join(WAYS)}")
@@ -254,7 +272,7 @@ def composition(model: Model, stack: str, *, way: str) -> Composition:
     for row, place in enumerate(later):
         known = [column for column, before in enumerate(earlier) if _reads(place, before, way)]
         reader, other, size = _reader(matrices[place], way)
-        between = reader @ outputs[known]  # [earlier head, channel, channel]: what is read of what was written
+        between = reader @ outputs[known]  # [earlier head, channel, channel]: the part of the output that is read
         products = ((other @ between) * (between @ values[known])).sum(dim=(1, 2)).clamp(min=0).sqrt()
         for column, product in zip(known, products.tolist(), strict=True):
             scores[row, column] = product / (size * sizes[column]) if size * sizes[column] else 0.0
@@ -262,7 +280,7 @@ def composition(model: Model, stack: str, *, way: str) -> Composition:
 
 
 def _reads(later: Head, earlier: Head, way: str) -> bool:
-    """Whether the later head reads, in this way, what the earlier one wrote."""
+    """Return whether the later head reads, in this way, what the earlier one wrote."""
     if later.kind == "cross" and way != "query":
         return earlier.stack == "encoder"
     if later.stack != earlier.stack:
@@ -272,7 +290,7 @@ def _reads(later: Head, earlier: Head, way: str) -> bool:
 
 
 def _reader(matrices: HeadMatrices, way: str) -> tuple[Tensor, Tensor, float]:
-    """Of a later head: the matrix [channel, model] that reads, P Pᵀ of the one behind it, and the size of both."""
+    """Return a later head's reading matrix [channel, model], P Pᵀ of its counterpart, and their norm."""
     reader, behind = {
         "query": (matrices.query, matrices.key),
         "key": (matrices.key, matrices.query),
@@ -283,5 +301,5 @@ def _reader(matrices: HeadMatrices, way: str) -> tuple[Tensor, Tensor, float]:
 
 
 def _norm(first: Tensor, second: Tensor) -> float:
-    """‖Aᵀ B‖ from A Aᵀ and B Bᵀ, both [channel, channel]."""
+    """Return ‖Aᵀ B‖ from A Aᵀ and B Bᵀ, both [channel, channel]."""
     return float(torch.trace(first @ second).clamp(min=0).sqrt())

@@ -1,12 +1,12 @@
-"""The role of every head in one sentence, and over many sentences.
+"""Role of every head in one sentence, and over many sentences.
 
-In a sentence: where the head attends to, how sharply, and which of a few known roles that is. They were found in
-trained models: the positions and shapes of ``weight_patterns``, and induction, which only a text shows that repeats
-itself. A role describes the head in this sentence only, and does not say whether the model needs the head.
+In one sentence: where the head attends to, how sharply, and which of a few known roles that is. These roles were found
+in trained models: the positions and shapes of ``weight_patterns``, and induction, which needs a text with repetitions.
+A role describes the head in this sentence only, and does not say whether the model needs the head.
 
 Over many sentences: the roles sentence by sentence, their means, and the tests of the literature. Voita et al. 2019
-("Analyzing Multi-Head Self-Attention", §4 and §5) name a head only if it plays one role in most sentences, and is sure
-of itself. One sentence cannot tell.
+("Analyzing Multi-Head Self-Attention", §4 and §5) name a head only if it plays one role in most sentences, and is
+confident. One sentence cannot show that.
 """
 
 import math
@@ -44,35 +44,34 @@ from transformer.runs.head_places import Head, LocatedAtHead, attention_layers
 from transformer.runs.readings import BATCH_SIZE, Reading, nothing_read_error, readings
 from transformer.text.sentence_files import sentence_digest
 
-AT_REST = ("first", "sink")  # where a head looks that has nothing to do
-LEAST_AWAKE = 0.1  # of a row: a head that sends less to what followed is not said to have woken up
+AT_REST = ("first", "sink")  # where a head puts its weight when it has nothing else to attend to
+LEAST_AWAKE = 0.1  # share of a row; a head that sends less to what followed does not count as an induction head
 
 
 class Scored:
-    """What has a ``role`` and ``scores``, all measures by name, NaN where one is not defined."""
+    """Base of results with a ``role`` and ``scores``: all measures by name, NaN if undefined."""
 
     role: str
     scores: Mapping[str, float]
 
     @property
     def score(self) -> float:
-        """Of the role itself, NaN for "none"."""
+        """Score of the role itself; NaN for "none"."""
         return self.scores.get(self.role, math.nan)
 
     @property
     def nearest(self) -> str:
-        """The place with the largest share, however small that is; "" where none gets any."""
+        """Kind of position with the largest share, however small; "" if none has any."""
         shares = {place: share for place in PLACES if (share := self.scores.get(place, math.nan)) > 0}
         return max(shares, key=shares.__getitem__, default="")
 
 
 @dataclass(frozen=True)
 class HeadRole(LocatedAtHead, Scored):
-    """The role of one head in one sentence.
+    """Role of one head in one sentence.
 
-    Shares lie in 0…1; "broad" is the entropy as a share of
-    the largest possible, 0…1; "monotone" lies in −1…1; "entropy" is in bits; "distance" in tokens; "confidence" and
-    "sinks" are shares.
+    Shares are from 0 to 1; "broad" is the entropy as a share of the largest possible, from 0 to 1; "monotone" is from
+    −1 to 1; "entropy" is in bits, "distance" in tokens; "confidence" and "sinks" are shares.
     """
 
     role: str
@@ -80,14 +79,14 @@ class HeadRole(LocatedAtHead, Scored):
 
 
 def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:
-    """``head_roles``, and "induction" where a head sends more to what followed the last time than to any other place.
+    """Return ``head_roles``, with "induction" if a head sends most to what followed an earlier occurrence.
 
-    A head may rest in the rows of which nothing has been read before; so only the others count. It must be as clear as
-    every role (``least_share``, ``LEAST_ROWS``).
+    Only rows whose token occurred before count, since the head may put its weight on a sink in all others. The share
+    must be as clear as for every role (``least_share``, ``LEAST_ROWS``).
 
-    In those rows, too, the heads of large models rest for the most part. So "induction" is also the role of a head at
-    rest, or of one without a role, where from ``LEAST_AWAKE`` of a row on goes to what followed, and that is as clear a
-    share ("awake") of what goes neither to the first token nor to special ones:
+    In large models, most of the weight is on sinks in those rows as well. So "induction" is also the role of a head on
+    a sink, or of one without a role, if at least ``LEAST_AWAKE`` of a row goes to what followed, and if that is a clear
+    share ("awake") of the weight that goes neither to the first token nor to special ones:
 
         awake = mean of Σ_{j followed} α_ij ÷ (1 − mean of Σ_{j at rest} α_ij)
     """
@@ -108,7 +107,7 @@ def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:
     least, least_awake = least_share(chance), least_share(chance / (1 - chance_at_rest))
     found = []
     for role, most, of_rest in zip(roles, shares.tolist(), awake.tolist(), strict=True):
-        clear = most >= least and not most <= role.score  # a role without a score, "none", is no rival
+        clear = most >= least and not most <= role.score  # a role without a score, "none", does not compete
         clear |= role.role in (*AT_REST, "none") and most >= LEAST_AWAKE and of_rest >= least_awake
         name = "induction" if clear else role.role
         found.append(replace(role, role=name, scores={**role.scores, "induction": most, "awake": of_rest}))
@@ -116,7 +115,7 @@ def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:
 
 
 def head_roles(view: AttentionView) -> tuple[HeadRole, ...]:
-    """The role of every head of one layer, see ``place_shares`` and ``choose_role``."""
+    """Return the role of every head of one layer; see ``place_shares`` and ``choose_role``."""
     shares, chances = place_shares(view)
     measured = {**shares, **shape_scores(view)}
     roles = []
@@ -127,8 +126,10 @@ def head_roles(view: AttentionView) -> tuple[HeadRole, ...]:
 
 
 def choose_role(scores: Mapping[str, float], chances: Mapping[str, float]) -> str:
-    """The place that gets the largest share, if it gets enough (``least_share``); else "broad", else "monotone", else
-    "none"."""
+    """Return the kind of position with the largest share if large enough, or a shape, or "none".
+
+    ``least_share`` defines how much is enough.
+    """
     clear = [place for place in PLACES if scores.get(place, np.nan) >= least_share(chances.get(place, np.nan))]
     if clear:
         return max(clear, key=lambda place: scores[place])  # the first of equals
@@ -137,20 +138,22 @@ def choose_role(scores: Mapping[str, float], chances: Mapping[str, float]) -> st
     return "monotone" if scores.get("monotone", np.nan) >= LEAST_MONOTONE else "none"
 
 
-LEAST_CONSISTENT = 0.5  # a head has the role that it has in at least half of the sentences
-LEAST_LEANING = 0.1  # a rarer role is not mentioned
+LEAST_CONSISTENT = 0.5  # a head has a role in general if it has it in at least half of the sentences
+LEAST_LEANING = 0.1  # a less frequent role is not mentioned
 Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
 class CorpusRole(LocatedAtHead, Scored):
-    """One head over many sentences.
+    """Role of one head over many sentences.
 
-    ``shares``: for every role the share of the ``n_sentences`` in which the head has it; sentences that are too short
-    for roles do not count. ``role``: the most frequent one if its share is at least ``LEAST_CONSISTENT``, else "none".
-    ``scores``: the mean of every measure over the ``counts`` sentences in which it is defined (NaN where there are
-    none); in a decoder-only model also "induction" and "previous_random" (``transformer.heads.induction``).
-    ``measured``: the tests of the literature, counted over the rows of all sentences (``transformer.heads``).
+    Attributes:
+        shares: For every role the share of the ``n_sentences`` in which the head has it; sentences too short for roles
+            do not count.
+        role: The most frequent role if its share is at least ``LEAST_CONSISTENT``, else "none".
+        scores: Mean of every measure over the ``counts`` sentences in which it is defined (NaN if there are none); in a
+            decoder-only model also "induction" and "previous_random" (``transformer.heads.induction``).
+        measured: The tests of the literature, counted over the rows of all sentences (``transformer.heads``).
     """
 
     role: str
@@ -162,31 +165,33 @@ class CorpusRole(LocatedAtHead, Scored):
 
     @property
     def consistency(self) -> float:
-        """The share of the sentences in which it does what it does most often; NaN where all were too short."""
+        """Share of the sentences in which the head has its most frequent role; NaN if all were too short."""
         return max(self.shares.values(), default=math.nan)
 
     @property
     def most_frequent(self) -> str:
-        """What it does most often, however rarely that is; "none" also where all sentences were too short."""
+        """Most frequent role, however rare; "none" also if all sentences were too short."""
         return max(self.shares, key=self.shares.__getitem__, default="none")
 
     @property
     def leaning(self) -> str:
-        """Of a head without a clear role: the role that it has most often, from ``LEAST_LEANING`` of the sentences on;
-        else ""."""
+        """Most frequent role of a head without a clear one, if above ``LEAST_LEANING``; else ""."""
         clear = {role: share for role, share in self.shares.items() if role != "none" and share >= LEAST_LEANING}
         return max(clear, key=clear.__getitem__, default="") if self.role == "none" else ""
 
     @property
     def is_induction_head(self) -> bool:
+        """Whether the head passes the induction test."""
         return self.scores.get("induction", 0.0) >= LEAST_INDUCTION
 
 
 @dataclass(frozen=True)
 class CorpusRoles:
-    """All heads of a model over ``n_sentences`` sentences; ``n_skipped`` others did not fit into the model.
+    """All heads of a model over ``n_sentences`` sentences; ``n_skipped`` others did not fit.
 
-    ``digest`` names the whole list of sentences (``sentence_digest``). ``induction``: of a decoder-only model.
+    Attributes:
+        digest: Hash of the whole list of sentences (``sentence_digest``).
+        induction: Result of the induction test for a decoder-only model.
     """
 
     heads: tuple[CorpusRole, ...]
@@ -196,11 +201,15 @@ class CorpusRoles:
     induction: InductionTest | None = None
 
     def of(self, stack: str, kind: str) -> tuple[CorpusRole, ...]:
-        """The heads of one kind of attention, layer by layer."""
+        """Return the heads of one kind of attention, layer by layer."""
         return tuple(head for head in self.heads if (head.stack, head.kind) == (stack, kind))
 
     def head(self, stack: str, kind: str, layer: int, head: int) -> CorpusRole:
-        """One head. Raises ``KeyError`` for one that the model does not have."""
+        """Return one head.
+
+        Raises:
+            KeyError: If the model lacks the head.
+        """
         return {found.place: found for found in self.heads}[Head(stack, kind, layer, head)]
 
 
@@ -212,11 +221,18 @@ def corpus_roles(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> CorpusRoles:
-    """The roles of all heads over ``sentences``, see ``readings`` for what the model reads.
+    """Return the roles of all heads over ``sentences``; see ``readings`` for what the model reads.
 
-    ``progress(done, total)`` is called after every batch, those of the annotated sentences included; what it raises
-    ends the work. ``seed``: of the random sequences of the induction test. Raises ``InputError`` where no sentence is
-    left that the model can read.
+    Args:
+        checkpoint: The model.
+        sentences: Sentences to read.
+        batch_size: Largest number of sentences in a batch.
+        seed: Seed of the random sequences of the induction test.
+        progress: Called as ``progress(done, total)`` after every batch, including those of the annotated sentences; an
+            exception that it raises ends the work.
+
+    Raises:
+        InputError: If the model can read none of the sentences.
     """
     found: list[tuple[HeadRole, ...]] = []
     tallied: Tallied = [{} for _ in attention_layers(checkpoint.config)]
@@ -247,8 +263,8 @@ def corpus_roles(
 
 
 def summarise(roles: Sequence[HeadRole]) -> CorpusRole:
-    """One head over the sentences of ``roles``: the role that it has most often, if that is often enough."""
-    told = [role for role in roles if not math.isnan(role.scores["broad"])]  # long enough to tell a role
+    """Return one head's role over several sentences: the most frequent one, if it is frequent enough."""
+    told = [role for role in roles if not math.isnan(role.scores["broad"])]  # long enough to have a role
     count = Counter(role.role for role in told)
     shares = {role: count[role] / len(told) for role in ROLES if count[role]}
     often = max(shares, key=shares.__getitem__, default="none")  # the first of equals

@@ -1,4 +1,4 @@
-"""Which heads do the same as this one? By all measures that they share, or by their maps of one sentence."""
+"""Similarity of heads, by all measures that they share, or by their maps of one sentence."""
 
 from collections.abc import Mapping, Sequence
 
@@ -10,10 +10,10 @@ Measures = Mapping[str, float]
 
 
 def most_alike(heads: Sequence[Measures], index: int, *, most: int = 3) -> tuple[int, ...]:
-    """The indices of the heads nearest to ``heads[index]``, the nearest first.
+    """Return the indices of the heads nearest to ``heads[index]``, nearest first.
 
-    Distance: Euclidean over the measures that every head has a finite number for, each divided by its standard
-    deviation over the heads; a measure that is the same for all of them tells nothing. Empty where no measure is left.
+    The distance is Euclidean over the measures that are finite for every head, each divided by its standard deviation
+    over the heads; a measure that is the same for all heads is ignored. The result is empty if no measure is left.
     """
     names = [name for name in heads[index] if all(np.isfinite(head.get(name, np.nan)) for head in heads)]
     values = np.array([[head[name] for name in names] for head in heads], dtype=np.float64).reshape(len(heads), -1)
@@ -29,11 +29,12 @@ def most_alike(heads: Sequence[Measures], index: int, *, most: int = 3) -> tuple
 def most_alike_maps(
     views: Sequence[AttentionView], layer: int, head: int, *, most: int = 3
 ) -> tuple[tuple[int, int, float], ...]:
-    """(layer, head, share) of the heads whose maps are nearest to this one's, the nearest first. ``views``: of one kind
-    of attention, one a layer.
+    """Return (layer, head, share) of the heads whose maps are nearest to this one's, nearest first.
 
-    The share, 0…1, is the weight that both put on the same keys, Σ min(a, b): 1 less the total variation distance, the
-    mean over the rows that have at least two keys to choose from. Empty where there is no such row.
+    The share, from 0 to 1, is the weight that both put on the same keys, Σ min(a, b): 1 minus the total variation
+    distance, averaged over the rows with at least two allowed keys. The result is empty if there is no such row.
+
+    ``views`` are of one kind of attention, one per layer.
     """
     own = next(view for view in views if view.layer == layer)
     rows = own.allowed.sum(axis=1) > 1

@@ -1,8 +1,8 @@
-"""Induction heads: they find the last place where the token at hand stood, and look at what came after it.
+"""Induction heads: attend to the token after an earlier occurrence of the current one.
 
-Olsson et al. 2022, "In-context Learning and Induction Heads": in a sequence of random tokens that is written twice,
-nothing but the first copy tells how the second one goes on, so what a head does there is not knowledge of language
-(``induction_test``). In the sentence that was typed the rows are those of words that come again (``followers``).
+Olsson et al. 2022, "In-context Learning and Induction Heads": in a sequence of random tokens that is repeated, only the
+first copy predicts how the second one continues, so a head's behaviour there is not knowledge of language
+(``induction_test``). In a typed sentence, the rows are those of repeated words (``followers``).
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,15 +22,18 @@ from transformer.text.tokenizer import SPECIAL_IDS
 
 LONGEST = 24  # tokens that are repeated
 N_SEQUENCES = 16
-LEAST_INDUCTION = 0.5  # at least half of the attention, as for the other places
+LEAST_INDUCTION = 0.5  # at least half of the attention, as for other kinds of position
 
 
 @dataclass(frozen=True)
 class InductionTest:
-    """What every head did in sequences of random tokens, each written twice; ``lengths``: how many tokens each repeats.
+    """Result of every head on sequences of random tokens, each written twice.
 
-    ``induction``, ``previous``: by head, 0…1, see ``induction_test``. ``chance``: the induction score of
-    attention that is spread evenly over what it may look at.
+    Attributes:
+        lengths: Number of tokens that each sequence repeats.
+        induction: Induction score by head, from 0 to 1; see ``induction_test``.
+        previous: Previous-token score by head.
+        chance: Induction score of attention spread evenly over the allowed keys.
     """
 
     lengths: tuple[int, ...]
@@ -41,24 +44,24 @@ class InductionTest:
 
     @property
     def heads(self) -> tuple[Head, ...]:
-        """The induction heads: those whose score is at least ``LEAST_INDUCTION``. There may be none."""
+        """The induction heads: those with a score of at least ``LEAST_INDUCTION``, possibly none."""
         return tuple(place for place, score in self.induction.items() if score >= LEAST_INDUCTION)
 
     def measure(self, head: Head) -> Measure:
-        """The score of one head beside its chance level."""
+        """Return the score of one head with its chance level."""
         return Measure(self.induction[head], self.chance, LEAST_INDUCTION, sum(self.lengths))
 
     @property
     def strongest(self) -> Head:
-        """The head with the largest score, whether that is large or not."""
+        """Head with the largest score, however small."""
         return max(self.induction, key=self.induction.__getitem__)
 
 
 def repeated_lengths(max_length: int) -> tuple[int, ...]:
-    """How many tokens each sequence repeats in a model that reads ``max_length``: from a third of the longest to it.
+    """Return how many tokens each sequence repeats, from a third of the longest possible number up to it.
 
-    They differ, since a head that always looks, say, 19 tokens back would pass with sequences of 20 tokens, whatever
-    these tokens are. The best such head scores at most about a tenth over all.
+    The numbers differ, since a head that always attends, say, 19 tokens back would pass with sequences of 20 tokens.
+    The best such head scores at most about a tenth over all lengths.
     """
     longest = min(LONGEST, (max_length - 1) // 2)
     shortest = max(2, longest // 3)
@@ -68,7 +71,10 @@ def repeated_lengths(max_length: int) -> tuple[int, ...]:
 def repeated_sequences(
     vocabulary_size: int, lengths: Sequence[int], *, seed: int, special: SpecialIds = SPECIAL_IDS
 ) -> list[Tensor]:
-    """For every n of ``lengths`` a [1 + 2·n]: ``<s>`` r₁ … r_n r₁ … r_n, all r different and none of them special."""
+    """Return for every n of ``lengths`` a sequence ``<s>`` r₁ … r_n r₁ … r_n, [1 + 2·n].
+
+    All r are different, and none is a special token.
+    """
     words = torch.tensor([id for id in range(vocabulary_size) if id not in special])
     if not 2 <= min(lengths) <= max(lengths) <= len(words):
         wrong = next(length for length in lengths if not 2 <= length <= len(words))
@@ -80,17 +86,18 @@ def repeated_sequences(
 
 
 def induction_test(checkpoint: Checkpoint, *, seed: int = 0) -> InductionTest:
-    """The induction score and the previous-token score of every head of a decoder-only model.
+    """Compute the induction and previous-token scores of every head of a decoder-only model.
 
         induction = mean over i = n+1 … 2n of α_{i, i−n+1}      (position 0 is ``<s>``)
         previous  = mean over the same i of α_{i, i−1}
 
-    At position i stands the second r; its first one stands at i − n, and what followed that at i − n + 1. The means are
-    over the rows of all sequences, which have different n (``repeated_lengths``). Evenly spread attention scores the
-    mean of 1 / (i + 1). The same seed gives the same sequences.
+    Position i holds the second occurrence of r; the first is at i − n, and the token after that at i − n + 1. The means
+    are over the rows of all sequences, which have different n (``repeated_lengths``). Evenly spread attention scores
+    the mean of 1 / (i + 1). The same seed gives the same sequences.
 
-    Raises ``ValueError`` for a model that is not decoder-only: only there does the next token have to be foretold from
-    what came before in the same text.
+    Raises:
+        ValueError: If the model is not decoder-only: only there is the next token predicted from earlier tokens of the
+            same text.
     """
     config = checkpoint.config
     if config.kind != "decoder-only":
@@ -105,7 +112,7 @@ def induction_test(checkpoint: Checkpoint, *, seed: int = 0) -> InductionTest:
 
 
 def _scores_in(checkpoint: Checkpoint, ids: Tensor) -> Tensor:
-    """[layer, 2, head]: ``repeated_scores`` of every layer that reads ``ids``."""
+    """Return ``repeated_scores`` of every layer that reads ``ids``: [layer, 2, head]."""
     names = [f"decoder.layers.{layer}.self_attention.weights" for layer in range(checkpoint.config.n_decoder_layers)]
     with torch.inference_mode(), record(names=names) as recording:
         checkpoint.model(ids[None].to(checkpoint.model.device))
@@ -113,14 +120,20 @@ def _scores_in(checkpoint: Checkpoint, ids: Tensor) -> Tensor:
 
 
 def repeated_scores(weights: Tensor, length: int) -> Tensor:
-    """[2, head], induction and previous, of weights [head, query, key] over a sequence of ``repeated_sequences``."""
+    """Return induction and previous-token scores, [2, head], of weights [head, query, key].
+
+    The weights are those over a sequence of ``repeated_sequences``.
+    """
     rows = torch.arange(length + 1, 2 * length + 1, device=weights.device)
     return torch.stack([weights[:, rows, keys].mean(dim=1) for keys in (rows - length + 1, rows - 1)])
 
 
 def followers(view: AttentionView) -> np.ndarray:
-    """[query, key], ``True`` for the tokens that stand behind an earlier token like the query, where a mask hides what
-    comes later; nowhere else: who reads both sides needs no memory of the last time."""
+    """Return a mask of the tokens that follow an earlier occurrence of the query: [query, key].
+
+    It is all ``False`` unless attention is causal: a head that sees both sides needs no memory of an earlier
+    occurrence.
+    """
     n_queries, n_keys = view.allowed.shape
     found = np.zeros((n_queries, n_keys), dtype=bool)
     if not is_causal(view):

@@ -1,13 +1,12 @@
-"""Many prompts, or many pairs of a clean and a corrupted one: what each head does to the answer on the mean, and how
-much that differs from one to the next.
+"""Effect of each head over many prompts, or over many pairs of a clean and a corrupted prompt.
 
-One sentence tells what a head did there; that it is its habit, only many tell (Wang et al. 2023, "Interpretability in
-the Wild", §3, over hundreds of pairs). Everything is counted in logits of one difference,
+One sentence shows what a head did there; only many show that this is its habit (Wang et al. 2023, "Interpretability in
+the Wild", §3, over hundreds of pairs). Everything is measured in logits of one difference,
 
     d = logit(answer) − logit(other)
 
 so that numbers of different sentences can be averaged; without an ``other`` d is logit(answer). The file is CSV with
-the columns ``COLUMNS``, of which all but the first may be left out, or one prompt a line.
+the columns ``COLUMNS``, all but the first of which are optional, or has one prompt per line.
 """
 
 import csv
@@ -47,16 +46,16 @@ from transformer.text.sentence_files import SHIPPED, as_text
 from transformer.text.tokenizer import BLANK
 
 COLUMNS = ("clean", "corrupted", "answer", "other")
-PAIRS = SHIPPED.with_name("pairs.csv")  # ten with two names each, which come along (Wang et al. 2023)
+PAIRS = SHIPPED.with_name("pairs.csv")  # ten included pairs with two names each (Wang et al. 2023)
 MOST_BYTES = 1_000_000
-MOST_MEMORY = 500_000_000  # bytes over the model; every line is recorded alone
-LARGEST = 10  # heads that are truly patched
-WHOLE = -1  # for the number of a head: the whole sub-layer
+MOST_MEMORY = 500_000_000  # bytes beyond the model; every line is recorded alone
+LARGEST = 10  # heads that are actually patched
+WHOLE = -1  # in place of the index of a head: the whole sublayer
 _SEPARATORS = ",;\t"
 
 
 class Line(NamedTuple):
-    """One row of a file: its ``number`` in it, from 1, and the texts of ``COLUMNS``, "" for what is left out."""
+    """One row of a file: its ``number`` in it, from 1, and the texts of ``COLUMNS`` ("" if missing)."""
 
     number: int
     clean: str
@@ -66,7 +65,10 @@ class Line(NamedTuple):
 
 
 class Case(NamedTuple):
-    """A line that a model can read. ``answer``, ``other``: ids (or classes); ``None``: what the model says."""
+    """A line that a model can read.
+
+    ``answer`` and ``other`` are ids (or classes); ``None`` stands for what the model predicts.
+    """
 
     line: Line
     answer: int | None
@@ -74,7 +76,10 @@ class Case(NamedTuple):
 
 
 class Spread(NamedTuple):
-    """Of the ``count`` lines in which a number is defined; ``std`` divides by count − 1, NaN for fewer than two."""
+    """Mean and spread over the ``count`` lines in which a number is defined.
+
+    ``std`` divides by count − 1; it is NaN for fewer than two.
+    """
 
     mean: float = math.nan
     std: float = math.nan
@@ -82,6 +87,7 @@ class Spread(NamedTuple):
 
     @classmethod
     def of(cls, values: Iterable[float]) -> "Spread":
+        """Return the spread of ``values``."""
         known = np.array([value for value in values if not math.isnan(value)], dtype=np.float64)
         if not len(known):
             return cls()
@@ -93,13 +99,16 @@ _UNKNOWN = Spread()
 
 @dataclass(frozen=True)
 class PartOverLines:
-    """One head, or a whole sub-layer (``head`` = ``WHOLE``; ``kind`` "self", "cross" or "feed_forward").
+    """One head, or a whole sublayer (``head`` = ``WHOLE``; ``kind`` "self", "cross" or "feed_forward").
 
-    ``attribution``: what it adds to d itself in the clean run (``attribute``); of a whole sub-layer without its biases.
-    ``estimated``: what putting it back into the corrupted run adds to d, by one backward pass
-    (``attribution_patching``); ``patched``: the same, truly measured, of the heads with the largest estimates.
-    ``role``: of a head, as ``head_roles`` names it, with the ``share`` of the sentences in which it has it, and the
-    ``score`` of that role.
+    Attributes:
+        attribution: What it adds to d itself in the clean run (``attribute``); for a whole sublayer without its biases.
+        estimated: What patching it into the corrupted run adds to d, estimated by one backward pass
+            (``attribution_patching``).
+        patched: The same, measured, for the heads with the largest estimates.
+        role: Role of a head, as in ``head_roles``.
+        share: Share of the sentences in which it has the role.
+        score: Score of that role.
     """
 
     stack: str
@@ -115,13 +124,12 @@ class PartOverLines:
 
     @property
     def size(self) -> float:
-        """By which parts are ranked: the mean, without its sign, of the best measure that there is."""
+        """Rank of the part: the absolute mean of the best available measure."""
         return next((abs(one.mean) for one in (self.patched, self.estimated, self.attribution) if one.count), 0.0)
 
 
 class Said(NamedTuple):
-    """What was measured in one line: the ``answer`` and the ``other`` as they are shown ("" for none), and d in the
-    ``clean`` and in the ``corrupted`` run."""
+    """Measurements on one line: ``answer`` and ``other`` as text ("" for none), and d in both runs."""
 
     line: Line
     answer: str
@@ -132,19 +140,21 @@ class Said(NamedTuple):
 
 @dataclass(frozen=True)
 class PromptBatch:
-    """``gap``: d(clean) − d(corrupted) over the pairs; a mean divided by its mean is a share of what there is to
-    recover."""
+    """Results over all lines.
+
+    ``gap`` is d(clean) − d(corrupted) over the pairs; dividing a mean by its mean gives a recovered share.
+    """
 
     parts: tuple[PartOverLines, ...]
     said: tuple[Said, ...]
     gap: Spread
 
     def share(self, part: PartOverLines) -> float:
-        """Of the mean gap, what the patched part recovers on the mean."""
+        """Return the share of the mean gap that the patched part recovers on average."""
         return part.patched.mean / self.gap.mean if self.gap.mean else math.nan
 
     def records(self) -> list[dict[str, object]]:
-        """A flat row for every part, as a table has it."""
+        """Return a flat row for every part, for a table."""
         return [
             {
                 **{name: getattr(part, name) for name in ("stack", "kind", "layer")},
@@ -161,7 +171,7 @@ class PromptBatch:
         ]
 
     def lines(self) -> list[dict[str, object]]:
-        """A flat row for every line that was read."""
+        """Return a flat row for every line that was read."""
         said = (
             {"answer": one.answer, "other": one.other, "d": one.clean, "d_corrupted": one.corrupted}
             for one in self.said
@@ -170,7 +180,11 @@ class PromptBatch:
 
 
 def read_lines(path: str | Path) -> tuple[Line, ...]:
-    """The lines of a file. Raises ``InputError`` for one that is missing or too long, and as ``lines_of`` does."""
+    """Read the lines of a file.
+
+    Raises:
+        InputError: If the file is missing or too long, or as in ``lines_of``.
+    """
     path = Path(path)
     try:
         return lines_of(read_plain(path, MOST_BYTES), path.name)
@@ -181,8 +195,14 @@ def read_lines(path: str | Path) -> tuple[Line, ...]:
 
 
 def lines_of(content: bytes | str, name: str = "") -> tuple[Line, ...]:
-    """The lines of a text. It is CSV where its first line names one of ``COLUMNS`` (or the file's ``name`` ends so),
-    with commas, semicolons or tabs; else every line is a prompt. Raises ``InputError``."""
+    """Parse the lines of a text.
+
+    It is CSV (with commas, semicolons or tabs) if its first line contains one of ``COLUMNS`` or ``name`` ends in .csv;
+    otherwise every line is a prompt.
+
+    Raises:
+        InputError: If the text cannot be parsed.
+    """
     try:
         text = as_text(content) if isinstance(content, bytes) else content
     except UnicodeDecodeError as error:
@@ -245,9 +265,10 @@ def _rows(text: str, header: Sequence[str], separator: str) -> tuple[Line, ...]:
 
 
 def cases_of(checkpoint: Checkpoint, lines: Sequence[Line]) -> tuple[tuple[Case, ...], tuple[InputError, ...]]:
-    """The lines that the model can read, with the ids of their tokens, and a sentence about each of the others.
+    """Return the lines that the model can read, with token ids, and an error for each of the others.
 
-    Raises ``InputError`` for a model that answers nothing.
+    Raises:
+        InputError: If the model makes no predictions.
     """
     if checkpoint.config.encodes_sentences:
         raise InputError("{name} answers with no word, so there is none to measure.", name=checkpoint.name)
@@ -281,8 +302,11 @@ def _case(checkpoint: Checkpoint, line: Line) -> Case:
 
 
 def token_of(checkpoint: Checkpoint, sentence: str, word: str) -> int:
-    """The one token by which an answer to ``sentence`` says ``word``, or the class of that name. Raises ``InputError``
-    for a word of several tokens, and a class that there is not."""
+    """Return the single token of ``word`` in an output for ``sentence``, or the class of that name.
+
+    Raises:
+        InputError: If the word has several tokens, or the class does not exist.
+    """
     config, tokenizer = checkpoint.config, checkpoint.tokenizer
     if config.n_classes:
         if word not in config.class_names:
@@ -310,11 +334,18 @@ def prompt_batch(
     largest: int = LARGEST,
     progress: Callable[[int, int], None] | None = None,
 ) -> PromptBatch:
-    """Every head and sub-layer over ``cases``, one line at a time, so that memory is what one line takes.
+    """Measure every head and sublayer over ``cases``, one line at a time to save memory.
 
-    ``largest``: how many heads are truly patched, those with the largest mean estimates. ``progress(done, total)`` is
-    called after every line, twice for a pair. A prompt is read as it is typed, without the template of a chat; what a
-    decoder would write behind it is not part of the run. Raises ``InputError`` where there is no case.
+    A prompt is read as typed, without a chat template; what a decoder would generate is not part of the run.
+
+    Args:
+        checkpoint: The model.
+        cases: The lines.
+        largest: Number of heads to patch, those with the largest mean estimates.
+        progress: Called as ``progress(done, total)`` after every line, twice for a pair.
+
+    Raises:
+        InputError: If there is no case.
     """
     if not cases:
         raise InputError("There is no line left that this model can read.")
@@ -380,7 +411,7 @@ class _Measured(NamedTuple):
 
 
 def _measured(checkpoint: Checkpoint, case: Case) -> _Measured:
-    """One line: of a decoder what comes first, of the others the blank or the class."""
+    """Measure one line: in a decoder its next token, otherwise its blank or its class."""
     config, line = checkpoint.config, case.line
     found = trace(checkpoint, line.clean, strategy=Greedy(1) if config.has_decoder else None)
     question, pair = asked(found), None
@@ -409,14 +440,14 @@ def _measured(checkpoint: Checkpoint, case: Case) -> _Measured:
 
 
 def _whole_layers(checkpoint: Checkpoint) -> tuple[Head, ...]:
-    """Every sub-layer as a whole, in the order of the heads, feed-forward layers last."""
+    """Return every sublayer as a whole, in the order of the heads, feed-forward layers last."""
     found = [Head(*layer, WHOLE) for layer in attention_layers(checkpoint.config)]
     layers = dict.fromkeys((place.stack, place.layer) for place in found)
     return (*found, *(Head(stack, "feed_forward", layer, WHOLE) for stack, layer in layers))
 
 
 def _places(place: Head, both: Contrast, checkpoint: Checkpoint) -> list[Place]:
-    """What is put back for a head, or for a whole sub-layer."""
+    """Return what is patched for a head, or for a whole sublayer."""
     if place.kind == "feed_forward":
         count, part = len(both.clean[place.stack]), place.kind
     else:
@@ -432,5 +463,5 @@ def _columns(name: str, spread: Spread) -> dict[str, object]:
 
 
 def _short(text: str, *, most: int = 60) -> Message:
-    """A value as a sentence shows it."""
+    """Shorten a value for use in a sentence."""
     return Message("“{text}”", text=text if len(text) <= most else text[: most - 1] + "…")

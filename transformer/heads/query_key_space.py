@@ -1,13 +1,13 @@
-"""Queries and keys of one head over many sentences as points of one space (AttentionViz, Yeh et al. 2023, §4).
+"""Queries and keys of one head as points of one space (AttentionViz, Yeh et al. 2023, §4).
 
-A score is a product and not a distance. But softmax does not see what is the same for all keys of a query, so keys may
-all be moved by one vector; and q · k stays when queries are multiplied by what keys are divided by. With
+A score is a product, not a distance. But a softmax ignores what is the same for all keys of a query, so all keys may be
+moved by one vector; and q · k is unchanged if queries are multiplied by what keys are divided by. With
 
     q′ = r √scale · q,        k′ = √scale / r · (k − k̄) + q̄′,        r² = mean‖k − k̄‖ / mean‖q‖
 
-both clouds have the same middle and like lengths, q′ · k′ is the score up to a number that is the same for all keys of
-a query, and ‖q′ − k′‖² = ‖q′‖² + ‖k′‖² − 2 q′ · k′ is small where the score is large. The picture is the plane of the
-two first principal components of all points together.
+both clouds have the same centre and similar lengths, q′ · k′ is the score up to a number that is the same for all keys
+of a query, and ‖q′ − k′‖² = ‖q′‖² + ‖k′‖² − 2 q′ · k′ is small where the score is large. The figure shows the plane of
+the first two principal components of all points together.
 """
 
 from collections.abc import Sequence
@@ -24,12 +24,12 @@ from transformer.runs.head_places import Head
 from transformer.runs.readings import BATCH_SIZE
 from transformer.text.tokens import Token
 
-MAX_TOKENS = 1500  # queries and keys together: more is a cloud without words
+MAX_TOKENS = 1500  # queries and keys together; more is a cloud without readable words
 
 
 @dataclass(frozen=True, eq=False)
 class Points:
-    """``vectors`` [point, channel]; the ``tokens`` that they stand for, and the ``sentences`` that these are in."""
+    """``vectors``, [point, channel], with their ``tokens`` and the ``sentences`` that these are in."""
 
     vectors: np.ndarray
     tokens: tuple[Token, ...]
@@ -38,8 +38,11 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class QueryKeySpace:
-    """q′ and k′ of one ``head``. ``agreement``: Spearman's ρ between the score and the nearness in the picture of the
-    keys that a query may look at, mean over the queries with at least three; NaN where there is none."""
+    """q′ and k′ of one ``head``.
+
+    ``agreement`` is Spearman's ρ between the score and the closeness in the figure of the allowed keys, averaged over
+    the queries with at least three; NaN if there is none.
+    """
 
     head: Head
     queries: Points
@@ -48,7 +51,7 @@ class QueryKeySpace:
 
     @once
     def picture(self) -> Projection:
-        """Coordinates of all queries, then of all keys: [point, 2]."""
+        """Return the coordinates of all queries, then of all keys: [point, 2]."""
         return _picture(self.queries.vectors, self.keys.vectors)
 
 
@@ -61,10 +64,10 @@ def query_key_space(
     batch_size: int = BATCH_SIZE,
     progress: Progress | None = None,
 ) -> QueryKeySpace:
-    """Read the sentences, and take as many of them, in their order, as have ``most`` queries and keys together.
+    """Read the sentences in order until there are ``most`` queries and keys together.
 
-    What a model adds to its products (relative positions), or a cap on them, is in no vector and not in the picture;
-    rotary positions are. ``progress`` and errors as in ``head_firings``.
+    What a model adds to its products (relative positions), or a cap on them, is not part of the vectors and not in the
+    figure; rotary positions are. For ``progress`` and errors see ``head_firings``.
     """
     stack, kind, layer, _ = head
     name = f"{stack}.layers.{layer}.{kind}_attention"
@@ -114,7 +117,7 @@ def _picture(queries: np.ndarray, keys: np.ndarray) -> Projection:
 
 
 def _agreement(queries: np.ndarray, keys: np.ndarray, allowed: Sequence[np.ndarray]) -> float:
-    """``allowed``: [query, key] of every sentence."""
+    """Return the agreement; ``allowed`` is [query, key] for every sentence."""
     places = _picture(queries, keys).coordinates
     drawn_queries, drawn_keys = places[: len(queries)], places[len(queries) :]
     first_query = first_key = 0

@@ -1,7 +1,7 @@
-"""What a model loses without one head, over several sentences: alone, and together with the heads that do the same.
+"""What a model loses without one head: alone, and with similar heads removed too.
 
-A head that can be missed alone may be one of several with one role; and what it added to an answer may be made up for
-by later parts ("self-repair": McGrath et al. 2023; Rushing & Nanda 2024).
+A head that is not needed alone may be one of several with the same role; and later parts may compensate for its
+contribution ("self-repair": McGrath et al. 2023; Rushing & Nanda 2024).
 """
 
 from collections.abc import Sequence
@@ -25,11 +25,14 @@ from transformer.runs.tracing import trace
 
 @dataclass(frozen=True)
 class RemovedHead:
-    """Means over the ``n_words`` words of the answers to ``n_sentences`` sentences. ``alone``, ``together``: the change
-    of ln p of the word without the head, and without it and its ``group`` (NaN where it has none).
+    """Means over the ``n_words`` words of the outputs for ``n_sentences`` sentences.
 
-    ``added``, ``lost`` [word]: what the head added to logit(word) − logit(runner-up), and what that difference loses
-    without the head at that word; empty where no way leads straight from the head to the words.
+    Attributes:
+        alone: Change of log p of the word without the head.
+        together: The same without the head and its ``group``; NaN if it has none.
+        added: What the head added to logit(word) − logit(alternative), [word]; empty if the head has no direct path to
+            the words.
+        lost: How much that difference falls without the head at that word, [word].
     """
 
     n_sentences: int
@@ -50,9 +53,12 @@ def removed_head(
     most: int = MAX_TRACED,
     progress: Progress | None = None,
 ) -> RemovedHead:
-    """Over the first ``most`` of ``sentences`` that can be read. ``group``: the other heads that do the same.
+    """Measure the first ``most`` of ``sentences`` that can be read.
 
-    Raises ``InputError`` where no sentence can be read. ``progress(done, total)`` counts sentences.
+    ``group`` are the other heads with the same role. ``progress(done, total)`` counts sentences.
+
+    Raises:
+        InputError: If no sentence can be read.
     """
     part, apart = Part(f"{head.kind}_attention", head.layer, head.head), [_without(head)]
     changes: list[np.ndarray] = []  # [alone or together, word] of each sentence

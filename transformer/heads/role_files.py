@@ -1,9 +1,9 @@
-"""``head_roles.json`` in a checkpoint directory: the roles of its heads over many sentences, computed once.
+"""``head_roles.json`` in a checkpoint directory: roles of its heads over many sentences.
 
-The file says what it was made from: the checkpoint's fingerprint, the digest of the sentences, the task before each of
-them (of a model of several tasks), the thresholds of the definitions and the seed. If one of these has changed, the app
-does not use the file. Version 2 has the tests of the literature as well (``measures``); a file of version 1, which has
-none and says no version, still opens.
+The file records what it was made from: the checkpoint's fingerprint, the digest of the sentences, the task before each
+of them (for a model of several tasks), the thresholds of the definitions and the seed. If one of these has changed, the
+app does not use the file. Version 2 also has the tests of the literature (``measures``); a file of version 1, which
+lacks them and states no version, can still be read.
 """
 
 import json
@@ -30,20 +30,20 @@ from transformer.text.sentence_files import sentence_digest
 
 FILE = "head_roles.json"
 VERSION = 2
-_DIGITS = 6  # significant ones
-_FEWER = 4  # of the tests of the literature
+_DIGITS = 6  # significant digits
+_FEWER = 4  # significant digits for the tests of the literature
 
 
 @dataclass(frozen=True)
 class SavedRoles:
-    """What a file holds. ``sentence_file``: the name of the file that the sentences came from."""
+    """Contents of a file; ``sentence_file`` is the name of the file that the sentences came from."""
 
     roles: CorpusRoles
     sentence_file: str
 
 
 def thresholds(version: int = VERSION) -> dict[str, float]:
-    """All numbers that the definitions of roles depend on."""
+    """Return all numbers that the definitions of roles depend on."""
     tests = {
         "least_on_offset": weight_patterns.LEAST_ON_OFFSET,
         "least_window_lift": weight_patterns.LEAST_WINDOW_LIFT,
@@ -67,12 +67,12 @@ def thresholds(version: int = VERSION) -> dict[str, float]:
 
 
 def annotation_digest() -> str:
-    """Names the annotated sentences and pairs as they are now."""
+    """Return a hash of the current annotated sentences and pairs."""
     return sentence_digest(path.read_text(encoding="utf-8") for path in (ARCS, PAIRS))
 
 
 def as_json(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> dict[str, Any]:
-    """What is written: plain values only, numbers to six digits, ``null`` for a measure that is not defined."""
+    """Return what is written: plain values, numbers to six digits, ``null`` for undefined measures."""
     test, task = roles.induction, task_before(checkpoint)
     return {
         "version": VERSION,
@@ -92,7 +92,7 @@ def as_json(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -
 
 
 def save_corpus_roles(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> Path:
-    """Write ``head_roles.json`` into the checkpoint's directory, whole or not at all; returns its path.
+    """Write ``head_roles.json`` into the checkpoint's directory, all or nothing; return its path.
 
     The same checkpoint and sentences give the same bytes on the same machine.
     """
@@ -100,8 +100,7 @@ def save_corpus_roles(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_fi
 
 
 def write_heads(checkpoint: Checkpoint, file: str, values: Mapping[str, Any]) -> Path:
-    """Write a JSON object beside the weights with one of its "heads", which stand last, a line: so two files can be
-    compared."""
+    """Write a JSON object beside the weights, its "heads" last and one per line, for comparison."""
     front = [f" {json.dumps(name)}: {json.dumps(value)}," for name, value in values.items() if name != "heads"]
     rows = ",\n".join(f"  {json.dumps(head)}" for head in values["heads"])
     path = file_of_results(checkpoint.path, file)
@@ -110,10 +109,10 @@ def write_heads(checkpoint: Checkpoint, file: str, values: Mapping[str, Any]) ->
 
 
 def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
-    """What ``save_corpus_roles`` wrote for this very checkpoint; ``None`` where there is no such file.
+    """Load what ``save_corpus_roles`` wrote for exactly this checkpoint; ``None`` if there is no file.
 
-    Raises ``CheckpointError``, a sentence, for a file that is broken, that belongs to other weights, or that was made
-    by other definitions.
+    Raises:
+        CheckpointError: If the file is broken, belongs to other weights, or was made by other definitions.
     """
     path = file_of_results(checkpoint.path, FILE)
     if not path.is_file():
@@ -142,14 +141,14 @@ def load_corpus_roles(checkpoint: Checkpoint) -> SavedRoles | None:
 
 
 def broken_file(checkpoint: Checkpoint, file: str, what: Exception) -> CheckpointError:
-    """The error for a ``file`` beside the weights that cannot be read."""
+    """Return the error for a ``file`` beside the weights that cannot be read."""
     return CheckpointError(
         "{path} of {name} is not a complete file of head roles ({what}).", path=file, name=checkpoint.name, what=what
     )
 
 
 def _head_as_json(head: CorpusRole) -> dict[str, Any]:
-    """A measure is [score, chance, least, rows]."""
+    """Return one head as JSON values; a measure is [score, chance, least, rows]."""
     measured = head.measured
     return {
         **head.place._asdict(),

@@ -1,12 +1,12 @@
-"""The roles that a head may have, and the measures that decide on them.
+"""Roles that a head may have, and the measures that decide on them.
 
-One sentence has too few rows for the tests of the literature: there a head has the role of the kind of position that
-gets most of its attention (``ROLES``). Over many sentences the tests say which role it has in general (``MEASURES``).
-Both look at the same positions: "previous" and "next" are the offsets −1 and +1, "punctuation" is the delimiter.
+One sentence has too few rows for the tests of the literature: there, a head has the role of the kind of position with
+most of its attention (``ROLES``). Over many sentences, the tests determine its role in general (``MEASURES``). Both use
+the same positions: "previous" and "next" are the offsets −1 and +1, "punctuation" is the delimiter.
 
-Positions, offsets and shapes (``weight_patterns``) are counted in the sentences that are given; arcs and alignments in
-the project's annotated ones (``annotated_words``), whatever is given; induction in random ones (``induction``); copying
-is read off the weights (``head_circuits``).
+Positions, offsets and shapes (``weight_patterns``) are counted in the given sentences; arcs and alignments in this
+project's annotated ones (``annotated_words``), whatever is given; induction in random ones (``induction``); copying is
+computed from the weights (``head_circuits``).
 """
 
 import math
@@ -47,27 +47,34 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head, all_heads, attention_layers
 from transformer.runs.readings import Reading, readings
 
-# In the order in which equal scores are decided: a first token that is special is called a sink.
+# In the order in which ties are decided: a first token that is special is called a sink.
 PLACES = ("previous", "next", "same", "sink", "punctuation", "repeated", "first", "diagonal")
 ROLES = (*PLACES, "monotone", "broad", "none")
-UNCLEAR = ("broad", "none")  # roles that say nothing about a head: it attends everywhere, or to nothing that has a name
+# Roles without content: the head attends everywhere, or to no kind of position that has a name.
+UNCLEAR = ("broad", "none")
 
 ALIGNED = tuple(SHIFTS)
 MEASURES = ("offset", "same", *DIRECTIONS, *ALIGNED, "rare", "repeated", "induction", "sink", "delimiter", "diagonal")
 MEASURES += ("monotone", "window", "broad", "copying")
-GENERAL = ("diagonal", "monotone", "window", "broad")  # named only where no sharper measure is reached, in this order
-NO_ROLE = ("broad", "copying")  # a head that looks everywhere has none, and copying is what a head writes
+GENERAL = ("diagonal", "monotone", "window", "broad")  # used only if no sharper measure is reached, in this order
+NO_ROLE = ("broad", "copying")  # a head that attends everywhere has none, and copying is about what a head writes
 
 
-MAX_SURPRISED = math.log(100)  # nats a token: a model that is more surprised does not know the language of the pairs
-LEAST_COPYING = 0.5  # half of all that its eigenvalues move is raised, net
-Tallied = list[dict[str, Tally]]  # of every attention layer, in the order of ``attention_layers``
+MAX_SURPRISED = math.log(100)  # nats per token; a model with a higher mean does not know the language of the pairs
+LEAST_COPYING = 0.5  # the eigenvalues raise, on balance, half of what they change
+Tallied = list[dict[str, Tally]]  # one per attention layer, in the order of ``attention_layers``
 
 
 @dataclass(frozen=True)
 class HeadMeasures:
-    """One head: ``measures`` by name, ``where``: the offset of "offset" and the first one of "window"; ``profile``: the
-    mean weight at every distance (self-attention); ``error_rates``: AER by the names of ``ALIGNED``."""
+    """Measures of one head.
+
+    Attributes:
+        measures: Measures by name.
+        where: The offset of "offset" and the first one of "window".
+        profile: Mean weight at every distance (self-attention).
+        error_rates: AER by the names of ``ALIGNED``.
+    """
 
     measures: Mapping[str, Measure] = field(default_factory=dict)
     where: Mapping[str, int] = field(default_factory=dict)
@@ -76,8 +83,11 @@ class HeadMeasures:
 
     @property
     def strongest(self) -> str:
-        """The name of the measure that says most about this head: of those that are reached the strongest, a general
-        one only where no other is; else the strongest of all that can mean a role. "" where nothing was measured."""
+        """Name of the measure that best describes this head; "" if nothing was measured.
+
+        Of the measures that are reached it is the strongest, a general one only if no other is reached; otherwise the
+        strongest of all that can mean a role.
+        """
         reached = [name for name, measure in self.measures.items() if measure.reached and name != "copying"]
         sharp = [name for name in reached if name not in GENERAL]
         if not sharp and reached:
@@ -92,22 +102,23 @@ class HeadMeasures:
 
     @property
     def has_role(self) -> bool:
+        """Whether the head has a role in general."""
         return self.clear and self.strongest not in NO_ROLE
 
     @property
     def strength(self) -> float:
-        """Of the strongest measure that can mean a role (1: the threshold, 0: chance); NaN where none was measured."""
+        """Strength of the strongest measure of a role (1: threshold, 0: chance); NaN if none exists."""
         return max((one.strength for name, one in self.measures.items() if name not in NO_ROLE), default=math.nan)
 
 
 def view_tallies(view: AttentionView) -> dict[str, Tally]:
-    """What is counted in every sentence, of one layer."""
+    """Return what is counted in every sentence, for one layer."""
     positional = positional_tallies(view) if view.kind == "self" else {}
     return {**positional, **place_tallies(view), **shape_tallies(view)}
 
 
 def add_reading(tallied: Tallied, reading: Reading, count: Callable[[AttentionView], Tallies] = view_tallies) -> None:
-    """Count one more sentence: what ``count`` finds in each layer."""
+    """Add one more sentence: what ``count`` finds in each layer."""
     for layer, view in enumerate(reading.views):
         tallied[layer] = added(tallied[layer], count(view))
 
@@ -115,9 +126,11 @@ def add_reading(tallied: Tallied, reading: Reading, count: Callable[[AttentionVi
 def count_annotated(
     checkpoint: Checkpoint, tallied: Tallied, *, batch_size: int, progress: Callable[[int], None] | None = None
 ) -> None:
-    """Read the project's annotated sentences, whose arcs count in the stack that reads them, and the aligned pairs;
-    ``progress(done)`` after every batch. The pairs count only for a model that knows the language of the answers: it
-    must give their tokens a mean −ln p below ``MAX_SURPRISED``."""
+    """Read the annotated sentences and the aligned pairs, and add their counts.
+
+    Arcs count in the stack that reads them. Pairs count only if the model knows the language of the translations: it
+    must give their tokens a mean −log p below ``MAX_SURPRISED``. ``progress(done)`` is called after every batch.
+    """
     done = 0
 
     def each(texts: list[str], **options: object) -> Iterator[Reading]:
@@ -143,14 +156,14 @@ def count_annotated(
 
 
 def n_annotated(checkpoint: Checkpoint) -> int:
-    """How many sentences ``count_annotated`` reads."""
+    """Return how many sentences ``count_annotated`` reads."""
     return len(annotated_sentences()) + len(_pairs_for(checkpoint))
 
 
 def head_measures(
     checkpoint: Checkpoint, tallied: Tallied, *, induction: Mapping[Head, Measure]
 ) -> tuple[HeadMeasures, ...]:
-    """All heads in the order of ``all_heads``; "copying" is added here."""
+    """Return the measures of all heads in the order of ``all_heads``, including "copying"."""
     found, copying = [], copying_measures(checkpoint)
     elsewhere = {"induction": induction, "copying": copying}
     layers = list(attention_layers(checkpoint.config))
@@ -163,15 +176,16 @@ def head_measures(
 
 
 def copying_measures(checkpoint: Checkpoint) -> dict[Head, Measure]:
-    """By the weights alone: does what a head writes raise the very token that it looks at? Of the stacks from which one
-    linear step leads to the words.
+    """Measure from the weights alone whether a head's output raises the logit of the token it attends to.
+
+    Only stacks from which one linear step leads to words are included.
 
         copying = Σ λ / Σ |λ|      −1 … 1, over the eigenvalues λ of W_E W_V W_O W_U
 
-    of Elhage et al. 2021 ("Copying"), as ``transformer.heads.head_circuits`` has it. 1: every token that the head
-    looks at becomes more probable; −1: less; about 0: random weights, which is the chance level. What a head writes is
-    no role: beside "induction" it says whether a head that finds the right place also says what stood there (Olsson et
-    al. 2022 ask for both).
+    of Elhage et al. 2021 ("Copying"); see ``transformer.heads.head_circuits``. 1: every token attended to becomes more
+    probable; −1: less probable; about 0: random weights, the chance level. What a head writes is not a role: together
+    with "induction" it shows whether a head that finds the right position also predicts the token there (Olsson et al.
+    2022 require both).
     """
     found, model = {}, checkpoint.model
     for stack, kind in dict.fromkeys((stack, kind) for stack, kind, _ in attention_layers(checkpoint.config)):
@@ -188,7 +202,7 @@ def _pairs_for(checkpoint: Checkpoint) -> tuple:
 
 
 def _thresholds(tallies: Tallies, *, causal: bool) -> dict[str, float]:
-    """From which score on a head of this layer has each of the roles that were counted at one place of a tally."""
+    """Return the score from which on a head of this layer has each of the counted roles."""
     least = {"monotone": LEAST_MONOTONE, "broad": LEAST_BROAD}
     for name in ("sink", "delimiter", "repeated", "rare", "diagonal"):
         if name in tallies:

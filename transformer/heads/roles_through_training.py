@@ -1,14 +1,14 @@
 """Heads through training: one sentence at several snapshots, and the tests of roles at every snapshot.
 
-``development``: every moment reads exactly the tokens of the finished model's trace (teacher forcing). So all maps have
-the same rows and columns, and a change comes from the model. The text that a moment would write by itself stands beside
-it.
+``development``: every snapshot reads exactly the tokens of the finished model's trace (teacher forcing). So all maps
+have the same rows and columns, and a change comes from the model. The text that a snapshot would generate by itself is
+included.
 
-``role_history``: which head found its role at which step. ``head_history.json`` in a checkpoint directory holds what
-was counted; it names the weights and the sentences that it was made from.
+``role_history``: which head acquired its role at which step. ``head_history.json`` in a checkpoint directory holds the
+counts and names the weights and sentences that it was made from.
 
-Olsson et al. 2022, "In-context Learning and Induction Heads", describe that heads take up their roles within a short
-stretch of training, in which the loss of repeated text falls.
+Olsson et al. 2022, "In-context Learning and Induction Heads", show that heads acquire their roles within a short
+stretch of training, in which the loss on repeated text falls.
 """
 
 import json
@@ -51,10 +51,14 @@ _PIECES = re.compile(r"\s*(?:\w+|[^\w\s])")
 class Moment:
     """The model at one step of its training, on one sentence.
 
-    ``step``: ``None`` for a finished checkpoint that does not tell. ``text``: the answer that it writes by
-    itself, greedily. ``log_probability``: Σ ln p of the finished model's answer, token by token, ``n_tokens`` of them
-    (NaN where the model is asked nothing). ``uncertainty``: entropy of what it predicts, in bits, mean over these
-    tokens; at most log₂ of the vocabulary (or of the classes). ``views``: all its attention; ``roles``: of all heads.
+    Attributes:
+        step: ``None`` for a finished checkpoint that does not state it.
+        text: Output that it generates by itself, greedily.
+        log_probability: Σ log p of the finished model's output, over ``n_tokens`` tokens (NaN if nothing is predicted).
+        uncertainty: Entropy of its predictions in bits, averaged over these tokens; at most log₂ of the vocabulary size
+            (or of the number of classes).
+        views: All its attention.
+        roles: Roles of all heads.
     """
 
     step: int | None
@@ -66,23 +70,31 @@ class Moment:
     roles: tuple[HeadRole, ...]
 
     def view(self, stack: str, layer: int, kind: str) -> AttentionView:
-        """All heads of one attention layer. Raises ``KeyError`` for one that the model does not have."""
+        """Return all heads of one attention layer.
+
+        Raises:
+            KeyError: If the model lacks the layer.
+        """
         return {(view.stack, view.layer, view.kind): view for view in self.views}[stack, layer, kind]
 
     def role(self, place: Head) -> HeadRole:
-        """What one head does at this step. Raises ``KeyError`` for a head that the model does not have."""
+        """Return the role of one head at this step.
+
+        Raises:
+            KeyError: If the model lacks the head.
+        """
         return {role.place: role for role in self.roles}[place]
 
     @property
     def clear_roles(self) -> int:
-        """Count the heads with a role other than "broad" and "none"."""
+        """Number of heads with a role other than "broad" and "none"."""
         return sum(role.role not in UNCLEAR for role in self.roles)
 
 
 def training_steps(checkpoint: Checkpoint) -> tuple[int | None, ...]:
-    """The steps of its snapshots and, last, its own (``None`` if neither its card nor its history tells).
+    """Return the steps of its snapshots and, last, its own (``None`` if it is not recorded).
 
-    Empty where it came without snapshots from before.
+    The result is empty if there are no earlier snapshots.
     """
     own = checkpoint_step(checkpoint.path)
     earlier = [step for step in snapshot_steps(checkpoint.path) if own is None or step < own]
@@ -90,9 +102,11 @@ def training_steps(checkpoint: Checkpoint) -> tuple[int | None, ...]:
 
 
 def development(checkpoint: Checkpoint, sentence: str, target: str | None = None) -> tuple[Moment, ...]:
-    """``sentence`` at every step of ``training_steps``, read with the finished model's answer, or with ``target``.
+    """Run ``sentence`` at every training step, with the finished model's output or ``target``.
 
-    Raises ``InputError`` for a text that the model cannot take, ``CheckpointError`` for a snapshot that is broken.
+    Raises:
+        InputError: If the model cannot take a text.
+        CheckpointError: If a snapshot is broken.
     """
     trace = trace_sentence(checkpoint, sentence, target)
     *earlier, own = training_steps(checkpoint) or (None,)
@@ -101,7 +115,7 @@ def development(checkpoint: Checkpoint, sentence: str, target: str | None = None
 
 
 def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
-    """``checkpoint`` (the model at ``step``) on the very tokens of ``trace``, which the finished model has read."""
+    """Run ``checkpoint`` (the model at ``step``) on the tokens of ``trace``, from the finished model."""
     here = same_tokens(trace, checkpoint=checkpoint)
     views = here.attention_views()
     question = asked(trace)
@@ -119,8 +133,7 @@ def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
 
 
 def settled(moments: Sequence[Moment], place: Head) -> int | None:
-    """The index of the first moment from which on a head has the role that it has in the end; ``None`` if it ends up
-    without one."""
+    """Return the index of the first moment from which on a head keeps its final role, or ``None``."""
     roles = [moment.role(place).role for moment in moments]
     if roles[-1] in UNCLEAR:
         return None
@@ -129,7 +142,7 @@ def settled(moments: Sequence[Moment], place: Head) -> int | None:
 
 
 def settled_heads(moments: Sequence[Moment]) -> tuple[tuple[Head, ...], ...]:
-    """For every moment the heads whose role is settled from then on (see ``settled``)."""
+    """Return for every moment the heads whose role is settled from then on (see ``settled``)."""
     found: list[list[Head]] = [[] for _ in moments]
     for role in moments[-1].roles:
         if (index := settled(moments, role.place)) is not None:
@@ -138,9 +151,10 @@ def settled_heads(moments: Sequence[Moment]) -> tuple[tuple[Head, ...], ...]:
 
 
 def map_change(before: AttentionView, after: AttentionView) -> np.ndarray:
-    """How far every head's map has moved, [head], 0…1: mean over rows of the total variation ½ Σ_j |α_ij − β_ij|.
+    """Return how far every head's map has moved, from 0 to 1: [head].
 
-    Rows with at most one key to look at, and rows of padding, do not count; 0 where there are no others.
+    It is the mean over rows of the total variation ½ Σ_j |α_ij − β_ij|. Rows with at most one allowed key and rows of
+    padding do not count; it is 0 if there are no others.
     """
     rows = counted_rows(after)
     if not rows.any():
@@ -149,7 +163,7 @@ def map_change(before: AttentionView, after: AttentionView) -> np.ndarray:
 
 
 def changed_most(moments: Sequence[Moment]) -> tuple[Head, float]:
-    """The head whose map differs most between the first moment and the last, with its ``map_change``."""
+    """Return the head whose map differs most between the first moment and the last, and the change."""
     moved = [
         (float(change), Head(after.stack, after.kind, after.layer, head))
         for before, after in zip(moments[0].views, moments[-1].views, strict=True)
@@ -160,9 +174,10 @@ def changed_most(moments: Sequence[Moment]) -> tuple[Head, float]:
 
 
 def greatest_turn(moments: Sequence[Moment], place: Head) -> tuple[int, float]:
-    """Where a head's map changes most from one moment to the next: the index of the later one, and the ``map_change``.
+    """Return the later of the two moments between which a head's map changes most, and the change.
 
-    Raises ``ValueError`` for fewer than two moments.
+    Raises:
+        ValueError: If there are fewer than two moments.
     """
     if len(moments) < 2:
         raise ValueError(f"{len(moments)} moments are too few for a change; give at least two")
@@ -173,8 +188,11 @@ def greatest_turn(moments: Sequence[Moment], place: Head) -> tuple[int, float]:
 
 
 def shared_words(text: str, other: str) -> tuple[tuple[str, bool], ...]:
-    """``text`` in pieces (words and marks, each with the space before it), and whether ``other`` has them in the same
-    order (longest matching blocks, Ratcliff & Obershelp 1988)."""
+    """Split ``text`` into pieces, and mark those that ``other`` has in the same order.
+
+    Pieces are words and punctuation marks, each with the space before it. They are matched by longest blocks (Ratcliff
+    & Obershelp 1988).
+    """
     pieces, others = _PIECES.findall(text), _PIECES.findall(other)
     matcher = SequenceMatcher(None, [p.strip() for p in pieces], [p.strip() for p in others], autojunk=False)
     shared = {block.a + k for block in matcher.get_matching_blocks() for k in range(block.size)}
@@ -189,16 +207,19 @@ def _own_answer(checkpoint: Checkpoint, run: Run) -> str:
 
 FILE = "head_history.json"
 _DIGITS = 4
-_IN_FILES = {"has_role": "has_job"}  # the name that files have had from the beginning
+_IN_FILES = {"has_role": "has_job"}  # name in files since the first version
 _IN_CODE = {name: own for own, name in _IN_FILES.items()}
 
 
 @dataclass(frozen=True)
 class HeadHistory(LocatedAtHead):
-    """One head: ``test``, the strongest of the finished model, and how far the head was on the way from chance (0) to
-    the threshold (1) of this very test, at every step: ``strengths``. ``where``: the offset, for tests that have one.
+    """One head through training.
 
-    A test that has an offset is read at the best offset of each step.
+    Attributes:
+        test: The finished model's strongest test.
+        strengths: For every step how far this test had moved from chance (0) to the threshold (1). A test with an
+            offset is taken at the best offset of each step.
+        where: The offset, for tests that have one.
     """
 
     test: str
@@ -208,17 +229,17 @@ class HeadHistory(LocatedAtHead):
 
     @property
     def has_job(self) -> bool:
-        """The old name of ``has_role``, which a snippet of the Training page showed."""
+        """Deprecated name of ``has_role``, which a snippet of the Training page used."""
         warnings.warn("HeadHistory.has_job is now HeadHistory.has_role", DeprecationWarning, stacklevel=2)
         return self.has_role
 
 
 @dataclass(frozen=True)
 class RoleHistory:
-    """All heads that could be tested, at ``steps`` (the last: the finished model's).
+    """All heads that could be tested, at ``steps`` (the last one is the finished model's).
 
-    ``repeated_loss``: of a decoder-only model, at every step the mean −ln p of random tokens that are written a second
-    time (``induction.repeated_sequences``): only a look back can foretell them. Empty for other kinds.
+    ``repeated_loss`` is, for a decoder-only model, the mean −log p of random tokens in their second copy at every step
+    (``induction.repeated_sequences``): they can only be predicted from the first copy. It is empty for other kinds.
     """
 
     steps: tuple[int, ...]
@@ -230,9 +251,12 @@ class RoleHistory:
 def role_history(
     checkpoint: Checkpoint, sentences: Sequence[str], *, progress: Callable[[int, int], None] | None = None
 ) -> RoleHistory:
-    """Test every head of every snapshot over ``sentences``; ``progress(step's index, number of steps)`` before each.
+    """Test every head of every snapshot over ``sentences``.
 
-    Raises ``ValueError`` for a checkpoint without snapshots, or one that does not tell its own step.
+    ``progress(index of the step, number of steps)`` is called before each.
+
+    Raises:
+        ValueError: If the checkpoint has no snapshots, or does not state its own step.
     """
     steps = training_steps(checkpoint)
     if not steps or steps[-1] is None:
@@ -266,22 +290,23 @@ def role_history(
 
 @torch.inference_mode()
 def repeated_loss(checkpoint: Checkpoint, *, seed: int = 0) -> float:
-    """Mean −ln p, in nats a token, of the second r₁ … r_n in ``<s>`` r₁ … r_n r₁ … r_n (``repeated_sequences``).
+    """Return the mean −log p, in nats per token, of the second copy in ``<s>`` r₁ … r_n r₁ … r_n.
 
-    ln(vocabulary) is what guessing gives; the first r₁ … r_n cannot be foretold at all.
+    The sequences are those of ``repeated_sequences``. Guessing gives log(vocabulary size); the first copy cannot be
+    predicted.
     """
     config = checkpoint.config
     lengths = repeated_lengths(config.max_length)
     total = 0.0
     for ids in repeated_sequences(config.vocabulary_size, lengths, seed=seed, special=checkpoint.special):
         ids, length = ids.to(checkpoint.model.device), len(ids) // 2
-        foretold = checkpoint.model(ids[None, :-1])[0, length:].float()  # by the rows before those of the second time
+        foretold = checkpoint.model(ids[None, :-1])[0, length:].float()  # rows before those of the second copy
         total += float(F.cross_entropy(foretold, ids[length + 1 :], reduction="sum"))
     return total / sum(lengths)
 
 
 def save_role_history(checkpoint: Checkpoint, history: RoleHistory, sentences: Sequence[str]) -> Path:
-    """Write ``head_history.json`` into the checkpoint's directory, whole or not at all; returns its path."""
+    """Write ``head_history.json`` into the checkpoint's directory, all or nothing; return its path."""
     digest = sentence_digest(sentences)
     values = {"checkpoint": checkpoint.fingerprint, "sentence_digest": digest, **asdict(history)}
     values["heads"] = [{_IN_FILES.get(name, name): value for name, value in head.items()} for head in values["heads"]]
@@ -289,9 +314,10 @@ def save_role_history(checkpoint: Checkpoint, history: RoleHistory, sentences: S
 
 
 def load_role_history(checkpoint: Checkpoint) -> RoleHistory | None:
-    """What ``save_role_history`` wrote for these very weights and snapshots; ``None`` where there is no such file.
+    """Load what ``save_role_history`` wrote for exactly these weights and snapshots, or ``None``.
 
-    Raises ``CheckpointError``, a sentence, for a file that is broken or belongs to other weights.
+    Raises:
+        CheckpointError: If the file is broken or belongs to other weights.
     """
     path = file_of_results(checkpoint.path, FILE)
     if not path.is_file():
@@ -314,5 +340,5 @@ def load_role_history(checkpoint: Checkpoint) -> RoleHistory | None:
 
 
 def _strength(measure: Measure | None) -> float:
-    """A test that nothing was counted for stands at chance."""
+    """Return the strength of a measure; a test without any counts is at chance."""
     return 0.0 if measure is None else float(f"{measure.strength:.{_DIGITS}g}")

@@ -1,45 +1,44 @@
-"""Tests of the literature on attention weights alone: kinds of position, offsets, the shape of a map.
+"""Tests of the literature on attention weights alone: kinds of position, offsets, shape of the map.
 
-A ``Tally`` says which rows of attention count and sums over them; the ``Measure`` that comes out is a score beside its
-chance level. A threshold is a published one, or the chance level and a fixed distance.
+A ``Tally`` selects rows of attention and sums over them; the resulting ``Measure`` is a score with its chance level. A
+threshold is a published one, or the chance level plus a fixed distance.
 
 **Kinds of position**: neighbours, the token itself, special tokens and punctuation, the same token elsewhere, the first
 token, the rarest one; in cross-attention the diagonal. Clark et al. 2019, "What Does BERT Look At?" (§3): neighbours,
 the token itself, special tokens and punctuation (in BERT's layers 6 to 10 more than half of the attention goes to
 ``[SEP]``). Xiao et al. 2023, "Efficient Streaming Language Models with Attention Sinks": the first position. Wang et
-al. 2022, "Interpretability in the Wild" (§3): duplicate-token heads. Each kind is measured by the share of the
-attention that goes there, against what attention spread evenly would send there; a head attends there from half of its
-attention on, if that is half as much again as chance.
+al. 2022, "Interpretability in the Wild" (§3): duplicate-token heads. Each kind is measured by its share of the
+attention, compared with evenly spread attention; a head attends there if its share is at least half, and at least 1.5
+times chance.
 
-"rare" is the share of rows whose largest weight falls on the rarest token of the sentence (Voita et al. 2019, §5.3: 66
-% of the rows of the head that they found; here half). Rare is what stands last in the vocabulary: its order is that of
-frequency in word-piece and unigram vocabularies, and nearly so in the merges of byte pairs.
+"rare" is the share of rows whose largest weight is on the rarest token of the sentence (Voita et al. 2019, §5.3: 66 %
+of the rows of the head that they found; here half). The rarest token is the one last in the vocabulary: its order is
+that of frequency in word-piece and unigram vocabularies, and nearly so in the merges of byte pairs.
 
-**Offsets** (positional heads): the largest weight falls on one fixed offset, on a window of three, or on the token
-itself. Voita et al. 2019, "Analyzing Multi-Head Self-Attention" (§5.1): "at least 90 % of the time its maximum
-attention weight is assigned to a specific relative position". They found −1 and +1; here every offset up to
-``MAX_OFFSET`` is tried.
+**Offsets** (positional heads): the largest weight is at one fixed offset, in a window of three, or on the token itself.
+Voita et al. 2019, "Analyzing Multi-Head Self-Attention" (§5.1): "at least 90 % of the time its maximum attention weight
+is assigned to a specific relative position". They found −1 and +1; here every offset up to ``MAX_OFFSET`` is tried.
 
     score(d) = share of the rows i, among those that may attend to i + d, in which argmax_j α_ij = i + d
 
-A special token is no neighbour: where it stands at i + d, the row does not count, as at the edge of the text. In short
-sentences those are a tenth of all rows, so that counting them would fail every head that leaves special tokens alone.
-The score of a head is that of its best offset among those that at least half of all rows have: in short sentences a
-head that rests on the first token would look like one with a large offset. A window counts the rows whose argmax is one
-of three neighbouring offsets, all of which the row has, with a fourth key to choose ("the last three tokens"). Chance:
-1, or 3, over the number of keys that the row may attend to.
+A special token is no neighbour: if it is at i + d, the row does not count, as at the edge of the text. In short
+sentences these are a tenth of all rows, so counting them would fail every head that leaves special tokens alone. The
+score of a head is that of its best offset among those that at least half of all rows have: in short sentences, a head
+with its weight on the first token would otherwise look like one with a large offset. A window counts the rows whose
+argmax is at one of three neighbouring offsets, all of which the row has, with a fourth key to choose ("the last three
+tokens"). Chance level: 1, or 3, over the number of allowed keys.
 
 **Shape of a map**: how spread out and how far a head attends, and whether cross-attention moves forward.
 
-- "broad": entropy of a row over the largest possible, H(α_i) / log₂(number of keys allowed), mean over the rows (Clark
-  et al. 2019, §3.3: "broad" heads). A broad head is no head with a role, so its chance level is 0 and it is named only
-  if nothing else fits.
-- "monotone": Kendall's τ_b between the row and its strongest key; cross-attention only. Chance: 0.
+- "broad": entropy of a row over the largest possible, H(α_i) / log₂(number of keys allowed), averaged over the rows
+  (Clark et al. 2019, §3.3: "broad" heads). A broad head has no role, so its chance level is 0 and it is named only if
+  nothing else fits.
+- "monotone": Kendall's τ_b between the row and its strongest key; cross-attention only. Chance level: 0.
 - "entropy" in bits and "distance" in tokens (Vig & Belinkov 2019), "confidence", and "sinks", the share of special
   tokens and punctuation.
 
 confidence = mean over rows of max_j α_ij over the tokens j that are not special (Voita et al. 2019, §4, who leave out
-``</s>``): a head that rests on ``</s>`` is not sure of anything.
+``</s>``): weight on ``</s>`` does not show confidence.
 """
 
 from collections.abc import Mapping
@@ -50,13 +49,18 @@ import numpy as np
 from transformer.runs.attention_view import AttentionView, stands_alone
 from transformer.text.tokens import TokenSequence
 
-LEAST_ROWS_IN_ALL = 20  # over all sentences: fewer rows tell nothing
+LEAST_ROWS_IN_ALL = 20  # over all sentences; fewer rows are not enough for a test
 
 
 @dataclass(frozen=True)
 class Measure:
-    """How well one head fits one role. ``score`` over ``rows`` rows (or arcs, or words); ``chance``: what attention
-    without a preference scores; ``least``: the score from which the head has the role."""
+    """How well one head fits one role.
+
+    Attributes:
+        score: Score over ``rows`` rows (or arcs, or words).
+        chance: Score of attention without a preference.
+        least: Score from which on the head has the role.
+    """
 
     score: float
     chance: float
@@ -65,20 +69,25 @@ class Measure:
 
     @property
     def strength(self) -> float:
-        """How far it is on the way from chance to the threshold: (score − chance) / (least − chance). From 1 on the
-        head has the role; 0 is chance."""
+        """(score − chance) / (least − chance): 0 at chance; the head has the role from 1 on."""
         way = self.least - self.chance
         return (self.score - self.chance) / way if way > 0 else 0.0
 
     @property
     def reached(self) -> bool:
+        """Whether the score is at least ``least``, with enough rows."""
         return self.rows >= LEAST_ROWS_IN_ALL and self.score >= self.least
 
 
 @dataclass(frozen=True)
 class Tally:
-    """What was counted in some rows. ``total`` [head, place]; ``chance`` [place]: what the same rows would give to
-    attention without a preference; ``rows`` [place]: how many rows were counted. Tallies of sentences add up."""
+    """Counts over some rows; the tallies of several sentences are added.
+
+    Attributes:
+        total: [head, place].
+        chance: What the same rows would give to attention without a preference, [place].
+        rows: Number of rows counted, [place].
+    """
 
     total: np.ndarray
     chance: np.ndarray
@@ -86,7 +95,7 @@ class Tally:
 
     @classmethod
     def of(cls, total: np.ndarray, chance: float, rows: int) -> "Tally":
-        """Of one place; ``total`` [head]."""
+        """Return the tally of one kind of position; ``total`` is [head]."""
         return cls(total[:, None], np.array([chance]), np.array([rows]))
 
     def __add__(self, other: "Tally") -> "Tally":
@@ -94,15 +103,16 @@ class Tally:
 
     @property
     def shares(self) -> np.ndarray:
-        """[head, place]: the mean over the rows, NaN where there was none."""
+        """Return the mean over the rows, [head, place]; NaN if there were none."""
         return self.total / np.where(self.rows > 0, self.rows, np.nan)
 
     @property
     def chances(self) -> np.ndarray:
-        """[place]."""
+        """Return the chance level, [place]."""
         return self.chance / np.where(self.rows > 0, self.rows, np.nan)
 
     def measure(self, head: int, least: float, *, place: int = 0) -> Measure:
+        """Return the measure of one head, with the threshold ``least``."""
         return Measure(float(self.shares[head, place]), float(self.chances[place]), least, int(self.rows[place]))
 
 
@@ -110,53 +120,58 @@ Tallies = Mapping[str, Tally]
 
 
 def added(one: Tallies, other: Tallies) -> dict[str, Tally]:
-    """Tallies by name; a name that one of them lacks keeps what the other has."""
+    """Add tallies by name; a name that one of them lacks keeps the other's tally."""
     names = dict.fromkeys((*one, *other))
     return {name: one[name] + other[name] if name in one and name in other else (one | other)[name] for name in names}
 
 
 def counted_rows(view: AttentionView) -> np.ndarray:
-    """[query], ``True`` for rows that have a choice: at least two keys allowed, and the query is not padding."""
+    """Return a mask of the rows with at least two allowed keys whose query is not padding: [query]."""
     return ~padding_tokens(view.query) & (view.allowed.sum(axis=1) >= 2)
 
 
 def word_rows(view: AttentionView) -> np.ndarray:
-    """[query], ``True`` for the ``counted_rows`` whose query is a token of the text."""
+    """Return a mask of the ``counted_rows`` whose query is a token of the text: [query]."""
     return counted_rows(view) & ~special_tokens(view.query)
 
 
 def keys_allowed(view: AttentionView) -> np.ndarray:
-    """[query]: how many keys a row may look at, at least 1, for a division."""
+    """Return the number of allowed keys per row, at least 1, for use as a divisor: [query]."""
     return np.maximum(view.allowed.sum(axis=1), 1)
 
 
 def evenly(view: AttentionView) -> np.ndarray:
-    """[query, key]: attention without a preference, spread evenly over what may be looked at."""
+    """Return attention without a preference, spread evenly over the allowed keys: [query, key]."""
     return view.allowed / keys_allowed(view)[:, None]
 
 
 def is_causal(view: AttentionView) -> bool:
-    """Whether no row may look at what comes after it."""
+    """Return whether no row may attend to later positions."""
     return view.kind == "self" and not np.triu(view.allowed, 1).any()
 
 
 def special_tokens(tokens: TokenSequence) -> np.ndarray:
+    """Return a mask of the special tokens, [position]."""
     return np.array([token.special for token in tokens], dtype=bool)
 
 
 def padding_tokens(tokens: TokenSequence) -> np.ndarray:
+    """Return a mask of the padding tokens, [position]."""
     return np.array([token.is_padding for token in tokens], dtype=bool)
 
 
 LEAST_SHARE = 0.5  # at least half of the attention goes there …
-LEAST_LIFT = 1.5  # … and half as much again as attention spread evenly would send there
-LEAST_ROWS = 3  # in one sentence fewer rows that have a choice tell nothing
+LEAST_LIFT = 1.5  # … and at least 1.5 times as much as with evenly spread attention
+LEAST_ROWS = 3  # fewer rows with a choice in one sentence are not enough for a role
 _NEEDED = ("previous", "next", "same", "repeated")  # rows without such a key are left out of the mean
 
 
 def places_in(query: TokenSequence, key: TokenSequence, *, cross: bool) -> dict[str, np.ndarray]:
-    """Where each place is that gives a role its name, [query, key]. "diagonal" is one of cross-attention, which has no
-    neighbours; nor does the task before a sentence, which the answer does not say again, lie on it."""
+    """Return a mask of each kind of position that a role is named after, [query, key].
+
+    "diagonal" is only for cross-attention, which has no neighbours. The task before a sentence is not on the diagonal,
+    because the output does not repeat it.
+    """
     n_queries, n_keys = len(query), len(key)
     everywhere = np.ones((n_queries, 1), dtype=bool)
     first = np.zeros((n_queries, n_keys), dtype=bool)
@@ -171,7 +186,7 @@ def places_in(query: TokenSequence, key: TokenSequence, *, cross: bool) -> dict[
         return {**places, "diagonal": band}
     distance = np.arange(n_keys)[None, :] - np.arange(n_queries)[:, None]
     ids = np.array(key.ids)
-    first[0, 0] = False  # the first token that looks at itself looks at "the same token"
+    first[0, 0] = False  # the first token that attends to itself attends to "the same token"
     return {
         "previous": distance == -1,
         "next": distance == 1,
@@ -182,12 +197,11 @@ def places_in(query: TokenSequence, key: TokenSequence, *, cross: bool) -> dict[
 
 
 def place_shares(view: AttentionView) -> tuple[dict[str, np.ndarray], dict[str, float]]:
-    """For each place in one sentence: the mean share of a row that goes there, [head], and what evenly spread attention
-    would give.
+    """Return the mean share of each kind of position in one sentence, [head], and that of even attention.
 
-    share = mean over rows i of Σ_{j in place(i)} α_ij. Rows of padding, and rows with at most one key to look at, do
-    not count. Neighbours, the token itself and repeated tokens are averaged over the rows that have such a key.
-    With fewer than three rows a share is NaN.
+    share = mean over rows i of Σ_{j in place(i)} α_ij. Rows of padding, and rows with at most one allowed key, do not
+    count. Neighbours, the token itself and repeated tokens are averaged over the rows that have such a key. With fewer
+    than three rows a share is NaN.
     """
     counted = counted_rows(view)
     shares, chances = {}, {}
@@ -203,8 +217,11 @@ def place_shares(view: AttentionView) -> tuple[dict[str, np.ndarray], dict[str, 
 
 
 def place_tallies(view: AttentionView) -> dict[str, Tally]:
-    """The same over the tokens of the text alone, to be added up over sentences: "sink" (in causal attention the first
-    position, too), "delimiter" (punctuation), "repeated" or "diagonal", and "rare"."""
+    """Count kinds of position over the tokens of the text alone, to be added over sentences.
+
+    These are "sink" (in causal attention including the first position), "delimiter" (punctuation), "repeated" or
+    "diagonal", and "rare".
+    """
     rows, places = word_rows(view), _places_in(view)
     sink = places["sink"] | places["first"] if is_causal(view) else places["sink"]
     found = {"sink": _share_of(view, sink, rows), "delimiter": _share_of(view, places["punctuation"], rows)}
@@ -221,13 +238,15 @@ def place_tallies(view: AttentionView) -> dict[str, Tally]:
 
 
 def least_share(chance: float) -> float:
-    """How much must go to a place that gets ``chance`` of attention without a preference. In a sentence of three tokens
-    a third of everything goes to any place."""
+    """Return the share needed for a kind of position that gets ``chance`` without a preference.
+
+    In a sentence of three tokens, a third of the attention goes to any position.
+    """
     return max(LEAST_SHARE, LEAST_LIFT * chance)
 
 
 def diagonal_band(n_queries: int, n_keys: int) -> np.ndarray:
-    """[query, key], ``True`` within one token of the straight line from the first pair to the last."""
+    """Return a mask within one token of the line from the first pair to the last: [query, key]."""
     line = np.linspace(0, n_keys - 1, n_queries) if n_queries > 1 else np.zeros(n_queries)
     return np.abs(np.arange(n_keys)[None, :] - line[:, None]) <= 1.0
 
@@ -243,15 +262,18 @@ def _share_of(view: AttentionView, place: np.ndarray, rows: np.ndarray) -> Tally
 
 
 LEAST_ON_OFFSET = 0.9  # Voita et al. 2019, §5.1
-LEAST_WINDOW_LIFT = 1.5  # times chance: three of four keys are hit often whatever a head does
+LEAST_WINDOW_LIFT = 1.5  # times chance, since three of four keys are often hit whatever a head does
 MAX_OFFSET = 8  # tokens to either side
 WINDOW = 3
 OFFSETS = tuple(range(-MAX_OFFSET, MAX_OFFSET + 1))
 
 
 def positional_tallies(view: AttentionView) -> dict[str, Tally]:
-    """Self-attention of one sentence: "offset" and "profile" by offset, "window" by its first offset. The profile is
-    the mean weight at a distance, Σ_i α_{i,i+d} over the rows that have it (Vig & Belinkov 2019, §4.4, by distance)."""
+    """Count offsets in the self-attention of one sentence.
+
+    "offset" and "profile" are by offset, "window" by its first offset. The profile is the mean weight at a distance,
+    Σ_i α_{i,i+d} over the rows that have it (Vig & Belinkov 2019, §4.4, by distance).
+    """
     n_queries, n_keys = view.allowed.shape
     queries, offsets = np.arange(n_queries), np.array(OFFSETS)
     keys = queries[None, :] + offsets[:, None]  # [offset, query]
@@ -272,9 +294,9 @@ def positional_tallies(view: AttentionView) -> dict[str, Tally]:
 
 
 def positional_measures(tallies: Tallies, head: int) -> tuple[dict[str, Measure], dict[str, int]]:
-    """("offset", "same", "window" of one head, and the offset at which "offset" and "window" are largest).
+    """Return "offset", "same" and "window" of one head, and the best offsets of "offset" and "window".
 
-    "same" is offset 0, which is no relative position to look at but the token itself.
+    "same" is offset 0, the token itself.
     """
     itself = OFFSETS.index(0)
     offset, window = tallies["offset"], tallies["window"]
@@ -293,7 +315,7 @@ def positional_measures(tallies: Tallies, head: int) -> tuple[dict[str, Measure]
 
 
 def profile(tallies: Tallies, head: int) -> dict[int, float]:
-    """Offset → mean weight, for the offsets that any row has."""
+    """Return offset → mean weight, for the offsets that any row has."""
     shares, rows = tallies["profile"].shares[head], tallies["profile"].rows
     return {offset: float(share) for offset, share, count in zip(OFFSETS, shares, rows, strict=True) if count}
 
@@ -309,7 +331,7 @@ LEAST_BROAD = 0.85
 
 
 def shape_scores(view: AttentionView) -> dict[str, np.ndarray]:
-    """``SHAPES`` of one sentence, [head] each; NaN where one is not defined, or where fewer than three rows count."""
+    """Return ``SHAPES`` of one sentence, [head] each; NaN if undefined or if fewer than three rows count."""
     rows = counted_rows(view)
     nothing = np.full(view.n_heads, np.nan)
     if rows.sum() < LEAST_ROWS:
@@ -328,21 +350,23 @@ def shape_scores(view: AttentionView) -> dict[str, np.ndarray]:
 
 
 def shape_tallies(view: AttentionView) -> dict[str, Tally]:
-    """ "broad" and "monotone" over the tokens of the text alone, to be added up over sentences."""
+    """Count "broad" and "monotone" over the tokens of the text alone, to be added over sentences."""
     rows = word_rows(view)
     shares = view.entropy[:, rows] / np.log2(keys_allowed(view)[rows])
     found = {"broad": Tally.of(shares.sum(axis=1), 0.0, rows.sum())}
     if view.kind == "cross" and rows.sum() >= LEAST_ROWS:
-        order = monotonicity(view.weights[:, rows]) * rows.sum()  # a long sentence tells more
+        order = monotonicity(view.weights[:, rows]) * rows.sum()  # a long sentence is more informative
         found["monotone"] = Tally.of(order, 0.0, rows.sum())
     return found
 
 
 def monotonicity(weights: np.ndarray) -> np.ndarray:
-    """Whether the strongest key moves forward with the query: Kendall's τ_b, [head], from weights [head, query, key].
+    """Return Kendall's τ_b of each head, [head]: whether its strongest key moves forward with the query.
 
     τ_b = (forward pairs − backward pairs) / √(pairs · pairs whose strongest keys differ), over all pairs of rows
     (Kendall 1945). 1 = always forward, 0 = no order, −1 = always backwards. A head that never moves gets 0.
+
+    ``weights`` are [head, query, key].
     """
     strongest = weights.argmax(axis=-1)  # [head, query]
     n_rows = strongest.shape[1]
