@@ -1,4 +1,4 @@
-"""The command about many prompts, or pairs of them: what each head does to the answer, and how much that differs."""
+"""Command ``batch``: what each head contributes over many prompts or pairs, and how much that varies."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ BATCH = Command(
 
 
 def report(found: PromptBatch) -> str:
-    """What was measured in each line, and the heads that count most: mean ± standard deviation, in logits."""
+    """Return a table of the measurements per line, and of the strongest heads: mean ± standard deviation."""
     lines = [f"{'line':<6}{'answer':<16}{'not':<16}{'d':>9}{'corrupted':>11}"]
     lines += [
         f"{one.line.number:<6}{one.answer:<16}{one.other:<16}{one.clean:>9.3g}{_number(one.corrupted):>11}"
@@ -93,7 +93,7 @@ def _number(value: float) -> str:
 
 
 def _without_nan(value: object) -> object:
-    """``json`` knows no NaN: a number that is not defined is null."""
+    """Replace NaN by null, since JSON has no NaN."""
     if isinstance(value, Mapping):
         return {name: _without_nan(one) for name, one in value.items()}
     if isinstance(value, list):

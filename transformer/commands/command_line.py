@@ -1,4 +1,4 @@
-"""Shell commands as data, and the one runner that parses arguments, prints errors and sets the exit status."""
+"""Shell commands as data, and the runner that parses arguments and reports errors."""
 
 import argparse
 import os
@@ -12,22 +12,22 @@ from typing import Any
 from transformer.errors import CheckpointError, InputError
 
 BAD_INPUT = 2
-_INTERRUPTED, _NOBODY_READS = 128 + 2, 128 + 13  # as a shell reports SIGINT and SIGPIPE
-_WIDEST_BEAM = 100  # with more, texts hardly change, and a cache for each text fills the memory
+_INTERRUPTED, _NOBODY_READS = 128 + 2, 128 + 13  # how a shell reports SIGINT and SIGPIPE
+_WIDEST_BEAM = 100  # with more, texts hardly change, and a cache per text fills the memory
 _REMEDIES = {name: f"install it with: pip install {name}" for name in ("transformers", "huggingface_hub")}
 _REMEDY = "install what training needs with: pip install -r requirements-train.txt"
 
 
 @dataclass(frozen=True)
 class Argument:
-    """One argument of a command: what ``argparse.ArgumentParser.add_argument`` takes."""
+    """One argument of a command: the parameters of ``argparse.ArgumentParser.add_argument``."""
 
     names: tuple[str, ...]
     options: Mapping[str, Any]
 
 
 def argument(*names: str, **options: Any) -> Argument:
-    """Describe one argument as ``add_argument`` does; a function as ``default`` is called when the parser is built."""
+    """Describe one argument as ``add_argument`` does; a callable ``default`` is called by the parser."""
     return Argument(names, options)
 
 
@@ -36,10 +36,10 @@ class Command:
     """A command of a program.
 
     Attributes:
-        name: what is typed, such as ``translate``.
-        help: one line about it.
-        run: a function that takes the arguments by name and returns the exit status; ``None`` means 0.
-        arguments: what can be typed after the name.
+        name: What is typed, such as ``translate``.
+        help: One line about it.
+        run: Function that takes the arguments by name and returns the exit status; ``None`` means 0.
+        arguments: What can be typed after the name.
     """
 
     name: str
@@ -58,24 +58,24 @@ def run_command(
     """Run the command that ``arguments`` name, by default those of this process.
 
     Returns:
-        The command's exit status; 2 after an error, which is one sentence on standard error; 130 after Ctrl-C; 141
-        where nobody reads the output any more, as in ``| head``.
+        The command's exit status; 2 after an error, which is one sentence on standard error; 130 after Ctrl-C; 141 if
+        the reader of the output has gone, as in ``| head``.
 
     Raises:
-        SystemExit: for arguments that no command takes (2), and after ``--help`` (0).
+        SystemExit: For arguments that no command takes (2), and after ``--help`` (0).
     """
     parser = build_parser(commands, program=program, description=description)
     values = {name: _as_utf_8(value, name) for name, value in vars(parser.parse_args(arguments)).items()}
     command = values.pop("command")
     for stream in (sys.stdin, sys.stdout):
-        if hasattr(stream, "reconfigure"):  # whatever the locale says, and whatever bytes a pipe brings
+        if hasattr(stream, "reconfigure"):  # whatever the locale, and whatever bytes a pipe provides
             stream.reconfigure(encoding="utf-8", errors="replace")
     try:
         status = command.run(**values) or 0
-        sys.stdout.flush()  # here, where a closed pipe is no surprise
+        sys.stdout.flush()  # here, where a closed pipe can be handled
         return status
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still holds when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still holds when it exits
         return _NOBODY_READS
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
@@ -105,7 +105,7 @@ def build_parser(commands: Sequence[Command], *, program: str, description: str)
 
 
 def _as_utf_8(value: Any, name: str) -> Any:
-    """A sentence whose bytes the locale could not read is UTF-8, too; paths stay as they came."""
+    """Decode a sentence as UTF-8 if the locale could not read its bytes; paths stay as they are."""
     if name in ("sentence", "target") and isinstance(value, str):
         return value.encode(errors="surrogateescape").decode(errors="replace")
     return value
@@ -113,7 +113,7 @@ def _as_utf_8(value: Any, name: str) -> Any:
 
 @contextmanager
 def progress_bar(unit: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that takes what is done and the total, and draws them on a terminal."""
+    """Yield a function that takes the completed and the total count, and draws them on a terminal."""
     from tqdm import tqdm
 
     with tqdm(unit=unit, disable=None) as bar:  # None: silent without a terminal

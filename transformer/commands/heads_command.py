@@ -1,4 +1,4 @@
-"""The command about what heads do: over many sentences, or through the steps of the training."""
+"""Command ``heads``: what heads do over many sentences, or through the steps of training."""
 
 import json
 import sys

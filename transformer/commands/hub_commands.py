@@ -1,4 +1,4 @@
-"""Commands about third-party checkpoints: ``fetch`` downloads one, ``verify`` compares it with Hugging Face's code."""
+"""Commands about third-party checkpoints: ``fetch`` downloads one, ``verify`` checks one."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def _fetch(name: str, output: str, yes: bool) -> int:
 
 
 def _agreed() -> bool:
-    """Ask on the terminal; where there is none, nobody agrees."""
+    """Ask on the terminal for consent; without a terminal the answer is no."""
     try:
         return input("download? [y/N] ").strip().lower() in ("y", "yes")
     except EOFError:
@@ -28,7 +28,7 @@ def _agreed() -> bool:
 
 
 def _listed_folder() -> str:
-    """The first folder that the app lists."""
+    """Return the first folder that the app lists."""
     return os.environ.get("GLASSFORMER_CHECKPOINTS", "").split(os.pathsep)[0] or "checkpoints"
 
 

@@ -1,4 +1,4 @@
-"""The command that fits the Jacobian lens of a checkpoint and measures it beside the logit lens."""
+"""Command ``lens``: fit the Jacobian lens of a checkpoint and compare it with the logit lens."""
 
 import json
 import sys

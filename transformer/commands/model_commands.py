@@ -18,7 +18,7 @@ from transformer.system.terminal import one_line
 
 
 def _translate(checkpoint: str, beam: int) -> int:
-    """Print one line for each line read; one that cannot be translated gives an empty line and a message."""
+    """Print one line per line read; a line that cannot be translated gives an empty line and a message."""
     from transformer.files.checkpoints import load
     from transformer.runs.decoding import decode
     from transformer.runs.decoding_strategies import Beam, Greedy
@@ -73,7 +73,7 @@ def _trace(checkpoint: str, sentence: str, target: str | None, pads: int, name: 
         print(f"note    {note}")
     try:
         result.check_finite()
-    except NotFiniteError as error:  # the numbers are listed all the same
+    except NotFiniteError as error:  # the numbers are listed anyway
         print(f"note    {error}")
     print(f"\n{'activation':<52}{'axes':<28}{'shape':<18}{'min':>10}{'mean':>10}{'max':>10}")
     for listed in result.names():

@@ -1,4 +1,4 @@
-"""Whether a checkpoint does what its ``opening.toml`` claims, and which heads look sharpest in a sentence."""
+"""Checks of the claims in ``opening.toml``, and a list of the heads with the sharpest attention."""
 
 from dataclasses import dataclass
 
@@ -14,15 +14,18 @@ from transformer.runs.tracing import trace
 
 @dataclass(frozen=True)
 class SharpHead(LocatedAtHead):
-    """A head's map of one sentence: the mean over its rows of the largest weight that falls on a word, and for each row
-    (what is read, the token that it looks at most, the weight)."""
+    """A head's map of one sentence.
+
+    It holds the mean over its rows of the largest weight on a word, and for each row (token read, token with the
+    largest weight, the weight).
+    """
 
     mean: float
     rows: tuple[tuple[str, str, float], ...]
 
 
 def complaints(checkpoint: Checkpoint, example: Example) -> tuple[str, ...]:
-    """One sentence for each claim of ``example`` that this model does not keep; none where it does what is said."""
+    """Return one sentence for each claim of ``example`` that is not true of this model."""
     made = trace(checkpoint, example.sentence, target=example.target or None)
     found, answer = [], answer_in(made, example.sentence)
     if not answer:
@@ -53,13 +56,13 @@ def complaints(checkpoint: Checkpoint, example: Example) -> tuple[str, ...]:
 
 
 def answer_in(made: Trace, sentence: str) -> str:
-    """What the model answers; of a model that goes on with a text, what stands behind ``sentence``."""
+    """Return the output of the model; for a model that continues a text, what follows ``sentence``."""
     text = made.text
     return (text.removeprefix(sentence) if made.source is None else text).strip()
 
 
 def sharpest_heads(checkpoint: Checkpoint, sentence: str, *, target: str = "", most: int = 5) -> tuple[SharpHead, ...]:
-    """The heads that look at single words in this sentence, sharpest first: candidates for an opening."""
+    """Return the heads that attend to single words in this sentence, sharpest first, for an opening."""
     made, found = trace(checkpoint, sentence, target=target or None), []
     for view in made.attention_views():
         words = [token.role == "" and any(map(str.isalnum, token.display)) for token in view.key]

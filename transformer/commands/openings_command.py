@@ -1,4 +1,4 @@
-"""The command about what a checkpoint opens with."""
+"""Command ``openings``: check what checkpoints open with."""
 
 import sys
 
@@ -23,7 +23,7 @@ def _openings(checkpoint: str, sentence: str | None, most: int) -> int:
     if opening is None and not asked:
         print(f"{checkpoint} has no opening.toml; see docs/checkpoints.md", file=sys.stderr)
         return 1
-    if status:  # of what to take in its place, the opening's own sentence is the first to try
+    if status:  # the first sentence to try as a replacement is the opening's own
         asked = [opening.first.sentence]
     for text in asked:
         print(f"{text} → {answer_in(trace(model, text), text)!r}")

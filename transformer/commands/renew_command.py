@@ -1,4 +1,4 @@
-"""The command ``renew``: after new weights, compute again everything that is saved beside them."""
+"""Command ``renew``: recompute everything that is stored beside new weights."""
 
 import sys
 
@@ -9,7 +9,7 @@ from transformer.commands.openings_command import OPENINGS
 
 
 def _renew(checkpoint: str) -> int:
-    """Run each command that needs the weights alone; what this checkpoint has no file of is left out."""
+    """Run each command that needs only the weights, except those whose file this checkpoint lacks."""
     from transformer.files.layout import file_of_results
     from transformer.files.names import resolve
     from transformer.files.opening_file import OPENING

@@ -1,6 +1,4 @@
-"""Roles as tables: over a file of sentences and through training (``python -m transformer heads``), and in one sentence
-(``inspect``).
-"""
+"""Roles as tables: over many sentences and through training, and in one sentence."""
 
 import math
 from collections import Counter
@@ -23,8 +21,12 @@ _MEASURES = ("entropy", "confidence", "sinks", "diagonal", "monotone", "inductio
 
 
 def first_sentences(path: str | Path, limit: int | None) -> list[str]:
-    """The first ``limit`` sentences of a file. Raises ``InputError`` for a file without sentences, ``ValueError`` for a
-    limit below 1."""
+    """Return the first ``limit`` sentences of a file.
+
+    Raises:
+        InputError: If the file has no sentences.
+        ValueError: If the limit is below 1.
+    """
     sentences = read_sentences(path)
     if limit is not None and limit < 1:
         raise ValueError(
@@ -34,8 +36,7 @@ def first_sentences(path: str | Path, limit: int | None) -> list[str]:
 
 
 def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -> str:
-    """A table with a line for every head. The line above says what it comes from, the one below how many heads have a
-    role."""
+    """Return a table with one line per head, with its source above and a summary below."""
     limit = checkpoint.config.max_length
     measures = [name for name in _MEASURES if any(not math.isnan(_score(head, name)) for head in roles.heads)]
     head_line = f"{'layer and head':<22}{'role':<14}{'in':>6}   {'largest share':<20}{'strongest test':<24}" + "".join(
@@ -62,14 +63,14 @@ def report(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) ->
 
 
 def _roles_line(roles: CorpusRoles) -> str:
-    """How many heads reach the threshold of a test of the literature, by the name of the test."""
+    """Return how many heads reach the threshold of a test of the literature, by test."""
     names = Counter(head.measured.strongest for head in roles.heads if head.measured.has_role)
     counts = ", ".join(f"{name} {count}" for name, count in names.most_common()) or "none"
     return f"{names.total()} of {len(roles.heads)} have a role by the tests of the literature: {counts}"
 
 
 def _strongest(measured: HeadMeasures) -> str:
-    """ "offset -1 0.89", with a star where the threshold is reached."""
+    """Format the strongest measure: "offset -1 0.89", with a star if it reaches the threshold."""
     if not (name := measured.strongest):
         return "–"
     where = f" {measured.where[name]:+d}" if name in measured.where else ""
@@ -110,7 +111,7 @@ def _number(value: float) -> str:
 
 
 def history_report(history: RoleHistory) -> str:
-    """A line for every head, those with a role first: its test, and how far it was at every step."""
+    """Return one line per head, those with a role first: its test, and its strength at every step."""
     heads = sorted(history.heads, key=lambda head: (not head.has_role, -head.strengths[-1]))
     lines = [
         f"the strongest test of the finished model over {history.n_sentences} sentences, at every step: 0 is chance, 1 "
@@ -128,9 +129,12 @@ def history_report(history: RoleHistory) -> str:
 
 
 def roles_of_sentence(checkpoint: Checkpoint, sentence: str) -> tuple[HeadRole, ...]:
-    """Of every head, in the order of the forward pass. A decoder-only model reads the sentence and nothing more.
+    """Return the role of every head, in the order of the forward pass.
 
-    Raises ``InputError`` for a sentence that the model cannot take.
+    A decoder-only model reads the sentence and nothing more.
+
+    Raises:
+        InputError: If the model cannot take the sentence.
     """
     strategy = Greedy(1) if checkpoint.config.kind == "decoder-only" else None
     found = trace(checkpoint, sentence, strategy=strategy)
@@ -138,7 +142,7 @@ def roles_of_sentence(checkpoint: Checkpoint, sentence: str) -> tuple[HeadRole, 
 
 
 def sentence_json(checkpoint: Checkpoint, roles: Sequence[HeadRole]) -> dict:
-    """For ``json.dumps``, which knows no NaN: a measure that is not defined is null."""
+    """Return values for ``json.dumps``, which has no NaN: an undefined measure is null."""
     heads = [
         {**asdict(role), "scores": {name: None if math.isnan(v) else v for name, v in role.scores.items()}}
         for role in roles
@@ -147,6 +151,7 @@ def sentence_json(checkpoint: Checkpoint, roles: Sequence[HeadRole]) -> dict:
 
 
 def sentence_report(roles: Sequence[HeadRole]) -> str:
+    """Return a table of the roles in one sentence."""
     lines = [f"{'head':<32}{'role':<13}{'score':>6}{'entropy':>9}{'distance':>10}"]
     for role in roles:
         place = f"{role.stack} {role.kind} layer {role.layer} head {role.head}"

@@ -1,4 +1,4 @@
-"""``python -m transformer word2vec``: train both kinds of word vectors on the English side of a corpus."""
+"""Command ``word2vec``: train both kinds of word vectors on the English side of a corpus."""
 
 import sys
 import time

@@ -1,1 +1,1 @@
-"""Files of any kind: read no further than they can be long, written whole or not at all."""
+"""Files of any kind: reads are bounded, and writes are complete or absent."""

@@ -1,8 +1,8 @@
-"""Reading a GGUF file (llama.cpp, Ollama, LM Studio): a header of keys and tensors, then the tensors' numbers.
+"""Reader for GGUF files (llama.cpp, Ollama, LM Studio): a header of keys and tensors, then numbers.
 
-The header is walked here, with every count and length compared with the bytes that are left: the library ``gguf`` takes
-two seconds and 150 MB for 49,000 entries, and believes what a file says. Numbers are unpacked by the library, some
-rows of a tensor at a time. Nothing is mapped into memory: whoever cut a mapped file would end the process (SIGBUS).
+The header is parsed here, and every count and length is compared with the bytes that are left: the library ``gguf``
+takes two seconds and 150 MB for 49,000 entries, and trusts the file. Numbers are unpacked by the library, some rows of
+a tensor at a time. Nothing is mapped into memory, because truncating a mapped file would end the process (SIGBUS).
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ MAGIC = b"GGUF"
 EXTRA = 'pip install "glassformer[hf]" (in this repository: pip install -r requirements-hf.txt)'
 _VERSIONS = (2, 3)
 _MAX_KEYS, _MAX_TENSORS, _MAX_AXES, _LONGEST_NAME = 10_000, 20_000, 4, 300
-_SCALARS = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIifBQqd", strict=True))  # type → struct's letter
+# Type → format character of struct.
+_SCALARS = dict(zip((0, 1, 2, 3, 4, 5, 6, 7, 10, 11, 12), "BbHhIifBQqd", strict=True))
 _BOOL, _TEXT, _LIST = 7, 8, 9
-_LONGEST_VALUE = 2**27  # bytes; the entries and merges of a large vocabulary take 2**23
-_ROWS_AT_ONCE = 2**22  # numbers of a tensor that are unpacked at once
+_LONGEST_VALUE = 2**27  # bytes; entries and merges of a large vocabulary take 2**23
+_ROWS_AT_ONCE = 2**22  # numbers of a tensor that are unpacked at a time
 _PART = re.compile(r"(.*)-(\d{5})-of-(\d{5})\.gguf")
 
 
@@ -42,9 +43,9 @@ class _Tensor:
 
 
 def is_gguf(path: Path) -> bool:
-    """By its first bytes: Ollama's blobs have no ending."""
+    """Return whether a file is GGUF by its first bytes, since Ollama's blobs have no extension."""
     try:
-        if not path.is_file():  # a pipe would keep whoever opens it waiting
+        if not path.is_file():  # opening a pipe would block
             return False
         with open(path, "rb") as content:
             return content.read(4) == MAGIC
@@ -53,7 +54,7 @@ def is_gguf(path: Path) -> bool:
 
 
 def parts_of(path: Path) -> list[Path]:
-    """The file itself, or all parts of one that was split: ``name-00001-of-00003.gguf``."""
+    """Return the file itself, or all parts of a split one: ``name-00001-of-00003.gguf``."""
     if (found := _PART.fullmatch(path.name)) is None:
         return [path]
     name, _, count = found.groups()
@@ -61,10 +62,14 @@ def parts_of(path: Path) -> list[Path]:
 
 
 class GgufFile:
-    """``keys``: what the header says, numbers, texts and lists of them, each read when it is asked for (``get``).
-    ``tensors``: name → shape, as numpy has it (the last axis lies side by side).
+    """An open GGUF file.
 
-    Raises ``CheckpointError`` for a file that is no GGUF file, is not whole, contradicts itself, or changes meanwhile.
+    Attributes:
+        keys: Values of the header: numbers, texts and lists of them, each read on demand (``get``).
+        tensors: Name → shape, in numpy's order (the last axis is contiguous).
+
+    Raises:
+        CheckpointError: If this is not a GGUF file, or it is incomplete, inconsistent, or changes while open.
     """
 
     def __init__(self, path: Path) -> None:
@@ -76,6 +81,7 @@ class GgufFile:
             self._open(part)
 
     def get(self, name: str, default: object = None) -> object:
+        """Return the value of a key in the header, or ``default``."""
         if name not in self._keys:
             return default
         file, type, place = self._keys[name]
@@ -86,10 +92,11 @@ class GgufFile:
 
     @property
     def tensors(self) -> dict[str, tuple[int, ...]]:
+        """Name → shape of every tensor."""
         return {name: tensor.shape for name, tensor in self._tensors.items()}
 
     def read(self, name: str) -> np.ndarray:
-        """A tensor's numbers, float32, a new array."""
+        """Return a tensor's numbers as a new float32 array."""
         from gguf.quants import dequantize
 
         tensor = self._tensors[name]
@@ -106,7 +113,7 @@ class GgufFile:
         return found.reshape(tensor.shape)
 
     def types(self) -> list[str]:
-        """How the numbers are packed, the most frequent first: "Q4_K", "F32"."""
+        """Return the formats of the numbers, the most frequent first: "Q4_K", "F32"."""
         from gguf import GGMLQuantizationType
 
         sizes: dict[str, int] = {}
@@ -155,7 +162,7 @@ class GgufFile:
         return name, shape, walk.number("I"), walk.number("Q")
 
     def _kind(self, name: str) -> tuple[Any, int]:
-        """How a tensor is packed, and how many bytes a row takes."""
+        """Return how a tensor is packed, and how many bytes a row takes."""
         try:
             from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
         except ImportError as error:
@@ -177,7 +184,7 @@ class GgufFile:
 
 
 class _Part:
-    """One open file; it is closed with this object."""
+    """One open file, which is closed together with this object."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -190,7 +197,7 @@ class _Part:
         self.size = self._state[0]
 
     def read(self, place: int, count: int) -> bytes:
-        """Exactly ``count`` bytes from ``place`` on."""
+        """Return exactly ``count`` bytes from ``place`` on."""
         if count > self.size - place:
             raise _unreadable(self.path, MessageError("it ends too early"))
         try:
@@ -203,6 +210,7 @@ class _Part:
         return found
 
     def check_unchanged(self) -> None:
+        """Check that the file has not changed since it was opened."""
         if self._current_state() != self._state:
             raise _unreadable(self.path, MessageError("it was changed while it was read; open it again"))
 
@@ -212,12 +220,13 @@ class _Part:
 
 
 class _Walk:
-    """A place in a file that moves on with what is read."""
+    """A position in a file that advances with every read."""
 
     def __init__(self, part: _Part, place: int) -> None:
         self._part, self.place = part, place
 
     def take(self, count: int) -> bytes:
+        """Read ``count`` bytes."""
         if count > _LONGEST_VALUE:
             raise self._unreadable(MessageError("it has a value of {count} bytes", count=f"{count:,}"))
         found = self._part.read(self.place, count)
@@ -225,21 +234,24 @@ class _Walk:
         return found
 
     def _pass(self, count: int) -> None:
-        """Go on without reading."""
+        """Advance without reading."""
         if count > self._part.size - self.place:
             raise self._unreadable(MessageError("it ends too early"))
         self.place += count
 
     def number(self, letter: str) -> int:
+        """Read one number in a format of struct."""
         return struct.unpack("<" + letter, self.take(struct.calcsize("<" + letter)))[0]
 
     def name(self) -> str:
+        """Read one name."""
         length = self.number("Q")
         if length > _LONGEST_NAME:
             raise self._unreadable(MessageError("it has a name of {count} characters", count=f"{length:,}"))
         return self._text(self.take(length))
 
     def value(self, type: int) -> object:
+        """Read one value of a GGUF type."""
         if type in _SCALARS:
             found = self.number(_SCALARS[type])
             return bool(found) if type == _BOOL else found
@@ -252,6 +264,7 @@ class _Walk:
         return list(struct.unpack(f"<{count}{letter}", self.take(count * struct.calcsize("<" + letter))))
 
     def skip(self, type: int) -> None:
+        """Advance past one value of a GGUF type."""
         if type in _SCALARS:
             self._pass(struct.calcsize("<" + _SCALARS[type]))
         elif type == _TEXT:
@@ -261,7 +274,7 @@ class _Walk:
             if inner != _TEXT:
                 self._pass(count * struct.calcsize("<" + _SCALARS[inner]))
             else:
-                for _ in range(count):  # each takes eight bytes at least, so that the file bears the count out
+                for _ in range(count):  # each takes at least eight bytes, so the file limits the count
                     self._pass(self.number("Q"))
 
     def _list(self, type: int) -> tuple[int, int]:
@@ -282,7 +295,7 @@ class _Walk:
 
 
 def files_of(folder: Path) -> Iterator[Path]:
-    """The GGUF files of a folder, of a split one the first part."""
+    """Yield the GGUF files of a folder; of a split one the first part."""
     for file in sorted(folder.glob("*.gguf")):
         if (found := _PART.fullmatch(file.name)) is None or int(found[2]) == 1:
             yield file

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 
 
 def csv_text(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) -> str:
-    """CSV with a header: ``columns``, or all that any row has. What a row lacks and what is not a number is empty.
+    """Return CSV with a header: ``columns``, or all columns of any row.
 
-    No cell is run by a spreadsheet (``harmless_cell``).
+    Missing values and numbers that are not finite are empty. No cell is executed by a spreadsheet (``harmless_cell``).
     """
     text = io.StringIO()
     names = columns or list(dict.fromkeys(name for row in rows for name in row))
@@ -22,10 +22,10 @@ def csv_text(rows: Sequence[Mapping[str, object]], columns: Sequence[str] = ()) 
 
 
 def harmless_cell(cell: object) -> object:
-    """Put an apostrophe before a text that a spreadsheet would take for a formula, which makes it a text.
+    """Put an apostrophe before a text that a spreadsheet would read as a formula.
 
-    After OWASP, "CSV Injection". Numbers stay numbers, and a lone carriage return, which would begin a row, is a line
-    break.
+    See OWASP, "CSV Injection". Numbers stay numbers, and a lone carriage return, which would begin a row, becomes a
+    line break.
     """
     if not isinstance(cell, str):
         return cell
@@ -33,7 +33,7 @@ def harmless_cell(cell: object) -> object:
     return f"'{text}" if _FORMULA.match(text) and not _is_number(text) else text
 
 
-_FORMULA = re.compile(r"[=+\-@\t\n].", re.DOTALL)  # what spreadsheets run: "=cmd|…", "+1+1", "@SUM(…)"
+_FORMULA = re.compile(r"[=+\-@\t\n].", re.DOTALL)  # what spreadsheets execute: "=cmd|…", "+1+1", "@SUM(…)"
 
 
 def _is_number(text: str) -> bool:

@@ -1,7 +1,7 @@
-"""Read a safetensors file without mapping it into memory.
+"""Reader for safetensors files that does not map them into memory.
 
-The library maps the file: whoever overwrites or cuts it while it is read changes the numbers unseen or ends the whole
-process (SIGBUS). Here every read says how many bytes it wants, and compares that with what comes.
+The library maps the file: overwriting or truncating it during a read changes the numbers unnoticed or ends the whole
+process (SIGBUS). Here every read requests a number of bytes and checks how many arrive.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from transformer.disk.plain_files import open_plain
 from transformer.disk.whole_files import not_whole
 from transformer.errors import CheckpointError, MessageError
 
-LONGEST_HEADER = 2_000_000  # bytes; a tensor takes about 120, and reading 16,000 of them half a second
+LONGEST_HEADER = 2_000_000  # bytes; a tensor takes about 120, and parsing 16,000 of them half a second
 LONGEST_NAME = 300  # characters
 MAX_AXES = 8
 FLOATS = ("F64", "F32", "F16", "BF16")
@@ -35,7 +35,7 @@ _BITS = {name: 8 * type.itemsize for name, type in _TORCH.items()} | {
 
 
 class StoredTensor(NamedTuple):
-    """Where one tensor lies in a file: ``start`` counts from the first byte after the header."""
+    """Location of one tensor in a file; ``start`` counts from the first byte after the header."""
 
     type: str
     shape: tuple[int, ...]
@@ -46,15 +46,14 @@ class StoredTensor(NamedTuple):
 class TensorFile:
     """An open safetensors file, a context manager.
 
-    Leaving the block without an error checks that nobody has written into the file in the meantime.
+    Leaving the block without an error checks that the file has not been written to in the meantime.
 
     Attributes:
-        tensors: name → where it lies.
-        metadata: the texts that the file holds beside its tensors.
+        tensors: Name → location.
+        metadata: Texts that the file holds besides its tensors.
 
     Raises:
-        CheckpointError: for a file that is not whole, whose header is not part of any model, or that changes while it
-            is read.
+        CheckpointError: If the file is incomplete, has an invalid header, or changes while it is read.
     """
 
     def __init__(self, file: Path) -> None:
@@ -87,7 +86,11 @@ class TensorFile:
             raise not_whole(self.file, MessageError("it was changed while it was read; open it again"))
 
     def read(self, name: str) -> Tensor:
-        """Return a tensor as a new array of the type that the file holds. Raises ``KeyError`` for an unknown name."""
+        """Return a tensor as a new array of the type in the file.
+
+        Raises:
+            KeyError: If the name is unknown.
+        """
         found = self.tensors[name]
         check_type(self.file, name, found.type, tuple(_TORCH))
         tensor = torch.empty(prod(found.shape), dtype=_TORCH[found.type])
@@ -116,7 +119,11 @@ class TensorFile:
 
 
 def _parsed(header: bytes, size: int) -> tuple[dict[str, str], dict[str, StoredTensor]]:
-    """Metadata and tensors of a header, before ``size`` bytes of numbers. Raises ``ValueError`` for one that lies."""
+    """Return metadata and tensors of a header that precedes ``size`` bytes of numbers.
+
+    Raises:
+        ValueError: If it contradicts the size.
+    """
     if header[:1] != b"{":
         raise MessageError("its header is not a JSON object")
     said = json.loads(header.decode("utf-8"), object_pairs_hook=_without_repetition)
@@ -162,7 +169,11 @@ def _are_counts(values: object) -> TypeGuard[list[int]]:
 
 
 def check_type(file: Path, name: str, type: str, known: tuple[str, ...] = FLOATS) -> None:
-    """Raises ``CheckpointError`` for a tensor of a type that is not among ``known``: floating-point numbers."""
+    """Check that the type of a tensor is among ``known``: floating-point numbers by default.
+
+    Raises:
+        CheckpointError: If it is not.
+    """
     if type not in known:
         raise CheckpointError(
             "{file} holds {name} as {type}; weights are {known}",

@@ -1,4 +1,4 @@
-"""Files that are whole or absent, never half written."""
+"""Files that are complete or absent, never half written."""
 
 import os
 import tempfile
@@ -13,10 +13,12 @@ _UNFINISHED = ".unfinished"
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """Write to the yielded path; it takes the place of ``path`` only when the block ends well.
+    """Yield a temporary path that replaces ``path`` only if the block succeeds.
 
-    A reader sees the old file or the new one, never half of one, also when the process is killed. Raises ``OSError``
-    for a full disk, a folder that may not be written to and the like, whatever the library that writes makes of it.
+    A reader sees the old file or the new one, never half of one, even if the process is killed.
+
+    Raises:
+        OSError: If the disk is full, the folder not writable, or the like, whatever error the writing library raises.
     """
     path = Path(path)
     temporary = None
@@ -27,9 +29,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
         yield Path(temporary)
         os.chmod(temporary, 0o644)
         os.replace(temporary, path)
-    except ValueError:  # about what was to be written
+    except ValueError:  # about the content to write
         raise
-    except Exception as error:  # torch, safetensors and tokenizers each have one of their own
+    except Exception as error:  # torch, safetensors and tokenizers each raise their own
         raise OSError(f"{path} cannot be written ({error}); what was there before is untouched") from error
     finally:
         if temporary is not None:
@@ -37,17 +39,18 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
 
 def remove_unfinished(folder: Path) -> None:
-    """Remove what killed processes have left in ``folder``, and in the folders in it, out of ``atomic_path``."""
+    """Remove what killed processes left of ``atomic_path`` in ``folder`` and its subfolders."""
     for temporary in Path(folder).rglob(f".*{_UNFINISHED}"):
         temporary.unlink(missing_ok=True)
 
 
 def write_text(path: Path, text: str) -> None:
+    """Write a text file completely or not at all."""
     with atomic_path(path) as temporary:
-        # The name of a file in it is whole again, though the locale could not read it.
+        # Restores a file name in the text that the locale could not decode.
         temporary.write_text(text, encoding="utf-8", errors="surrogateescape")
 
 
 def not_whole(file: Path, error: object) -> CheckpointError:
-    """What is said of a safetensors file that cannot be read."""
+    """Return the error for a safetensors file that cannot be read."""
     return CheckpointError("{file} is not a complete safetensors file: {problem}", file=file, problem=error)

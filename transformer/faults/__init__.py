@@ -1,1 +1,1 @@
-"""Six mistakes that are easily made in a Transformer, switched on in a live model, and the checks that find them."""
+"""Six common faults of a Transformer, injected into a live model, and the checks that find them."""

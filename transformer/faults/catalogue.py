@@ -1,4 +1,4 @@
-"""Which mistakes a model can be given, and which one patient number n has."""
+"""Faults that a model can have, and the fault of patient number n."""
 
 import random
 from dataclasses import dataclass
@@ -8,21 +8,23 @@ from transformer.families.family_config import FamilyConfig
 from transformer.faults.forward_faults import LIVE_FAULTS
 
 HEALTHY = "healthy"
-TRAINING = {"causal": "no_causal_mask", "target": "shifted_target"}  # mistake → how the tiny model's training names it
+TRAINING = {"causal": "no_causal_mask", "target": "shifted_target"}  # fault → its name in the tiny model's training
 FAULTS = ("scale", "positions", "causal", "target", "padding", "norm")
 
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """``fault``: one of ``FAULTS`` or "healthy". ``in_training``: the patient is a tiny model and its training, not the
-    checkpoint."""
+    """``fault`` is one of ``FAULTS`` or "healthy".
+
+    ``in_training`` says that the patient is a tiny model with its training, not the checkpoint.
+    """
 
     fault: str
     in_training: bool
 
 
 def inapplicable(config: ModelConfig) -> dict[str, str]:
-    """The mistakes that a model cannot be given, each with the reason as a name."""
+    """Return the faults that a model cannot have, each with the reason as a name."""
     found = {}
     if isinstance(config, FamilyConfig):  # the edits and the second model are written for the paper's layers
         found = dict.fromkeys(("scale", "norm"), "other_family")
@@ -42,7 +44,7 @@ def inapplicable(config: ModelConfig) -> dict[str, str]:
 
 
 def diagnoses(config: ModelConfig) -> tuple[Diagnosis, ...]:
-    """What a patient may have: every mistake that fits, and good health, of the checkpoint and of a training."""
+    """Return all diagnoses: every fault that fits, and "healthy", of the checkpoint and of a training."""
     without = inapplicable(config)
     live = [Diagnosis(fault, False) for fault in LIVE_FAULTS if fault not in without]
     trained = [Diagnosis(fault, True) for fault in TRAINING]
@@ -50,8 +52,13 @@ def diagnoses(config: ModelConfig) -> tuple[Diagnosis, ...]:
 
 
 def diagnosis_of(number: int, config: ModelConfig) -> Diagnosis:
-    """What patient ``number`` has, for everybody the same: in every round each diagnosis comes once, in an order that
-    only the number knows. Raises ``ValueError`` for a number below 0."""
+    """Return the diagnosis of patient ``number``, the same for everybody.
+
+    Each diagnosis occurs once per round, in an order that depends only on the number.
+
+    Raises:
+        ValueError: If the number is below 0.
+    """
     if number < 0:
         raise ValueError(f"number is {number}; patients are counted from 0")
     possible = list(diagnoses(config))
@@ -61,7 +68,11 @@ def diagnosis_of(number: int, config: ModelConfig) -> Diagnosis:
 
 
 def next_with(fault: str, *, after: int, config: ModelConfig) -> int:
-    """The number of the first patient after ``after`` that has ``fault``. Raises ``ValueError`` if none can have it."""
+    """Return the number of the first patient after ``after`` that has ``fault``.
+
+    Raises:
+        ValueError: If none can have it.
+    """
     possible = diagnoses(config)
     if fault not in {diagnosis.fault for diagnosis in possible}:
         raise ValueError(f"no patient of this model can have {fault!r}")

@@ -1,7 +1,7 @@
-"""Six checks, one for each mistake: each asks a model a question whose answer is known if the model is healthy.
+"""Six checks, one per fault: each asks a question whose answer is known for a healthy model.
 
-Every check works on a ``Patient`` alone and knows neither its mistake nor a healthy model. It gives ``None`` where the
-question cannot be asked: no decoder, no padding, a text of one word.
+Every check uses a ``Patient`` alone and knows neither its fault nor a healthy model. It returns ``None`` if the
+question does not apply: no decoder, no padding, a text of one word.
 """
 
 import math
@@ -17,15 +17,20 @@ from transformer.faults.forward_faults import position_bias, score_names
 from transformer.faults.patients import Patient
 
 PADS = 4
-_NOTHING = 1e-3  # changes below this share of the usual size are rounding
-_REPEATS = 0.9  # a share of rows from which a model is said to repeat what it was given
+_NOTHING = 1e-3  # smaller changes, relative to the usual size, are rounding
+_REPEATS = 0.9  # share of rows from which on a model counts as repeating its input
 
 
 @dataclass(frozen=True)
 class Finding:
-    """``check``: the mistake that it looks for. ``value``: the number that decides; ``fires``: whether it is found.
+    """Result of one check.
 
-    ``healthy``: what the value is in a healthy model, in words of one symbol ("1", "0", "> 0"). ``numbers``: more.
+    Attributes:
+        check: The fault that it looks for.
+        value: The number that decides.
+        fires: Whether the fault is found.
+        healthy: The value in a healthy model, as a symbol ("1", "0", "> 0").
+        numbers: Further numbers.
     """
 
     check: str
@@ -36,9 +41,10 @@ class Finding:
 
 
 def scale(patient: Patient) -> Finding | None:
-    """Are the scores q·k / √d_k? The factor between the recorded scores and q·k, times √d_k: 1, or √d_k without it.
+    """Check whether scores are q·k / √d_k.
 
-    Not asked of a model whose scores are something else (another scale, a cap, other terms).
+    The value is the factor between the recorded scores and q·k, times √d_k: 1, or √d_k if the scaling is missing. The
+    check does not apply to a model with other scores (another scale, a cap, other terms).
     """
     width = patient.model.config.d_head
     if width == 1 or isinstance(patient.model.config, FamilyConfig):
@@ -56,10 +62,11 @@ def scale(patient: Patient) -> Finding | None:
 
 
 def positions(patient: Patient) -> Finding | None:
-    """Does the order of the words matter? They are reversed; by how much does what layer 0 makes of them change?
+    """Check whether word order matters: the change of layer 0's result if the words are reversed.
 
-    An encoder's words are compared each with itself at its new place. In a decoder-only model, whose causal mask tells
-    early from late, only the last word is compared, which sees all others in both orders. In units of the usual size.
+    In an encoder each word is compared with itself at its new position. In a decoder-only model, whose causal mask
+    tells early from late, only the last word is compared, which sees all others in both orders. The change is in units
+    of the usual size.
     """
     stack = "encoder" if patient.has("encoder") else "decoder"
     ids = patient.source if stack == "encoder" else patient.read
@@ -78,7 +85,7 @@ def positions(patient: Patient) -> Finding | None:
 
 
 def causal(patient: Patient) -> Finding | None:
-    """Does a word know what comes after it? The last token read is replaced; do the logits before it change?"""
+    """Check whether a token depends on later ones: replace the last one and compare earlier logits."""
     if not patient.has("decoder") or patient.read.shape[1] < 2:
         return None
     other = patient.read.clone()
@@ -90,12 +97,15 @@ def causal(patient: Patient) -> Finding | None:
 
 
 def target(patient: Patient) -> Finding | None:
-    """Does it predict the next token, or the one that it was just given? The share of rows that say the latter."""
+    """Check whether the model predicts the next token or repeats the one that it was given.
+
+    The value is the share of rows that repeat.
+    """
     if not patient.has("decoder"):
         return None
     logits = patient.run()[0][0]
     read, asked = patient.read[0], patient.asked[0]
-    telling = read != asked  # where a token is to follow itself, both are right
+    telling = read != asked  # if a token follows itself, both are right
     if not telling.any():
         return None
     share = float((logits.argmax(dim=-1) == read)[telling].float().mean())
@@ -104,7 +114,7 @@ def target(patient: Patient) -> Finding | None:
 
 
 def padding(patient: Patient) -> Finding | None:
-    """Do tokens that mean nothing change the answer? ``PADS`` of them are put behind the sentence that is encoded."""
+    """Check whether padding changes the output: ``PADS`` padding tokens are added after the source."""
     pad_id = patient.model.encoder.pad_id if patient.has("encoder") else None
     if pad_id is None:
         return None
@@ -113,15 +123,17 @@ def padding(patient: Patient) -> Finding | None:
         return None
     padded = F.pad(patient.source, (0, pads), value=pad_id)
     before, after = patient.run()[0], patient.run(source=padded)[0]
-    rows = slice(None, before.shape[1])  # a masked-token model gives a row for each pad, too
+    rows = slice(None, before.shape[1])  # a masked-token model has rows for padding as well
     change = _change(before, after[:, rows])
     return Finding("padding", change, "0", change > _NOTHING, {"pads": pads})
 
 
 def norm(patient: Patient) -> Finding | None:
-    """Does LayerNorm stand where the weights were trained with it? The residual stream has to add up there:
-    before + sub-layer = after (pre-norm), or = what LayerNorm reads (post-norm); the largest difference. A norm behind
-    the sub-layer (Gemma 2) belongs to it."""
+    """Check whether LayerNorm is where the weights were trained with it.
+
+    There, the residual stream adds up: before + sublayer = after (pre-norm), or = the input of LayerNorm (post-norm).
+    The value is the largest difference. A norm after the sublayer (Gemma 2) belongs to it.
+    """
     _, tensors = patient.run()
     worst, first, last = 0.0, 0.0, 0.0
     for prefix, sublayer, before_name, after_name in _sublayers(tensors):
@@ -144,12 +156,12 @@ CHECKS: dict[str, Callable[[Patient], Finding | None]] = {
 
 
 def _change(before: Tensor, after: Tensor) -> float:
-    """max |after − before|, in units of the spread of ``before``."""
+    """Return max |after − before|, in units of the spread of ``before``."""
     return float((after - before).abs().max() / before.std().clamp(min=1e-12))
 
 
 def _mean_entropy(patient: Patient, tensors: Mapping[str, Tensor]) -> float:
-    """Mean over all attention rows, in bits."""
+    """Return the mean entropy over all attention rows, in bits."""
     rows = []
     for name in score_names(patient.model):
         weights = tensors[f"{name.removesuffix('scores')}weights"].double()
@@ -158,7 +170,7 @@ def _mean_entropy(patient: Patient, tensors: Mapping[str, Tensor]) -> float:
 
 
 def _sublayers(tensors: Mapping[str, Tensor]) -> list[tuple[str, str, str, str]]:
-    """(layer, sub-layer, name of the stream before it, name of the stream after it), in the order of the pass."""
+    """Return (layer, sublayer, stream before it, stream after it), in the order of the pass."""
     found = []
     stream = [name for name in tensors if ".residual." in name]
     for before, after in zip(stream, stream[1:], strict=False):

@@ -1,4 +1,4 @@
-"""Four mistakes of the forward pass, made in a trained model for one call, or in a second model of the same weights."""
+"""Four faults of the forward pass, injected for one call, or as a second model with the same weights."""
 
 import math
 from dataclasses import replace
@@ -17,10 +17,12 @@ LIVE_FAULTS = ("scale", "positions", "padding", "norm")
 
 
 def with_fault(checkpoint: Checkpoint, fault: str) -> tuple[Checkpoint, tuple[Edit, ...]]:
-    """The checkpoint and the edits with which one of ``LIVE_FAULTS`` is made; "" changes nothing.
+    """Return the checkpoint and the edits that make one of ``LIVE_FAULTS``; "" changes nothing.
 
     ``checkpoint`` itself stays as it is. "norm" comes with a second model, which shares its weights with the first.
-    Raises ``ValueError`` for another fault.
+
+    Raises:
+        ValueError: If the fault is unknown.
     """
     if fault == "scale":
         return checkpoint, unscaled_scores(checkpoint.model)
@@ -37,7 +39,7 @@ def with_fault(checkpoint: Checkpoint, fault: str) -> tuple[Checkpoint, tuple[Ed
 
 
 def unscaled_scores(model: Model) -> tuple[Edit, ...]:
-    """QKᵀ in place of QKᵀ / √d_k in every attention; a relative bias stays as it is."""
+    """Return edits for QKᵀ instead of QKᵀ / √d_k in every attention; a relative bias stays as it is."""
     factor = math.sqrt(model.config.d_head)
 
     def edit_of(name: str) -> Edit:
@@ -55,32 +57,32 @@ def unscaled_scores(model: Model) -> tuple[Edit, ...]:
 
 
 def score_names(model: Model) -> tuple[str, ...]:
-    """Where the scores of each attention are recorded, in the order of the forward pass."""
+    """Return the names of the scores of each attention, in the order of the forward pass."""
     return tuple(name for name in model.probes if name.endswith("_attention.scores"))
 
 
 def _bias_of(model: Model, scores: str) -> str:
-    """The name of the relative bias that is added to these scores, "" if there is none."""
+    """Return the name of the relative bias that is added to these scores, "" if there is none."""
     stack = scores.split(".", 1)[0]
     name = f"{stack}.position_bias.values"
     return name if ".self_attention." in scores and name in model.probes else ""
 
 
 def position_bias(model: Model, tensors: dict[str, Tensor], scores: str) -> Tensor | float:
-    """What a run added to these ``scores`` for the distances: [1, head, query, key], 0.0 if nothing."""
+    """Return what a run added to ``scores`` for distances: [1, head, query, key], or 0.0."""
     name = _bias_of(model, scores)
     return tensors[name] if name else 0.0
 
 
 def other_norm_order(model: Model) -> Model:
-    """The same weights run in the other order: pre-norm as post-norm, post-norm as pre-norm.
+    """Return a model with the same weights in the other order: pre-norm as post-norm, or the reverse.
 
-    Both orders have a LayerNorm for every sub-layer. Only pre-norm has a final one at the end of each stack: run as
-    post-norm it is left out; post-norm weights run as pre-norm get one that has learned nothing (γ = 1, β = 0). The
-    parameters are the very same ones, not copies: ``model`` is not changed.
+    Both orders have a LayerNorm for every sublayer. Only pre-norm has a final one at the end of each stack: as
+    post-norm it is left out; post-norm weights as pre-norm get an untrained one (γ = 1, β = 0). The parameters are
+    shared, not copied: ``model`` is not changed.
     """
     config = replace(model.config, norm="post" if model.config.norm == "pre" else "pre")
-    with torch.random.fork_rng(devices=[]):  # the new model's first weights leave torch's generator alone
+    with torch.random.fork_rng(devices=[]):  # keeps torch's generator unchanged by the new model's first weights
         other = build_model(config)
     found = other.load_state_dict(model.state_dict(keep_vars=True), strict=False, assign=True)
     strange = [name for name in (*found.missing_keys, *found.unexpected_keys) if ".final_norm." not in f".{name}"]

@@ -1,4 +1,4 @@
-"""A patient: a model as it runs, mistakes included, with what it is asked to read. Checks know nothing else of it."""
+"""Patients: models as they run, including faults, with their inputs. Checks know nothing else."""
 
 from dataclasses import dataclass
 
@@ -17,10 +17,13 @@ from transformer.toy.tasks import batch_of, labelled
 
 @dataclass(frozen=True)
 class Patient:
-    """``model`` runs with ``edits``. ``source`` [1, position]: what its encoder reads, without padding; ``read``: what
-    its decoder reads; ``asked``: what it is to predict there (``None`` where it has no such part).
+    """A model that runs with ``edits``, and its inputs.
 
-    ``norm``: the place of LayerNorm that the weights were trained with, "pre" or "post".
+    Attributes:
+        source: What its encoder reads, without padding, [1, position]; ``None`` without an encoder.
+        read: What its decoder reads; ``None`` without a decoder.
+        asked: What it is to predict there.
+        norm: Position of LayerNorm that the weights were trained with, "pre" or "post".
     """
 
     model: Model
@@ -31,7 +34,7 @@ class Patient:
     norm: str
 
     def run(self, *, source: Tensor | None = None, read: Tensor | None = None) -> tuple[Tensor, dict[str, Tensor]]:
-        """One pass over its own texts, or over others: the logits and everything recorded, both with the batch axis."""
+        """Run one pass over its own texts, or others; return logits and recorded tensors with batch axis."""
         source = self.source if source is None else source
         read = self.read if read is None else read
         with torch.inference_mode(), record(self.edits) as recording:
@@ -39,12 +42,15 @@ class Patient:
         return logits, recording.tensors
 
     def has(self, stack: str) -> bool:
+        """Return whether the model has this stack."""
         return (self.source if stack == "encoder" else self.read) is not None
 
 
 def patient_of(trace: Trace, fault: str = "") -> Patient:
-    """The checkpoint of ``trace`` with a mistake of the forward pass (``transformer.faults.forward_faults``), asked for
-    the answer in ``trace``, which the healthy model gave."""
+    """Return the checkpoint of ``trace`` with a forward fault, to predict the output in ``trace``.
+
+    That output is the healthy model's. For the faults see ``transformer.faults.forward_faults``.
+    """
     checkpoint = trace.checkpoint
     faulty, edits = with_fault(checkpoint, fault)
     device = checkpoint.model.device
@@ -65,13 +71,13 @@ def patient_of(trace: Trace, fault: str = "") -> Patient:
 
 
 def patient_in_training(learner: ToyLearner, word: str) -> Patient:
-    """A tiny model that runs as it does in its training, asked for the answer to ``word``."""
+    """Return a tiny model as it runs in its training, to predict the output for ``word``."""
     batch = batch_of(learner.task, word)
     return Patient(learner.model, learner.training_edits, batch.source, batch.read, batch.asked, "pre")
 
 
 def self_attention_in_training(learner: ToyLearner, word: str) -> tuple[AttentionView, tuple[str, ...]]:
-    """The decoder's self-attention while the right answer is read as in training, and what each row is to predict."""
+    """Return the decoder's self-attention on the right output as in training, and each row's target."""
     patient = patient_in_training(learner, word)
     _, tensors = patient.run()
     name = "decoder.layers.0.self_attention"

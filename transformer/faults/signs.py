@@ -1,5 +1,4 @@
-"""What can be seen of a run without knowing what is wrong with it: how sharply each attention looks, how large the
-residual stream gets."""
+"""Visible signs of a run: entropy of each attention, size of the residual stream."""
 
 from dataclasses import dataclass
 
@@ -13,9 +12,14 @@ _INPUTS = {"encoder": Message("encoder in"), "decoder": Message("decoder in")}
 
 @dataclass(frozen=True)
 class Signs:
-    """``attentions``: names such as "encoder 0", "decoder 1 cross"; ``entropy`` [attention]: mean over heads and the
-    rows of real tokens, in bits. ``stages``: the residual stream "in" and after each layer; ``size`` [stage]: the
-    standard deviation of its numbers there."""
+    """Signs of one run.
+
+    Attributes:
+        attentions: Names such as "encoder 0", "decoder 1 cross".
+        entropy: Mean over heads and rows of real tokens, in bits, [attention].
+        stages: The residual stream "in" and after each layer.
+        size: Standard deviation of its numbers there, [stage].
+    """
 
     attentions: tuple[str, ...]
     entropy: np.ndarray
@@ -24,7 +28,7 @@ class Signs:
 
 
 def signs_of(trace: Trace) -> Signs:
-    """From the activations of one trace; rows of padding are left out."""
+    """Return the signs in the activations of one trace, without rows of padding."""
     attentions, entropy, stages, size = [], [], [], []
     for stack in trace.stacks:
         real = np.array([token.role != "pad" for token in trace.tokens(stack)])

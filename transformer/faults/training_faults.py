@@ -1,7 +1,7 @@
-"""The tiny models that were trained with a mistake, and one without: their weights and their curves.
+"""Tiny models trained with a fault, and one without: weights and training curves.
 
-They are made by ``python -m transformer.faults.training_faults`` (a minute or two on one core), from their seed alone,
-and kept in ``weights/``, so that a class has them at once.
+``python -m transformer.faults.training_faults`` makes them (a minute or two on one core) from their seed alone, and
+stores them in ``weights/``, so that a class has them at once.
 """
 
 import json
@@ -28,9 +28,14 @@ NAMES = (HEALTHY, *TRAINING_FAULTS)
 
 @dataclass(frozen=True)
 class Moment:
-    """One moment of a training: the loss that it ``reported`` itself, the ``loss`` of reading held-out words as they
-    are read when the model writes (both in nats), the share of them that it ``writes`` right, what it wrote for the
-    example."""
+    """One moment of a training.
+
+    Attributes:
+        reported: Loss that the training itself reports, in nats.
+        loss: Loss on held-out words that are read as in generation, in nats.
+        writes: Share of them that the model generates correctly.
+        written: Output for the example.
+    """
 
     step: int
     reported: float
@@ -49,9 +54,11 @@ class TrainedToy:
 
 @lru_cache(maxsize=len(NAMES))
 def trained_toy(name: str) -> TrainedToy:
-    """One of the three trainings: "healthy", "no_causal_mask" or "shifted_target".
+    """Return one of the three trainings: "healthy", "no_causal_mask" or "shifted_target".
 
-    Raises ``ValueError`` for another name and ``CheckpointError`` where its files are missing or do not fit.
+    Raises:
+        ValueError: If the name is unknown.
+        CheckpointError: If its files are missing or do not fit.
     """
     if name not in NAMES:
         raise ValueError(f"there is no training {name!r}; choose one of {', '.join(NAMES)}")

@@ -1,1 +1,1 @@
-"""What is read from disk and written to it: checkpoints, snapshots, traces, uploads."""
+"""Files that are read and written: checkpoints, snapshots, traces, uploads."""

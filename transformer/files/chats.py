@@ -1,4 +1,4 @@
-"""A model that reads special tokens, or a chat, instead of the plain text that is typed."""
+"""Models that read special tokens, or a chat, instead of plain typed text."""
 
 from dataclasses import replace
 
@@ -9,17 +9,21 @@ from transformer.text.prompt import Prompt
 
 
 def takes_special(checkpoint: Checkpoint) -> bool:
-    """Whether special tokens that are typed can be taken for such: other people's models that go on writing."""
+    """Return whether typed special tokens can be read as such: third-party models that continue texts."""
     return checkpoint.config.kind == "decoder-only" and isinstance(checkpoint.tokenizer, ForeignTokenizer)
 
 
 def takes_chat(checkpoint: Checkpoint) -> bool:
-    """Whether its tokenizer has a chat template, too."""
+    """Return whether its tokenizer also has a chat template."""
     return takes_special(checkpoint) and checkpoint.tokenizer.has_template
 
 
 def prompted(checkpoint: Checkpoint, prompt: Prompt) -> Checkpoint:
-    """The same model for which a text means what ``prompt`` says. Raises ``CheckpointError`` where it cannot."""
+    """Return the same model with ``prompt`` as the meaning of a typed text.
+
+    Raises:
+        CheckpointError: If the model does not support it.
+    """
     if not takes_special(checkpoint):
         raise CheckpointError("special tokens cannot be typed into {name}, nor a chat", name=checkpoint.name)
     if prompt.chat and not takes_chat(checkpoint):

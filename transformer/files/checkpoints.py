@@ -41,18 +41,20 @@ from transformer.text.prompt import Prompt
 from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import FRAMINGS, PAD_ID, Tokenizer
 
-SMALL = 2**24  # numbers that may be allocated for whatever a config claims
+SMALL = 2**24  # numbers that may be allocated whatever a config claims
 _PICKLES = ("*.pt", "*.pth", "*.bin", "*.pkl", "*.ckpt")
 
 
 @dataclass(frozen=True, eq=False)
 class Checkpoint:
-    """A trained model with all that belongs to it. The model is in ``eval()`` mode and shared: never change it.
+    """A trained model with everything that belongs to it, in ``eval()`` mode and shared: never change it.
 
-    ``weights``: the file inside of ``path`` that the model was read from (a snapshot has another than its checkpoint).
-    ``frame``: what stands around a text, where it is not our own way. ``mapping``: of somebody else's checkpoint, our
-    name of every tensor and theirs; ``unread``: their tensors that no part of ours is. ``prompt``: what a typed text
-    means, if not the plain text (``transformer.files.chats``).
+    Attributes:
+        weights: File within ``path`` that the model was read from (a snapshot has its own).
+        frame: Ids around a text, if they differ from those of our own models.
+        mapping: For a third-party checkpoint, our name and the original name of every tensor.
+        unread: Original tensors that are not used.
+        prompt: Meaning of a typed text, if it is not plain text (``transformer.files.chats``).
     """
 
     path: Path
@@ -67,7 +69,7 @@ class Checkpoint:
 
     @property
     def framing(self) -> Framing:
-        """What stands before and after a text that this model reads or writes."""
+        """Ids before and after a text that this model reads or generates."""
         return (
             self.frame
             or self.tokenizer.framing
@@ -81,37 +83,43 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """The name of its directory, for the eye; that of "." and ".." as well."""
+        """Name of its directory for display, also for "." and ".."."""
         return shown_name(Path(os.path.abspath(self.path)).name)
 
     @property
     def config(self) -> ModelConfig:
+        """Configuration of the model."""
         return self.model.config
 
     @once
     def fingerprint(self) -> str:
-        """The SHA-256 of weights, config and tokenizer, as 64 hexadecimal digits: names exactly this checkpoint."""
+        """SHA-256 of weights, config and tokenizer, in hexadecimal: identifies exactly this checkpoint."""
         return fingerprint(self.path, weights=self.weights)
 
     @property
     def short_fingerprint(self) -> str:
-        """The first 12 digits of the fingerprint, for the eye only."""
+        """First 12 digits of the fingerprint, for display only."""
         return self.fingerprint[:SHORT_DIGITS]
 
     @property
     def foreign(self) -> bool:
-        """Whether it is somebody else's: opened by its family."""
+        """Whether it is a third-party checkpoint, opened by its family."""
         return bool(self.mapping)
 
 
 def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
     """Read a checkpoint directory; weights are float32 in memory, whatever the file holds.
 
-    One in Hugging Face's layout opens as well, if its family is known (``transformer.families``); so does a GGUF file,
-    and what other programs keep on this computer, by its name (``transformer.files.names``).
+    A directory in Hugging Face's layout can be opened if its family is known (``transformer.families``); so can a GGUF
+    file, and checkpoints that other programs keep on this computer, by name (``transformer.files.names``). No more
+    memory is allocated for the weights than their file justifies.
 
-    Raises ``CheckpointError`` when a file is missing, broken, or does not fit the others, with both numbers;
-    no more is allocated for the weights than their file bears out.
+    Args:
+        path: Directory, file or name.
+        device: Where the model runs.
+
+    Raises:
+        CheckpointError: If a file is missing, broken, or does not fit the others; the message states both numbers.
     """
     path = resolve(path)
     if is_foreign(path):
@@ -161,7 +169,7 @@ def _load_foreign(path: Path, device: str | torch.device) -> Checkpoint:
 
 
 def load_weights(config: ModelConfig, file: Path) -> Model:
-    """A model of ``config`` with the weights of a safetensors file; shapes are compared before anything is read."""
+    """Return a model of ``config`` with the weights of a safetensors file; shapes are compared first."""
     with TensorFile(file) as weights:
         for name, tensor in weights.tensors.items():
             check_type(file, name, tensor.type)
@@ -172,9 +180,16 @@ def load_weights(config: ModelConfig, file: Path) -> Model:
 def fill_model(
     config: ModelConfig, file: Path, stored: Mapping[str, tuple], *, read: Callable[[str], torch.Tensor]
 ) -> Model:
-    """A model of ``config`` with the tensors that ``read`` gives by name; ``stored``: their shapes, compared first.
+    """Return a model of ``config`` with the tensors that ``read`` returns by name.
 
-    Raises ``CheckpointError`` for shapes that do not fit and numbers that are not finite; ``file`` is what it names.
+    Args:
+        config: The configuration.
+        file: File named in errors.
+        stored: Shapes of the tensors, which are compared first.
+        read: Returns a tensor by name.
+
+    Raises:
+        CheckpointError: If shapes do not fit, or numbers are not finite.
     """
     _check_size(config, file, stored)
     model = build_model(config)
@@ -194,7 +209,7 @@ def fill_model(
 
 
 def save(path: str | Path, model: Model, tokenizer: Tokenizer, *, card: str = "", half: bool = True) -> None:
-    """Write a checkpoint directory; each file replaces its predecessor only when it is whole."""
+    """Write a checkpoint directory; each file replaces its predecessor only when it is complete."""
     path = Path(path)
     save_weights(path / WEIGHTS, model, half=half)
     with atomic_path(path / TOKENIZER) as temporary:
@@ -205,10 +220,11 @@ def save(path: str | Path, model: Model, tokenizer: Tokenizer, *, card: str = ""
 
 
 def save_weights(file: Path, model: Model, *, half: bool = True) -> None:
-    """One safetensors file, in half precision unless told otherwise; a tied matrix is written once.
+    """Write one safetensors file, in half precision by default; a tied matrix is written once.
 
-    Raises ``ValueError`` for weights that are not finite, or are not in half precision (65,504 is its largest number):
-    ``load`` would refuse the file.
+    Raises:
+        ValueError: If weights are not finite, also in half precision (its largest number is 65,504): ``load`` would
+            refuse the file.
     """
     dtype = torch.float16 if half else torch.float32
     tensors = {name: tensor.detach().to("cpu", dtype).contiguous() for name, tensor in own_parameters(model).items()}
@@ -220,12 +236,12 @@ def save_weights(file: Path, model: Model, *, half: bool = True) -> None:
 
 
 def own_parameters(model: Model) -> dict[str, torch.nn.Parameter]:
-    """Every parameter once: ``named_parameters`` leaves out the second name of a tied matrix."""
+    """Return every parameter once; ``named_parameters`` leaves out the second name of a tied matrix."""
     return dict(model.named_parameters(remove_duplicate=True))
 
 
 def conversion(pickle: str) -> str:
-    """The code that makes a file of weights out of a pickle."""
+    """Return the code that converts a pickle into a weights file."""
     return f"safetensors.torch.save_file(torch.load({pickle!r}, weights_only=True), {WEIGHTS!r})"
 
 
@@ -264,9 +280,9 @@ def _only_pickles(path: Path) -> CheckpointError:
 
 
 def _check_size(config: ModelConfig, file: Path, stored: Mapping[str, tuple]) -> None:
-    """Refuse a config that asks for far more numbers than its file holds: nothing is allocated for it.
+    """Refuse a config that needs far more numbers than its file holds, before anything is allocated.
 
-    A small model may be built all the same, so that the tensor that does not fit is named.
+    A small model may be built anyway, so that the tensor that does not fit can be named.
     """
     found, expected = sum(prod(shape) for shape in stored.values()), _n_numbers(config)
     if expected > 4 * found + SMALL:
@@ -275,7 +291,7 @@ def _check_size(config: ModelConfig, file: Path, stored: Mapping[str, tuple]) ->
 
 
 def _n_numbers(config: ModelConfig) -> int:
-    """About how many numbers a model takes: 4 d² an attention, 2 d d_ff a feed-forward layer, and its tables."""
+    """Estimate how many numbers a model has, by the widths and the number of its layers."""
     width, n_layers = config.d_model, config.n_encoder_layers + config.n_decoder_layers
     n_attentions = n_layers + (config.n_decoder_layers if config.has_encoder else 0)
     vocabulary = config.patch_size**2 if isinstance(config, PictureConfig) else config.vocabulary_size
@@ -311,7 +327,7 @@ def _differences(expected: dict[str, tuple], stored: dict[str, tuple]) -> list[M
 
 
 def file_of_other_weights(checkpoint: Checkpoint, file: str, found: str) -> CheckpointError:
-    """The error for a ``file`` that names the weights with the fingerprint ``found`` and not these."""
+    """Return the error for a ``file`` that belongs to the weights with the fingerprint ``found``."""
     found, these = shown_fingerprints(str(found), checkpoint.fingerprint)
     return CheckpointError(
         "{path} of {name} was made from other weights ({found}, but these are {these}), so it is not used.",

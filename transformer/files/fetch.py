@@ -1,4 +1,4 @@
-"""Download a third-party checkpoint from a hub, and take nothing that differs from what the hub announced."""
+"""Download of a third-party checkpoint from a hub; files other than announced are refused."""
 
 import hashlib
 import os
@@ -16,19 +16,19 @@ _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*")
 
 
 def fetch(checkpoint: str, output: str | Path, *, agree: Callable[[], bool]) -> Path | None:
-    """Download the checkpoint OWNER/NAME and return its folder, or ``None`` where the reader does not agree.
+    """Download the checkpoint OWNER/NAME and return its folder, or ``None`` if the user declines.
 
-    The size is printed before anything is downloaded; a download that was cut off goes on where it stopped.
-    HF_ENDPOINT names another hub. What it sends is taken as it said it before: names of plain files, so many bytes,
-    with this hash.
+    The size is printed before anything is downloaded; an interrupted download resumes where it stopped. The environment
+    variable HF_ENDPOINT selects another hub. Files are accepted only as announced: plain file names, the number of
+    bytes, and the hash.
 
     Args:
         checkpoint: OWNER/NAME.
-        output: the folder in which a folder NAME is made.
-        agree: called once the size is printed.
+        output: Folder in which a folder NAME is created.
+        agree: Called after the size was printed; returns whether to continue.
 
     Raises:
-        InputError: for what is no such name, cannot be fetched, or is not what the hub said.
+        InputError: If this is no such name, cannot be fetched, or is not what the hub announced.
     """
     from huggingface_hub import HfApi
 
@@ -37,7 +37,7 @@ def fetch(checkpoint: str, output: str | Path, *, agree: Callable[[], bool]) -> 
         raise InputError("{name} is not the OWNER/NAME of a checkpoint", name=repr(checkpoint))
     try:
         found = HfApi(endpoint=_endpoint()).model_info(checkpoint, files_metadata=True)
-    except Exception as error:  # of several libraries: no network, no such name, not allowed
+    except Exception as error:  # from several libraries: no network, no such name, not allowed
         raise _unfetched(checkpoint, error) from error
     wanted = [file for file in found.siblings or () if any(Path(file.rfilename).match(one) for one in WANTED)]
     files = [file for file in wanted if is_plain_name(file.rfilename) and type(file.size) is int]
@@ -54,7 +54,11 @@ def fetch(checkpoint: str, output: str | Path, *, agree: Callable[[], bool]) -> 
 
 
 def _download(name: str, revision: str, file: Any, folder: Path) -> None:
-    """One file, which must be what the hub said of it. Raises ``InputError`` and leaves no file that is not."""
+    """Download one file, which must match the hub's announcement.
+
+    Raises:
+        InputError: If it does not; the file is removed then.
+    """
     from huggingface_hub import hf_hub_download
 
     try:
@@ -66,7 +70,7 @@ def _download(name: str, revision: str, file: Any, folder: Path) -> None:
             endpoint=_endpoint(),
             tqdm_class=_counter(file.size),
         )
-    except Exception as error:  # no network any more, a file that is not what it was
+    except Exception as error:  # connection lost, or a file that has changed
         raise _unfetched(name, error) from error
     if not _is_as_said(Path(path), file):
         Path(path).unlink()
@@ -74,7 +78,7 @@ def _download(name: str, revision: str, file: Any, folder: Path) -> None:
 
 
 def _is_as_said(path: Path, file: Any) -> bool:
-    """Size, and SHA-256 of what lies in the large store, or Git's own name of what does not."""
+    """Return whether size and hash match: SHA-256 for files in the large store, else Git's own hash."""
     size, large, blob = path.stat().st_size, getattr(file, "lfs", None), getattr(file, "blob_id", None)
     if size != file.size:
         return False
@@ -87,7 +91,7 @@ def _is_as_said(path: Path, file: Any) -> bool:
 
 
 def _counter(size: int) -> type:
-    """A bar that lets no more than ``size`` bytes through, whatever the hub goes on sending."""
+    """Return a progress bar class that stops after ``size`` bytes, whatever the hub continues to send."""
     from tqdm import tqdm
 
     class Counter(tqdm):  # type: ignore[type-arg]
@@ -110,5 +114,5 @@ def _unfetched(name: str, error: Exception) -> InputError:
 
 
 def is_plain_name(name: str) -> bool:
-    """Whether it is that of a file in the folder itself, on every system."""
+    """Return whether this is the name of a file in the folder itself, on every system."""
     return bool(_PLAIN_NAME.fullmatch(name)) and not RESERVED.fullmatch(name) and not name.endswith(".")

@@ -1,4 +1,4 @@
-"""One model of many languages: the language of what it reads, and of what it writes."""
+"""One model for many languages: the language of its input and of its output."""
 
 from dataclasses import replace
 
@@ -10,9 +10,9 @@ from transformer.text.foreign.tokenizer import ForeignTokenizer
 
 
 def languages_of(checkpoint: Checkpoint) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The languages that may be chosen for a text and for its answer, by their codes; nothing where there is no choice.
+    """Return the language codes that can be chosen for input and output; empty if there is no choice.
 
-    Marian knows the language of the answer alone.
+    Marian has a choice only for the output.
     """
     tokenizer = checkpoint.tokenizer
     if not isinstance(tokenizer, ForeignTokenizer) or not tokenizer.languages:
@@ -22,9 +22,10 @@ def languages_of(checkpoint: Checkpoint) -> tuple[tuple[str, ...], tuple[str, ..
 
 
 def speaking(checkpoint: Checkpoint, *, source: str | None = None, target: str | None = None) -> Checkpoint:
-    """The same model for a text in another language, or for an answer in one; ``None`` leaves one as it is.
+    """Return the same model with another input or output language; ``None`` keeps one as it is.
 
-    Raises ``CheckpointError`` for a language that the tokenizer does not know.
+    Raises:
+        CheckpointError: If the tokenizer does not know a language.
     """
     tokenizer = checkpoint.tokenizer.with_languages(source=source, target=target)
     fields, generation = (

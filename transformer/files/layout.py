@@ -1,4 +1,4 @@
-"""The files of a checkpoint directory, whose layout it is, and the fingerprint of what is in them."""
+"""Layout of a checkpoint directory, and the fingerprint of its contents."""
 
 import hashlib
 import re
@@ -12,13 +12,13 @@ from transformer.families.foreign_folder import fields_of, fingerprint_files, re
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"
-SHORT_DIGITS = 12  # of a fingerprint, for the eye: another file with the same ones can be made in a minute
+SHORT_DIGITS = 12  # digits of a fingerprint, for display only: another file with the same ones can be made in a minute
 _UPLOADED = re.compile(r"received-[0-9a-f]{64}")
-_AT_ONCE = 2**22  # bytes of a file that are in memory while it is hashed
+_AT_ONCE = 2**22  # bytes of a file in memory during hashing
 
 
 def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
-    """Return the SHA-256 of the files that say what a model computes, as 64 hexadecimal digits."""
+    """Return the SHA-256 of the files that determine what a model computes, as 64 hexadecimal digits."""
     path, digest = Path(path), hashlib.sha256()
     own = (path / file for file in (weights, CONFIG, TOKENIZER))
     for file in fingerprint_files(path) if is_foreign(path) else own:
@@ -29,34 +29,38 @@ def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
 
 
 def file_of_results(path: Path, name: str) -> Path:
-    """Return where a file of results, such as ``head_roles.json``, is kept: in the folder of a checkpoint, or beside a
-    GGUF file and named after it (``tiny.gguf.head_roles.json``)."""
+    """Return where a file of results, such as ``head_roles.json``, is stored.
+
+    This is the folder of a checkpoint, or beside a GGUF file with its name in front (``tiny.gguf.head_roles.json``).
+    """
     return path.with_name(f"{path.name}.{name}") if is_gguf(path) else path / name
 
 
 def is_same_fingerprint(said: object, fingerprint: str) -> bool:
-    """Whether a link or a file that says this fingerprint means the weights with that one.
+    """Return whether a fingerprint in a link or a file means the weights with ``fingerprint``.
 
-    Those of earlier versions say the first 12 digits only, and only these are compared: such a link or file cannot tell
-    models apart that were made to agree in them.
+    Those of earlier versions have only the first 12 digits, and only these are compared: such a link or file cannot
+    distinguish models that were made to agree in them.
     """
     return said in (fingerprint, fingerprint[:SHORT_DIGITS])
 
 
 def shown_fingerprints(one: str, other: str) -> tuple[str, str]:
-    """Two different fingerprints for the eye: short, unless they agree that far."""
+    """Return two different fingerprints for display: short, unless they agree that far."""
     short = one[:SHORT_DIGITS], other[:SHORT_DIGITS]
     return (one, other) if short[0] == short[1] else short
 
 
 def shown_name(name: str) -> str:
-    """The name of a checkpoint for the eye: that of an upload ends with the short form of its fingerprint."""
+    """Return the name of a checkpoint for display; that of an upload ends with its short fingerprint."""
     return name[: len("received-") + SHORT_DIGITS] if _UPLOADED.fullmatch(name) else name
 
 
 def is_foreign(path: Path) -> bool:
-    """Whether a directory is in Hugging Face's layout: its config names a ``model_type``, which ours never do; or
-    whether it is a GGUF file."""
+    """Return whether a checkpoint is third-party: in Hugging Face's layout, or a GGUF file.
+
+    In Hugging Face's layout, the config names a ``model_type``, which ours never do.
+    """
     if is_gguf(Path(path)):
         return True
     try:
@@ -66,13 +70,21 @@ def is_foreign(path: Path) -> bool:
 
 
 def config_of(path: Path) -> ModelConfig:
-    """The configuration of a checkpoint directory, without its weights. Raises ``ValueError`` when it is wrong."""
+    """Return the configuration of a checkpoint directory, without its weights.
+
+    Raises:
+        ValueError: If it is invalid.
+    """
     path = Path(path)
     return read_config(path, fields_of(path)) if is_foreign(path) else own_config(path / CONFIG)
 
 
 def own_config(file: Path) -> ModelConfig:
-    """The configuration in our own layout. Raises ``ValueError`` that names the file and what is wrong in it."""
+    """Return the configuration in our own layout.
+
+    Raises:
+        ValueError: If it is invalid; the message names the file and the problem.
+    """
     values = json_object(file)
     try:
         return ModelConfig.from_dict(values)

@@ -1,4 +1,4 @@
-"""What a checkpoint directory says about its training: the model card, and ``history.csv``."""
+"""What a checkpoint directory records about its training: the model card, and ``history.csv``."""
 
 import csv
 import re
@@ -8,23 +8,25 @@ from transformer.disk.plain_files import read_plain, read_plain_text
 from transformer.files.layout import CARD
 
 HISTORY = "history.csv"
-# As ``transformer.training.card`` writes it.
+# The format of ``transformer.training.card``.
 _CHOSEN = re.compile(r"^\| chosen by \|.*? at step ([\d,]+)", re.MULTILINE)
 _BEGAN = re.compile(r"^\| began as \| the checkpoint `([^`]+)`", re.MULTILINE)
 
 
 def card_of(path: Path) -> str:
-    """The model card of a checkpoint directory; empty where there is none."""
+    """Return the model card of a checkpoint directory; "" if there is none."""
     card = Path(path) / CARD
     try:
         return read_plain(card).decode("utf-8", errors="replace").replace("\r\n", "\n")
-    except (OSError, ValueError):  # none, or one that has no end
+    except (OSError, ValueError):  # missing, or endless
         return ""
 
 
 def checkpoint_step(path: Path) -> int | None:
-    """The training step whose weights a checkpoint directory holds: the one that its card names, else that of the best
-    score in its ``history.csv``; ``None`` if neither tells."""
+    """Return the training step of the weights in a checkpoint directory; ``None`` if it is not recorded.
+
+    It is the step that the card names, otherwise that of the best score in ``history.csv``.
+    """
     if found := _CHOSEN.search(card_of(path)):
         return int(found[1].replace(",", ""))
     row = best_row(path / HISTORY)
@@ -32,14 +34,16 @@ def checkpoint_step(path: Path) -> int | None:
 
 
 def began_as(card: str) -> str | None:
-    """The checkpoint that a card says the training began with, or ``None`` where it began with random weights."""
+    """Return the checkpoint that training started from, by its card; ``None`` for random weights."""
     found = _BEGAN.search(card)
     return found[1] if found else None
 
 
 def best_row(path: Path) -> dict[str, float] | None:
-    """The row of a ``history.csv`` with the highest dev score (the first of equals): the step that was kept as the
-    checkpoint. ``None`` where there is no such file or no score in it."""
+    """Return the row of a ``history.csv`` with the highest dev score (the first of equals).
+
+    That step was kept as the checkpoint. The result is ``None`` if there is no such file or no score in it.
+    """
     if not path.is_file():
         return None
     table = csv.DictReader(read_plain_text(path).splitlines())

@@ -1,4 +1,4 @@
-"""A checkpoint by its name: what Hugging Face, Ollama and LM Studio keep on this computer. Nothing is downloaded."""
+"""Checkpoints by name, as Hugging Face, Ollama and LM Studio keep them on this computer; no downloads."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ _LIBRARY = "registry.ollama.ai/library"
 
 
 def resolve(name: str | Path) -> Path:
-    """The folder or the GGUF file of a checkpoint: a path, ``OWNER/NAME`` in the cache of the Hugging Face hub,
-    ``ollama:NAME`` or ``ollama:NAME:TAG``, ``lmstudio:OWNER/NAME``.
+    """Return the folder or the GGUF file of a checkpoint.
 
-    A path that is nothing of all this is given back. Raises ``CheckpointError`` for a name that is not on this
-    computer, and for a folder with several GGUF files.
+    A name is a path, ``OWNER/NAME`` in the cache of the Hugging Face hub, ``ollama:NAME`` or ``ollama:NAME:TAG``, or
+    ``lmstudio:OWNER/NAME``. A path that is none of these is returned unchanged.
+
+    Raises:
+        CheckpointError: If a name is not on this computer, or a folder has several GGUF files.
     """
     path, text = Path(name), str(name)
     if text.startswith(OLLAMA):
@@ -44,12 +46,12 @@ def resolve(name: str | Path) -> Path:
 
 
 def found_names() -> tuple[str, ...]:
-    """What ``resolve`` can find by name and this program can open, by the files beside the weights."""
+    """Return the names that ``resolve`` finds and this program can open, by the files beside the weights."""
     return (*_hub_names(), *_ollama_names(), *_lm_studio_names())
 
 
 def _only_file(folder: Path) -> Path:
-    """The GGUF file of a folder that has nothing else to open; else the folder."""
+    """Return the GGUF file of a folder that has nothing else to open; otherwise the folder."""
     files = [] if (folder / CONFIG).is_file() else [file for file in files_of(folder) if "mmproj" not in file.name]
     if len(files) > 1:
         raise CheckpointError(
@@ -95,7 +97,7 @@ def _ollama_folder() -> Path:
 
 
 def _of_ollama(text: str) -> Path:
-    """By its manifest, a list of layers of which one is the model, to the blob of that digest."""
+    """Return the model file by its manifest, a list of layers, one of which is the model."""
     name, _, tag = text.removeprefix(OLLAMA).partition(":")
     tag, folder = tag or "latest", _ollama_folder()
     owner, _, short = name.rpartition("/")

@@ -7,10 +7,10 @@ Value = TypeVar("Value")
 
 
 class once(Generic[Value]):
-    """``functools.cached_property`` as it is from Python 3.12 on, for what takes long: the value is kept in its object.
+    """``functools.cached_property`` as of Python 3.12, for long computations.
 
-    In Python 3.11 that one holds a lock of the whole class while it computes: whoever opens a page would wait until the
-    traces of everybody else are there, even where their own is known already.
+    The value is stored in its object. In Python 3.11 the property holds one lock for the whole class during the
+    computation: a visitor would wait for the traces of all others, even if the visitor's own is already known.
     """
 
     def __init__(self, compute: Callable[[Any], Value]) -> None:
@@ -22,5 +22,5 @@ class once(Generic[Value]):
     def __get__(self, instance: object | None, owner: type | None = None) -> "Value | once[Value]":
         if instance is None:
             return self
-        value = vars(instance)[self._name] = self._compute(instance)  # Python looks there first from now on
+        value = vars(instance)[self._name] = self._compute(instance)  # Python finds it there first from now on
         return value

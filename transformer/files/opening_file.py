@@ -1,6 +1,7 @@
-"""What a checkpoint opens with: ``opening.toml`` beside its card, its plain name, and sentences that show what it does.
+"""The opening of a checkpoint: ``opening.toml`` with its plain name and example sentences.
 
-Every entry may claim what the model answers and where a head looks; ``transformer.commands.opening_checks`` asks it.
+Every entry may claim what the model predicts and where a head attends; ``transformer.commands.opening_checks`` tests
+it.
 """
 
 import re
@@ -23,12 +24,15 @@ _LONGEST_TEXT = 400
 
 @dataclass(frozen=True)
 class Example:
-    """A sentence that shows something.
+    """An example sentence.
 
-    ``label``, ``shows``: what it is called and what is seen, by language. ``target``: what the decoder is given; empty
-    where the model answers. ``place``: those of ``PLACE`` that it is looked at with, none where any will do.
-    ``answer``: what the model answers; empty where nothing is claimed. ``looks_at``: for rows of that head, by
-    position, the token that the row looks at more than at any other, with at least the weight ``least``.
+    Attributes:
+        label: Name of the example, by language.
+        shows: What it shows, by language.
+        target: Text that the decoder is given; empty if the model generates it.
+        place: Which of ``PLACE`` it is shown with; empty if any will do.
+        answer: Output of the model; empty if nothing is claimed.
+        looks_at: For rows of that head, by position, the token with the largest weight, at least ``least``.
     """
 
     sentence: str
@@ -43,21 +47,26 @@ class Example:
 
 @dataclass(frozen=True)
 class Opening:
-    """``name``: what the checkpoint does, in a few words, by language. The first of ``examples`` is the opening; it has
-    the whole ``PLACE``."""
+    """What a checkpoint opens with.
+
+    ``name`` says what the checkpoint does, in a few words, by language. The first of ``examples`` is the opening; it
+    has all of ``PLACE``.
+    """
 
     name: Mapping[str, str]
     examples: tuple[Example, ...]
 
     @property
     def first(self) -> Example:
+        """The example that the checkpoint opens with."""
         return self.examples[0]
 
 
 def read_opening(folder: Path) -> Opening | None:
-    """The opening of a checkpoint's folder, ``None`` where it came without.
+    """Return the opening in a checkpoint's folder; ``None`` if there is none.
 
-    Raises ``ValueError`` that names the file and the entry that is wrong.
+    Raises:
+        ValueError: If it is invalid; the message names the file and the entry.
     """
     path = folder / OPENING
     if not path.is_file():
@@ -81,7 +90,7 @@ def read_opening(folder: Path) -> Opening | None:
 
 
 def in_language(texts: Mapping[str, str], language: str) -> str:
-    """One of the texts by language, English where there is none in this one."""
+    """Return the text in this language, or the English one."""
     return texts.get(language, texts["en"])
 
 

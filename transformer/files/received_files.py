@@ -1,4 +1,4 @@
-"""An uploaded checkpoint: a few files of known names, checked before use.
+"""Uploaded checkpoints: a few files of known names, checked before use.
 
 Nothing in these formats can run; what remains is a file that claims too much. Names, sizes and the config's limits are
 checked before a byte is written, shapes before a weight is read (``checkpoint.load``).
@@ -19,7 +19,7 @@ from transformer.text.message import Message
 from transformer.text.tokenizer_files import MAX_BYTES as MAX_TOKENIZER_BYTES
 
 MAX_BYTES = {WEIGHTS: 100_000_000, TOKENIZER: MAX_TOKENIZER_BYTES, CONFIG: 65_536, CARD: 1_000_000}
-# What a checkpoint of Hugging Face's layout has besides
+# Additional files of Hugging Face's layout.
 FOREIGN_BYTES = {
     "generation_config.json": 65_536,
     "tokenizer_config.json": 4_000_000,
@@ -29,17 +29,20 @@ FOREIGN_BYTES = {
     **dict.fromkeys(("source.spm", "target.spm", "spiece.model", "spm.model"), 8_000_000),
     **dict.fromkeys(("tokenizer.model", "sentencepiece.bpe.model"), 8_000_000),
 }
-# These lie in our own folders, beside snapshots; what they say is not believed of strangers.
+# Results in our own folders, beside snapshots; those of strangers are not trusted.
 LEFT_OUT = ("head_roles.json", "head_history.json", "jacobian_lens.safetensors", "history.csv", "opening.toml")
-LONGEST_MODEL = 4096  # max_length: no tensor in a file bears it out where positions are not learned
+LONGEST_MODEL = 4096  # for max_length, which no tensor in a file confirms unless positions are learned
 _NAME = re.compile(r"received-[0-9a-f]{64}")
 _PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
 
 
 def receive(files: Mapping[str, bytes], folder: Path) -> Path:
-    """Keep a checkpoint given as file name → content in a directory of ``folder`` that is named by its fingerprint.
+    """Store an uploaded checkpoint in a directory of ``folder`` named by its fingerprint.
 
-    Raises ``CheckpointError`` with what is wrong; nothing is kept then.
+    ``files`` maps file names to their content.
+
+    Raises:
+        CheckpointError: If something is wrong with it; nothing is kept then.
     """
     files = {name: content for name, content in files.items() if name not in LEFT_OUT and not is_snapshot(name)}
     _check_files(files)
@@ -52,7 +55,7 @@ def receive(files: Mapping[str, bytes], folder: Path) -> Path:
         load(waiting)
         place = folder / f"received-{fingerprint(waiting)}"
         if place.is_dir():
-            os.utime(place)  # sent again: now the youngest
+            os.utime(place)  # uploaded again: now the newest
         else:
             os.replace(waiting, place)
     except (CheckpointError, ValueError) as error:
@@ -65,13 +68,13 @@ def receive(files: Mapping[str, bytes], folder: Path) -> Path:
 
 
 def kept(folder: Path) -> tuple[Path, ...]:
-    """The received checkpoints in ``folder``, the youngest first."""
+    """Return the received checkpoints in ``folder``, newest first."""
     found = [path for path in folder.iterdir() if _NAME.fullmatch(path.name)] if folder.is_dir() else []
     return tuple(sorted(found, key=lambda path: -path.stat().st_mtime_ns))
 
 
 def is_received(name: str) -> bool:
-    """Whether the checkpoint of this name was uploaded, and did not lie there when the app started."""
+    """Return whether the checkpoint of this name was uploaded, rather than present when the app started."""
     return bool(_NAME.fullmatch(name))
 
 
@@ -107,7 +110,8 @@ def _check_files(files: Mapping[str, bytes]) -> None:
 
 def _check_config(path: Path) -> None:
     config = config_of(path.parent)
-    if not is_foreign(path.parent) and config.max_length > LONGEST_MODEL:  # of theirs nothing is made beforehand
+    # For third-party models nothing is allocated in advance.
+    if not is_foreign(path.parent) and config.max_length > LONGEST_MODEL:
         raise CheckpointError(
             "{file}: max_length is {value}; at most {most} is accepted",
             file=CONFIG,

@@ -1,7 +1,7 @@
-"""Snapshots: the model as it was at earlier steps of its training, small enough to ship several of them.
+"""Snapshots: the model at earlier steps of its training, small enough to include several of them.
 
-A checkpoint directory may hold ``snapshots/step-000300.safetensors`` and so on. All share the checkpoint's config and
-tokenizer. Every matrix is stored in 8 bits with one scale for each row (absmax quantisation, as in "LLM.int8()",
+A checkpoint directory may contain ``snapshots/step-000300.safetensors`` and so on. All share the checkpoint's config
+and tokenizer. Every matrix is stored in 8 bits with one scale per row (absmax quantisation, as in "LLM.int8()",
 Dettmers et al. 2022, §2.1), every vector (biases, γ, β) in half precision; a tied matrix is stored once.
 """
 
@@ -22,31 +22,32 @@ from transformer.models import Model
 from transformer.text.message import Message
 
 FOLDER = "snapshots"
-LARGEST = 127  # of a signed 8-bit number, so that the range is symmetric around 0
-_SCALE = ".scale"  # what follows the name of a matrix in the name of its scales
+LARGEST = 127  # largest value of a signed 8-bit number whose range is symmetric around 0
+_SCALE = ".scale"  # suffix of the name of a matrix's scales
 _FILE = re.compile(r"step-(\d{6,})\.safetensors")
 
 
 def is_snapshot(name: str) -> bool:
-    """Whether a file is called like a snapshot."""
+    """Return whether a file has the name of a snapshot."""
     return bool(_FILE.fullmatch(name))
 
 
 def snapshot_file(step: int) -> str:
-    """``snapshots/step-000300.safetensors``: its place inside of a checkpoint directory."""
+    """Return the path of a snapshot in a checkpoint directory: ``snapshots/step-000300.safetensors``."""
     return f"{FOLDER}/step-{step:06d}.safetensors"
 
 
 def snapshot_steps(path: str | Path) -> tuple[int, ...]:
-    """The steps of which a checkpoint directory holds snapshots, in order; empty where it came without."""
+    """Return the steps of the snapshots in a checkpoint directory, in order; empty if there are none."""
     found = (_FILE.fullmatch(file.name) for file in (Path(path) / FOLDER).glob("step-*.safetensors"))
     return tuple(sorted(int(match[1]) for match in found if match))
 
 
 def snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
-    """The same checkpoint with its weights at ``step``: trace and decode with it as with any other.
+    """Return the same checkpoint with its weights at ``step``, for use like any other.
 
-    Raises ``CheckpointError`` for a step of which there is no snapshot, and for a file that is broken or does not fit.
+    Raises:
+        CheckpointError: If there is no snapshot of that step, or the file is broken or does not fit.
     """
     if step not in (steps := snapshot_steps(checkpoint.path)):
         listed = ", ".join(map(str, steps))
@@ -64,25 +65,29 @@ def snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
 
 
 def quantise(matrix: Tensor) -> tuple[Tensor, Tensor]:
-    """A matrix [row, column] as (q, s): int8 [row, column] and one half-precision scale a row, [row].
+    """Quantise a matrix [row, column] to int8 with one half-precision scale per row, [row].
 
-    s_i = max_j |w_ij| / 127, rounded up to a half-precision number; q_ij = round(w_ij / s_i), −127…127.
-    w_ij ≈ q_ij · s_i is off by at most s_i / 2, that is 1/254 of the largest weight of its row.
+    s_i = max_j |w_ij| / 127, rounded up to a half-precision number; q_ij = round(w_ij / s_i), −127…127. The error of
+    w_ij ≈ q_ij · s_i is at most s_i / 2, that is 1/254 of the largest weight of its row.
     """
     matrix = matrix.detach().to("cpu", torch.float32)
     wanted = matrix.abs().amax(dim=1) / LARGEST
     scale = wanted.half()
-    too_small = scale.float() < wanted  # rounded down, the largest weight of the row would not fit
-    scale = torch.where(too_small, (scale.view(torch.int16) + 1).view(torch.float16), scale)  # the next half number
+    too_small = scale.float() < wanted  # with a scale rounded down, the largest weight of the row would not fit
+    # The next half-precision number.
+    scale = torch.where(too_small, (scale.view(torch.int16) + 1).view(torch.float16), scale)
     divisor = scale.float()[:, None]
     numbers = torch.where(divisor > 0, matrix / divisor, 0.0).round()
     return numbers.to(torch.int8), scale
 
 
 def write_snapshot(path: str | Path, model: Model, step: int) -> None:
-    """One safetensors file of ``model``, as ``quantise`` says, with the step in its metadata; whole or not at all.
+    """Write ``model`` as one safetensors file with ``quantise``, and the step in its metadata.
 
-    Raises ``ValueError`` for weights that are not finite or too large for half precision.
+    The file is written completely or not at all.
+
+    Raises:
+        ValueError: If weights are not finite or too large for half precision.
     """
     tensors: dict[str, Tensor] = {}
     for name, parameter in own_parameters(model).items():
@@ -99,13 +104,19 @@ def write_snapshot(path: str | Path, model: Model, step: int) -> None:
 
 
 def load_snapshot(path: str | Path, config: ModelConfig, *, step: int | None = None) -> Model:
-    """The model of ``config`` that ``write_snapshot`` wrote: float32, in ``eval()`` mode.
+    """Load what ``write_snapshot`` wrote as a model of ``config``, float32, in ``eval()`` mode.
 
-    Weights of matrices differ from those that were written by at most scale / 2 (see ``quantise``), vectors by half
-    precision's rounding. ``step``: the one that its metadata must name, if given.
+    Weights of matrices differ from the original ones by at most scale / 2 (see ``quantise``), vectors by the rounding
+    of half precision.
 
-    Raises ``CheckpointError`` when the file is broken, does not fit the config (before anything is allocated for the
-    weights), or holds numbers that are not finite.
+    Args:
+        path: The file.
+        config: The configuration.
+        step: The step that its metadata must name, if given.
+
+    Raises:
+        CheckpointError: If the file is broken, does not fit the config (before anything is allocated for the weights),
+            or holds numbers that are not finite.
     """
     path = Path(path)
     if not path.is_file():
@@ -140,7 +151,7 @@ def _check_step(path: Path, stored: str | None, step: int | None) -> None:
 
 
 def _check_types(path: Path, shapes: dict[str, tuple], types: dict[str, str]) -> None:
-    """Matrices in 8 bits, each with one scale a row; everything else in half precision; no scale without a matrix."""
+    """Check that matrices have 8 bits and one scale per row, and everything else half precision."""
     for name, shape in shapes.items():
         wanted = "I8" if len(shape) == 2 else "F16"
         if types[name] != wanted:

@@ -1,4 +1,4 @@
-"""The proof that a foreign checkpoint was opened rightly: our numbers beside those of Hugging Face's own code."""
+"""Comparison of a third-party checkpoint as opened here with Hugging Face's own code."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -22,9 +22,10 @@ TOLERANCE = 1e-4  # of a sum of thousands of products in another order
 
 @dataclass(frozen=True)
 class Comparison:
-    """One text of ``length`` tokens: the largest differences, and the attention map (probe) with the larger one.
+    """Largest differences for one text of ``length`` tokens, and the probe of the worst attention map.
 
-    ``logits``: of an encoder without a head, of the vector of the sentence."""
+    ``logits`` are those of the sentence vector for an encoder without a head.
+    """
 
     length: int
     logits: float
@@ -33,16 +34,20 @@ class Comparison:
 
     @property
     def agrees(self) -> bool:
+        """Whether both differences are within the tolerance."""
         return max(self.logits, self.attention) <= TOLERANCE
 
 
 def verify(
     checkpoint: Checkpoint, *, lengths: tuple[int, ...] = LENGTHS, progress: Callable[[int, int], None] | None = None
 ) -> tuple[Comparison, ...]:
-    """Compare logits and every attention map with Hugging Face's, eager, on random texts of several lengths.
+    """Compare logits and every attention map with Hugging Face's (eager), on random texts.
 
-    Needs the package ``transformers`` (``ModuleNotFoundError`` without it); nothing of the checkpoint is run. Raises
-    ``ValueError`` for a checkpoint of our own, which has nobody to be compared with.
+    This needs the package ``transformers``; no code of the checkpoint is run.
+
+    Raises:
+        ModuleNotFoundError: If the package is missing.
+        ValueError: If the checkpoint is our own, so that there is nothing to compare it with.
     """
     if not checkpoint.foreign:
         raise ValueError(f"{checkpoint.name} is a checkpoint of this project; there is nothing to compare it with")
@@ -67,7 +72,7 @@ def _theirs(checkpoint: Checkpoint) -> Any:
     if is_gguf(checkpoint.path):
         return _of_gguf(model_class, checkpoint, fields)
     before = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_error()  # its table of names that no model has: ``Checkpoint.unread`` holds them
+    transformers.logging.set_verbosity_error()  # its table of unused names; ``Checkpoint.unread`` has them
     try:
         config = transformers.AutoConfig.from_pretrained(checkpoint.path, local_files_only=True)
         if not issubclass(model_class, transformers.PreTrainedModel):  # an Auto class takes a folder, but no tensors
@@ -80,7 +85,10 @@ def _theirs(checkpoint: Checkpoint) -> Any:
 
 
 def _tensors(folder: Path) -> dict[str, Tensor]:
-    """All tensors under the names of their files. Their library would map the files: who cuts one ends the server."""
+    """Return all tensors under the names in their files.
+
+    Hugging Face's library would map the files into memory: truncating one would end the server.
+    """
     found: dict[str, Tensor] = {}
     for file in weight_files(folder):
         with TensorFile(file) as weights:
@@ -89,9 +97,9 @@ def _tensors(folder: Path) -> dict[str, Tensor]:
 
 
 def _of_gguf(model_class: Any, checkpoint: Checkpoint, fields: dict) -> Any:
-    """Their model with the tensors of a GGUF file, under their names.
+    """Return Hugging Face's model with the tensors of a GGUF file.
 
-    Not as transformers itself opens such a file: of 5.24 it passes over caps, factors and the width of heads.
+    It is not opened as transformers does: version 5.24 ignores caps, factors and the width of heads.
     """
     import transformers
 
@@ -139,7 +147,7 @@ def _compare(checkpoint: Checkpoint, theirs: Any, length: int) -> Comparison:
 
 
 def _texts(checkpoint: Checkpoint, length: int) -> list[Tensor]:
-    """Random ids that stand for text: [1, ``length``] for each stack; a decoder beside an encoder begins as it does."""
+    """Return random ids of text, [1, ``length``] per stack; a decoder beside an encoder begins as usual."""
     generator = torch.Generator().manual_seed(length)
     words = torch.tensor([id for id in range(checkpoint.config.vocabulary_size) if id not in checkpoint.special])
     draw = [words[torch.randint(len(words), (1, length), generator=generator)] for _ in range(2)]

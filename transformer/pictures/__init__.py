@@ -1,1 +1,1 @@
-"""Pictures as sequences of patches: how they are written, cut and embedded, and the digits to train on."""
+"""Images as sequences of patches: how they are written, cut and embedded, and the digits to train on."""

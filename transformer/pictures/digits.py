@@ -1,7 +1,7 @@
-"""Handwritten digits of 8 × 8 pixels, in the layout of a labelled corpus: scikit-learn's copy, shuffled and cut once.
+"""Handwritten digits of 8 × 8 pixels as a labelled corpus: scikit-learn's copy, shuffled and split.
 
 Optical Recognition of Handwritten Digits, Alpaydin & Kaynak 1998, UCI Machine Learning Repository, CC BY 4.0. The 13
-people who wrote them are in every part: scores are for their hands, not for those of others.
+writers are in every part, so scores apply to their handwriting only.
 """
 
 from transformer.config import LEVELS
@@ -11,9 +11,10 @@ N_TRAIN, N_DEV = 1_100, 250  # the other 447 are for testing
 
 
 def digit_rows() -> dict[str, list[str]]:
-    """The lines of ``train``, ``dev`` and ``test``: the text of a picture, a tab, and the digit.
+    """Return the lines of ``train``, ``dev`` and ``test``: the text of an image, a tab, and the digit.
 
-    Raises ``ModuleNotFoundError`` where scikit-learn is not installed.
+    Raises:
+        ModuleNotFoundError: If scikit-learn is not installed.
     """
     try:
         import numpy as np
@@ -24,7 +25,7 @@ def digit_rows() -> dict[str, list[str]]:
     digits = load_digits()
     texts = ["".join(LEVELS[int(pixel)] for pixel in picture) for picture in digits.data]
     rows = [f"{text}\t{label}" for text, label in zip(texts, digits.target.tolist(), strict=True)]
-    order = np.random.RandomState(SEED).permutation(len(rows))  # whose numbers NumPy has frozen
+    order = np.random.RandomState(SEED).permutation(len(rows))  # NumPy guarantees its numbers
     shuffled = [rows[index] for index in order]
     return {
         "train": shuffled[:N_TRAIN],

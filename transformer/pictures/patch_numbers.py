@@ -1,8 +1,8 @@
-"""A picture as numbers: pixels [row, column] ↔ patches [patch, pixel] ↔ ids, one for each patch.
+"""Images as numbers: pixels [row, column] ↔ patches [patch, pixel] ↔ ids, one per patch.
 
 x ∈ R^(H×W) becomes x_p ∈ R^(N×P²), N = HW / P² patches in reading order, each flattened in reading order (Dosovitskiy
-et al. 2021, §3.1). Patches take one of finitely many values, so each has a number: its pixels are the digits, the first
-the highest, to the base ``n_levels``; the special tokens' ids come before them.
+et al. 2021, §3.1). A patch has finitely many values, so each has a number: its pixels are the digits, the first the
+highest, to the base ``n_levels``; the ids of special tokens come before them.
 """
 
 import torch
@@ -14,7 +14,7 @@ N_SPECIAL = len(SPECIAL_TOKENS)
 
 
 def patches_of(pixels: Tensor, patch_size: int) -> Tensor:
-    """[…, row, column] → […, patch, pixel]."""
+    """Cut […, row, column] into […, patch, pixel]."""
     *batch, height, width = pixels.shape
     rows, columns = height // patch_size, width // patch_size
     cut = pixels.reshape(*batch, rows, patch_size, columns, patch_size).transpose(-3, -2)
@@ -22,19 +22,22 @@ def patches_of(pixels: Tensor, patch_size: int) -> Tensor:
 
 
 def pixels_of(patches: Tensor, config: PictureConfig) -> Tensor:
-    """[…, patch, pixel] → […, row, column]: the other way round than ``patches_of``."""
+    """Join […, patch, pixel] into […, row, column]; the inverse of ``patches_of``."""
     size, side = config.patch_size, config.picture_size // config.patch_size
     laid = patches.reshape(*patches.shape[:-2], side, side, size, size).transpose(-3, -2)
     return laid.reshape(*patches.shape[:-2], config.picture_size, config.picture_size)
 
 
 def ids_of(patches: Tensor, n_levels: int) -> Tensor:
-    """Whole numbers [patch, pixel] → [patch], any number of axes before them."""
+    """Convert integers [patch, pixel] to ids [patch], with any number of leading axes."""
     return N_SPECIAL + (patches * _place_values(patches.shape[-1], n_levels, patches.device)).sum(dim=-1)
 
 
 def levels_of(ids: Tensor, config: PictureConfig) -> Tensor:
-    """[…] → […, pixel]: the other way round than ``ids_of``; a special token has no pixels, so all of its are 0."""
+    """Convert ids […] to levels […, pixel]; the inverse of ``ids_of``.
+
+    A special token has no pixels, so all of its levels are 0.
+    """
     digits = (ids - N_SPECIAL).clamp(min=0)[..., None] // _place_values(
         config.patch_size**2, config.n_levels, ids.device
     )
@@ -42,5 +45,5 @@ def levels_of(ids: Tensor, config: PictureConfig) -> Tensor:
 
 
 def _place_values(n_digits: int, base: int, device: torch.device) -> Tensor:
-    """base^(n−1) … base, 1."""
+    """Return base^(n−1) … base, 1."""
     return base ** torch.arange(n_digits - 1, -1, -1, device=device)

@@ -1,7 +1,7 @@
-"""Pictures written as text, cut into patches: the tokenizer of a Vision Transformer.
+"""Images written as text, cut into patches: the tokenizer of a Vision Transformer.
 
-As a picture is a text (``transformer.pictures.picture_text``), it can be typed, stand in an address, and be sent
-through everything that takes a sentence.
+Since an image is a text (``transformer.pictures.picture_text``), it can be typed, be part of an address, and be used
+wherever a sentence is.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ _FIELDS = ("picture_size", "patch_size", "n_levels")
 
 
 class PatchTokenizer(Tokenizer):
-    """The text of a picture ↔ ids of its patches. Nothing is learned: the configuration says it all.
+    """Conversion between the text of an image and the ids of its patches; nothing is learned.
 
-    A patch is labelled by its place, "r2c3" for row 2, column 3, both from 1; that is its ``text``, too, for its pixels
-    are no piece of the text of the picture.
+    A patch is labelled by its position, "r2c3" for row 2, column 3, both from 1. That is also its ``text``, since its
+    pixels are not contiguous in the text of the image.
     """
 
     special = SpecialIds(PAD_ID, START_ID, None, MASK_ID, others=frozenset((END_ID,)))
@@ -44,7 +44,11 @@ class PatchTokenizer(Tokenizer):
 
     @classmethod
     def load(cls, path: Path, config: PictureConfig) -> PatchTokenizer:
-        """Raises ``CheckpointError`` for a file that is not about patches, or other ones than the model's."""
+        """Load the tokenizer.
+
+        Raises:
+            CheckpointError: If the file is not about patches, or about other ones than the model's.
+        """
         try:
             found = json_object(Path(path))
         except (OSError, ValueError) as error:
@@ -60,30 +64,39 @@ class PatchTokenizer(Tokenizer):
         return cls(config)
 
     def save(self, path: Path) -> None:
+        """Write the description of the patches to a file."""
         Path(path).write_text(json.dumps(_description(self.config), indent=2) + "\n", encoding="utf-8")
 
     @property
     def vocabulary_size(self) -> int:
+        """Number of possible patches and special tokens."""
         return self.config.vocabulary_size
 
     def encode(self, text: str, *, continues: bool = False) -> list[int]:
-        """Ids of a picture, without the class token. Raises ``InputError`` for a text that is none (``levels_in``)."""
+        """Return the ids of an image, without the class token.
+
+        Raises:
+            InputError: If the text is not an image (``levels_in``).
+        """
         pixels = torch.tensor(levels_in(text, self.config)).view(self.config.picture_size, -1)
         return ids_of(patches_of(pixels, self.config.patch_size), self.config.n_levels).tolist()
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode many images."""
         return [self.encode(text) for text in texts]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of a whole picture; a hidden patch is one with nothing in it. Other lists of patches have their
-        signs one patch after the other."""
+        """Return the text of a whole image; a masked patch is empty.
+
+        For other lists of patches, their symbols follow each other patch by patch.
+        """
         patches = [id for id in ids if id >= N_SPECIAL or id == MASK_ID]
         levels = levels_of(torch.tensor(patches, dtype=torch.long), self.config)
         pixels = pixels_of(levels, self.config) if len(patches) == self.per_row**2 else levels
         return "".join(self.signs[level] for level in pixels.flatten().tolist())
 
     def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
-        """Label ids by their places in the picture."""
+        """Label ids by their positions in the image."""
         offset = int(bool(ids) and ids[0] == START_ID)
         tokens = []
         for index, id in enumerate(ids):
@@ -94,17 +107,18 @@ class PatchTokenizer(Tokenizer):
         return TokenSequence(tuple(tokens), name)
 
     def display(self, id: int) -> str:
-        """The signs of a patch, wherever it stands."""
+        """Return the symbols of a patch, wherever it is."""
         if id < N_SPECIAL:
             return SPECIAL_TOKENS[id]
         return "".join(self.signs[level] for level in levels_of(torch.tensor(id), self.config).tolist())
 
     def thumbnails(self, ids: Sequence[int]) -> list[list[float] | None]:
-        """The ink of every patch's pixels, 0 to 1, in reading order; ``None`` for a special token."""
+        """Return the ink of every patch's pixels, 0 to 1, in reading order; ``None`` for a special token."""
         ink = (levels_of(torch.tensor(ids, dtype=torch.long), self.config) / (self.config.n_levels - 1)).tolist()
         return [None if id < N_SPECIAL else pixels for id, pixels in zip(ids, ink, strict=True)]
 
     def words(self, text: str) -> list[str]:
+        """Return an empty list: an image has no words."""
         return [self.display(id) for id in self.encode(text)]
 
 
@@ -113,5 +127,9 @@ def _description(config: PictureConfig) -> dict[str, object]:
 
 
 def load_tokenizer(config: ModelConfig, file: Path) -> Tokenizer:
-    """The tokenizer of one of our own models. Raises ``CheckpointError`` for a file that holds none of its kind."""
+    """Return the tokenizer of one of our own models.
+
+    Raises:
+        CheckpointError: If the file does not hold one of its kind.
+    """
     return PatchTokenizer.load(file, config) if isinstance(config, PictureConfig) else Tokenizer.load(file)

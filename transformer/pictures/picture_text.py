@@ -1,13 +1,14 @@
-"""A picture written as text: one sign for each pixel, row by row, 0 for nothing, then 1 to 9, a, b … for more ink."""
+"""Images as text: one symbol per pixel, row by row, 0 for nothing, then 1 to 9, a, b … for more ink."""
 
 from transformer.config import LEVELS, PictureConfig
 from transformer.errors import InputError
 
 
 def levels_in(text: str, config: PictureConfig) -> list[int]:
-    """The shade of every pixel, row by row. White space does not count, nor whether letters are large or small.
+    """Return the shade of every pixel, row by row; white space and letter case are ignored.
 
-    Raises ``InputError`` that says how many signs there are, or which one is wrong.
+    Raises:
+        InputError: If the number of symbols or one symbol is wrong; the message says which.
     """
     signs = "".join(text.split()).lower()
     known, size = LEVELS[: config.n_levels], config.picture_size

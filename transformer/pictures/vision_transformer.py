@@ -1,4 +1,4 @@
-"""The model that reads pictures (Vision Transformer, Dosovitskiy et al. 2021): an encoder over embedded patches."""
+"""Model that reads images (Vision Transformer, Dosovitskiy et al. 2021): an encoder over patches."""
 
 import torch
 from torch import Tensor, nn
@@ -11,11 +11,10 @@ from transformer.variants.output_heads import FirstTokenClassifier
 
 
 class PatchEmbedding(nn.Module):
-    """x = E · pixels + b for a patch, the pixels scaled to 0 … 1; a vector of its own for a special token. It stands in
-    the place of a table.
+    """Embedding of patches, in place of a table: x = E · pixels + b, with the pixels scaled to 0 … 1.
 
-    Dosovitskiy et al. 2021, eq. 1 (there without b): the class token's vector is x_class, ``<s>`` here. ``<mask>``
-    stands for a patch that is hidden. ``</s>`` never stands in a picture.
+    A special token has a vector of its own. In Dosovitskiy et al. 2021, eq. 1 (there without b), the class token's
+    vector is x_class; it is ``<s>`` here. ``<mask>`` stands for a masked patch. ``</s>`` does not occur in an image.
     """
 
     def __init__(self, config: PictureConfig) -> None:
@@ -26,22 +25,22 @@ class PatchEmbedding(nn.Module):
         nn.init.normal_(self.special.weight, std=0.02)
 
     def pixels(self, ids: Tensor) -> Tensor:
-        """[batch, position] → [batch, position, pixel], 0 (nothing) to 1 (full ink)."""
+        """Return the pixels of patches, [batch, position, pixel], from 0 (empty) to 1 (full ink)."""
         return levels_of(ids, self.config) / (self.config.n_levels - 1)
 
     def forward(self, ids: Tensor) -> Tensor:
-        """[batch, position] → [batch, position, model]."""
+        """Embed ids: [batch, position] → [batch, position, model]."""
         special = self.special(ids.clamp(max=N_SPECIAL - 1))
         return torch.where((ids < N_SPECIAL)[..., None], special, self.projection(self.pixels(ids)))
 
     @property
     def weight(self) -> Tensor:
-        """The table that this would be if every possible patch were looked up: [vocabulary, model], made when asked."""
+        """Table of the embeddings of all possible patches, [vocabulary, model], computed on demand."""
         return self(torch.arange(self.config.vocabulary_size, device=self.special.weight.device))
 
 
 class VisionTransformer(EncoderOnly):
-    """Classifies a picture (Dosovitskiy et al. 2021): an encoder over a class token and the picture's patches.
+    """Classifier of images (Dosovitskiy et al. 2021): an encoder over a class token and patches.
 
     The patches' pixels are mapped to vectors, which are not multiplied by √d_model. The class is read from the class
     token alone, by "a MLP with one hidden layer" (§3.1), with tanh as in the authors' code.

@@ -1,1 +1,1 @@
-"""How good a model is: BLEU, chrF, perplexity, accuracy, and the baselines beside them."""
+"""Scores of a model: BLEU, chrF, perplexity, accuracy, with baselines."""

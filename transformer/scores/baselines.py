@@ -1,4 +1,4 @@
-"""What a checkpoint's scores are measured against: simple methods, fitted to the training file and to nothing else."""
+"""Baselines for a checkpoint's scores: simple methods, fitted only to the training file."""
 
 import math
 from collections import Counter
@@ -17,10 +17,10 @@ _INVERSE_PENALTIES = (0.01, 0.03, 0.1, 0.3, 1, 3, 10)
 
 
 def ngram_perplexities(tokenizer: Tokenizer, train: Sequence[str], texts: Sequence[str]) -> dict[str, float]:
-    """Perplexity per word of ``texts`` under a unigram and a trigram model of the texts in ``train`` (``KneserNey``).
+    """Return the perplexity per word of ``texts`` under a unigram and a trigram model of ``train``.
 
-    exp(Σ −log p(token) / number of words), as for the checkpoint itself: over the checkpoint's own tokens, ``</s>``
-    included, so that no word is unknown and the numbers can be compared.
+    exp(Σ −log p(token) / number of words), as for the checkpoint itself: over the checkpoint's own tokens, including
+    ``</s>``, so that no word is unknown and the numbers are comparable. The models are of the class ``KneserNey``.
     """
     counted, scored = ([[*ids, END_ID] for ids in tokenizer.encode_many(part)] for part in (train, texts))
     never_predicted = (PAD_ID, START_ID, MASK_ID)
@@ -37,10 +37,10 @@ def ngram_perplexities(tokenizer: Tokenizer, train: Sequence[str], texts: Sequen
 def unigram_accuracies(
     tokenizer: Tokenizer, train: Sequence[str], hidden: Sequence[HiddenWord]
 ) -> dict[str, float | None]:
-    """Share of hidden words that are the most frequent word of as many tokens in ``train``.
+    """Return the share of hidden words that are the most frequent word of as many tokens in ``train``.
 
     A mask shows how many tokens it hides, and the guess knows no more than that; for ``_letters``, also that it is no
-    punctuation mark. Of equally frequent words the one that is met first.
+    punctuation mark. Of equally frequent words the first one counts.
     """
     counts: Counter[tuple[int, ...]] = Counter()
     for ids in tokenizer.encode_many(train):
@@ -61,12 +61,15 @@ def unigram_accuracies(
 
 
 def bag_of_words_accuracy(train: Sequence[tuple[str, int]], rows: Sequence[tuple[str, int]]) -> float:
-    """Accuracy on ``rows`` of logistic regression on which words occur (Pang et al. 2002), by scikit-learn.
+    """Return the accuracy on ``rows`` of logistic regression on word occurrence (Pang et al. 2002).
 
-    Words are what white space separates, in lower case. That they occur predicts better than how often they do (in
-    cross-validation on sst2's training file, too). The strength of the L2 penalty is chosen by five-fold
-    cross-validation on ``train``. Raises ``ModuleNotFoundError`` where scikit-learn is not installed, ``ValueError``
-    for fewer than five training texts of a class.
+    Words are separated by white space, in lower case. Occurrence predicts better than counts (in cross-validation on
+    sst2's training file, too). The strength of the L2 penalty is chosen by five-fold cross-validation on ``train``,
+    with scikit-learn.
+
+    Raises:
+        ModuleNotFoundError: If scikit-learn is not installed.
+        ValueError: If there are fewer than five training texts of a class.
     """
     try:
         from sklearn.feature_extraction.text import CountVectorizer
@@ -88,8 +91,10 @@ def bag_of_words_accuracy(train: Sequence[tuple[str, int]], rows: Sequence[tuple
 def nearest_picture_accuracy(
     tokenizer: PatchTokenizer, train: Sequence[tuple[str, int]], rows: Sequence[tuple[str, int]]
 ) -> float:
-    """Share of pictures in ``rows`` whose nearest picture in ``train``, by the Euclidean distance of pixels, is of the
-    same class (Cover & Hart 1967); of equally near ones the first."""
+    """Return the share of images in ``rows`` whose nearest image in ``train`` is of the same class.
+
+    The distance is the Euclidean distance of pixels (Cover & Hart 1967); of equally near images the first counts.
+    """
     known, asked = (
         levels_of(torch.tensor(tokenizer.encode_many([text for text, _ in part])), tokenizer.config).flatten(1).double()
         for part in (train, rows)
@@ -99,7 +104,7 @@ def nearest_picture_accuracy(
 
 
 def share(right: Sequence[bool]) -> float | None:
-    """How many of them are right, 0…1; ``None`` of nothing."""
+    """Return the share of true values, from 0 to 1; ``None`` for an empty list."""
     return sum(right) / len(right) if right else None
 
 

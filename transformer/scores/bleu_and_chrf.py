@@ -1,4 +1,4 @@
-"""How near translations come to references: BLEU (Papineni et al. 2002) and chrF (Popović 2015), by sacreBLEU."""
+"""Similarity of translations to references: BLEU (Papineni et al. 2002), chrF (Popović 2015)."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,16 @@ from collections.abc import Mapping, Sequence
 def corpus_scores(
     hypotheses: Sequence[str], references: Sequence[Sequence[str]], *, lowercase: bool = False
 ) -> dict[str, float | str]:
-    """BLEU and chrF by sacreBLEU (Post 2018) with any number of references per sentence, and both signatures.
+    """Return BLEU and chrF by sacreBLEU (Post 2018), with both signatures.
 
-    ``references[i]`` are all translations of sentence i. A sentence with fewer references than another is padded with
-    repetitions of its own first one, which changes neither score. ``lowercase``: upper and lower case count as equal.
-    Raises ``ValueError`` where a reference is missing.
+    Args:
+        hypotheses: The translations.
+        references: ``references[i]`` are all reference translations of sentence i. A sentence with fewer references
+            than another is padded with repetitions of its first one, which changes neither score.
+        lowercase: Whether case is ignored.
+
+    Raises:
+        ValueError: If a reference is missing.
     """
     from sacrebleu.metrics import BLEU, CHRF
 

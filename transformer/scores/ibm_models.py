@@ -1,6 +1,7 @@
-"""Word alignment from sentence pairs alone: models 1 and 2 of Brown et al. 1993 ("The Mathematics of Statistical
-Machine
-Translation", §4), by EM. What the attention of a translator is compared with; no model is trained on it.
+"""IBM models 1 and 2: word alignment from sentence pairs alone (Brown et al. 1993, §4), by EM.
+
+"The Mathematics of Statistical Machine Translation". The attention of translation models is compared with them; no
+model is trained on them.
 
     p(f, a | e) = Π_j t(f_j | e_{a_j}) · d(a_j | j, l, m)      model 1: d = 1 / (l + 1)
 
@@ -18,8 +19,11 @@ Words = Sequence[str]
 
 @dataclass(frozen=True)
 class Links:
-    """Every possible link of every pair, one entry each: which parameter of t and of d it uses, which target word it
-    belongs to. ``places``: by parameter of d, the place (l, j, m) that it sums to 1 over."""
+    """Every possible link of every pair, one entry each.
+
+    An entry holds which parameters of t and d the link uses, and which target word it belongs to. ``places`` holds for
+    each parameter of d the (l, j, m) over which it sums to 1.
+    """
 
     translation: np.ndarray
     distortion: np.ndarray
@@ -28,8 +32,10 @@ class Links:
 
 
 class IBMModel:
-    """Model 1, or with ``second`` model 2 after it, fitted to ``pairs`` of (source, target) words by ``rounds`` of EM
-    each. ``log_likelihoods``: Σ ln p of the pairs before every round."""
+    """Model 1 or, with ``second``, model 2 after it, fitted to ``pairs`` of (source, target) words.
+
+    Each takes ``rounds`` of EM. ``log_likelihoods`` are Σ log p of the pairs before every round.
+    """
 
     def __init__(self, pairs: Sequence[tuple[Words, Words]], *, rounds: int = 5, second: bool = False) -> None:
         self._source = {word: k for k, word in enumerate(dict.fromkeys(w for e, _ in pairs for w in e), start=1)}
@@ -49,7 +55,7 @@ class IBMModel:
         self._find_d = {tuple(place): k for k, place in enumerate(self._distortions.tolist())}
 
     def links(self, source: Words, target: Words) -> list[int]:
-        """The source word of every target word, −1 for none: argmax_i t(f_j | e_i) · d(i | j, l, m)."""
+        """Return the source word of every target word, −1 for none: argmax_i t(f_j | e_i) · d(i | j, l, m)."""
         found = []
         for j, word in enumerate(target):
             f = self._target.get(word)
@@ -80,7 +86,7 @@ class IBMModel:
             n_words += len(target)
         translations, t = np.unique(np.concatenate(keys), return_inverse=True)
         distortions, d = np.unique(np.concatenate(places), axis=0, return_inverse=True)
-        _, groups = np.unique(distortions[:, 1:], axis=0, return_inverse=True)  # (l, j, m): what d sums to 1 over
+        _, groups = np.unique(distortions[:, 1:], axis=0, return_inverse=True)  # (l, j, m), over which d sums to 1
         links = Links(t, d.ravel(), np.concatenate(words), groups.ravel())
         return links, translations, distortions
 

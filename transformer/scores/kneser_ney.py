@@ -1,6 +1,6 @@
 """Token n-gram models with interpolated modified Kneser-Ney smoothing (Chen & Goodman 1999, §4.1.6).
 
-What a language model is measured against: how far counting gets on the same tokens.
+A baseline for language models: how far counting gets on the same tokens.
 """
 
 import math
@@ -13,16 +13,18 @@ _USUAL_DISCOUNTS = (0.0, 0.5, 1.0, 1.5)
 
 
 class KneserNey:
-    """p(w | u) = (c(u w) − D(c(u w))) / c(u ·) + γ(u) · p(w | u without its first token)
+    """N-gram model: p(w | u) = (c(u w) − D(c(u w))) / c(u ·) + γ(u) · p(w | u without its first token).
 
-    with the order − 1 tokens ``u`` before ``w``, and γ(u) = Σ_w D(c(u w)) / c(u ·), so that everything sums to 1. At
-    the highest order c counts occurrences; below it, c(u w) is the number of different tokens v that were seen before
-    it, as v u w. Where ``u`` was never seen, p(w | u) is that of the shorter context. Below the unigrams lies
-    1 / |vocabulary|: no token of the vocabulary has probability 0.
+    ``u`` are the order − 1 tokens before ``w``, and γ(u) = Σ_w D(c(u w)) / c(u ·), so that everything sums to 1. At the
+    highest order c counts occurrences; below it, c(u w) is the number of different tokens v that were seen before it,
+    as v u w. If ``u`` was never seen, p(w | u) is that of the shorter context. Below the unigrams is 1 / |vocabulary|:
+    no token of the vocabulary has probability 0.
 
-    ``order`` 1 is a unigram model, 3 a trigram model. ``vocabulary``: every token that can be predicted.
-    ``sequences``: the tokens to be predicted (``</s>`` at their end, no ``<s>``); contexts that reach over the
-    beginning are filled up with ``<s>``.
+    Args:
+        sequences: Tokens to be predicted (``</s>`` at their end, no ``<s>``); contexts that reach beyond the beginning
+            are filled with ``<s>``.
+        vocabulary: Every token that can be predicted.
+        order: 1 for a unigram model, 3 for a trigram model.
     """
 
     def __init__(self, sequences: Iterable[Sequence[int]], vocabulary: Collection[int], order: int = 3) -> None:
@@ -42,22 +44,22 @@ class KneserNey:
         self._levels = levels[::-1]  # unigrams first
 
     def probability(self, token: int, context: Sequence[int] = ()) -> float:
-        """p(token | context). Of a longer context the last order − 1 tokens count."""
+        """Return p(token | context); only the last order − 1 tokens of a context count."""
         probability = 1 / len(self.vocabulary) if token in self.vocabulary else 0.0
         for length, level in enumerate(self._levels[: len(context) + 1]):
             seen = tuple(context[len(context) - length :])
             if seen not in level.totals:
-                break  # nor was any longer context seen
+                break  # no longer context was seen either
             probability = level.kept(seen, token) + level.given_down[seen] * probability
         return probability
 
     def log_probability(self, tokens: Sequence[int]) -> float:
-        """Σ log p(token | the tokens before it), in nats."""
+        """Return Σ log p(token | the tokens before it), in nats."""
         return sum(math.log(self.probability(ngram[-1], ngram[:-1])) for ngram in _ngrams(tokens, self.order))
 
 
 class _Level:
-    """The counts of one length of n-grams: ``totals`` c(u ·) and ``given_down`` γ(u), by context u."""
+    """Counts of one length of n-grams: ``totals`` c(u ·) and ``given_down`` γ(u), by context u."""
 
     def __init__(self, counts: Counter[tuple[int, ...]]) -> None:
         self.counts = counts
@@ -70,16 +72,16 @@ class _Level:
         self.given_down = {context: mass / self.totals[context] for context, mass in held_back.items()}
 
     def kept(self, context: tuple[int, ...], token: int) -> float:
-        """(c(u w) − D(c(u w))) / c(u ·)."""
+        """Return (c(u w) − D(c(u w))) / c(u ·)."""
         count = self.counts.get((*context, token), 0)
         return (count - self.discounts[min(count, 3)]) / self.totals[context]
 
 
 def discounts(counts: Iterable[int]) -> tuple[float, float, float, float]:
-    """D(0) = 0, D(1), D(2) and D(3 or more), from how many n-grams occur 1, 2, 3 and 4 times (eq. 26):
+    """Return D(0) = 0, D(1), D(2) and D(3 or more), from how many n-grams occur 1, 2, 3 and 4 times.
 
-    D(k) = k − (k + 1) · Y · n_(k+1) / n_k with Y = n_1 / (n_1 + 2 n_2). Where the data are too few for that (some n_k
-    is 0, or a discount leaves 0…k), 0.5, 1 and 1.5.
+    D(k) = k − (k + 1) · Y · n_(k+1) / n_k with Y = n_1 / (n_1 + 2 n_2) (eq. 26). If the data are too few for that (some
+    n_k is 0, or a discount leaves 0…k), 0.5, 1 and 1.5.
     """
     occurring = Counter(count for count in counts if count <= 4)
     if any(occurring[k] == 0 for k in (1, 2, 3, 4)):
@@ -90,6 +92,6 @@ def discounts(counts: Iterable[int]) -> tuple[float, float, float, float]:
 
 
 def _ngrams(tokens: Sequence[int], order: int) -> Iterable[tuple[int, ...]]:
-    """One n-gram for each token: the token, after the ``order`` − 1 before it."""
+    """Yield one n-gram per token: the token after the ``order`` − 1 tokens before it."""
     padded = (START_ID,) * (order - 1) + tuple(tokens)
     return (padded[i : i + order] for i in range(len(tokens)))

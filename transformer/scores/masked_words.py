@@ -1,4 +1,4 @@
-"""How many hidden words a masked-token model recovers: whole words, not pieces of them."""
+"""Share of masked words that a masked-token model predicts: whole words, not tokens."""
 
 import random
 from collections.abc import Sequence
@@ -16,9 +16,9 @@ HIDDEN_SHARE = 0.15
 
 @dataclass(frozen=True)
 class HiddenWord:
-    """One word that is hidden in sentence ``sentence`` from position ``start`` on: ``answer`` is its tokens.
+    """One masked word in sentence ``sentence`` from position ``start`` on; ``answer`` are its tokens.
 
-    ``has_letters``: it has a letter or a digit; otherwise it is a punctuation mark.
+    ``has_letters`` says that it has a letter or a digit; otherwise it is a punctuation mark.
     """
 
     sentence: int
@@ -28,9 +28,10 @@ class HiddenWord:
 
 
 def hide_words(tokenizer: Tokenizer, examples: Sequence[Sequence[int]], *, seed: int = 0) -> list[HiddenWord]:
-    """Choose 15 % of the words of each sentence, rounded, and at least one. The same for the same sentences and seed.
+    """Choose 15 % of the words of each sentence, rounded, and at least one.
 
-    ``examples``: ids of each sentence, special tokens included; those are never hidden.
+    The same sentences and seed give the same choice. ``examples`` are the ids of each sentence, including special
+    tokens, which are never masked.
     """
     chance = random.Random(seed)
     hidden = []
@@ -44,9 +45,9 @@ def hide_words(tokenizer: Tokenizer, examples: Sequence[Sequence[int]], *, seed:
 
 
 def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, int]]:
-    """Where the words of a sentence begin and end (the end is not part of it), in tokens.
+    """Return the start and the (exclusive) end of each word of a sentence, in tokens.
 
-    A word is a token with a leading space and the tokens without one that continue it; an apostrophe may stand in it:
+    A word is a token with a leading space and the tokens without one that continue it; it may contain an apostrophe:
     ``don't`` is one word. Every other token without letters and digits (a full stop, a hyphen) is a word of its own,
     and ends the word before.
     """
@@ -65,7 +66,7 @@ def words_of(tokenizer: Tokenizer, ids: Sequence[int]) -> list[tuple[int, int]]:
 
 
 def has_letters(tokenizer: Tokenizer, ids: Sequence[int]) -> bool:
-    """Whether tokens hold a letter or a digit."""
+    """Return whether tokens contain a letter or a digit."""
     return any(character.isalnum() for character in _text(tokenizer, ids))
 
 
@@ -79,7 +80,7 @@ def _kind(tokenizer: Tokenizer, id: int) -> _Kind:
     text = _text(tokenizer, (id,)).strip(" ")
     if not text:
         return _Kind.SPACE
-    # A byte of a character that is split into several (�) is most often part of a letter.
+    # A byte of a character that is split into several (�) is usually part of a letter.
     in_words = text.strip("'’") == "" or any(c.isalnum() or c == "\N{REPLACEMENT CHARACTER}" for c in text)
     return _Kind.LETTERS if in_words else _Kind.PUNCTUATION
 
@@ -90,10 +91,10 @@ def _text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 @torch.inference_mode()
 def recovered(model: Model, examples: Sequence[Sequence[int]], hidden: Sequence[HiddenWord], tokens: int) -> list[bool]:
-    """For each hidden word, whether the model finds it: the most probable token is the right one at all its positions.
+    """Return for each masked word whether the most likely token is right at all its positions.
 
-    Every token of every hidden word is shown as ``<mask>``, all hidden words of a sentence at once. ``tokens``: how
-    many a batch holds.
+    Every token of every masked word is replaced by ``<mask>``, all words of a sentence at once. ``tokens`` is the
+    number of tokens in a batch.
     """
     shown = [list(ids) for ids in examples]
     words_in: list[list[int]] = [[] for _ in examples]

@@ -1,1 +1,1 @@
-"""The machine around a model: starting Python processes, where Python looks for modules, what a terminal is sent."""
+"""The machine around a model: Python processes, Python's module search path, terminal output."""

@@ -1,7 +1,7 @@
-"""Keep the current folder out of Python's search for modules.
+"""Removal of the current folder from Python's module search path.
 
-Whoever opens a downloaded model may stand in its folder, and a file ``json.py`` in it would be run in place of Python's
-own module. This module imports only what Python has loaded before it searches any folder.
+A user who opens a downloaded model may be in its folder, and a file ``json.py`` there would run instead of Python's own
+module. This module imports only what Python has loaded before it searches any folder.
 """
 
 import os
@@ -12,7 +12,7 @@ def drop_current_folder() -> None:
     """Remove the current folder from ``sys.path``, unless this library itself was found there.
 
     ``python -m`` puts the current folder first, and so does an empty or a relative entry of ``PYTHONPATH``. Call this
-    before anything else is imported: a module that is already loaded cannot be taken back.
+    before any other import: a module that is already loaded cannot be replaced.
     """
     try:
         here = os.path.realpath(os.getcwd())
@@ -30,5 +30,5 @@ def drop_current_folder() -> None:
 
 
 def absolute_entries(search_path: str) -> list[str]:
-    """Return the absolute entries of a value of ``PYTHONPATH``: an empty entry means the current folder."""
+    """Return the absolute entries of a value of ``PYTHONPATH``; an empty entry means the current folder."""
     return [entry for entry in search_path.split(os.pathsep) if os.path.isabs(entry)]

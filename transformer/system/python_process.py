@@ -1,4 +1,4 @@
-"""The one place where this project starts a Python process."""
+"""The only module of this project that starts Python processes."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from typing import Any
 
 from transformer.system.import_path import absolute_entries
 
-LIBRARY = Path(__file__).resolve().parents[2]  # the folder that holds the package ``transformer``
+LIBRARY = Path(__file__).resolve().parents[2]  # the folder that contains the package ``transformer``
 
 
 def start_python(
@@ -18,15 +18,15 @@ def start_python(
     environment: Mapping[str, str] | None = None,
     **streams: Any,
 ) -> subprocess.Popen:
-    """Start a Python process that imports this library and nothing from the folder that somebody happens to stand in.
+    """Start a Python process that imports this library and nothing from the user's current folder.
 
-    ``-P`` keeps the current folder and the script's folder out of ``sys.path``; of ``PYTHONPATH`` only absolute entries
+    ``-P`` keeps the current folder and the script's folder out of ``sys.path``; only absolute entries of ``PYTHONPATH``
     are passed on, after the folder of this library.
 
     Args:
-        arguments: what follows the name of the interpreter, such as ``"-m", "transformer", "inspect", "models/en-fr"``.
-        cwd: the current folder of the process.
-        environment: variables that are set in addition to those of this process.
+        arguments: Arguments of the interpreter, such as ``"-m", "transformer", "inspect", "models/en-fr"``.
+        cwd: Current folder of the process.
+        environment: Variables to set in addition to those of this process.
         streams: ``stdin``, ``stdout`` and other arguments of ``subprocess.Popen``.
     """
     variables = {**os.environ, **(environment or {})}

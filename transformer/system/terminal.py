@@ -1,14 +1,14 @@
-"""What a terminal is sent: text from a file must not move its cursor, recolor it, or set its title."""
+"""Safe terminal output: text from a file must not move the cursor, change colours, or set the title."""
 
 import re
 import sys
 from typing import Any, TextIO
 
-_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # all but the line feed and the tab
+_CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")  # all but line feed and tab
 
 
 def escape_controls(text: str) -> str:
-    r"""Return the text with control characters as they are written in JSON: ``\u001b`` for the escape character.
+    r"""Return the text with control characters in JSON notation: ``\u001b`` for the escape character.
 
     Line feeds and tabs stay.
     """
@@ -16,18 +16,18 @@ def escape_controls(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""Return the text without control characters, line feeds as ``\n``: a name must not look like a line of ours."""
+    r"""Return the text on one line, with line feeds as ``\n``: a name must not look like a line of ours."""
     return escape_controls(text).replace("\n", "\\n").replace("\t", "\\t")
 
 
 class _EscapedStream:
-    """A text stream that escapes control characters and is otherwise the stream itself."""
+    """Text stream that escapes control characters and is otherwise the stream itself."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        start = "\r" if text.startswith("\r") else ""  # by which a progress bar goes back to the start of its line
+        start = "\r" if text.startswith("\r") else ""  # progress bars return to the start of their line with it
         return self._stream.write(start + escape_controls(text[len(start) :]))
 
     def writelines(self, lines: list[str]) -> None:
@@ -39,9 +39,9 @@ class _EscapedStream:
 
 
 def escape_output() -> None:
-    """From now on, escape control characters in all that this process prints, error messages and logs included.
+    """Escape control characters in everything this process prints from now on, including errors and logs.
 
-    Call it before a logger is set up, which keeps the stream that it finds.
+    Call it before a logger is set up, because a logger keeps the stream that it finds.
     """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)

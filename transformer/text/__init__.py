@@ -1,1 +1,1 @@
-"""From text to token ids and back."""
+"""Conversion between text and token ids."""

@@ -1,6 +1,7 @@
-"""How a Unigram tokenizer cuts a word: the pieces whose scores have the largest sum (Kudo 2018; Viterbi 1967).
+"""How a Unigram tokenizer splits a word: the pieces with the largest sum of scores.
 
-A score is a piece's log-probability. From left to right, the best way to reach every place is kept.
+Kudo 2018; Viterbi 1967. A score is the log probability of a piece. The best way to reach each position is stored from
+left to right.
 """
 
 from __future__ import annotations
@@ -9,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-UNKNOWN_PENALTY = 10.0  # below the lowest score: what an unknown character costs
+UNKNOWN_PENALTY = 10.0  # below the lowest score; the score of an unknown character is that much lower
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """A piece that ends at a place: its score, and the sum of the best way that ends with it."""
+    """A piece that ends at a position: its score, and the sum of the best path that ends with it."""
 
     piece: str
     start: int
@@ -33,9 +34,14 @@ class Place:
 
 
 def best_path(text: str, scores: Mapping[str, float], *, longest: int, unknown: float) -> list[Place]:
-    """The places of ``text``, one a character. A character that is no piece itself may be unknown, at that score.
+    """Return the positions of ``text``, one per character, with the best path to each.
 
-    ``longest``: characters of the longest piece. Of two equal sums the one that begins further left stays.
+    Args:
+        text: The text.
+        scores: Score of each piece.
+        longest: Number of characters of the longest piece.
+        unknown: Score of a character that is not a piece itself. Of two equal sums, the one that begins further left
+            wins.
     """
     ending: list[list[Candidate]] = [[] for _ in range(len(text) + 1)]
     best = [0] * (len(text) + 1)
@@ -58,13 +64,13 @@ def best_path(text: str, scores: Mapping[str, float], *, longest: int, unknown: 
 
 
 class Unigram(Protocol):
-    """A tokenizer whose pieces have scores, by piece."""
+    """A tokenizer whose pieces have scores."""
 
     scores: Mapping[str, float]
 
 
 def path_steps(tokenizer: Unigram, word: str) -> list[Place]:
-    """The places of ``word`` (as ``tokenizer.words`` gives it) in the vocabulary of a Unigram tokenizer."""
+    """Return the positions of ``word`` (as ``tokenizer.words`` gives it) for a Unigram tokenizer."""
     scores = tokenizer.scores
     return best_path(
         word, scores, longest=max(map(len, scores), default=1), unknown=min(scores.values()) - UNKNOWN_PENALTY
@@ -72,7 +78,7 @@ def path_steps(tokenizer: Unigram, word: str) -> list[Place]:
 
 
 def kept(places: list[Place]) -> list[Candidate]:
-    """The best path, from the end back to the beginning; unknown characters side by side are one piece."""
+    """Return the best path; adjacent unknown characters form one piece."""
     path: list[Candidate] = []
     end = len(places)
     while end:

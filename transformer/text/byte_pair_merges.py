@@ -10,8 +10,13 @@ from transformer.text.tokens import visible
 
 @dataclass(frozen=True)
 class MergeStep:
-    """The pieces of a word after one merge. ``rank`` is the merge's place in the learned list (0 = first);
-    ``None`` for the start, where every byte stands alone. ``merged`` is the pair that has just been joined."""
+    """The pieces of a word after one merge.
+
+    Attributes:
+        pieces: Pieces after the merge.
+        merged: The pair that has just been joined.
+        rank: Rank of the merge in the learned list (0 = first); ``None`` at the start, when every byte is separate.
+    """
 
     pieces: tuple[str, ...]
     rank: int | None
@@ -21,8 +26,8 @@ class MergeStep:
 def merge_steps(tokenizer: Tokenizer, word: str, *, n_merges: int | None = None) -> list[MergeStep]:
     """Apply the learned merges to ``word`` (in the byte alphabet, as ``Tokenizer.words`` gives it).
 
-    At each step the pair with the lowest rank is joined, everywhere in the word. ``n_merges`` pretends that the
-    tokenizer had learned only that many merges: what a smaller vocabulary would have done.
+    At each step the pair with the lowest rank is joined, everywhere in the word. With ``n_merges``, only that many
+    learned merges are used, as with a smaller vocabulary.
     """
     merges = tokenizer.merges if n_merges is None else tokenizer.merges[:n_merges]
     rank_of = {pair: rank for rank, pair in enumerate(merges)}
@@ -51,5 +56,5 @@ def _join(pieces: tuple[str, ...], pair: tuple[str, str]) -> tuple[str, ...]:
 
 
 def readable(piece: str) -> str:
-    """A piece of the byte alphabet as a person reads it: ``Ġthe`` → ``·the``."""
+    """Return a piece of the byte alphabet in readable form: ``Ġthe`` → ``·the``."""
     return visible(byte_level_bytes(piece))

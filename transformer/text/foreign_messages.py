@@ -1,16 +1,16 @@
-"""What Python and safetensors say about a broken file: templates of sentences that are written elsewhere."""
+"""Sentences of Python and safetensors about a broken file: templates for messages written elsewhere."""
 
 import re
 
-LONGEST = 2000  # characters: an error may hold a text from a file that somebody made to be searched for ever
+LONGEST = 2000  # characters; an error may quote text from a file that was made to be slow to search
 
 
 def N_(template: str) -> str:
-    """Marks a template that is translated elsewhere, as in gettext."""
+    """Mark a template that is translated elsewhere, as in gettext."""
     return template
 
 
-# What holds another sentence stands before what could take the words around it for its own.
+# Templates that contain another sentence come before those that could match its surrounding words.
 TEMPLATES = (
     # tomllib
     N_("{problem} (at line {line}, column {column})"),
@@ -25,7 +25,7 @@ TEMPLATES = (
     N_("Expected ']' at the end of a table declaration"),
     N_("Expected ']]' at the end of an array declaration"),
     N_("Expected newline or end of document after a statement"),
-    N_("Expected {expected}"),  # after those that say more
+    N_("Expected {expected}"),  # after the more specific ones
     N_("Cannot overwrite a value"),
     N_("Cannot declare {key} twice"),
     N_("Duplicate inline table key {key}"),
@@ -38,7 +38,7 @@ TEMPLATES = (
     N_("Expecting {sign} delimiter: line {line} column {column} (char {char})"),
     N_("Unterminated string starting at: line {line} column {column} (char {char})"),
     N_("Extra data: line {line} column {column} (char {char})"),
-    # Python: a text that is no UTF-8, and limits of JSON
+    # Python: a text that is not UTF-8, and limits of JSON
     N_("'utf-8' codec can't decode byte {byte} in position {position}: {problem}"),
     N_("invalid start byte"),
     N_("invalid continuation byte"),
@@ -62,7 +62,7 @@ TEMPLATES = (
 
 
 def found_template(sentence: str) -> tuple[str, dict[str, str]] | None:
-    """The template of a sentence, and what stands in its ``{…}``; ``None`` for a sentence that is not known."""
+    """Return the template of a sentence and its values; ``None`` if no template matches."""
     if len(sentence) > LONGEST:
         return None
     found = ((template, pattern.fullmatch(sentence)) for template, pattern in _EXPRESSIONS)
@@ -70,7 +70,7 @@ def found_template(sentence: str) -> tuple[str, dict[str, str]] | None:
 
 
 def expression(template: str) -> re.Pattern[str]:
-    """What every sentence made from a template matches, a group for each ``{…}``."""
+    """Return an expression for every sentence made from a template, with a group for each ``{…}``."""
     known: set[str] = set()
     found = ""
     for index, piece in enumerate(re.split(r"\{(\w+)\}", template)):

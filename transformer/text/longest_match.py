@@ -1,5 +1,7 @@
-"""How WordPiece cuts a word: at every place the longest entry of the vocabulary (Wu et al. 2016; BERT, Devlin et al.
-2019). A piece that goes on with a word is written with ``##`` in front."""
+"""How WordPiece splits a word: at every position the longest entry of the vocabulary.
+
+Wu et al. 2016; BERT, Devlin et al. 2019. A piece that continues a word is written with ``##`` in front.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +12,12 @@ from transformer.text.tokenizer import Tokenizer
 
 @dataclass(frozen=True)
 class MatchStep:
-    """``tried``: the longer pieces that are no entries, the longest first. ``found``: the entry that is taken, or
-    ``None`` where there is none: then the whole word is unknown."""
+    """One step of the longest match.
+
+    Attributes:
+        tried: Longer pieces that are not in the vocabulary, longest first.
+        found: The entry that is used; ``None`` if there is none, which makes the whole word unknown.
+    """
 
     start: int
     tried: tuple[str, ...]
@@ -19,14 +25,14 @@ class MatchStep:
 
     @property
     def end(self) -> int:
-        """How many characters of the word are cut after this step."""
+        """Number of characters of the word that are split after this step."""
         if self.found is None:
             return self.start
         return self.start + len(self.found) - (2 if self.start else 0)
 
 
 def match_steps(tokenizer: Tokenizer, word: str) -> list[MatchStep]:
-    """The steps by which ``word`` (as ``tokenizer.words`` gives it) is cut, from left to right."""
+    """Return the steps that split ``word`` (as ``tokenizer.words`` gives it), from left to right."""
     steps: list[MatchStep] = []
     start = 0
     while start < len(word):
@@ -48,5 +54,5 @@ def match_steps(tokenizer: Tokenizer, word: str) -> list[MatchStep]:
 
 
 def pieces_of(steps: list[MatchStep]) -> list[str] | None:
-    """The pieces of a word, or ``None`` where it is unknown."""
+    """Return the pieces of a word, or ``None`` if it is unknown."""
     return None if any(step.found is None for step in steps) else [step.found for step in steps]

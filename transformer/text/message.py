@@ -1,8 +1,8 @@
-"""Sentences that a reader sees: an English template, as in GNU gettext, that remembers what stands in it.
+"""Translatable sentences: an English template, as in GNU gettext, that remembers its values.
 
-``Message("{name} has {count} heads", name="en-fr", count=4)`` reads as English everywhere a text does, and a catalogue
-that knows its template says it in another language. The tools of translators find every template by the names
-``Message``, ``N_``, ``_`` and those of the errors (docs/translating.md).
+``Message("{name} has {count} heads", name="en-fr", count=4)`` is an English text anywhere, and a catalogue that has its
+template can translate it. Translation tools find every template by the names ``Message``, ``N_``, ``_`` and those of
+the errors (docs/translating.md).
 """
 
 from __future__ import annotations
@@ -22,12 +22,13 @@ _COUNT = re.compile(r"\d{1,3}(?:,\d{3})+")
 
 
 class Message(str):
-    """An English sentence with its ``template`` and ``values``, which may be messages or errors themselves."""
+    """An English sentence with its ``template`` and ``values``, which may be messages or errors."""
 
     template: str
     values: dict[str, object]
 
     def __new__(cls, template: str, /, **values: object) -> Message:
+        """Create the sentence of a template and its values; a message without new values stays the same."""
         if isinstance(template, Message) and not values:
             return template
         values = {name: message_of(value) if isinstance(value, Exception) else value for name, value in values.items()}
@@ -39,9 +40,9 @@ class Message(str):
         return (self.template,), self.values
 
     def translated(self, gettext: Callable[[str], str], number: Callable[[str], str] = str) -> str:
-        """The sentence with ``gettext(template)`` in place of the English template, inner messages as well.
+        """Return the sentence with ``gettext(template)`` as its template, nested messages as well.
 
-        ``number`` writes a count such as 65,537 for the reader: in French it would be 65 and a half.
+        ``number`` formats a count such as 65,537, which French would read as 65 and a half.
         """
 
         def inner(value: object) -> object:
@@ -53,7 +54,10 @@ class Message(str):
         return said.format(**{name: inner(value) for name, value in self.values.items()}) if self.values else said
 
     def replaced(self, old: str, new: str) -> Message:
-        """The same message with ``new`` for ``old`` in all values: whole ones, where ``new`` is a message."""
+        """Return the same message with ``new`` instead of ``old`` in all values.
+
+        If ``new`` is a message, only values that equal ``old`` are replaced.
+        """
 
         def value_for(value: object) -> object:
             if isinstance(value, Message):
@@ -66,19 +70,19 @@ class Message(str):
 
 
 def short_repr(value: object) -> str:
-    """Return ``repr(value)`` as a sentence can hold it: long and deep values are cut."""
+    """Return ``repr(value)``, shortened to fit into a sentence."""
     return _SHORT.repr(value)
 
 
 def message_of(error: Exception) -> str:
-    """What an error says, as a ``Message`` where its template is known; its name if nothing."""
+    """Return the text of an error, as a ``Message`` if possible; its class name if it is empty."""
     if isinstance(error, MessageError):
         return Message(error.template, **error.values)
     return foreign_message(text_of(error))
 
 
 def foreign_message(sentence: str) -> str:
-    """The sentence of another library as a message where its template is known, else as it is."""
+    """Return the sentence of another library as a message if its template is known, else unchanged."""
     if (found := found_template(sentence)) is None:
         return sentence
     template, values = found
@@ -86,7 +90,7 @@ def foreign_message(sentence: str) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str], *, otherwise: str) -> str:
-    """The end of a sentence about an unknown name: what was probably meant, or ``otherwise`` where nothing is near."""
+    """Return the end of a sentence about an unknown name: a similar name, or ``otherwise``."""
     match get_close_matches(name, list(known), n=3):
         case []:
             return otherwise

@@ -1,4 +1,4 @@
-"""The bytes that a piece of a vocabulary stands for, its space included, in the three ways that pieces are written."""
+"""The bytes that a piece of a vocabulary stands for, including its space, in three notations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,10 @@ from collections.abc import Callable
 
 
 def byte_alphabet() -> dict[int, str]:
-    """One visible character per byte (Radford et al. 2019): printable Latin-1 stays, the rest moves up from U+0100."""
+    """Return one visible character per byte (Radford et al. 2019).
+
+    Printable Latin-1 stays as it is; all other bytes move up from U+0100.
+    """
     visible = [*range(33, 127), *range(161, 173), *range(174, 256)]
     hidden = [byte for byte in range(256) if byte not in visible]
     return {byte: chr(byte) for byte in visible} | {byte: chr(256 + i) for i, byte in enumerate(hidden)}
@@ -19,20 +22,20 @@ _BYTE_OF = {character: byte for byte, character in _CHARACTER_OF.items()}
 
 
 def byte_level_bytes(piece: str) -> bytes:
-    """``Ġthe`` → " the": a character of the byte alphabet for each byte."""
+    """Convert ``Ġthe`` to " the": each character of the byte alphabet is one byte."""
     if all(character in _BYTE_OF for character in piece):
         return bytes(_BYTE_OF[character] for character in piece)
     return piece.encode("utf-8", "replace")
 
 
 def word_piece_bytes(piece: str) -> bytes:
-    """``##ing`` goes on with a word, everything else begins one: a space stands before it."""
+    """Convert a WordPiece entry: ``##ing`` continues a word, every other entry begins one with a space."""
     text = piece[2:] if piece.startswith("##") and len(piece) > 2 else f" {piece}"
     return text.encode("utf-8", "replace")
 
 
 def sentence_piece_bytes(piece: str) -> bytes:
-    """``▁the`` → " the", ``<0x0A>`` → a line break."""
+    """Convert ``▁the`` to " the", and ``<0x0A>`` to a line break."""
     if found := _BYTE.fullmatch(piece):
         return bytes([int(found[1], 16)])
     return piece.replace("▁", " ").encode("utf-8", "replace")

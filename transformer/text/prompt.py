@@ -1,31 +1,40 @@
-"""How a typed text becomes what a decoder-only model reads: as it is, with special tokens, or as a chat."""
+"""How typed text becomes the input of a decoder-only model: plain, with special tokens, or as a chat."""
 
 import json
 from dataclasses import dataclass
 
 from transformer.errors import InputError
 
-LONGEST = 10_000  # characters of the variables
+LONGEST = 10_000  # limit on the characters of the variables
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """``chat``: the text is the message of a user, in the tokenizer's chat template, behind what ``system`` says; else
-    special tokens that are typed are taken for such. ``variables``: of the template, a JSON object
-    (``{"enable_thinking": false}``)."""
+    """Settings for reading typed text.
+
+    Attributes:
+        chat: Whether the text is a user's message in the tokenizer's chat template, after ``system``; otherwise special
+            tokens in the text are read as such.
+        system: System message of the chat.
+        variables: Variables of the template, a JSON object (``{"enable_thinking": false}``).
+    """
 
     chat: bool = False
     system: str = ""
     variables: str = ""
 
     def messages(self, text: str) -> list[dict[str, str]]:
-        """As ``apply_chat_template`` takes them."""
+        """Return the messages in the form that ``apply_chat_template`` takes."""
         system = [{"role": "system", "content": self.system}] if self.system.strip() else []
         return [*system, {"role": "user", "content": text}]
 
     @property
     def given(self) -> dict[str, object]:
-        """The variables. Raises ``InputError`` for what is no JSON object."""
+        """Parse the variables.
+
+        Raises:
+            InputError: If they are not a JSON object.
+        """
         if not self.variables.strip():
             return {}
         try:
@@ -43,5 +52,5 @@ class Prompt:
 
 
 def refused(problem: str) -> InputError:
-    """What a template says about a chat that it does not take, or Jinja about a template."""
+    """Return the error for a chat that a template refuses, or for a template that Jinja refuses."""
     return InputError("The chat template of this tokenizer refuses the text: {problem}", problem=problem)

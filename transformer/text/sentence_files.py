@@ -1,4 +1,4 @@
-"""Files of sentences: plain text, one sentence a line. ``sentences/en.txt`` ships with this package."""
+"""Files of sentences: plain text, one sentence per line. ``sentences/en.txt`` is part of this package."""
 
 import hashlib
 from collections.abc import Iterable
@@ -11,7 +11,11 @@ SHIPPED = Path(__file__).parent / "sentences" / "en.txt"
 
 
 def as_text(content: bytes) -> str:
-    """The text of a file. Raises ``UnicodeDecodeError`` for what is no UTF-8, or holds a zero byte: no text does."""
+    """Decode the content of a file.
+
+    Raises:
+        UnicodeDecodeError: If it is not UTF-8 or contains a zero byte, which no text does.
+    """
     text = content.decode("utf-8")
     if "\0" in text:
         place = content.index(0)
@@ -20,12 +24,16 @@ def as_text(content: bytes) -> str:
 
 
 def split_sentences(text: str) -> tuple[str, ...]:
-    """One sentence a line, without the spaces around it; empty lines are left out."""
+    """Return the sentences of a text, one per line, stripped; empty lines are left out."""
     return tuple(line.strip() for line in text.removeprefix("\ufeff").splitlines() if line.strip())
 
 
 def read_sentences(path: str | Path = SHIPPED) -> tuple[str, ...]:
-    """The sentences of a UTF-8 file. Raises ``InputError`` for a file that is missing, empty or not text."""
+    """Read the sentences of a UTF-8 file.
+
+    Raises:
+        InputError: If the file is missing, empty or not text.
+    """
     path = Path(path)
     if not path.is_file():
         raise InputError("There is no file {path}; give a text file with one sentence per line.", path=path)
@@ -43,7 +51,10 @@ def read_sentences(path: str | Path = SHIPPED) -> tuple[str, ...]:
 
 
 def sentence_digest(sentences: Iterable[str]) -> str:
-    """First 12 hexadecimal digits of the SHA-256 of the sentences, one a line: names this list in this order."""
+    """Return the first 12 hexadecimal digits of the SHA-256 of the sentences, one per line.
+
+    It identifies this list in this order.
+    """
     return hashlib.sha256("".join(f"{sentence}\n" for sentence in sentences).encode("utf-8", "replace")).hexdigest()[
         :12
     ]

@@ -1,4 +1,4 @@
-"""The ids that stand for no text, and what stands before and after a text that a model reads or writes."""
+"""Ids that stand for no text, and the ids before and after a text that a model reads or generates."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from functools import cached_property
 
 @dataclass(frozen=True)
 class SpecialIds:
-    """Ids with a job: ``None`` where a tokenizer has no such token. ``others``: special ids without one of these jobs.
+    """Ids with a special function, ``None`` if a tokenizer lacks one; ``others`` are all others.
 
-    One id may have two jobs: GPT-2 begins and ends a text with the same token; T5 pads and begins with the same one.
+    One id may have two functions: GPT-2 begins and ends a text with the same token; T5 pads and begins with the same
+    one.
     """
 
     pad: int | None = None
@@ -27,11 +28,12 @@ class SpecialIds:
 
     @cached_property
     def _roles(self) -> dict[int, str]:
-        jobs = {"mask": self.mask, "end": self.end, "start": self.start, "pad": self.pad}  # of two jobs the last counts
+        # Of two functions the last counts.
+        jobs = {"mask": self.mask, "end": self.end, "start": self.start, "pad": self.pad}
         return dict.fromkeys(self.others, "other") | {id: role for role, id in jobs.items() if id is not None}
 
     def role(self, id: int) -> str:
-        """ "pad", "start", "end", "mask", "other", or "" for an id that stands for text."""
+        """Return "pad", "start", "end", "mask", "other", or "" for an id that stands for text."""
         return self._roles.get(id, "")
 
 
@@ -39,11 +41,15 @@ class SpecialIds:
 class Framing:
     """What the model expects around a text.
 
-    ``before`` and ``after`` surround a text that an encoder, or a decoder-only model, reads. A decoder begins with
-    ``answer`` when it writes, with ``given`` when the answer is given, and one of ``ends`` ends it; the first of them
-    stands behind a given answer. ``never``: ids that are never written, for training never asked for them. ``ignored``:
-    settings that the checkpoint was published with and that change what is written elsewhere ("min_length 56").
-    ``starts``: what a sentence began with in training, by task ("summarize: ").
+    Attributes:
+        before: Ids before a text that an encoder or a decoder-only model reads.
+        after: Ids after such a text.
+        answer: Ids that a decoder begins with when it generates.
+        given: Ids that a decoder begins with when the output is given.
+        ends: Ids that end an output; the first of them follows a given output.
+        never: Ids that are never generated, because training never targeted them.
+        ignored: Published settings of the checkpoint that change the output in other programs ("min_length 56").
+        starts: Prefixes of sentences in training, by task ("summarize: ").
     """
 
     before: tuple[int, ...] = ()
@@ -57,5 +63,5 @@ class Framing:
 
     @property
     def end(self) -> tuple[int, ...]:
-        """The token behind a given answer, or nothing."""
+        """The token after a given output, or nothing."""
         return self.ends[:1]

@@ -1,16 +1,16 @@
-"""One text cut in several ways: with fewer merges, into bytes, into characters, into whole words."""
+"""One text split in several ways: with fewer merges, into bytes, characters or whole words."""
 
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import Token, TokenSequence, visible
 
-NO_ID = -1  # a piece that this tokenizer's vocabulary does not hold
+NO_ID = -1  # a piece that this tokenizer's vocabulary lacks
 
 
 def with_merges(tokenizer: Tokenizer, text: str, n_merges: int | None = None) -> TokenSequence:
-    """What ``tokenizer`` would do had it learned only its first ``n_merges`` merges (0: single bytes; ``None``: all).
+    """Tokenize as if only the first ``n_merges`` merges had been learned (0: single bytes; ``None``: all).
 
-    Every piece is an entry of the vocabulary: a merge adds an entry and takes none away. So the ids are real.
+    Every piece is in the vocabulary, because a merge adds an entry and removes none. So the ids are real.
     """
     if n_merges is not None and n_merges < 0:
         raise ValueError(f"n_merges is {n_merges}; it is a number of merges, at least 0")
@@ -22,20 +22,25 @@ def with_merges(tokenizer: Tokenizer, text: str, n_merges: int | None = None) ->
 
 
 def characters(tokenizer: Tokenizer, text: str) -> TokenSequence:
-    """One token per character, as a character-level model reads; ``NO_ID`` where the vocabulary lacks the character."""
+    """Split into one token per character, as for a character-level model.
+
+    A character that the vocabulary lacks has the id ``NO_ID``.
+    """
     front = " " if tokenizer.space_in_front and text else ""
     return _sequence(tokenizer, list(front + text))
 
 
 def words(tokenizer: Tokenizer, text: str) -> TokenSequence:
-    """One token per word, as a word-level model reads; ``NO_ID`` where the vocabulary lacks it: such a model would
-    have to read it as "unknown"."""
+    """Split into one token per word, as for a word-level model.
+
+    A word that the vocabulary lacks has the id ``NO_ID``: such a model would read it as "unknown".
+    """
     found = [tokenizer.bytes_of(word).decode("utf-8", errors="replace") for word in tokenizer.words(text)]
     return _sequence(tokenizer, found)
 
 
 def word_of(tokenizer: Tokenizer, sequence: TokenSequence, index: int) -> str | None:
-    """The word, as ``words`` writes it, that token ``index`` is a piece of; ``None`` for a special token."""
+    """Return the word, as ``words`` writes it, around token ``index``; ``None`` for a special token."""
     if sequence[index].special:
         return None
     start = sum(len(tokenizer.token_bytes[token.id]) for token in sequence.tokens[:index])

@@ -1,8 +1,8 @@
 """Byte-level byte-pair encoding (Sennrich et al. 2016; bytes as in GPT-2, Radford et al. 2019, §2.2).
 
-Every text is a sequence of bytes, so no character is unknown, and decoding gives back exactly what was encoded.
-One space is put in front of every text, so that a word at the beginning is the same token as
-the word in the middle; decoding takes that one space away again.
+Every text is a sequence of bytes, so no character is unknown, and decoding restores exactly what was encoded. One space
+is added before every text, so that a word at the beginning is the same token as the word in the middle; decoding
+removes that space.
 """
 
 from __future__ import annotations
@@ -38,11 +38,13 @@ FRAMINGS = {
 
 
 class Tokenizer:
-    """Text ↔ ids, with the merges that lie between them.
+    """Conversion between text and ids, with access to the merges.
 
-    ``kind``: how words are cut ("BPE", "WordPiece", "WordLevel" or "Unigram"). ``alphabet``: how pieces are written.
-    ``space_in_front``: whether a text begins with a space that nobody typed. ``framing``: what stands around a text,
-    where that does not follow from the kind of model.
+    Attributes:
+        kind: How words are split ("BPE", "WordPiece", "WordLevel" or "Unigram").
+        alphabet: How pieces are written.
+        space_in_front: Whether a text begins with a space that nobody typed.
+        framing: Ids around a text, if they do not follow from the kind of model.
     """
 
     special = SPECIAL_IDS
@@ -53,7 +55,7 @@ class Tokenizer:
 
     def __init__(self, backend: tokenizers.Tokenizer) -> None:
         self._backend = backend
-        # "</s>" typed by a user is text: five characters, never the special token.
+        # "</s>" typed by a user is text, five characters, and never the special token.
         self._backend.encode_special_tokens = True
         for expected, special in enumerate(SPECIAL_TOKENS):
             if (found := backend.token_to_id(special)) != expected:
@@ -79,7 +81,7 @@ class Tokenizer:
 
     @classmethod
     def train(cls, texts: Iterable[str], vocabulary_size: int) -> Tokenizer:
-        """Learn merges until there are ``vocabulary_size`` entries (4 special tokens and 256 bytes included)."""
+        """Learn merges until there are ``vocabulary_size`` entries (including 4 special tokens and 256 bytes)."""
         smallest = len(SPECIAL_TOKENS) + 256
         if vocabulary_size < smallest:
             raise ValueError(f"vocabulary_size is {vocabulary_size}; 4 special tokens and 256 bytes need {smallest}")
@@ -97,38 +99,44 @@ class Tokenizer:
 
     @classmethod
     def load(cls, path: Path) -> Tokenizer:
-        """Raises ``CheckpointError`` for anything but plain byte-level BPE with this project's special tokens."""
+        """Load a tokenizer from a file.
+
+        Raises:
+            CheckpointError: For anything but plain byte-level BPE with this project's special tokens.
+        """
         check_tokenizer_file(Path(path))
         try:
             return cls(tokenizers.Tokenizer.from_file(str(path)))
         except CheckpointError:
             raise
-        except Exception as error:  # the library raises bare Exception for every kind of broken file
+        except Exception as error:  # the library raises plain Exception for every kind of broken file
             raise CheckpointError(
                 "{file} is not a tokenizer that can be read: {problem}", file=path, problem=error
             ) from error
 
     def save(self, path: Path) -> None:
+        """Write the tokenizer to a file."""
         self._backend.save(str(path))
 
     @property
     def vocabulary_size(self) -> int:
+        """Number of entries in the vocabulary."""
         return self._backend.get_vocab_size()
 
     def encode(self, text: str, *, continues: bool = False) -> list[int]:
-        """Ids of a text, without special tokens. Lone surrogates are not text; they become �.
+        """Return the ids of a text, without special tokens.
 
-        ``continues``: the text goes on after something else, so that no space is put in front.
+        Lone surrogates are not text and become �. If the text ``continues`` another one, no space is added before it.
         """
         front = "" if continues else " "
         return self._backend.encode(front + _without_surrogates(text), add_special_tokens=False).ids if text else []
 
     def encode_with_blanks(self, text: str) -> list[int]:
-        """``encode`` with ``<mask>`` for every blank: ``[MASK]`` or ``___``."""
+        """Return ``encode`` with ``<mask>`` for every blank: ``[MASK]`` or ``___``."""
         first, *others = BLANK.split(text)
         if not others:
             return self.encode(text)
-        # The space before a blank belongs to the word that is missing; what follows ("." or " and") is taken as it is.
+        # The space before a blank belongs to the missing word; what follows ("." or " and") is encoded as it is.
         ids = self.encode(first.removesuffix(" "))
         for number, part in enumerate(others, start=1):
             part = part.removesuffix(" ") if number < len(others) else part
@@ -136,30 +144,33 @@ class Tokenizer:
         return ids
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
-        """``encode`` of many texts, in parallel."""
+        """Encode many texts in parallel."""
         whole = [" " + _without_surrogates(text) for text in texts]
         encodings = self._backend.encode_batch_fast(whole, add_special_tokens=False)
         return [encoding.ids if text else [] for text, encoding in zip(texts, encodings, strict=True)]
 
     def encode_target(self, text: str) -> list[int]:
-        """Ids of an answer, without special tokens: the same as of a sentence, with one vocabulary for both."""
+        """Return the ids of an output, without special tokens; with a shared vocabulary as ``encode``."""
         return self.encode(text)
 
     def encode_continuation(self, text: str, continuation: str) -> list[int]:
-        """Ids of what follows ``text`` in a decoder-only model, a space between them."""
+        """Return the ids of what follows ``text`` in a decoder-only model, with a space between them."""
         return self.encode(continuation)
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids; special tokens are left out."""
+        """Return the text of ids, without special tokens."""
         return b"".join(self.token_bytes[id] for id in ids).decode("utf-8", errors="replace").removeprefix(" ")
 
     def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
-        """Label ids. A character made of several byte tokens belongs to the last of them; the texts of all tokens
-        together are ``decode(ids)`` (with the space in front)."""
+        """Label ids with their text.
+
+        A character made of several byte tokens belongs to the last of them; the texts of all tokens together are
+        ``decode(ids)`` (with the space in front).
+        """
         decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         roles = [self.special.role(id) for id in ids]
         if name == "target" and roles and roles[0] == "pad":
-            roles[0] = "start"  # T5 and Marian begin an answer with the token that they pad with
+            roles[0] = "start"  # T5 and Marian begin an output with the padding token
         last = max((index for index, role in enumerate(roles) if not role), default=-1)
         tokens = []
         for index, (id, role) in enumerate(zip(ids, roles, strict=True)):
@@ -171,20 +182,20 @@ class Tokenizer:
         return TokenSequence(tuple(tokens), name)
 
     def thumbnails(self, ids: Sequence[int]) -> list[list[float] | None]:
-        """Of patches of a picture, what they look like; tokens of a text have none."""
+        """Return the thumbnails of image patches; tokens of a text have none."""
         return []
 
     def display(self, id: int) -> str:
-        """How one token is shown: a leading space as ``·``, a single byte that is not a character as ``⟨F0⟩``."""
+        """Return how a token is shown: a leading space as ``·``, a byte that is not a character as ``⟨F0⟩``."""
         return self._displays[id]
 
     @cached_property
     def _displays(self) -> tuple[str, ...]:
-        """Made once: writing a text shows twenty candidates at every step."""
+        """Display text of every token, computed once: a decoding step shows twenty candidates."""
         return SPECIAL_TOKENS + tuple(visible(raw) for raw in self.token_bytes[len(SPECIAL_TOKENS) :])
 
     def to_id(self, piece: str) -> int | None:
-        """The id of a piece in the byte alphabet (as ``pieces`` and ``merges`` write it), or ``None``."""
+        """Return the id of a piece in the byte alphabet (as in ``pieces`` and ``merges``), or ``None``."""
         return self._backend.token_to_id(piece)
 
     @cached_property
@@ -199,15 +210,15 @@ class Tokenizer:
         return tuple(b"" if id < len(SPECIAL_TOKENS) else self.bytes_of(piece) for id, piece in enumerate(self.pieces))
 
     def bytes_of(self, piece: str) -> bytes:
-        """The bytes that a piece, or a word of ``words``, stands for."""
+        """Return the bytes that a piece, or a word of ``words``, stands for."""
         return BYTES_OF[self.alphabet](piece)
 
     def written(self, text: str) -> str:
-        """A text as the vocabulary would write it as one piece: the other way round than ``bytes_of``."""
+        """Return a text in the vocabulary's notation, as one piece; the inverse of ``bytes_of``."""
         return WRITTEN_AS[self.alphabet](text)
 
     def readable(self, piece: str) -> str:
-        """A piece as a person reads it: ``Ġthe`` → ``·the``."""
+        """Return a piece in readable form: ``Ġthe`` → ``·the``."""
         return visible(self.bytes_of(piece))
 
     @cached_property
@@ -217,7 +228,7 @@ class Tokenizer:
         return tuple(tuple(merge.split(" ")) if isinstance(merge, str) else tuple(merge) for merge in stored)
 
     def words(self, text: str) -> list[str]:
-        """The pre-tokenizer's words, in the byte alphabet: merges never cross their borders."""
+        """Return the pre-tokenizer's words in the byte alphabet; merges never cross their boundaries."""
         if not text:
             return []
         return [word for word, _ in self._backend.pre_tokenizer.pre_tokenize_str(" " + _without_surrogates(text))]

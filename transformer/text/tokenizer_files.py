@@ -1,7 +1,7 @@
-"""What a ``tokenizer.json`` may hold, checked before the tokenizers library builds anything from it.
+"""Checks of a ``tokenizer.json`` before the tokenizers library builds anything from it.
 
-The library can do far more than byte-level BPE: expressions that take for ever on some text, normalisers that change
-it, padding. A file from elsewhere gets none of that, and no vocabulary that would fill the memory.
+The library can do far more than byte-level BPE: regular expressions that take forever on some text, normalisers that
+change it, padding. A third-party file gets none of that, and no vocabulary that would fill the memory.
 """
 
 import json
@@ -14,8 +14,8 @@ from transformer.text.message import Message
 
 MAX_BYTES = 32_000_000
 MAX_ENTRIES = 200_000
-MAX_LISTS, MAX_OBJECTS = 2_000_000, 100_000  # a list for each merge; an added token is an object
-LONGEST_ENTRY = 512  # characters of the byte alphabet; the longest in a trained vocabulary have about 20
+MAX_LISTS, MAX_OBJECTS = 2_000_000, 100_000  # one list per merge; an added token is an object
+LONGEST_ENTRY = 512  # characters of the byte alphabet; the longest in trained vocabularies have about 20
 
 _NOTHING_ELSE = ("truncation", "padding", "normalizer", "post_processor")
 _PRE_TOKENIZER = {"type": "ByteLevel", "add_prefix_space": False, "use_regex": True}
@@ -24,18 +24,23 @@ _PLAIN_MODEL = ("dropout", "unk_token", "continuing_subword_prefix", "end_of_wor
 
 
 def check_tokenizer_file(path: Path) -> None:
-    """Raises ``CheckpointError`` for a file that is too large, no JSON, or more than plain byte-level BPE."""
+    """Check a tokenizer file.
+
+    Raises:
+        CheckpointError: If the file is too large, not JSON, or more than plain byte-level BPE.
+    """
     problem = _problem(path)
     if problem:
         raise unreadable(path, problem)
 
 
 def unreadable(file: Path, problem: object) -> CheckpointError:
+    """Return the error for a tokenizer file that cannot be read."""
     return CheckpointError("{file} is not a tokenizer that can be read: {problem}", file=file, problem=problem)
 
 
 def _problem(path: Path) -> str:
-    """What is wrong, or nothing."""
+    """Return what is wrong with the file, or ""."""
     try:
         if (size := path.stat().st_size) > MAX_BYTES:
             return Message("it has {bytes} bytes; at most {most} are read", bytes=f"{size:,}", most=f"{MAX_BYTES:,}")
@@ -95,7 +100,7 @@ def _vocabulary_problem(entries: object, merges: object) -> str:
         )
     if wrong := [id for id in entries.values() if type(id) is not int or not 0 <= id < MAX_ENTRIES]:
         return Message("its vocabulary has the id {id}; ids are integers ≥ 0", id=repr(wrong[0]))
-    for merge in merges:  # the library does not refuse a wrong one, it panics
+    for merge in merges:  # the library panics on a wrong one instead of refusing it
         parts = merge.split(" ") if isinstance(merge, str) else merge
         whole = isinstance(parts, list) and len(parts) == 2 and all(isinstance(part, str) for part in parts)
         if not whole or not {*parts, "".join(parts)} <= entries.keys():
@@ -104,7 +109,7 @@ def _vocabulary_problem(entries: object, merges: object) -> str:
 
 
 def _read_object(file: Path) -> dict:
-    """The JSON object of a file."""
+    """Return the JSON object of a file."""
     try:
         text = read_plain(file, MAX_BYTES).decode("utf-8")
     except MessageError as error:
@@ -114,7 +119,7 @@ def _read_object(file: Path) -> dict:
     except UnicodeDecodeError as error:
         raise unreadable(file, error) from error
     for sign, most in (("[", MAX_LISTS), ("{", MAX_OBJECTS)):
-        if (count := text.count(sign)) > most:  # making so many objects stops the whole server for seconds
+        if (count := text.count(sign)) > most:  # creating so many objects blocks the whole server for seconds
             what = {"count": f"{count:,}", "sign": sign, "most": f"{most:,}"}
             raise unreadable(file, Message("it has {count} times {sign}; at most {most} are read", **what))
     try:

@@ -1,4 +1,4 @@
-"""Tokens and token sequences: what every axis of every figure is labelled with."""
+"""Tokens and token sequences, which label the axes of every figure."""
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -9,7 +9,7 @@ _SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
 
 
 def visible(raw: bytes) -> str:
-    """Bytes as a person reads them: a space as ``·``, a line break as ``⏎``, bytes of no character as ``⟨F0⟩``."""
+    """Return readable bytes: a space as ``·``, a line break as ``⏎``, bytes of no character as ``⟨F0⟩``."""
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -22,11 +22,13 @@ def visible(raw: bytes) -> str:
 class Token:
     """One token of one sequence.
 
-    ``text`` is the exact piece of the sentence, spaces included; ``display`` is how it is shown: a leading space
-    becomes ``·``, a lone byte becomes ``⟨F0⟩``, a line break becomes ``⏎``. ``special`` tokens (``<s>``, ``</s>``,
-    ``<pad>``, ``<mask>``) are not part of the sentence; ``role`` says which they are: "pad", "start", "end", "mask" or
-    "other". Words of the task with which a sentence begins ("translate English to French:") have the role "task".
-    ``first``: the text, or a line of it, begins here, without the space that some tokenizers put in front.
+    Attributes:
+        text: Exact piece of the sentence, including spaces.
+        display: How it is shown: a leading space becomes ``·``, a lone byte ``⟨F0⟩``, a line break ``⏎``.
+        special: Whether it is ``<s>``, ``</s>``, ``<pad>``, ``<mask>`` or the like, which are not part of the sentence.
+        role: Which special token it is: "pad", "start", "end", "mask" or "other"; "task" for words of a task prefix
+            ("translate English to French:").
+        first: Whether the text, or a line of it, begins here, without the space that some tokenizers add in front.
     """
 
     index: int
@@ -39,12 +41,12 @@ class Token:
 
     @property
     def is_padding(self) -> bool:
-        """Whether it fills up a batch: not where T5 and Marian begin an answer with the token that they pad with."""
+        """Whether it is padding; not where T5 and Marian begin an output with the padding token."""
         return self.role == "pad" and self.index > 0
 
     @property
     def starts_word(self) -> bool:
-        """Whether a new word begins here (sub-words that continue a word return ``False``)."""
+        """Whether a new word begins here (``False`` for sub-words that continue a word)."""
         return self.special or self.first or self.display.startswith(("·", "⏎"))
 
 
@@ -52,8 +54,8 @@ class Token:
 class TokenSequence(Sequence):
     """The tokens along one axis, in order.
 
-    ``name`` says which sequence it is (``"source"``, ``"target"``, ``"prediction"``).
-    A word that occurs twice stays two tokens: ``labels`` are unique.
+    ``name`` says which sequence it is (``"source"``, ``"target"``, ``"prediction"``). A word that occurs twice stays
+    two tokens: ``labels`` are unique.
     """
 
     tokens: tuple[Token, ...]
@@ -78,11 +80,12 @@ class TokenSequence(Sequence):
 
     @property
     def ids(self) -> tuple[int, ...]:
+        """Token ids."""
         return tuple([token.id for token in self.tokens])
 
     @property
     def displays(self) -> tuple[str, ...]:
-        """What is shown for each token; a repeated word repeats."""
+        """What is shown for each token; a repeated word is repeated."""
         return tuple([token.display for token in self.tokens])
 
     @cached_property
@@ -92,14 +95,14 @@ class TokenSequence(Sequence):
         labels: dict[str, None] = {}  # a set that keeps its order
         for display in self.displays:
             number[display] += 1
-            while (label := _numbered(display, number[display])) in labels:  # the text itself may hold a ``the₂``
+            while (label := _numbered(display, number[display])) in labels:  # the text itself may contain a ``the₂``
                 number[display] += 1
             labels[label] = None
         return tuple(labels)
 
     @property
     def text(self) -> str:
-        """The sentence without its special tokens and without the space that the tokenizer put in front."""
+        """The sentence without special tokens and without the space that the tokenizer added in front."""
         return "".join(token.text for token in self.tokens if not token.special).removeprefix(" ")
 
 

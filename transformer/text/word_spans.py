@@ -1,4 +1,4 @@
-"""The words of a sentence: whole words put together from the tokens into which a tokenizer has cut them."""
+"""The words of a sentence, combined from the tokens of a tokenizer."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ from transformer.text.tokens import Token, TokenSequence, visible
 
 @dataclass(frozen=True)
 class Word:
-    """Neighbouring tokens that belong together: positions ``start`` to ``end`` (not included) of the sentence."""
+    """Consecutive tokens of one word: positions ``start`` to ``end`` (exclusive) of the sentence."""
 
     text: str
     start: int
@@ -15,7 +15,7 @@ class Word:
 
 
 def words_of(tokens: TokenSequence) -> tuple[Word, ...]:
-    """The words of a sentence: a word with all its pieces, punctuation by itself, special tokens left out."""
+    """Return the words of a sentence; punctuation is separate, special tokens are left out."""
     words: list[Word] = []
     previous: Token | None = None
     for token in tokens:
@@ -32,13 +32,14 @@ def words_of(tokens: TokenSequence) -> tuple[Word, ...]:
 
 
 def _starts(token: Token, previous: Token) -> bool:
-    """Whether a word begins here: after a space or line break, or where letters meet punctuation."""
-    if token.display.startswith("⟨") or previous.display == "·":  # a byte of a character, or what a lone space begins
+    """Return whether a word begins here: after a space or line break, or where letters meet punctuation."""
+    # A byte of a character, or what follows a separate space.
+    if token.display.startswith("⟨") or previous.display == "·":
         return False
     return token.starts_word or _is_mark(token) != _is_mark(previous)
 
 
 def _is_mark(token: Token) -> bool:
-    """Punctuation. An apostrophe stands inside of words more often than around them."""
+    """Return whether a token is punctuation; apostrophes are more often within words than around them."""
     text = token.text.strip()
     return bool(text) and not any(character.isalnum() or character in "'’" for character in text)

@@ -1,4 +1,4 @@
-"""The tiny model that learns one of the tasks: made from a seed alone, asked for answers and for its attention."""
+"""Tiny model that learns one of the tasks, made from a seed alone."""
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -22,14 +22,17 @@ from transformer.text.tokens import TokenSequence
 from transformer.toy.tasks import MAX_LETTERS, VOCABULARY_SIZE, Batch, Task, batch_of, labelled, letters_of
 
 WIDTH = 64
-# Mistakes that a training can be made with: the decoder may see the tokens it is to predict; it is asked for the token
-# that it was just given instead of the next one.
+# Faults in training: the decoder may see the tokens that it is to predict; its target is the token that it was just
+# given instead of the next one.
 TRAINING_FAULTS = ("no_causal_mask", "shifted_target")
 CROSS_ATTENTION = "decoder.layers.0.cross_attention"
 
 
 def toy_config(*, n_heads: int = 1, positions: str = "sinusoidal") -> ModelConfig:
-    """One encoder layer and one decoder layer, pre-norm, no dropout: some 80,000 parameters."""
+    """Return a config of one encoder layer and one decoder layer, with some 80,000 parameters.
+
+    It is pre-norm, without dropout.
+    """
     return ModelConfig(
         kind="encoder-decoder",
         vocabulary_size=VOCABULARY_SIZE,
@@ -47,9 +50,9 @@ def toy_config(*, n_heads: int = 1, positions: str = "sinusoidal") -> ModelConfi
 
 
 def initialise(model: Model, generator: torch.Generator) -> None:
-    """Draw every weight of ``model`` anew, by the rules of its making, from ``generator`` alone.
+    """Initialise every weight of ``model`` by its usual rules, from ``generator`` alone.
 
-    A model that is just built has its weights from torch's global generator, which other threads use at the same time.
+    A newly built model has its weights from torch's global generator, which other threads use at the same time.
     """
     width = model.config.d_model
     for module in model.modules():
@@ -63,10 +66,12 @@ def initialise(model: Model, generator: torch.Generator) -> None:
 
 @dataclass(frozen=True)
 class ToyAnswer:
-    """What the model writes for ``word``, greedily, beside what is ``right``.
+    """Greedy output of the model for ``word``, with the ``right`` one.
 
-    ``finished``: it ended its answer itself. ``attention``: its cross-attention while it read its own answer;
-    ``predicted``: what comes after each of the query tokens (the rows' better names).
+    Attributes:
+        finished: Whether the model ended its output itself.
+        attention: Its cross-attention while it read its own output.
+        predicted: The token after each of the query tokens, which names the rows better.
     """
 
     word: str
@@ -78,7 +83,7 @@ class ToyAnswer:
 
     @property
     def wrong(self) -> tuple[int, ...]:
-        """Places of ``text`` with another letter than ``right`` has there, places that ``right`` does not have."""
+        """Positions of ``text`` whose letter differs from ``right``, or that ``right`` lacks."""
         return tuple(
             place for place, letter in enumerate(self.text) if place >= len(self.right) or letter != self.right[place]
         )
@@ -86,11 +91,14 @@ class ToyAnswer:
 
 @dataclass(frozen=True)
 class Score:
-    """Over the words of a batch, each answer read letter by letter (teacher forcing).
+    """Scores over the words of a batch, each read with teacher forcing.
 
-    ``loss``: mean of −log p over all asked tokens, in nats. ``accuracy``: share of words of which *every* token is
-    predicted, ``</s>`` included, which is the share that the model writes without a mistake. ``on_target``: for each
-    head the mean attention that the row of a letter gives to the very place where this letter stands in the word.
+    Attributes:
+        loss: Mean of −log p over all predicted tokens, in nats.
+        accuracy: Share of words of which *every* token is predicted, including ``</s>``: the share that the model
+            generates without a mistake.
+        on_target: For each head, the mean attention from the row of a letter to the position of this letter in the
+            word.
     """
 
     loss: float
@@ -99,10 +107,13 @@ class Score:
 
 
 class ToyLearner:
-    """A model and its task. While it is being trained its answers change; ask a state for what it was.
+    """A model and its task. Its outputs change during training; a state holds what they were.
 
-    ``fault``: "" or one of ``TRAINING_FAULTS``, a mistake in how it is trained; what it then answers, and its
-    ``score``, come about as they should. Raises ``ValueError`` for another one.
+    ``fault`` is "" or one of ``TRAINING_FAULTS``, a fault in its training; outputs and ``score`` are computed
+    correctly.
+
+    Raises:
+        ValueError: If the fault is unknown.
     """
 
     def __init__(self, task: Task, config: ModelConfig, generator: torch.Generator, *, fault: str = "") -> None:
@@ -114,19 +125,22 @@ class ToyLearner:
         initialise(self.model, generator)
 
     def loss(self, batch: Batch) -> Tensor:
-        """What is trained: mean of −log p(asked token), pads left out, with its gradient. A fault is made here."""
+        """Return the training loss with its gradient: the mean of −log p(target), without padding.
+
+        The fault, if any, is applied here.
+        """
         with self._reading():
             logits = self.model(batch.source, batch.read)  # [batch, place, vocabulary]
         asked = batch.read if self.fault == "shifted_target" else batch.asked
         return F.cross_entropy(logits.flatten(0, 1), asked.flatten(), ignore_index=PAD_ID)
 
     def _reading(self) -> AbstractContextManager:
-        """How a training pass is made: with fused kernels, unless the causal mask is to be taken away."""
+        """Return the context of a training pass: fused kernels, unless the causal mask is to be removed."""
         return record(self.training_edits) if self.training_edits else fast_path()
 
     @property
     def training_edits(self) -> tuple[Edit, ...]:
-        """By which edits the model runs while it is trained with its fault."""
+        """Return the edits that make the fault of this model during training."""
         if self.fault != "no_causal_mask":
             return ()
         layers = range(self.model.config.n_decoder_layers)
@@ -134,11 +148,12 @@ class ToyLearner:
 
     @torch.inference_mode()
     def reported_loss(self, batch: Batch) -> float:
-        """The loss that the training itself reports, made in the same way as it is trained, mistake included."""
+        """Return the loss that training reports, computed as in training, including the fault."""
         return float(self.loss(batch))
 
     @torch.inference_mode()
     def score(self, batch: Batch) -> Score:
+        """Score the model on a batch."""
         with record() as recording:
             logits = self.model(batch.source, batch.read)
         asked = batch.asked != PAD_ID
@@ -155,18 +170,22 @@ class ToyLearner:
 
     @torch.inference_mode()
     def attention(self, word: str) -> tuple[AttentionView, TokenSequence]:
-        """The cross-attention while the *right* answer is read, and what each row predicts then."""
+        """Return the cross-attention while the *right* output is read, and what each row then predicts."""
         batch = batch_of(self.task, word)
         return self._attention(batch.source, batch.read), labelled(batch.asked[0].tolist(), "prediction")
 
     @torch.inference_mode()
     def written(self, word: str) -> str:
-        """The letters that the model writes by itself, greedily, up to its end or its longest answer."""
+        """Return the letters that the model generates greedily, up to its end or its longest output."""
         return letters_of(self._write(batch_of(self.task, word).source))
 
     @torch.inference_mode()
     def answer(self, word: str) -> ToyAnswer:
-        """Let the model write. Raises ``InputError`` for a word that is not made of letters."""
+        """Generate the output for a word.
+
+        Raises:
+            InputError: If the word is not made of letters.
+        """
         source = batch_of(self.task, word).source
         ids = self._write(source)
         finished = len(ids) < self.model.config.max_length

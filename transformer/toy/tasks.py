@@ -1,4 +1,4 @@
-"""Three tasks on words of random letters: copy them, reverse them, sort them."""
+"""Three tasks on words of random letters: copy, reverse, sort."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from transformer.text.tokens import Token, TokenSequence
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SHORTEST, LONGEST = 4, 10  # letters of a word in training
-MAX_LETTERS = 15  # letters that a word may have when the model is asked
+MAX_LETTERS = 15  # largest number of letters of a word to predict
 FIRST_LETTER_ID = 3  # after <pad>, <s> and </s>
 VOCABULARY_SIZE = FIRST_LETTER_ID + len(LETTERS)
 _SPECIAL = {PAD_ID: "<pad>", START_ID: "<s>", END_ID: "</s>"}
@@ -33,11 +33,13 @@ def _sorted(letters: Tensor, lengths: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Task:
-    """``places(letters, lengths)`` says for each place of the answer from which place of the word its letter comes:
-    [batch, place] from ids [batch, place] and lengths [batch]; beyond the length it means nothing.
+    """One task.
 
-    ``repeats``: whether a letter may occur twice in a word. In words to sort it does not, so that every letter of the
-    answer has exactly one place where it can be looked up.
+    Attributes:
+        places: Returns for each position of the output the position in the word that its letter comes from, [batch,
+            place], given ids [batch, place] and lengths [batch]; positions beyond the length are meaningless.
+        repeats: Whether a letter may occur twice in a word. In words to sort it does not, so that every letter of the
+            output has exactly one source position.
     """
 
     name: str
@@ -45,7 +47,7 @@ class Task:
     repeats: bool = True
 
     def answer(self, word: str) -> str:
-        """The right answer: ``TASKS["reverse"].answer("abc") == "cba"``."""
+        """Return the right output: ``TASKS["reverse"].answer("abc") == "cba"``."""
         letters = torch.tensor([letter_ids(word)])
         return "".join(word[place] for place in self.places(letters, torch.tensor([len(word)]))[0].tolist())
 
@@ -58,6 +60,7 @@ TASKS = {
 
 
 def task_named(name: str) -> Task:
+    """Return the task of this name."""
     if name not in TASKS:
         raise ValueError(f"task is {name!r}; choose one of {', '.join(TASKS)}")
     return TASKS[name]
@@ -65,11 +68,14 @@ def task_named(name: str) -> Task:
 
 @dataclass(frozen=True)
 class Batch:
-    """Words with their answers, padded.
+    """Words with their outputs, padded.
 
-    ``source`` [batch, place + 1]: the word and ``</s>``; ``read``: ``<s>`` and the answer, what the decoder reads;
-    ``asked``: the answer and ``</s>``, what it is to predict. ``places`` [batch, place]: where each of its letters
-    stands in the word; ``lengths`` [batch]: how many letters.
+    Attributes:
+        source: The word and ``</s>``, [batch, place + 1].
+        read: ``<s>`` and the output, which the decoder reads.
+        asked: The output and ``</s>``, which it is to predict.
+        places: Position of each letter in the word, [batch, place].
+        lengths: Number of letters, [batch].
     """
 
     source: Tensor
@@ -80,7 +86,7 @@ class Batch:
 
 
 def draw_batch(task: Task, size: int, generator: torch.Generator) -> Batch:
-    """``size`` words of ``SHORTEST`` to ``LONGEST`` letters, all lengths and all letters equally likely."""
+    """Draw ``size`` words of ``SHORTEST`` to ``LONGEST`` letters, all lengths and letters equally likely."""
     lengths = torch.randint(SHORTEST, LONGEST + 1, (size,), generator=generator)
     if task.repeats:
         letters = torch.randint(len(LETTERS), (size, LONGEST), generator=generator)
@@ -90,7 +96,7 @@ def draw_batch(task: Task, size: int, generator: torch.Generator) -> Batch:
 
 
 def make_batch(task: Task, letters: Tensor, lengths: Tensor) -> Batch:
-    """From ids [batch, place] of which row b has ``lengths[b]`` that count."""
+    """Make a batch of ids [batch, place], of which row b has ``lengths[b]`` valid ones."""
     places = task.places(letters, lengths)
     source = _ended(letters, lengths)
     asked = _ended(letters.gather(1, places), lengths)
@@ -100,12 +106,16 @@ def make_batch(task: Task, letters: Tensor, lengths: Tensor) -> Batch:
 
 
 def batch_of(task: Task, word: str) -> Batch:
-    """One word, without padding. Raises ``InputError`` for a word that is not made of letters."""
+    """Make a batch of one word, without padding.
+
+    Raises:
+        InputError: If the word is not made of letters.
+    """
     return make_batch(task, torch.tensor([letter_ids(word)]), torch.tensor([len(word)]))
 
 
 def _ended(letters: Tensor, lengths: Tensor) -> Tensor:
-    """``</s>`` after the letters that count, ``<pad>`` after it: one place more than ``letters`` has."""
+    """Put ``</s>`` after the valid letters and ``<pad>`` after it: one more position than ``letters``."""
     place = torch.arange(letters.shape[1] + 1)
     room = torch.cat((letters, letters.new_full((len(letters), 1), PAD_ID)), dim=1)
     room = room.masked_fill(place >= lengths[:, None], PAD_ID)
@@ -113,7 +123,11 @@ def _ended(letters: Tensor, lengths: Tensor) -> Tensor:
 
 
 def letter_ids(word: str) -> list[int]:
-    """Ids of a word's letters. Raises ``InputError`` unless it has 1 to ``MAX_LETTERS`` letters from a to z."""
+    """Return the ids of a word's letters.
+
+    Raises:
+        InputError: Unless it has 1 to ``MAX_LETTERS`` letters from a to z.
+    """
     if not 1 <= len(word) <= MAX_LETTERS:
         raise InputError(
             "The word has {length} letters. Type 1 to {most}; the model trains on words of {shortest} to {longest}.",
@@ -131,12 +145,12 @@ def letter_ids(word: str) -> list[int]:
 
 
 def letters_of(ids: list[int]) -> str:
-    """The letters among ids; special tokens are left out."""
+    """Return the letters among ids, without special tokens."""
     return "".join(LETTERS[id - FIRST_LETTER_ID] for id in ids if id >= FIRST_LETTER_ID)
 
 
 def labelled(ids: list[int], name: str) -> TokenSequence:
-    """Ids with the letters that they stand for, as the axis of a figure."""
+    """Label ids with their letters, for the axis of a figure."""
     shown = [_SPECIAL.get(id) or LETTERS[id - FIRST_LETTER_ID] for id in ids]
     tokens = (
         Token(index, id, "" if id in _SPECIAL else text, text, special=id in _SPECIAL)

@@ -1,4 +1,4 @@
-"""The paper's model and a Llama, tiny and with random weights: to compare what stands where, not what they say.
+"""The paper's model and a Llama, tiny and with random weights, for comparing their structure.
 
 python -m transformer.toy.tiny_models        # their tensors and shapes
 """
@@ -36,14 +36,14 @@ PAPER = ModelConfig(
 
 
 def paper_model(seed: int = 0) -> Model:
-    """Vaswani et al. 2017, eight times as narrow. The same weights for the same seed."""
+    """Return the model of Vaswani et al. 2017, eight times narrower; a seed determines its weights."""
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         return build_model(PAPER).eval()
 
 
 def tiny_llama(seed: int = 0) -> Model:
-    """Llama (Touvron et al. 2023) with shared heads of keys. Matrices N(0, 1/inputs), norms 1."""
+    """Return a Llama (Touvron et al. 2023) with shared key heads. Matrices N(0, 1/inputs), norms 1."""
     model = build_family(llama_config(Values(LLAMA))).to_empty(device="cpu")
     generator = torch.Generator().manual_seed(seed)
     for parameter in model.parameters():

@@ -1,4 +1,4 @@
-"""Training a tiny model on freshly drawn words, one report at a time."""
+"""Training of a tiny model on newly drawn words, one report at a time."""
 
 import math
 from collections.abc import Iterator
@@ -22,13 +22,15 @@ _CLIP = 1.0
 
 @dataclass(frozen=True)
 class ToyState:
-    """Where a training stands after ``step`` of ``steps`` steps.
+    """State of a training after ``step`` of ``steps`` steps.
 
-    ``score``: of ``N_HELD_OUT`` words that are drawn once and never trained on. ``reported``: the loss on the same
-    words as the training sees it; with a fault in the training that is another one than the score's. ``attention``: the
-    cross-attention [head, query, key] of the example word while the right answer is read, its rows predict
-    ``predicted``; ``written``: what the model writes for the example by itself. ``learner``: the model itself, which
-    goes on learning.
+    Attributes:
+        score: Score on ``N_HELD_OUT`` words that are drawn once and never trained on.
+        reported: Loss on the same words as the training computes it; with a fault it differs from the score's.
+        attention: Cross-attention [head, query, key] of the example word while the right output is read.
+        predicted: What the rows of ``attention`` predict.
+        written: Output of the model for the example.
+        learner: The model itself, which continues to learn.
     """
 
     step: int
@@ -55,14 +57,29 @@ def train_toy(
 ) -> Iterator[ToyState]:
     """Train a model of one encoder and one decoder layer on ``task``: "copy", "reverse" or "sort".
 
-    A state is yielded before the first step, after every ``every`` steps and after the last; the next steps are made
-    when the next state is asked for, so that stopping is ``break``. Adam (Kingma & Ba 2015), ``BATCH_SIZE`` new words
-    a step, teacher forcing; the rate rises over 50 steps to ``learning_rate`` and falls to 0 on a cosine. ``steps``:
-    default ``STEPS[task]``. ``fault``: a mistake to train with, one of ``transformer.toy.learner.TRAINING_FAULTS``.
+    A state is yielded before the first step, after every ``every`` steps and after the last. Further steps are made
+    only when the next state is requested, so ``break`` stops the training. It uses Adam (Kingma & Ba 2015),
+    ``BATCH_SIZE`` new words per step, and teacher forcing; the learning rate rises over 50 steps to ``learning_rate``
+    and falls to 0 on a cosine.
 
-    Everything random comes from ``seed`` by generators of the run's own: several runs at once, in threads, give what
-    each gives alone. Raises ``ValueError`` for settings that cannot be, ``InputError`` for an example that is not a
-    word, and, while it runs, ``FloatingPointError`` when the loss is not a number any more.
+    Everything random comes from ``seed`` by generators of this run, so several runs in threads give the same results as
+    each one alone.
+
+    Args:
+        task: Name of the task.
+        steps: Number of steps; ``STEPS[task]`` by default.
+        seed: Seed of weights and words.
+        n_heads: Number of heads.
+        learning_rate: Peak of the learning rate.
+        positions: Kind of positional encoding.
+        example: Word that each state shows.
+        every: Number of steps between states.
+        fault: A fault in training, one of ``transformer.toy.learner.TRAINING_FAULTS``.
+
+    Raises:
+        ValueError: If a setting is invalid.
+        InputError: If the example is not a word.
+        FloatingPointError: During training, if the loss is no longer a number.
     """
     found = task_named(task)
     steps = STEPS[task] if steps is None else steps
@@ -80,10 +97,10 @@ def train_toy(
 def _train(
     learner: ToyLearner, *, steps: int, seed: int, learning_rate: float, example: str, every: int
 ) -> Iterator[ToyState]:
-    words = torch.Generator().manual_seed(seed + 1_000_003)  # others than those that made the weights
+    words = torch.Generator().manual_seed(seed + 1_000_003)  # different from those of the weights
     held_out = held_out_words(learner.task)
     yield _state(learner, 0, steps, held_out, example)
-    # The first optimizer of a process makes PyTorch import its compiler, for seconds: not before somebody trains.
+    # The first optimizer of a process makes PyTorch import its compiler, for seconds: only when training begins.
     optimizer = torch.optim.Adam(learner.model.parameters(), betas=(0.9, 0.98))
     for step in range(1, steps + 1):
         for group in optimizer.param_groups:
@@ -102,7 +119,7 @@ def _train(
 
 
 def held_out_words(task: Task) -> Batch:
-    """The words that every training of ``task`` is scored on, whatever its seed."""
+    """Return the words that every training of ``task`` is scored on, whatever its seed."""
     return draw_batch(task, N_HELD_OUT, torch.Generator().manual_seed(_HELD_OUT_SEED))
 
 

@@ -1,1 +1,1 @@
-"""Training: recipes, corpora, batches, objectives, the schedule, and a trainer that survives a kill."""
+"""Training: recipes, corpora, batches, objectives, schedule, and a trainer that can resume."""

@@ -1,12 +1,13 @@
-"""A price on attention that spreads: while it is paid, heads choose where to look.
+"""Penalty on spread-out attention: as long as it applies, heads choose where to attend.
 
     loss = cross-entropy + λ · mean over heads, layers and rows of  H(α_i) / ln n_i
 
-H(α_i) = −Σ_j α_ij ln α_ij, the entropy of one row of weights, and n_i, the number of keys that the row may look at, so
-that 1 is attention that is spread evenly, and 0 a row that looks at one key. Rows of padding and rows with one key
-count nothing. λ falls to 0 before the end, and what no longer pays can go back: a head keeps what helps to predict.
+H(α_i) = −Σ_j α_ij ln α_ij is the entropy of one row of weights, and n_i the number of keys that the row may attend to,
+so 1 is evenly spread attention, and 0 a row that attends to one key. Rows of padding and rows with one key are ignored.
+λ falls to 0 before the end, so that heads keep only what helps to predict.
 
-Zhai et al. 2023, "Stabilizing Transformer Training by Preventing Attention Entropy Collapse", warn of too much of it.
+Zhai et al. 2023, "Stabilizing Transformer Training by Preventing Attention Entropy Collapse", warn of too low an
+entropy.
 """
 
 import torch
@@ -20,14 +21,14 @@ _SMALLEST = 1e-9  # 0 · ln 0 is 0, and so must be its derivative
 
 
 def price(penalty: float, falls_from: float, progress: float) -> float:
-    """λ when the share ``progress`` of the run is done: ``penalty`` up to ``falls_from``, then in a line down to 0."""
+    """Return λ at ``progress``: ``penalty`` up to ``falls_from``, then linearly to 0."""
     return penalty * min(1.0, (1.0 - progress) / (1.0 - falls_from))
 
 
 def mean_entropy(model: Model, recording: Recording) -> Tensor:
-    """Mean share of the largest possible entropy, from 0 to 1, over all heads and rows that count.
+    """Return the entropy as a share of the largest possible, from 0 to 1, averaged over heads and rows.
 
-    ``recording``: of a pass, with the weights [batch, head, query, key] and the mask of every attention.
+    ``recording`` is that of a pass, with the weights [batch, head, query, key] and the mask of every attention.
     """
     total, count = torch.zeros((), device=model.device), 0
     for name, module in model.named_modules():
@@ -45,7 +46,9 @@ def mean_entropy(model: Model, recording: Recording) -> Tensor:
 
 
 def _real(recording: Recording, name: str) -> Tensor:
-    """Which queries of an attention are no padding, [batch, query]: those that may look at themselves in the
-    self-attention of their layer."""
+    """Return a mask of the queries that are not padding, [batch, query].
+
+    These are the ones that may attend to themselves in the self-attention of their layer.
+    """
     layer = name.rpartition(".")[0]
     return recording.tensors[f"{layer}.self_attention.allowed"].diagonal(dim1=-2, dim2=-1)

@@ -1,4 +1,4 @@
-"""The model card: what was trained, on what, how, how long, and how well (after Mitchell et al. 2019)."""
+"""Model card: what was trained, on what, how, how long, and how well (after Mitchell et al. 2019)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _SCORE_NAMES = {
 
 
 def model_card(trainer: Trainer) -> str:
-    """Everything that is known when a run ends; scores on held-out files are added by ``evaluate --update-card``."""
+    """Return everything known when a run ends; ``evaluate --update-card`` adds scores on test files."""
     recipe, config, last = trainer.recipe, trainer.recipe.model, trainer.history[-1]
     best = next(row for row in trainer.history if row.get("dev_score") == trainer.best_score)
     folders = corpus_folders(recipe.corpus)
@@ -74,7 +74,7 @@ where {places} the corpus in the layout that docs/checkpoints.md describes.
 def update_scores(
     checkpoint: Checkpoint, data: Path, scores: dict, *, train: Path | None = None, lowercase: bool = False
 ) -> None:
-    """Add or replace the block of scores on ``data`` in the checkpoint's card, with the command that gives them.
+    """Add or replace the block of scores on ``data`` in the checkpoint's card, with the command for them.
 
     Cased and lower-cased scores of the same file have a block each. Everything else in the card stays as it is.
     """
@@ -108,7 +108,7 @@ def _score_table(scores: dict) -> str:
 
 
 def _number(value: float | int | None) -> str:
-    """Four decimals for shares, two for larger numbers."""
+    """Format shares with four decimals and larger numbers with two."""
     if not isinstance(value, float):
         return str(value)
     return f"{value:.4f}" if abs(value) < 1 else f"{value:.2f}"
@@ -128,7 +128,7 @@ def _command(checkpoint: Checkpoint, data: Path, scores: dict, train: Path | Non
 
 
 def _place(path: Path) -> str:
-    """The folder of the corpus and the file in it: all that is the same on every machine."""
+    """Return the folder of the corpus and the file in it, which are the same on every machine."""
     path = path.absolute()
     return f"{path.parent.name}/{path.name}"
 
@@ -141,7 +141,7 @@ def _tasks(recipe: Recipe) -> str:
 
 
 def _fine_tuning(recipe: Recipe) -> str:
-    """What a run began with, and what was done to heads on purpose: the rows of the card that say so."""
+    """Return the rows of the card on what a run started from, and on what was done to heads on purpose."""
     rows = []
     if recipe.start_from:
         anew = (

@@ -1,4 +1,4 @@
-"""Reading the corpora. None of them is part of the project; each error says where to get the file."""
+"""Readers for the corpora, which are not part of the project; errors say where to get a file."""
 
 import hashlib
 from collections.abc import Sequence
@@ -20,9 +20,12 @@ _PASSAGE = 600  # characters, about 200 tokens
 
 @dataclass(frozen=True)
 class Corpus:
-    """Training and development examples; an example is a tuple of texts (and, for classification, a class index).
+    """Training and development examples.
 
-    ``digest``: SHA-256 over all files that were read, so that a model card can say exactly which data it saw.
+    Attributes:
+        train: Tuples of texts (and, for classification, a class index).
+        dev: The same for development.
+        digest: SHA-256 over all files that were read, which lets a model card state exactly its data.
     """
 
     train: list[tuple]
@@ -31,11 +34,13 @@ class Corpus:
 
 
 def load_corpus(name: str, directory: str | Path) -> Corpus:
-    """Read corpus ``name`` from ``directory``/``name``, in the layout that docs/checkpoints.md describes.
+    """Read corpus ``name`` from ``directory``/``name``, in the layout of docs/checkpoints.md.
 
-    ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once; ``"tinyshakespeare-passages"`` has
-    neighbouring lines together; ``"a + b"`` is the first column of both.
-    Raises ``FileNotFoundError`` that says where to get a missing file.
+    ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once; ``"tinyshakespeare-passages"`` joins
+    neighbouring lines; ``"a + b"`` is the first column of both.
+
+    Raises:
+        FileNotFoundError: If a file is missing; the message says where to get it.
     """
     if "+" in name:
         return _joined([load_corpus(part, directory) for part in corpus_parts(name)])
@@ -69,12 +74,16 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
 
 
 def corpus_parts(name: str) -> list[str]:
-    """The corpora that ``name`` joins by ``+``, mostly one."""
+    """Return the corpora that ``name`` joins by ``+``, usually one."""
     return [part.strip() for part in name.split("+")]
 
 
 def corpus_folders(name: str) -> list[str]:
-    """The folders that a corpus is read from. Raises ``ValueError`` for an unknown corpus."""
+    """Return the folders that a corpus is read from.
+
+    Raises:
+        ValueError: If the corpus is unknown.
+    """
     folders = [_PARTS.get(part, part) for part in corpus_parts(name)]
     if unknown := [part for part, folder in zip(corpus_parts(name), folders, strict=True) if folder not in SOURCES]:
         raise ValueError(f"corpus {unknown[0]!r} is unknown; known are {', '.join([*SOURCES, *_PARTS])}")
@@ -82,27 +91,28 @@ def corpus_folders(name: str) -> list[str]:
 
 
 def _joined(parts: Sequence[Corpus]) -> Corpus:
-    """The texts of several corpora, one after the other; labels and translations are left out."""
+    """Concatenate the texts of several corpora, without labels and translations."""
     train, dev = ([(text,) for part in parts for text, *_ in getattr(part, split)] for split in ("train", "dev"))
     return Corpus(train, dev, hashlib.sha256("".join(part.digest for part in parts).encode()).hexdigest())
 
 
 def read_pairs(path: str | Path) -> list[tuple[str, str]]:
-    """Pairs of one file: two columns with a tab between, or ``NAME.en`` with ``NAME.de`` beside it, line by line.
+    """Read pairs from two tab-separated columns, or from ``NAME.en`` and ``NAME.de`` line by line.
 
-    Raises ``ValueError`` that names the file and the line where that is not so.
+    Raises:
+        ValueError: If a line is not such a pair; the message names the file and the line.
     """
     path = Path(path)
     return _parallel(path, path.with_suffix(".de")) if path.suffix == ".en" else _columns(path)
 
 
 def read_texts(path: str | Path) -> list[str]:
-    """The first column of a file, each text once, in order."""
+    """Return the first column of a file, each text once, in order."""
     return list(dict.fromkeys(line.split("\t")[0] for _, line in _numbered_lines(Path(path))))
 
 
 def group_references(pairs: Sequence[tuple[str, str]]) -> tuple[list[str], list[list[str]]]:
-    """Each source sentence once, in order, with all its translations."""
+    """Return each source sentence once, in order, with all its translations."""
     references: dict[str, list[str]] = {}
     for source, target in pairs:
         references.setdefault(source, []).append(target)
@@ -127,7 +137,7 @@ def _labelled(path: Path) -> list[tuple[str, int]]:
 
 
 def _parallel(first: Path, second: Path) -> list[tuple[str, str]]:
-    """Line i of one file with line i of the other; pairs with an empty side are left out."""
+    """Pair line i of one file with line i of the other, without pairs that have an empty side."""
     sides = _lines(first), _lines(second)
     if len(sides[0]) != len(sides[1]):
         raise ValueError(
@@ -137,12 +147,12 @@ def _parallel(first: Path, second: Path) -> list[tuple[str, str]]:
 
 
 def _numbered_lines(path: Path) -> list[tuple[int, str]]:
-    """The lines that are not empty, with their numbers in the file."""
+    """Return the non-empty lines with their numbers in the file."""
     return [(number, line) for number, line in enumerate(_lines(path), start=1) if line.strip()]
 
 
 def _passages(lines: Sequence[str]) -> list[str]:
-    """Neighbouring lines joined by spaces, as many as make at most ``_PASSAGE`` characters (or one longer line)."""
+    """Join neighbouring lines into passages of at most ``_PASSAGE`` characters (or one longer line)."""
     passages: list[str] = []
     for line in lines:
         if passages and len(passages[-1]) + 1 + len(line) <= _PASSAGE:

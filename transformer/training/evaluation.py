@@ -1,4 +1,4 @@
-"""Scores of a checkpoint on a file (BLEU and chrF, perplexity, masked words, accuracy), with baselines beside them."""
+"""Scores of a checkpoint on a file: BLEU, perplexity, masked words, accuracy, with baselines."""
 
 import math
 from collections import Counter
@@ -38,23 +38,23 @@ def evaluate(
     lowercase: bool = False,
     progress: Progress = iter,
 ) -> dict:
-    """Score ``checkpoint`` on a file in the layout of its kind of corpus; the same file gives the same scores.
+    """Score ``checkpoint`` on a file in the layout of its kind of corpus; the result is reproducible.
 
-    - encoder-decoder: ``bleu``, ``chrf`` (all translations of a source are references), ``lowercase`` where upper
-      and lower case are to count as equal
-    - of several tasks, ``task`` ("fill") alone: the same for a translation, and elsewhere ``accuracy``, the share of
-      greedy answers that are the right one letter by letter
+    - encoder-decoder: ``bleu``, ``chrf`` (all translations of a source are references); ``lowercase`` ignores case
+    - for several tasks, ``task`` ("fill") alone: the same for a translation, otherwise ``accuracy``, the share of
+      greedy outputs that are exactly right
     - decoder-only: ``perplexity_per_word``
-    - masked-token: ``masked_accuracy``, the share of whole words that are recovered when 15 % of each sentence's words
-      are hidden (``masked_words``), and ``masked_accuracy_letters``, the same without punctuation marks
+    - masked-token: ``masked_accuracy``, the share of whole words that are predicted when 15 % of each sentence's words
+      are masked (``masked_words``), and ``masked_accuracy_letters``, the same without punctuation marks
     - classifier: ``accuracy``
 
-    With ``train``, the training file in the same layout, baselines that were fitted to that file alone stand beside:
+    With ``train``, the training file in the same layout, baselines fitted to that file alone are added:
     ``unigram_perplexity_per_word`` and ``trigram_perplexity_per_word``; ``unigram_accuracy`` and
-    ``unigram_accuracy_letters``; ``bag_of_words_accuracy``, of pictures ``nearest_picture_accuracy``;
+    ``unigram_accuracy_letters``; ``bag_of_words_accuracy``, for images ``nearest_picture_accuracy``;
     ``most_frequent_answer_accuracy``; and ``sentences_also_in_train`` (``pictures_also_in_train``), which should be 0.
 
-    Raises ``InputError`` for a file without examples and for an option that this kind of checkpoint has no use for.
+    Raises:
+        InputError: If the file has no examples, or an option does not apply to this kind of checkpoint.
     """
     kind = checkpoint.config.kind
     prefix = _prefix(checkpoint, task)
@@ -83,7 +83,7 @@ def evaluate(
 
 
 def _prefix(checkpoint: Checkpoint, task: str | None) -> str:
-    """What stands in front of every sentence of ``task``; nothing for a model of one task."""
+    """Return the prefix of every sentence of ``task``; "" for a model of one task."""
     prefixes = {task_name(prefix): prefix for prefix in checkpoint.config.task_prefixes if prefix in TEXT_TASKS}
     if (task or prefixes) and task not in prefixes:
         raise InputError(
@@ -111,7 +111,7 @@ def _text_task_scores(checkpoint: Checkpoint, prefix: str, data: str | Path, tra
 
     pairs = examples(data)
     _require(pairs, data)
-    _encoded(checkpoint, pairs, "text-to-text")  # refuses what is too long
+    _encoded(checkpoint, pairs, "text-to-text")  # refuses texts that are too long
     answers = greedy_texts(checkpoint.model, checkpoint.tokenizer, [source for source, _ in pairs])
     scores = {"accuracy": share([answer == right for answer, (_, right) in zip(answers, pairs, strict=True)])}
     if train is not None:
@@ -128,7 +128,7 @@ def translation_scores(
     lowercase: bool = False,
     progress: Progress = iter,
 ) -> dict:
-    """Translate every source once and score against all its translations. ``beam`` 1 is greedy."""
+    """Translate every source once and score against all its translations; ``beam`` 1 is greedy."""
     _require(pairs, "the data")
     sources, references = group_references(pairs)
     strategy = Beam(beam) if beam > 1 else Greedy()
@@ -137,7 +137,10 @@ def translation_scores(
 
 
 def _perplexities(checkpoint: Checkpoint, texts: Sequence[str], train: str | Path | None) -> dict:
-    """exp(Σ −log p(token) / number of words): tokens include ``</s>``, words are what white space separates."""
+    """Return exp(Σ −log p(token) / number of words).
+
+    Tokens include ``</s>``; words are separated by white space.
+    """
     examples = _encoded(checkpoint, [(text,) for text in texts], "next-token")
     n_tokens = sum(len(ids) - 1 for (ids,) in examples)
     n_words = sum(len(text.split()) for text in texts)
@@ -196,7 +199,7 @@ def _labelled(path: str | Path, n_classes: int) -> list[tuple[str, int]]:
 
 
 def _encoded(checkpoint: Checkpoint, texts: Sequence[tuple], task: str) -> list[tuple]:
-    """Encode, and refuse what does not fit rather than score less than was asked for."""
+    """Encode the texts, and refuse a file with texts that are too long rather than score only a part."""
     examples = OBJECTIVES[task].encode(checkpoint.tokenizer, texts)
     limit = checkpoint.config.max_length
     if too_long := [text[0] for text, example in zip(texts, examples, strict=True) if len(example[0]) > limit]:

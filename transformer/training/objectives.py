@@ -1,7 +1,7 @@
-"""What a model is trained to do: from a batch of examples to a loss.
+"""Training objectives: from a batch of examples to a loss.
 
-Each objective is a module around the model, so that one ``forward`` of it can be wrapped for several GPUs.
-It returns the *summed* loss in nats and the number of predictions that the sum runs over.
+Each objective is a module around the model, so that its single ``forward`` can be wrapped for several GPUs. It returns
+the *summed* loss in nats and the number of predictions in the sum.
 """
 
 import math
@@ -24,27 +24,31 @@ _ROWS_AT_ONCE = 512  # projecting to the vocabulary in blocks keeps the logits i
 
 
 class Objective(nn.Module):
-    """Base: ``encode`` turns an example of texts into ids once, ``collate`` a batch of them into tensors."""
+    """Base class: ``encode`` turns examples into ids once, ``collate`` turns a batch of them into tensors."""
 
     def __init__(self, model: Model, label_smoothing: float = 0.0) -> None:
         super().__init__()
         self.model = model
         self.label_smoothing = label_smoothing
-        self.progress = 0.0  # the share that is done of the run's steps, or of those before its restart
-        self.entropy: Callable[[float], float] | None = None  # from that share to the price of spread attention
+        self.progress = 0.0  # completed share of the run's steps, or of those before its restart
+        self.entropy: Callable[[float], float] | None = None  # from that share to the penalty on spread attention
         self.teacher: Teacher | None = None
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        """Convert examples of texts to token ids."""
         raise NotImplementedError
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        """Stack a batch of encoded examples into tensors."""
         raise NotImplementedError
 
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the last hidden states and the target ids at the same positions."""
         raise NotImplementedError
 
     def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, int]:
+        """Return the summed loss in nats and the number of predictions."""
         teacher = self.teacher if self.training else None
         with fast_path():
             hidden, targets, extra = self._with_entropy(batch)
@@ -57,7 +61,7 @@ class Objective(nn.Module):
         return loss + extra * len(targets), len(targets)
 
     def _loss_of_rows(self, hidden: Tensor, targets: Tensor, theirs: Tensor | None = None) -> Tensor:
-        """The summed loss of some places; ``theirs``: the teacher's hidden states there."""
+        """Return the summed loss of some positions; ``theirs`` are the teacher model's hidden states there."""
         logits = self.model.project(hidden).float()
         smoothing = self.label_smoothing if self.training else 0.0
         loss = F.cross_entropy(logits, targets, reduction="sum", label_smoothing=smoothing)
@@ -67,7 +71,7 @@ class Objective(nn.Module):
         return (1.0 - self.teacher.weight) * loss + self.teacher.weight * taught
 
     def _with_entropy(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor, Tensor | float]:
-        """``hidden_and_targets``, and what spread attention costs for each prediction."""
+        """Return ``hidden_and_targets``, and the penalty on spread attention per prediction."""
         price = self.entropy(self.progress) if self.entropy is not None and self.training else 0.0
         if not price:
             return *self.hidden_and_targets(batch), 0.0
@@ -77,68 +81,77 @@ class Objective(nn.Module):
 
 
 class Translation(Objective):
-    """Given the source and the target so far, predict the next target token (teacher forcing): also where a prefix of
-    the source says which task it is, and the target is the answer."""
+    """Predict the next target token from the source and the target so far (teacher forcing).
+
+    This also serves several tasks, where a prefix of the source names the task.
+    """
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        """Convert pairs of source and target to token ids."""
         sources = tokenizer.encode_many([example[0] for example in examples])
         targets = tokenizer.encode_many([example[1] for example in examples])
         return [([*s, END_ID], [START_ID, *t, END_ID]) for s, t in zip(sources, targets, strict=True)]
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        """Pad sources and targets into tensors."""
         return {
             "source": pad([source for source, _ in examples], PAD_ID),
             "target": pad([target for _, target in examples], PAD_ID),
         }
 
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the decoder's last hidden states and the next target tokens."""
         memory = self.model.encode(batch["source"])
         hidden = self.model.decode(batch["target"][:, :-1], memory, batch["source"])
         return hidden, batch["target"][:, 1:]
 
 
 class NextToken(Objective):
-    """Given the text so far, predict the next token."""
+    """Predict the next token from the text so far."""
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        """Convert texts to token ids."""
         return [([START_ID, *ids, END_ID],) for ids in tokenizer.encode_many([example[0] for example in examples])]
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        """Pad texts into one tensor."""
         return {"ids": pad([ids for (ids,) in examples], PAD_ID)}
 
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the last hidden states and the next tokens."""
         return self.model.decode(batch["ids"][:, :-1]), batch["ids"][:, 1:]
 
 
 class PackedNextToken(NextToken):
-    """Given up to a whole row of text so far, predict the next token.
+    """Predict the next token from up to a whole row of text.
 
-    While training, the examples of a batch are laid end to end in rows as long as the model reads. Each row begins with
-    an example; what is left over of its last one is dropped. In a share ``REPEATED_TEXT`` of them a passage comes a
-    second time. Some batches hold random tokens instead, and in each row a passage that comes twice. It can be foretold
-    only by looking back at what followed its last token the first time: what an induction head does (Olsson et al.
-    2022, "In-context Learning and Induction Heads"). Nothing else of such a row is trained on. Nearly all batches are
-    such at the start of a run, and few at the end, which belongs to the text.
+    In training, the examples of a batch are concatenated into rows of the model's maximum length. Each row begins with
+    an example; the rest of its last one is dropped. In a share ``REPEATED_TEXT`` of them a passage is repeated. Some
+    batches hold random tokens instead, with a repeated passage in each row. Its second copy can be predicted only by
+    attending to what followed the last token in the first copy: what an induction head does (Olsson et al. 2022,
+    "In-context Learning and Induction Heads"). Nothing else of such a row is trained on. Nearly all batches are of this
+    kind at the start of a run, and few at the end, when the text prevails.
 
-    The rows of random tokens are short at first. Attention that has learned nothing is spread over all it may look at,
-    and the gradient of a score is proportional to its weight: in a long row the one place that helps gets next to none.
+    The rows of random tokens are short at first. Untrained attention is spread over all allowed keys, and the gradient
+    of a score is proportional to its weight: in a long row the one useful position gets next to none.
 
-    Outside of training every example stands alone, as for ``NextToken``: losses on ``dev`` can be compared.
+    Outside of training every example is separate, as for ``NextToken``, so losses on ``dev`` are comparable.
     """
 
     REPEATED_TEXT = 0.2
-    RANDOM = 0.8, 0.1  # share of the batches at the start of a run, and at its end
+    RANDOM = 0.8, 0.1  # share of the batches at the start and at the end of a run
     SHORTEST_ROW, SHORTEST_PASSAGE = 24, 4  # tokens
 
     @property
     def random_share(self) -> float:
-        """The share of random batches: from first to last by the square of what is still to come."""
+        """Return the share of random batches, which falls with the square of the remaining share of the run."""
         first, last = self.RANDOM
         return last + (first - last) * (1 - self.progress) ** 2
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        """Build packed rows, or rows of random tokens, in training; pad separate texts otherwise."""
         rows = self._rows(examples) if self.training else []
         if not rows:
             return super().collate(examples, generator)
@@ -151,7 +164,7 @@ class PackedNextToken(NextToken):
         return {"ids": tokens[:, :-1], "answers": tokens[:, 1:]}
 
     def _rows(self, examples: Sequence[tuple]) -> list[list[int]]:
-        """1 + ``max_length`` tokens each, the first of which is ``<s>``."""
+        """Pack examples into rows of 1 + ``max_length`` tokens, the first of which is ``<s>``."""
         rows: list[list[int]] = []
         row: list[int] = []
         for (ids,) in examples:
@@ -162,7 +175,10 @@ class PackedNextToken(NextToken):
         return rows
 
     def _random_rows(self, n_tokens: int, generator: torch.Generator) -> dict[str, Tensor]:
-        """``n_tokens`` in rows of one length: up to ``max_length`` in the end, each octave of it equally likely."""
+        """Return ``n_tokens`` in random rows of one length, up to ``max_length`` in the end.
+
+        The length is uniform within each octave.
+        """
         config = self.model.config
         octaves = self.progress * math.log2(max(1.0, config.max_length / self.SHORTEST_ROW))
         draw = float(torch.rand((), generator=generator))
@@ -177,7 +193,7 @@ class PackedNextToken(NextToken):
         return {"ids": tokens[:, :-1], "answers": answers}
 
     def _repeat_passage(self, row: Tensor, generator: torch.Generator) -> range:
-        """Write a passage of ``row`` a second time, somewhere behind it. Gives the places where it stands now."""
+        """Repeat a passage of ``row`` somewhere after it, and return the positions of the copy."""
 
         def up_to(most: int) -> int:
             return int(torch.randint(most + 1, (), generator=generator))
@@ -191,29 +207,32 @@ class PackedNextToken(NextToken):
         return range(second, second + size)
 
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the last hidden states and the next tokens."""
         if "answers" not in batch:
             return super().hidden_and_targets(batch)
         return self.model.decode(batch["ids"]), batch["answers"]
 
 
 class MaskedToken(Objective):
-    """A quarter of the tokens are to be recovered: of these 80 % are shown as <mask>, 10 % as a token drawn at random
-    from the vocabulary, 10 % as they are (Devlin et al. 2019, §3.1).
+    """Predict masked tokens, a quarter of all tokens (Devlin et al. 2019, §3.1).
 
-    Their "random word" is drawn from all ids, ``[PAD]`` and ``[CLS]`` included; here only from those that stand for
-    text, since attention would never look at a ``<pad>``. They hid 15 %; on short sentences that leaves many with
-    nothing to recover, and higher rates train as well or better (Wettig et al. 2023).
+    Of these, 80 % are shown as <mask>, 10 % as a random token, 10 % unchanged. The "random word" of the paper is drawn
+    from all ids, including ``[PAD]`` and ``[CLS]``; here only from those that stand for text, since attention never
+    sees a ``<pad>``. The paper masks 15 %; in short sentences that leaves many with nothing to predict, and higher
+    rates train as well or better (Wettig et al. 2023).
     """
 
     MASKED, SHOWN_AS_MASK, SHOWN_AS_ANOTHER = 0.25, 0.80, 0.10
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        """Convert texts to token ids."""
         return NextToken.encode(tokenizer, examples)
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        """Pad texts into one tensor, with masks."""
         ids = pad([ids for (ids,) in examples], PAD_ID)
-        draw = torch.rand(ids.shape, generator=generator) / self.MASKED  # below 1: to be recovered
+        draw = torch.rand(ids.shape, generator=generator) / self.MASKED  # below 1: to be predicted
         draw = draw.masked_fill(ids < len(SPECIAL_TOKENS), 1.0)
         others = torch.randint(len(SPECIAL_TOKENS), self.model.config.vocabulary_size, ids.shape, generator=generator)
         shown = torch.where(draw < self.SHOWN_AS_MASK + self.SHOWN_AS_ANOTHER, others, ids)
@@ -221,21 +240,27 @@ class MaskedToken(Objective):
         return {"ids": torch.where(draw < 1.0, shown, ids), "answers": torch.where(draw < 1.0, ids, PAD_ID)}
 
     def hidden_and_targets(self, batch: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
+        """Return the last hidden states and the original tokens at masked positions."""
         return self.model.encode(batch["ids"]), batch["answers"]
 
 
 class Classification(Objective):
-    """Predict the class of a text. While training, a fifth of its tokens are hidden (as <mask>), so that no single
-    word decides: "word dropout" (Iyyer et al. 2015, §2.2)."""
+    """Predict the class of a text.
+
+    In training, a fifth of its tokens are shown as <mask>, so that no single word decides: "word dropout" (Iyyer et al.
+    2015, §2.2).
+    """
 
     HIDDEN = 0.2
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        """Convert texts to token ids, with their classes."""
         texts = tokenizer.encode_many([example[0] for example in examples])
         return [([START_ID, *ids, END_ID], example[1]) for ids, example in zip(texts, examples, strict=True)]
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        """Pad texts into one tensor, with random masks in training."""
         ids = pad([ids for ids, _ in examples], PAD_ID)
         if self.training:
             hidden = torch.rand(ids.shape, generator=generator) < self.HIDDEN
@@ -243,6 +268,7 @@ class Classification(Objective):
         return {"ids": ids, "class": torch.tensor([label for _, label in examples])}
 
     def forward(self, batch: dict[str, Tensor]) -> tuple[Tensor, int]:
+        """Return the summed loss in nats and the number of texts."""
         smoothing = self.label_smoothing if self.training else 0.0
         with fast_path():
             logits = self.model(batch["ids"]).float()
@@ -251,26 +277,30 @@ class Classification(Objective):
 
 
 class PictureClassification(Classification):
-    """Predict the class of a picture. While training, half of them are moved by up to one pixel in each direction (a
-    written digit stays the same digit), and some patches are hidden, as words are.
+    """Predict the class of an image.
+
+    In training, half of the images are shifted by up to one pixel in each direction (a digit stays the same digit), and
+    some patches are masked, as words are.
     """
 
     HIDDEN = 0.1
-    MOVED, FARTHEST = 0.5, 1  # share of the pictures, pixels
+    MOVED, FARTHEST = 0.5, 1  # share of the images, pixels
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        """Convert images to the ids of their patches, with their classes."""
         pictures = tokenizer.encode_many([example[0] for example in examples])
         return [([START_ID, *ids], example[1]) for ids, example in zip(pictures, examples, strict=True)]
 
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        """Stack images, shifted and masked in training."""
         if self.training:
             moved = self._moved(torch.tensor([ids[1:] for ids, _ in examples]), generator)
             examples = [([START_ID, *row], label) for row, (_, label) in zip(moved.tolist(), examples, strict=True)]
         return super().collate(examples, generator)
 
     def _moved(self, ids: Tensor, generator: torch.Generator) -> Tensor:
-        """Ids of pictures → ids of the same pictures moved, with nothing where a pixel came from outside."""
+        """Return the ids of shifted images; pixels from outside are empty."""
         config, far = self.model.config, self.FARTHEST
         pixels = F.pad(pixels_of(levels_of(ids, config), config), (far,) * 4)
         size = config.picture_size

@@ -1,4 +1,4 @@
-"""Progress bars by tqdm, on standard error."""
+"""Progress bars of tqdm on standard error."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ if TYPE_CHECKING:
 
 
 def progress_bar(items: Iterable) -> Iterable:
+    """Iterate with a progress bar if there is a terminal."""
     return tqdm(items, unit="sentence", disable=None)  # None: silent without a terminal
 
 
-_SHORTEST = 1.0  # seconds: the times of the history are rounded, and a rate over almost no time says nothing
+_SHORTEST = 1.0  # seconds; times in the history are rounded, so a rate over less is meaningless
 
 
 class TrainingProgress:
-    """Loss, target tokens per second and time left; one line a log interval.
+    """Loss, target tokens per second and time left; one line per log interval.
 
-    The rate is taken over at least a second; until one has passed it is not shown.
+    The rate is computed over at least a second; until then it is not shown.
     """
 
     def __init__(self, trainer: Trainer) -> None:
@@ -42,6 +43,7 @@ class TrainingProgress:
         self._bar.close()
 
     def __call__(self, row: dict[str, float]) -> None:
+        """Show one row of the history."""
         tokens, seconds = self._before
         if (passed := row["seconds"] - seconds) >= _SHORTEST:
             self._rate = f", {(row['target_tokens'] - tokens) / passed:,.0f} target tokens/s"

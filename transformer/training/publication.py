@@ -1,4 +1,4 @@
-"""From a finished run to a checkpoint directory, unless the existing one is better."""
+"""Publication of a finished run as a checkpoint directory, unless the existing one is better."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ if TYPE_CHECKING:
 
 
 def publish(trainer: Trainer, output: Path) -> str:
-    """Copy the run's best checkpoint, its curves, its snapshots and a new model card to ``output``; return a sentence
-    about it.
+    """Copy the run's best checkpoint, curves, snapshots and a new model card to ``output``.
 
-    An existing checkpoint stays, unless the run's ``dev`` score is higher than the best in its ``history.csv``.
+    An existing checkpoint stays unless the run's ``dev`` score is higher than the best in its ``history.csv``.
     Snapshots are those of the recipe that were taken before the best checkpoint, in 8 bits.
+
+    Returns:
+        A sentence about what was done.
     """
     standing = best_dev_score(output / HISTORY)
     if standing is not None and standing >= trainer.best_score:
@@ -32,7 +34,7 @@ def publish(trainer: Trainer, output: Path) -> str:
     remove_unfinished(output)
     best = trainer.directory / "best"
     if not all(_same(best / file, output / file) for file in (CONFIG, TOKENIZER)):
-        (output / CONFIG).unlink(missing_ok=True)  # until all is there, nobody opens the old half with the new one
+        (output / CONFIG).unlink(missing_ok=True)  # nobody opens a mix of old and new files before all are there
     for file in (TOKENIZER, WEIGHTS, CONFIG):
         with atomic_path(output / file) as temporary:
             shutil.copyfile(best / file, temporary)
@@ -40,16 +42,19 @@ def publish(trainer: Trainer, output: Path) -> str:
     wanted = set(trainer.recipe.snapshots)
     steps = [step for step in earlier_steps(trainer.directory, output) if step in wanted]
     publish_snapshots(trainer.directory, output, steps)
-    write_history(output / HISTORY, trainer.history)  # last: its score says that this run has been published
+    write_history(output / HISTORY, trainer.history)  # last, because its score shows that this run has been published
     return f"{output} now holds this run's best checkpoint (dev score {trainer.best_score:.2f})"
 
 
 def publish_snapshots(run_directory: Path, output: Path, steps: Sequence[int]) -> tuple[int, ...]:
-    """Write the run's snapshots of ``steps`` in 8 bits into the checkpoint directory ``output``, and remove those of
-    other steps; returns the steps that it now has.
+    """Write the run's snapshots of ``steps`` in 8 bits into ``output``, and remove all others there.
 
-    Raises ``ValueError`` when the checkpoint came from another model or tokenizer, the run has no such snapshot, or the
-    checkpoint itself is not later than it.
+    Returns:
+        The steps that it now has.
+
+    Raises:
+        ValueError: If the checkpoint came from another model or tokenizer, the run lacks such a snapshot, or the
+            checkpoint is not later than it.
     """
     for file in (CONFIG, TOKENIZER):
         for path in (run_directory / "best", output):
@@ -76,12 +81,12 @@ def _same(one: Path, other: Path) -> bool:
 
 
 def earlier_steps(run_directory: Path, output: Path) -> tuple[int, ...]:
-    """The steps of the run's snapshots that lie before the checkpoint in ``output``."""
+    """Return the steps of the run's snapshots before the checkpoint in ``output``."""
     own = checkpoint_step(output)
     return tuple(step for step in snapshot_steps(run_directory) if own is None or step < own)
 
 
 def best_dev_score(history: Path) -> float | None:
-    """The highest dev score in a ``history.csv``, or ``None`` where there is none."""
+    """Return the highest dev score in a ``history.csv``, or ``None`` if there is none."""
     row = best_row(history)
     return None if row is None else row["dev_score"]

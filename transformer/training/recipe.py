@@ -1,4 +1,4 @@
-"""A training recipe: one TOML file per checkpoint, read into frozen dataclasses."""
+"""Training recipe: one TOML file per checkpoint, read into frozen dataclasses."""
 
 import re
 import tomllib
@@ -22,14 +22,18 @@ KIND_OF_TASK = {
     "text-to-text": "encoder-decoder",
 }
 TASKS = tuple(KIND_OF_TASK)
-_DROPOUTS = "inner_dropout", "attention_dropout", "restart_dropout"  # those that a recipe may leave open
+_DROPOUTS = "inner_dropout", "attention_dropout", "restart_dropout"  # those that a recipe may leave out
 _FOLDER = re.compile(r"\w[\w.+-]{0,99}")
 
 
 @dataclass(frozen=True)
 class Entropy:
-    """Attention that spreads has a price (``attention_entropy``): ``penalty``, λ in nats a prediction for attention
-    that is spread evenly. From the share ``falls_from`` of the run on it falls, to 0 at the end (or at the restart)."""
+    """Penalty on spread-out attention (``attention_entropy``).
+
+    Attributes:
+        penalty: λ, in nats per prediction for evenly spread attention.
+        falls_from: Share of the run from which on it falls, to 0 at the end (or at the restart).
+    """
 
     penalty: float
     falls_from: float = 0.5
@@ -39,24 +43,30 @@ class Entropy:
 class Recipe:
     """Everything that a run depends on besides the data.
 
-    ``batch_tokens`` bounds sequences × longest sequence of a batch, padding included. ``learning_rate`` is the peak;
-    with ``schedule = "paper"`` it is the factor in front of the formula of §5.3. ``restart_at`` > 0 begins a second
-    cosine after that step, from ``restart_learning_rate``, and from there on the model's own dropout is
-    ``restart_dropout``, where one is given. ``average_decay`` > 0 keeps an exponential moving average of the weights,
-    and that average is what is evaluated and saved. ``precision`` "bfloat16" runs the matrix products in mixed
-    precision (Micikevicius et al. 2018), on CPUs and GPUs that have units for it.
-    ``inner_dropout`` is the dropout of attention weights and of the feed-forward layer's hidden units; without it they
-    have the model's own ``dropout``, which embeddings and sub-layers' outputs always have (Vaswani et al. 2017, §5.4
-    drop only those). ``attention_dropout`` is that of attention weights alone. ``count_jobs``: with every score on
-    dev, how many heads have a role (``heads_with_role``). ``start_from`` is a checkpoint directory whose
-    tokenizer the run begins with, and whose encoder and decoder, as far as the model has them; but with
-    ``fresh_self_attention`` W_Q and W_K of self-attention begin as random, for a model that learns other positions.
-    ``teacher`` is a checkpoint directory with the same tokenizer and task: the share ``teacher_weight`` of the loss is
-    to foretell what that model foretells (``distillation``).
-    ``mixing_temperature`` says how the tasks of the task "text-to-text" are mixed (``text_tasks.mixed_counts``).
-    ``entropy`` puts a price on attention that spreads.
+    Attributes:
+        batch_tokens: Limit for sequences × longest sequence of a batch, including padding.
+        learning_rate: Peak; with ``schedule = "paper"`` the factor in the formula of §5.3.
+        restart_at: If positive, a second cosine begins after that step, from ``restart_learning_rate``; from there on
+            the model's own dropout is ``restart_dropout``, if given.
+        average_decay: If positive, an exponential moving average of the weights is kept, evaluated and saved.
+        precision: "bfloat16" runs matrix products in mixed precision (Micikevicius et al. 2018), on CPUs and GPUs that
+            support it.
+        inner_dropout: Dropout of attention weights and of the feed-forward layer's hidden units; by default the model's
+            own ``dropout``, which always applies to embeddings and outputs of sublayers (Vaswani et al. 2017, §5.4 drop
+            only those).
+        attention_dropout: Dropout of attention weights alone.
+        count_jobs: Record with every score on dev how many heads have a role (``heads_with_role``).
+        start_from: Checkpoint directory that provides the tokenizer and the weights of the encoder and decoder, as far
+            as the model has them.
+        fresh_self_attention: Initialise W_Q and W_K of self-attention randomly anyway, for a model with other
+            positions.
+        teacher: Checkpoint directory of a teacher model with the same tokenizer and task (``distillation``).
+        teacher_weight: Share of the loss that is its prediction.
+        mixing_temperature: How the tasks of "text-to-text" are mixed (``text_tasks.mixed_counts``).
+        entropy: Penalty on spread-out attention.
 
-    Raises ``ValueError`` that names the entry, its value and what would be right.
+    Raises:
+        ValueError: If an entry is invalid; the message names it, its value and what would be valid.
     """
 
     name: str
@@ -141,7 +151,7 @@ class Recipe:
                 raise ValueError(f"{name} is {value!r}; it must be a string")
         if (
             not _FOLDER.fullmatch(self.name) or RESERVED.fullmatch(self.name) or self.name.endswith(".")
-        ):  # a run and a checkpoint lie in folders of this name
+        ):  # a run and a checkpoint are in folders of this name
             raise ValueError(f"name is {self.name!r}; it must be letters, digits, hyphens and dots")
         numbers = [
             "learning_rate", "restart_learning_rate", "gradient_clip", "label_smoothing", "average_decay",
@@ -198,7 +208,11 @@ class Recipe:
 
 
 def load_recipe(path: str | Path) -> Recipe:
-    """Read a recipe. Raises ``ValueError`` that names the file and what is wrong in it."""
+    """Read a recipe.
+
+    Raises:
+        ValueError: If it is invalid; the message names the file and the problem.
+    """
     path = Path(path)
     try:
         values: dict[str, Any] = parse_toml(read_plain_text(path))

@@ -1,4 +1,4 @@
-"""The state of a run on disk: enough to resume after a kill as if nothing had happened."""
+"""State of a run on disk: enough to resume after a kill as if nothing had happened."""
 
 from __future__ import annotations
 
@@ -20,20 +20,24 @@ COLUMNS = (
     "step", "epoch", "target_tokens", "seconds", "learning_rate", "train_loss", "gradient_norm",
     "dev_loss", "dev_perplexity", "dev_score",
 )  # fmt: skip
-OPTIONAL = ("heads_with_job",)  # columns of runs whose recipe asks for them; files keep this name
+OPTIONAL = ("heads_with_job",)  # columns of runs whose recipe requests them; files keep this name
 
 
 def save_state(directory: Path, state: dict[str, Any]) -> None:
-    """Write the state whole or not at all. ``history.csv`` beside it is for people; the state has the rows, too."""
+    """Write the state completely or not at all.
+
+    ``history.csv`` beside it is for people; the state contains its rows as well.
+    """
     with atomic_path(directory / STATE) as temporary:
         torch.save(state, temporary)
     write_history(directory / HISTORY, state["history"])
 
 
 def load_state(directory: Path) -> dict[str, Any] | None:
-    """The last saved state, or ``None`` where the run has not begun. Only tensors and plain values are read.
+    """Return the last saved state, or ``None`` at the start; only tensors and plain values are read.
 
-    Raises ``ValueError`` for a file that is not whole.
+    Raises:
+        ValueError: If the file is incomplete.
     """
     path = directory / STATE
     if not path.is_file():
@@ -45,7 +49,7 @@ def load_state(directory: Path) -> dict[str, Any] | None:
 
 
 def random_states(accelerator: Accelerator) -> dict[str, torch.Tensor]:
-    """Where the random numbers of every process stand, on its CPU and its GPU, by device: [process, byte]."""
+    """Return the random states of every process, CPU and GPU, by device: [process, byte]."""
     own = {"cpu": torch.get_rng_state()}
     if torch.cuda.is_available():
         own["cuda"] = torch.cuda.get_rng_state()
@@ -53,10 +57,13 @@ def random_states(accelerator: Accelerator) -> dict[str, torch.Tensor]:
 
 
 def set_random_states(states: dict[str, torch.Tensor] | torch.Tensor, rank: int) -> None:
-    """Those of process ``rank``; of the first one where the run was saved by fewer. Older runs saved one state."""
+    """Restore the random states of process ``rank``.
+
+    If the run was saved by fewer processes, those of the first one are used. Older runs saved only one state.
+    """
     if isinstance(states, torch.Tensor):
         states = {"cpu": states[None]}
-    # A copy: torch 2.13 crashes where it is given a row of a table.
+    # A copy, because torch 2.13 crashes on a row of a table.
     own = {name: rows[rank if rank < len(rows) else 0].clone() for name, rows in states.items()}
     torch.set_rng_state(own["cpu"])
     if torch.cuda.is_available() and "cuda" in own:
@@ -64,6 +71,7 @@ def set_random_states(states: dict[str, torch.Tensor] | torch.Tensor, rank: int)
 
 
 def write_history(path: Path, rows: list[dict[str, float]]) -> None:
+    """Write the rows of the history as CSV."""
     columns = (*COLUMNS, *(name for name in OPTIONAL if any(name in row for row in rows)))
     rounded = [{name: f"{value:.6g}" if isinstance(value, float) else value for name, value in r.items()} for r in rows]
     write_text(path, csv_text(rounded, columns))

@@ -1,4 +1,4 @@
-"""The learning rate as a function of the step alone, so that a resumed run has nothing to restore."""
+"""Learning rate as a function of the step alone, so that a resumed run has nothing to restore."""
 
 import math
 
@@ -6,10 +6,11 @@ from transformer.training.recipe import Recipe
 
 
 def learning_rate(recipe: Recipe, step: int) -> float:
-    """Learning rate of ``step`` = 1, 2, …
+    """Return the learning rate of a step, counted from 1.
 
     cosine: linear warm-up to the peak, then ½ · peak · (1 + cos π·progress) down to 0. With ``restart_at`` the cosine
-    ends there and a second one begins at ``restart_learning_rate``, without a warm-up (Loshchilov & Hutter 2017, §3).
+    ends there and a second one begins at ``restart_learning_rate``, without warm-up (Loshchilov & Hutter 2017, §3).
+
     paper: factor · d_model^−½ · min(step^−½, step · warmup^−3/2) (Vaswani et al. 2017, §5.3).
     """
     if recipe.schedule == "paper":

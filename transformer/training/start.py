@@ -40,7 +40,7 @@ def run_corpus(recipe: Recipe, data: str | Path) -> Corpus:
 
 
 def run_tokenizer(recipe: Recipe, corpus: Corpus, directory: Path, accelerator: Accelerator) -> Tokenizer:
-    """The run's own tokenizer, trained on the training texts at the first start, or that of ``start_from``."""
+    """Return the run's tokenizer, trained at the first start, or that of ``start_from``."""
     if recipe.start_from:
         return Tokenizer.load(Path(recipe.start_from) / "tokenizer.json")
     path = directory / "tokenizer.json"
@@ -59,7 +59,7 @@ def _new_tokenizer(recipe: Recipe, corpus: Corpus) -> Tokenizer:
 
 
 def initial_model(recipe: Recipe) -> Model:
-    """Random weights, or those of ``start_from``, stack by stack."""
+    """Return a model with random weights, or those of ``start_from``, stack by stack."""
     model = build_model(recipe.model)
     if recipe.start_from:
         pretrained = _trained(Path(recipe.start_from))
@@ -77,7 +77,7 @@ def initial_model(recipe: Recipe) -> Model:
 
 
 def _trained(directory: Path) -> Model:
-    """The model of a checkpoint directory of our own."""
+    """Return the model of one of our own checkpoint directories."""
     return load_weights(own_config(directory / CONFIG), directory / WEIGHTS)
 
 
@@ -95,7 +95,7 @@ def _set_attention_dropout(model: Model, probability: float) -> None:
 
 
 def set_own_dropout(model: Model, probability: float) -> None:
-    """The dropout of embeddings and sub-layers' outputs, which ``inner_dropout`` leaves alone."""
+    """Set the dropout of embeddings and outputs of sublayers, which ``inner_dropout`` does not affect."""
     inner = {id(module.dropout) for module in model.modules() if isinstance(module, FeedForward)}
     for module in model.modules():
         if isinstance(module, nn.Dropout) and id(module) not in inner:
@@ -103,7 +103,7 @@ def set_own_dropout(model: Model, probability: float) -> None:
 
 
 def training_objective(recipe: Recipe, model: Model, tokenizer: Tokenizer) -> Objective:
-    """What is trained; what is evaluated on dev is always the plain objective of the task."""
+    """Return the objective for training; evaluation on dev always uses the plain objective of the task."""
     objective = OBJECTIVES[recipe.task](model, recipe.label_smoothing)
     if recipe.entropy is not None:
         objective.entropy = partial(price, recipe.entropy.penalty, recipe.entropy.falls_from)
@@ -113,7 +113,11 @@ def training_objective(recipe: Recipe, model: Model, tokenizer: Tokenizer) -> Ob
 
 
 def _teacher(recipe: Recipe, tokenizer: Tokenizer) -> Model:
-    """Raises ``ValueError`` for a model whose answers are not about the student's tokens."""
+    """Return the teacher model.
+
+    Raises:
+        ValueError: If its predictions are not about the student's tokens.
+    """
     teacher = _trained(Path(recipe.teacher))
     theirs, ours = (f"{config.kind}, {config.vocabulary_size} tokens" for config in (teacher.config, recipe.model))
     if theirs != ours:

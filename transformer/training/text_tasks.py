@@ -1,4 +1,4 @@
-"""Text to text (Raffel et al. 2020, §2.4): a task is a prefix in front of the sentence, and every answer is a text."""
+"""Text-to-text tasks (Raffel et al. 2020, §2.4): a prefix before the sentence, a text as target."""
 
 import hashlib
 import random
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from transformer.training.corpora import Corpus, load_corpus
 
-LABELS = ("negative", "positive")  # what is written for the classes 0 and 1
+LABELS = ("negative", "positive")  # targets for the classes 0 and 1
 BLANK = "___"
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 _FEWEST_WORDS = 3  # a blank in "Go." could be anything
@@ -18,9 +18,14 @@ _SEED = 1
 
 @dataclass(frozen=True)
 class TextTask:
-    """``corpus``: what ``load_corpus`` is asked for. ``pair``: (sentence without prefix, answer) of one row of it and
-    of the number of a draw, or ``None`` where the row is of no use. ``measure``: "bleu", or "exact", the share of
-    answers that are the right ones letter by letter."""
+    """One text-to-text task.
+
+    Attributes:
+        corpus: Name for ``load_corpus``.
+        pair: Returns (sentence without prefix, target) for one row and the number of a draw, or ``None`` if the row is
+            unusable.
+        measure: "bleu", or "exact", the share of outputs that are exactly right.
+    """
 
     corpus: str
     measure: str
@@ -28,16 +33,21 @@ class TextTask:
 
 
 def translation(row: tuple, draw: int) -> tuple[str, str]:
+    """Return source and translation."""
     return row[0], row[1]
 
 
 def opinion(row: tuple, draw: int) -> tuple[str, str]:
+    """Return the text and its label as a word."""
     return row[0], LABELS[int(row[1])]
 
 
 def one_blank(row: tuple, draw: int) -> tuple[str, str] | None:
-    """One word of the text stands as ``___``, and is the answer. T5 hides several spans of three tokens on average
-    (Raffel et al. 2020, §3.1.4); a single word can be scored. The same text and ``draw`` give the same blank."""
+    """Replace one word of the text by ``___``, and return it as the target.
+
+    T5 masks several spans of three tokens on average (Raffel et al. 2020, §3.1.4); a single word can be scored. The
+    same text and ``draw`` give the same blank.
+    """
     words = list(_WORD.finditer(row[0]))
     if len(words) < _FEWEST_WORDS:
         return None
@@ -54,10 +64,10 @@ TEXT_TASKS = {
 
 
 def load_text_tasks(prefixes: Sequence[str], directory: str | Path, *, temperature: float) -> Corpus:
-    """The examples (prefix + sentence, answer) of the tasks with these prefixes, mixed by ``mixed_counts``.
+    """Load the examples (prefix + sentence, target) of the tasks with these prefixes, by ``mixed_counts``.
 
-    A task's examples come again as often as its count says, a blank in another place each time; the last time a
-    sample of them that is drawn at random. ``dev`` has each example once.
+    A task's examples are repeated as often as its count requires, with another blank each time; the last time a random
+    sample of them is used. ``dev`` has each example once.
     """
     corpora = {prefix: load_corpus(TEXT_TASKS[prefix].corpus, directory) for prefix in prefixes}
     counts = mixed_counts([len(corpus.train) for corpus in corpora.values()], temperature)
@@ -74,21 +84,21 @@ def load_text_tasks(prefixes: Sequence[str], directory: str | Path, *, temperatu
 
 
 def task_name(prefix: str) -> str:
-    """``"fill: "`` → ``"fill"``"""
+    """Return the name of a prefix: ``"fill: "`` → ``"fill"``."""
     return prefix.removesuffix(": ")
 
 
 def text_examples(prefix: str, rows: Sequence[tuple], draw: int = 0) -> list[tuple[str, str]]:
-    """(prefix + sentence, answer) of the rows that are of use to the task."""
+    """Return (prefix + sentence, target) of the rows that are usable for the task."""
     pairs = [TEXT_TASKS[prefix].pair(row, draw) for row in rows]
     return [(prefix + pair[0], pair[1]) for pair in pairs if pair]
 
 
 def mixed_counts(sizes: Sequence[int], temperature: float) -> list[int]:
-    """Temperature-scaled mixing (Raffel et al. 2020, §3.5.2): task m has the share e_m^(1/T) / Σ e_n^(1/T) of the
-    examples, e its size. T = 1 takes every example once; the higher T, the nearer come the shares to equal ones.
+    """Return the number of examples per task by temperature-scaled mixing (Raffel et al. 2020, §3.5.2).
 
-    The largest task's examples are taken once: n_m = e_max (e_m / e_max)^(1/T).
+    Task m has the share e_m^(1/T) / Σ e_n^(1/T), where e is its size. T = 1 takes every example once; the higher T, the
+    more equal the shares. The largest task's examples are taken once: n_m = e_max (e_m / e_max)^(1/T).
     """
     largest = max(sizes)
     return [round(largest * (size / largest) ** (1 / temperature)) for size in sizes]

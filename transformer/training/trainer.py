@@ -1,4 +1,4 @@
-"""The training loop, on a CPU, a GPU, or several under ``torchrun`` (by Hugging Face Accelerate)."""
+"""Training loop on a CPU, a GPU, or several under ``torchrun`` (by Hugging Face Accelerate)."""
 
 import math
 import time
@@ -34,8 +34,8 @@ Report = Callable[[dict[str, float]], None]
 class Trainer:
     """Trains one recipe in one run directory.
 
-    The run directory holds ``state.pt`` (everything needed to go on), ``best/`` (the checkpoint with the best dev score
-    so far), ``snapshots/`` and ``history.csv``. Started again in the same directory, a run goes on where it was saved
+    The run directory holds ``state.pt`` (everything needed to resume), ``best/`` (the checkpoint with the best dev
+    score so far), ``snapshots/`` and ``history.csv``. Restarted in the same directory, a run resumes where it was saved
     and ends with the same weights as one that was never stopped: bitwise, on the same machine with as many processes.
     """
 
@@ -93,7 +93,7 @@ class Trainer:
 
     @property
     def model(self) -> Model:
-        """The weights that are evaluated and saved: the moving average where there is one."""
+        """The weights that are evaluated and saved: the moving average if there is one."""
         return self.average.module if self.average is not None else self._trained_model
 
     @property
@@ -141,7 +141,7 @@ class Trainer:
                 self._save()
 
     def _batches_from(self, step: int) -> Iterator[tuple[int, list[int]]]:
-        """This process's batches, for ever, beginning after ``step`` steps."""
+        """Yield this process's batches forever, after ``step`` steps."""
         lengths = [_length(example) for example in self.train_examples]
         batched = packed_batches if self.recipe.task == "packed-next-token" else length_batches
         world, rank = self.accelerator.num_processes, self.accelerator.process_index
@@ -183,9 +183,9 @@ class Trainer:
     # ---- scores, snapshots, saving ------------------------------------------------------------------------------
 
     def _evaluate(self) -> dict[str, float]:
-        """Dev loss and the score by which the best checkpoint is chosen; higher is better.
+        """Return dev loss and the score by which the best checkpoint is chosen; higher is better.
 
-        Where the recipe asks for it also the number of heads with a role, which chooses nothing.
+        If the recipe requests it, the number of heads with a role is included; it does not affect the choice.
         """
         model = self.model.eval()
         objective = OBJECTIVES[self.recipe.task](model)
@@ -250,7 +250,7 @@ class Trainer:
         self.history, self.best_score = state["history"], state["best_score"]
 
     def _begun_with(self) -> dict[str, str]:
-        """What may not change when a run goes on; steps, intervals and the like may."""
+        """Return what must not change when a run resumes; steps, intervals and the like may."""
         recipe = self.recipe
         return {"task": recipe.task, "model": recipe.model.to_json(), "corpus": self.corpus.digest}
 
@@ -260,6 +260,9 @@ def _length(example: tuple) -> int:
 
 
 def _attention_for_short_sentences(device: torch.device) -> AbstractContextManager[None]:
-    """On a CPU, attention of fifteen tokens is faster as plain matrix products than in the blockwise kernel, whose
-    backward pass in bfloat16 took more than half of a training step."""
+    """Use plain attention for short sentences on a CPU.
+
+    For fifteen tokens, matrix products are faster than the blockwise kernel, whose backward pass in bfloat16 took more
+    than half of a training step.
+    """
     return sdpa_kernel(SDPBackend.MATH) if device.type == "cpu" else nullcontext()

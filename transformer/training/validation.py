@@ -1,5 +1,4 @@
-"""Scores on the ``dev`` split while training: the loss of the objective, BLEU for translation, and what other answers
-are measured by."""
+"""Scores on the ``dev`` split during training: loss, BLEU for translation, and accuracy."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -22,7 +21,7 @@ from transformer.training.text_tasks import TEXT_TASKS
 
 @torch.inference_mode()
 def dev_loss(objective: Objective, examples: Sequence[tuple], batch_tokens: int) -> float:
-    """Mean loss per prediction, in nats, without label smoothing and dropout."""
+    """Return the mean loss per prediction, in nats, without label smoothing and dropout."""
     objective.eval()
     device = objective.model.device
     lengths = [max(len(part) for part in example if isinstance(part, list)) for example in examples]
@@ -37,7 +36,7 @@ def dev_loss(objective: Objective, examples: Sequence[tuple], batch_tokens: int)
 
 @torch.inference_mode()
 def dev_accuracy(objective: Classification, examples: Sequence[tuple], batch_tokens: int) -> float:
-    """Share of texts whose most probable class is the right one."""
+    """Return the share of texts whose most likely class is right."""
     model = objective.eval().model
     correct = 0
     for batch in length_batches([len(ids) for ids, _ in examples], batch_tokens, seed=0, epoch=0):
@@ -48,15 +47,17 @@ def dev_accuracy(objective: Classification, examples: Sequence[tuple], batch_tok
 
 
 def dev_bleu(model: Model, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], n_sentences: int) -> float:
-    """Greedy BLEU (sacreBLEU) on the first ``n_sentences`` sources, with all their translations as references."""
+    """Return greedy BLEU (sacreBLEU) on the first ``n_sentences`` sources, with all references."""
     sources, references = group_references(pairs)
     sources, references = sources[:n_sentences], references[:n_sentences]
     return corpus_scores(greedy_texts(model, tokenizer, sources), references)["bleu"]
 
 
 def dev_text_tasks(model: Model, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], n_sentences: int) -> float:
-    """The mean over the model's tasks, as that of GLUE (Wang et al. 2019): BLEU, or the percentage of exact answers,
-    of greedy answers to the first ``n_sentences`` of each."""
+    """Return the mean score over the model's tasks, as in GLUE (Wang et al. 2019).
+
+    Scores are BLEU, or the percentage of exact outputs, of greedy outputs for the first ``n_sentences`` of each.
+    """
     scores = []
     for prefix in model.config.task_prefixes:
         own = [pair for pair in pairs if pair[0].startswith(prefix)]
@@ -70,7 +71,7 @@ def dev_text_tasks(model: Model, tokenizer: Tokenizer, pairs: Sequence[tuple[str
 
 
 def greedy_texts(model: Model, tokenizer: Tokenizer, sources: Sequence[str]) -> list[str]:
-    """What the model writes for each source, always the likeliest token."""
+    """Return the greedy output for each source."""
     answers = []
     for start in range(0, len(sources), 64):
         ids = [[*tokens, END_ID] for tokens in tokenizer.encode_many(sources[start : start + 64])]
@@ -80,6 +81,6 @@ def greedy_texts(model: Model, tokenizer: Tokenizer, sources: Sequence[str]) -> 
 
 
 def heads_with_role(model: Model, tokenizer: Tokenizer) -> int:
-    """Count the heads that have a role by the tests of the literature, over the sentences of this package."""
+    """Return how many heads have a role by the tests of the literature, over this package's sentences."""
     checkpoint = Checkpoint(Path("run"), model.eval(), tokenizer, card="")
     return sum(head.measured.has_role for head in corpus_roles(checkpoint, read_sentences()).heads)

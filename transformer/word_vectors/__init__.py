@@ -1,1 +1,1 @@
-"""word2vec: one vector a word, learned from the words around it, before there were Transformers."""
+"""word2vec: one vector per word, learned from its neighbouring words, as before Transformers."""

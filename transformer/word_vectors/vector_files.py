@@ -19,25 +19,30 @@ WORDS, VECTORS = "words.txt", "vectors.safetensors"
 
 @dataclass(frozen=True)
 class WordVectors:
-    """The words of both runs and ``tables[objective]``: [word, width], row i is the vector of ``words[i]``."""
+    """Words of both runs and ``tables[objective]``, [word, width], with one row per word."""
 
     words: tuple[str, ...]
     tables: dict[str, np.ndarray]
 
     @cached_property
     def ids(self) -> dict[str, int]:
+        """Index of each word."""
         return {word: id for id, word in enumerate(self.words)}
 
 
 def save_vectors(folder: Path, vocabulary: Vocabulary, tables: dict[str, np.ndarray]) -> None:
-    """Write the vectors in half precision, and the words, one a line, the most frequent first."""
+    """Write the vectors in half precision, and the words, one per line, most frequent first."""
     with atomic_path(folder / VECTORS) as temporary:
         save_file({name: table.astype(np.float16) for name, table in tables.items()}, str(temporary))
     write_text(folder / WORDS, "".join(f"{word}\n" for word in vocabulary.words))
 
 
 def load_vectors(folder: str | Path) -> WordVectors:
-    """Read what ``save_vectors`` wrote. Raises ``CheckpointError`` where a file is missing or they do not fit."""
+    """Read what ``save_vectors`` wrote.
+
+    Raises:
+        CheckpointError: If a file is missing, or they do not fit together.
+    """
     folder = Path(folder)
     try:
         words = tuple(read_plain_text(folder / WORDS).splitlines())

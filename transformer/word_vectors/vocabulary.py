@@ -1,4 +1,4 @@
-"""From texts to numbered words, and which of them training sees."""
+"""Numbered words of a corpus, and the choice of those used in training."""
 
 import re
 from collections import Counter
@@ -11,20 +11,20 @@ _WORD = re.compile(r"\w+(?:['’-]\w+)*")
 
 
 def words_of(text: str) -> list[str]:
-    """The words of a text in lower case: letters and digits, also with an apostrophe or a hyphen inside."""
+    """Return the words of a text in lower case: letters and digits, with inner apostrophes and hyphens."""
     return _WORD.findall(text.lower())
 
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """``words``, the most frequent first, and how often each occurs."""
+    """``words``, most frequent first, and how often each occurs."""
 
     words: tuple[str, ...]
     counts: np.ndarray
 
     @classmethod
     def of(cls, texts: Iterable[str], *, min_count: int) -> "Vocabulary":
-        """All words that occur at least ``min_count`` times; words of equal frequency stand in alphabetical order."""
+        """Return all words that occur at least ``min_count`` times; equally frequent ones are sorted by name."""
         found = Counter(word for text in texts for word in words_of(text))
         kept = sorted(((-count, word) for word, count in found.items() if count >= min_count))
         if not kept:
@@ -32,20 +32,21 @@ class Vocabulary:
         return cls(tuple(word for _, word in kept), np.array([-count for count, _ in kept]))
 
     def numbered(self, texts: Iterable[str]) -> list[np.ndarray]:
-        """The ids of each text's words; words that are not in the vocabulary are left out."""
+        """Return the ids of each text's words, without words that are not in the vocabulary."""
         id_of = {word: id for id, word in enumerate(self.words)}
         return [np.array([id_of[word] for word in words_of(text) if word in id_of], dtype=np.int64) for text in texts]
 
     def keeping(self, threshold: float) -> np.ndarray:
-        """P(an occurrence is kept) of each word: min(1, √(t/f) + t/f), f its share of all words.
+        """Return the probability of keeping an occurrence of each word: min(1, √(t/f) + t/f).
 
-        Frequent words say little about their neighbours, and most of them are dropped anew in every epoch (Mikolov et
-        al. 2013b, §2.3; the formula of their program, which differs a little from that of the paper).
+        f is its share of all words. Frequent words tell little about their neighbours, and most of their occurrences
+        are dropped anew in every epoch (Mikolov et al. 2013b, §2.3; the formula of their program, which differs a
+        little from the paper's).
         """
         ratio = threshold / (self.counts / self.counts.sum())
         return np.minimum(1.0, np.sqrt(ratio) + ratio)
 
     def noise(self) -> np.ndarray:
-        """The distribution from which negative words are drawn: count^¾, normalised (Mikolov et al. 2013b, §2.2)."""
+        """Return the distribution of negative words: count^¾, normalised (Mikolov et al. 2013b, §2.2)."""
         weights = self.counts**0.75
         return weights / weights.sum()

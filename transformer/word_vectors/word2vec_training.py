@@ -1,4 +1,4 @@
-"""Training word2vec: one loop for skip-gram and CBOW."""
+"""Training of word2vec: one loop for skip-gram and CBOW."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from transformer.word_vectors.word2vec_objectives import OBJECTIVES, windows
 
 @dataclass(frozen=True)
 class WordRecipe:
-    """The settings of a run: those of Mikolov et al. (2013b) where a corpus of a million words allows."""
+    """Settings of a run: those of Mikolov et al. (2013b), as far as a corpus of a million words allows."""
 
     width: int = 100
     window: int = 5
@@ -33,10 +33,16 @@ def train_vectors(
     recipe: WordRecipe,
     report: Callable[[int, float], None] = lambda epoch, loss: None,
 ) -> np.ndarray:
-    """The input vectors [word, width] after ``recipe.epochs`` passes over ``texts``.
+    """Return the input vectors, [word, width], after ``recipe.epochs`` passes over ``texts``.
 
-    ``objective``: "skip-gram" or "cbow". The rate of Adam falls linearly to 0. The same recipe gives the same vectors
-    on the same machine. ``report`` is told the mean loss of every epoch.
+    The learning rate of Adam falls linearly to 0. The same recipe gives the same vectors on the same machine.
+
+    Args:
+        vocabulary: The words.
+        texts: The corpus.
+        objective: "skip-gram" or "cbow".
+        recipe: Settings.
+        report: Called with the mean loss of every epoch.
     """
     torch.manual_seed(recipe.seed)
     model = OBJECTIVES[objective](len(vocabulary.words), recipe.width)
@@ -64,7 +70,7 @@ def train_vectors(
 def _batches(
     sentences: Sequence[Tensor], keeping: Tensor, recipe: WordRecipe, generator: torch.Generator
 ) -> Iterator[tuple[Tensor, Tensor, Tensor]]:
-    """Words in the middle with the words around them, all shuffled; frequent words and reaches are drawn anew."""
+    """Yield shuffled centre words with their neighbours; subsampling and window sizes are drawn anew."""
     parts: list[tuple[Tensor, Tensor, Tensor]] = []
     for sentence in sentences:
         kept = sentence[torch.rand(len(sentence), generator=generator) < keeping[sentence]]
