@@ -164,3 +164,16 @@ def test_arrow_keys_in_a_text_box_stay_there_and_another_sentence_begins_at_its_
     box.press("Control+Enter")
     settle(decoding)
     expect(count(decoding)).to_contain_text("step 1 of")
+
+
+def test_the_choice_of_one_head_brings_the_row_of_heads_and_takes_it_away(decoding: Page) -> None:
+    """The choice stands in a fragment, the row in the sidebar: the whole page runs."""
+    heads = decoding.get_by_test_id("stSidebar").locator(".st-key-choose-head")
+    expect(heads).to_have_count(0)
+    choices = decoding.locator(".st-key-attention_heads").get_by_role("radio")
+    choices.last.click()
+    expect(heads).to_be_visible()
+    settle(decoding)
+    assert parse_qs(urlsplit(decoding.url).query)["attention_heads"] == ["one"]
+    choices.first.click()
+    expect(heads).to_have_count(0)

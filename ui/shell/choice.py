@@ -7,7 +7,9 @@ Each is drawn like Streamlit's own, with the parameter of the address as its ``k
 
 It is set from the session before it is drawn, reports to it in its callback, and owns nothing. ``default``: the value
 that the address leaves unsaid. ``owner``: what the value belongs to, such as the sentence; for another one it begins
-at the default again. A value of an address that the control cannot have is corrected, and a line on the page says so.
+at the default again. ``whole_page=True``: the value changes more than the fragment in which the control stands, such as
+what the sidebar offers, so that the whole page runs when it changes. A value of an address that the control cannot have
+is corrected, and a line on the page says so.
 """
 
 import math
@@ -26,6 +28,7 @@ from ui.words.texts import PageText, common, page_texts, quoted
 # What an option was called in addresses that people may have kept
 FORMER = {"show_lines": ("Lignes",), "view_layers": ("after every layer", "après chaque couche")}
 _NOBODY = object()
+_WHOLE_PAGE = "choice: a fragment has changed the whole page"
 _TRUTHS = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
 _LONGEST_NUMBER = 20  # characters
 # Every control that was drawn in this process, by page and key: how it is drawn. The tests go through them.
@@ -310,7 +313,9 @@ def _draw(
 
     The value is given to a widget that begins, and set where a widget that is there shows another one.
     """
-    page, in_form = page_state.current_page(), more.pop("in_form", False)
+    page, in_form, whole_page = page_state.current_page(), more.pop("in_form", False), more.pop("whole_page", False)
+    if whole_page and st.session_state.pop(_WHOLE_PAGE, False) and runs_a_fragment():
+        st.rerun()
     drawn[page, key] = widget.__name__
     if begin == "index":
         options = list(arguments[0])
@@ -323,7 +328,7 @@ def _draw(
     if st.session_state.get(key, None if typed else found) != found:
         st.session_state[key] = found
         first = {"index": None} if begin == "index" else {}
-    report = {"on_change": _report, "args": (page, key, _texts(default))}
+    report = {"on_change": _report, "args": (page, key, _texts(default), whole_page)}
     widget(label, *arguments, key=key, **report, **first, **more)
     return found
 
@@ -348,11 +353,16 @@ def _draw_in_form(
     return answer
 
 
-def _report(page: str, key: str, default: tuple[str, ...]) -> None:
-    """The callback of every control. A message that was not made by our page may report that nothing is chosen."""
+def _report(page: str, key: str, default: tuple[str, ...], whole_page: bool = False) -> None:
+    """The callback of every control. A message that was not made by our page may report that nothing is chosen.
+
+    A callback cannot run the page, so ``_draw`` does where ``whole_page`` asks for it.
+    """
     texts = _texts(st.session_state.get(key))
     page_state.keep(key, () if texts == default else texts, page=page)
     _write_from_a_fragment()
+    if whole_page and runs_a_fragment():
+        st.session_state[_WHOLE_PAGE] = True
 
 
 def _report_tab(page: str, key: str, names: Mapping[str, str], first: str) -> None:

@@ -14,7 +14,6 @@ from transformer.runs.decoding_strategies import Strategy
 from ui.compute.loading import config_of
 from ui.compute.store import store
 from ui.lab.effects import marked_text
-from ui.server.streamlit_private import runs_a_fragment
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.choice import chosen_option, one_of
@@ -35,7 +34,7 @@ from views.decoding.decoding_view_model import (
 
 SECTIONS = ("step", "strategies", "tree", "alignment")
 
-_IN_SIDEBAR = "decoding: what the sidebar lets choose"
+_CHANGES_SIDEBAR = ("attention_heads", "alignment_layer")  # see ``needed``
 
 
 def kind_of_answer() -> str:
@@ -85,11 +84,6 @@ def sections_of(p: Page) -> list[str]:
 
 def needed(p: Page) -> tuple[str, ...]:
     """Return what the sidebar lets choose, for ``page(needs=…)``: only what changes the page."""
-    st.session_state[_IN_SIDEBAR] = names = _needed(p)
-    return names
-
-
-def _needed(p: Page) -> tuple[str, ...]:
     config = p.checkpoint.config
     if config.n_classes:
         return ()
@@ -108,14 +102,8 @@ def _needed(p: Page) -> tuple[str, ...]:
 
 
 def choose(p: Page, key: str, options: Sequence[str], name: str) -> str:
-    """Draw a few options as buttons in a row, called ``<name>_<option>`` in the page's text.
-
-    A choice in a fragment runs the fragment alone; where it changes what the sidebar has to offer, the page runs again.
-    """
-    chosen = one_of(p.text[key], _names(p, key, options, name), key=key)
-    if runs_a_fragment() and _needed(p) != st.session_state.get(_IN_SIDEBAR):
-        st.rerun()
-    return chosen
+    """Draw a few options as buttons in a row, called ``<name>_<option>`` in the page's text."""
+    return one_of(p.text[key], _names(p, key, options, name), key=key, whole_page=key in _CHANGES_SIDEBAR)
 
 
 def _names(p: Page, key: str, options: Sequence[str], name: str) -> dict[str, list[str]]:
