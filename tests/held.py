@@ -17,7 +17,7 @@ from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from transformer.toy.learner import ToyLearner
 
-LARGEST_ARRAY = 128 * 1024  # bytes; a figure of 64 tokens that a fragment draws has half of it
+LARGEST_ARRAY = 64 * 1024  # bytes
 _SHARED = (Checkpoint, Decoding, Run, Trace, torch.nn.Module, torch.Tensor)
 
 

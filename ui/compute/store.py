@@ -31,6 +31,7 @@ MEGABYTES = {
     "models": 630,  # en-fr takes 28 MB, so does each snapshot of en-fr-2017; an upload takes at most 100 MB
     "traces": 384,  # three sentences each for a class of thirty, or six texts of the greatest length
     "results": 128,
+    "figures": 32,  # what an open page can still save as a file or show as a table; one takes 2 to 100 KB
 }
 _SHELVES = {
     "checkpoint": "models",
@@ -39,6 +40,7 @@ _SHELVES = {
     "trace": "traces",
     "positions": "traces",
     "experiment": "traces",
+    "figure": "figures",
 }
 _LEAST = {"models": 2}  # Compare sets two side by side, however large they are
 _OVERHEAD = 4096  # bytes: the key with its sentence, and the objects around the arrays

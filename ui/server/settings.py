@@ -25,6 +25,7 @@ class Settings:
     models_mb: int | None = None
     traces_mb: int | None = None
     results_mb: int | None = None
+    figures_mb: int | None = None
     jobs: int | None = None
     characters: int | None = None
     recording_mb: int | None = None

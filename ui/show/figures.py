@@ -1,11 +1,13 @@
 """Showing things the same way on every page, each with its exports: figures, tables, formulas, code."""
 
 import inspect
+import pickle
 import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache, partial
+from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -18,6 +20,7 @@ from charts.toolkit.altair_size import in_signs_of_reader
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.numbers import number, signs, whole
 from ui.compute.loading import REPOSITORY
+from ui.compute.store import store
 from ui.shell.fragments import fragment
 from ui.shell.presentation.presenter import for_a_room, presenting
 from ui.show.csv_files import as_csv
@@ -64,11 +67,27 @@ def show_figure(
             )
         else:
             st.altair_chart(figure, key=f"chart {name}", on_select=on_select, alt=alt or None)
-        _below(figure, kind=kind, name=name, caption=caption, title=_first_sentence(alt))
+        _below(_keep(figure), kind=kind, name=name, caption=caption, title=_first_sentence(alt))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A figure in the store; ``n_bytes`` is what it is counted as."""
+
+    figure: Any
+    n_bytes: int
+
+
+def _keep(figure: Any) -> str:
+    """Keep a figure in the store; return the name by which it is found there, the same for all who see the same."""
+    packed = pickle.dumps(figure, protocol=5)  # to name and count it; the figure itself is kept
+    digest = blake2b(packed, digest_size=16).hexdigest()
+    store.get(digest, "figure", lambda: _Kept(figure, len(packed)))
+    return digest
 
 
 @fragment
-def _below(figure: Any, *, kind: str, name: str, caption: str, title: str) -> None:
+def _below(digest: str, *, kind: str, name: str, caption: str, title: str) -> None:
     """Caption, the figure's numbers as a table, its exports: on a run of their own, and made only when asked for."""
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         if caption:
@@ -77,9 +96,17 @@ def _below(figure: Any, *, kind: str, name: str, caption: str, title: str) -> No
         label, icon = common("show.export"), ":material/download:"
         with st.popover(label, type="tertiary", icon=icon, key=f"export {name}", on_change="rerun") as menu:
             if menu.open:
-                exports(figure, kind=kind, name=name, title=title)
+                exports(_kept(digest), kind=kind, name=name, title=title)
     if as_table:
-        show_table(figure_table(figure), name=f"of-{name}", height=320)
+        show_table(figure_table(_kept(digest)), name=f"of-{name}", height=320)
+
+
+def _kept(digest: str) -> Any:
+    """Return the figure of that name. Where the store has dropped it meanwhile, the page runs again and keeps it."""
+    kept: _Kept | None = store.known(digest, "figure")
+    if kept is None:
+        st.rerun()
+    return kept.figure
 
 
 def _first_sentence(text: str) -> str:
