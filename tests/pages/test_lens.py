@@ -14,16 +14,23 @@ from charts.toolkit.style import three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.residual_stream import Part, SubLayer, in_a_sentence
 from transformer.predictions.jacobian_lens import Agreement, JacobianLens, jacobian_lens
-from transformer.predictions.lens import logit_lens
+from transformer.predictions.lens import logit_lens, word_course
 from transformer.text.sentence_files import read_sentences
 from ui.shell.strip import FIRST_CHOSEN
 from ui.words.texts import page_text
-from views.lens.jacobian import in_short
+from views.lens.lens_view_model import MAX_COLUMNS
+from views.lens.logit_lens import say_agreement
 
 TEXT = page_text("lens")
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
 SENTENCE = "The old man told us a story."
 STACK = {"tiny-translator": "decoder", "tiny-gpt": "decoder", "tiny-bert": "encoder", "tiny-sentiment": "encoder"}
+
+
+def window_around(place: int, count: int) -> tuple[int, int]:
+    """The columns that are drawn: as many as fit, with the place in their middle where it can be."""
+    first = min(max(0, place - MAX_COLUMNS // 2), max(0, count - MAX_COLUMNS))
+    return first, first + MAX_COLUMNS
 
 
 @pytest.mark.parametrize("checkpoint", KINDS)
@@ -40,7 +47,9 @@ def test_every_row_colour_and_place(open_app, tiny_checkpoint, checkpoint):
     assert f"**{lens.read[place]}**" in said(app)
     top = lens.words[-1][place]
     assert f"**{top}**" in said(app) and three_digits(float(lens.probabilities[-1, place, 0])) in said(app)
-    assert f"{(lens.decided == 0).sum()} of {len(lens.read)} in the embedding" in said(app) or 0 not in lens.decided
+    drawn = lens.part(*window_around(place, len(lens.read)))
+    first = f"{(drawn.decided == 0).sum()} of {len(drawn.read)} from the embedding on"
+    assert first in said(app) or 0 not in drawn.decided
     assert TEXT["pre" if lens.final_norm else "post"].format(norm="LayerNorm") in said(app)
 
 
@@ -53,7 +62,9 @@ def test_the_jacobian_lens_is_fitted_where_no_file_is(open_app, tiny_checkpoint,
     loaded = tiny_checkpoint(checkpoint)
     found = jacobian_lens(loaded, read_sentences())
     lens = logit_lens(transformer.trace(loaded, SENTENCE), transport=found.transport)
-    assert f"{(lens.decided == 0).sum()} of {len(lens.read)} in the embedding" in said(app) or 0 not in lens.decided
+    drawn = lens.part(*window_around(2 + lens.of_classes, len(lens.read)))
+    first = f"{(drawn.decided == 0).sum()} of {len(drawn.read)} from the embedding on"
+    assert first in said(app) or 0 not in drawn.decided
     assert TEXT["jacobian_caution"] in said(app) and TEXT["caution"] not in said(app)
     measured = found.agreement
     pairs = zip(measured.logit, measured.jacobian, strict=True)
@@ -76,7 +87,7 @@ def test_what_is_said_of_the_lenses_follows_the_numbers(tiny_checkpoint):
 
     def short(logit: list[float], jacobian: list[float]) -> str:
         found = Agreement(28, 300, tuple(logit), tuple(jacobian))
-        return in_short(page, JacobianLens(torch.zeros(0), 56, 600, "other", found), lens)
+        return say_agreement(page, JacobianLens(torch.zeros(0), 56, 600, "other", found), lens)
 
     assert steps == 3
     both = short([0, 0.5, 1], [0.25, 0.25, 1])
@@ -84,6 +95,31 @@ def test_what_is_said_of_the_lenses_follows_the_numbers(tiny_checkpoint):
     assert "**less often** after layer 0 (25% against 50%)." in both.replace("\u202f", "")
     assert TEXT["agreement_same"] in short([0, 0.5, 1], [0, 0.5, 1])
     assert "less often" not in short([0, 0, 1], [0, 0.5, 1]) and "56 others of the same list" in both
+
+
+def test_how_the_words_compete_is_worked_out_where_it_is_unfolded(open_app, monkeypatch):
+    made = []
+    monkeypatch.setattr("views.lens.lens_view_model.word_course", lambda *of: made.append(of[2]) or word_course(*of))
+    place = {"checkpoint": "tiny-translator", "sentence": SENTENCE, "stack": "decoder", "token": "2"}
+    is_fine(open_app("lens", **place))
+    assert not made
+    is_fine(open_app("lens", **place, lens_course="true"))
+    assert made == [2]
+
+
+def test_the_first_view_has_no_divergence_and_one_lens(open_app, monkeypatch):
+    made = []
+    monkeypatch.setattr(
+        "views.lens.lens_view_model.logit_lens", lambda *of, **how: made.append(how["spread"]) or logit_lens(*of, **how)
+    )
+    app = open_app("lens", checkpoint="tiny-translator", sentence="The old man went out.")
+    is_fine(app)
+    assert made == [False]
+    choose_text(app, "lens_colour", "divergence")
+    is_fine(app.run())
+    assert made == [False, True]
+    is_fine(open_app("lens", checkpoint="tiny-gpt", sentence="The old man went out.", lens_view="author"))
+    assert made == [False, True], "who wrote it is no readout"
 
 
 def test_a_sublayer_is_named_as_a_sentence_names_it(open_app):
@@ -128,7 +164,7 @@ def test_the_word_that_came_can_be_followed(open_app, checkpoint):
     choose_text(app, "lens_follow", "came")
     is_fine(app.run())
     assert "not even at the end" in said(app)
-    assert "it would rather have said" in said(app)
+    assert "its own prediction is" in said(app)
 
 
 def test_the_models_own_words_leave_nothing_to_choose(open_app):
@@ -147,4 +183,4 @@ def test_the_snippet_prints_what_is_shown(open_app, run_snippet, checkpoint):
 
 def test_tokens_that_are_never_written_are_named(open_app):
     shown = said(open_app("lens", checkpoint="tiny-translator", sentence="The cat sat on the mat."))
-    assert "also `<pad>`, `<s>`: where the model writes (Decoding), such tokens are left out" in shown
+    assert "including `<pad>`, `<s>`: where the model writes (Decoding), such tokens are left out" in shown

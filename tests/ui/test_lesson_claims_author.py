@@ -13,7 +13,7 @@ from transformer.interventions.activation_patching import contrast, head_places,
 from transformer.interventions.direct_effects import is_removable, removals
 from transformer.interventions.head_importance import head_effect
 from transformer.layers.residual_stream import Part
-from views.lens.measured import MOST
+from views.lens.author import MOST
 
 WROTE = "07-who-wrote-this-word"
 BEHIND, HALVED, SPARED = Part("feed_forward", 2), Part("cross_attention", 2, 3), Part("cross_attention", 2, 4)

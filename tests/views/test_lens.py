@@ -22,7 +22,7 @@ def test_cells_hold_words_and_the_final_one_is_bold():
     assert by_place[(0, 2)] == "·incompre…", "a long word is cut, the hover has it whole"
     assert "·incomprehensible  0.4<br>·&lt;b&gt;  0.3" == heatmap.text[0][2]
     assert figure.layout.yaxis.range[0] < figure.layout.yaxis.range[1], "the last step is on top"
-    assert "the answer" in figure.layout.yaxis.ticktext[-1]
+    assert "the prediction" in figure.layout.yaxis.ticktext[-1]
 
 
 def test_a_frame_marks_where_each_answer_is_decided():

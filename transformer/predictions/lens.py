@@ -56,13 +56,14 @@ class Lens:
     followed: np.ndarray
     probability: np.ndarray
     rank: np.ndarray
-    divergence: np.ndarray
-    entropy: np.ndarray
+    divergence: np.ndarray | None
+    entropy: np.ndarray | None
     decided: np.ndarray
     final_norm: bool
     of_classes: bool
     pieces: Mapping[int, str]
     transport: Tensor | None = None
+    first: int = 0
 
     def part(self, first: int, last: int) -> Lens:
         """Return the positions from ``first`` up to but not including ``last``, to show part of a long text."""
@@ -71,10 +72,11 @@ class Lens:
         names = ("ids", "probabilities", "probability", "rank", "divergence", "entropy")
         return replace(
             self,
+            first=self.first + places.start,
             read=self.read[places],
             followed=self.followed[places],
             decided=self.decided[places],
-            **{name: values[:, places] for name, values in zip(names, whole, strict=True)},
+            **{name: None if values is None else values[:, places] for name, values in zip(names, whole, strict=True)},
         )
 
     @property
@@ -95,23 +97,27 @@ def logit_lens(
     candidates: int = 5,
     follow: Sequence[int] | None = None,
     transport: Tensor | None = None,
+    columns: slice = slice(None),
+    spread: bool = True,
 ) -> Lens:
-    """Compute p_k = softmax(W · LayerNorm_final(x_k)) for the stream x_k at every layer.
+    """Read p_k = softmax(W · LayerNorm_final(x_k)) from the stream x_k after every layer k, and before the first.
 
-    A post-norm model has no final LayerNorm: the output of a layer is normalised already, that of the embedding is not.
-    The head of a classifier is also applied to every token alone; its logits for the sentence are the mean of these.
+    A post-norm model has no final LayerNorm: what leaves a layer is normalised already, what leaves the embedding is
+    not. A classifier's head is applied to every token alone, too; its logits for the sentence are the mean of those.
 
     Args:
-        trace: The recorded pass.
-        sublayers: Add a step after each attention.
-        candidates: Number of words per step and position.
-        follow: Id to follow at each position; by default the most likely word of the last step, in a classifier the
-            class of the sentence.
-        transport: One matrix per step but the last, [step, model, model]: J_k x_k is read out instead of x_k
+        trace: The run.
+        sublayers: Whether there is a step after each attention, too.
+        candidates: How many of the most likely words of each cell are kept.
+        follow: The id to follow at each of the ``columns``; by default the most likely word of the last step, in a
+            classifier the class of the sentence.
+        transport: [step, model, model], one matrix for every layer's step but the last: J_k x_k is read instead of x_k
             (``transformer.predictions.jacobian_lens``); the identity changes nothing.
+        columns: The positions that are read; in a classifier the first one is the whole sentence.
+        spread: Whether ``divergence`` and ``entropy`` are computed, which take a pass over the vocabulary each.
 
     Raises:
-        ValueError: If ``follow`` does not have one id per position, or ``transport`` not one matrix per step.
+        ValueError: When ``follow`` does not have one id per position, or ``transport`` not one matrix per step.
     """
     checkpoint, config = trace.checkpoint, trace.checkpoint.config
     stack = lens_stack(checkpoint)
@@ -121,33 +127,24 @@ def logit_lens(
             f"transport has shape {tuple(transport.shape)}; give one matrix of {config.d_model} × {config.d_model} for "
             f"each of the {len(names) - 1} steps before the last, and no sub-layers"
         )
-    read = ((WHOLE,) if config.n_classes else ()) + trace.tokens(stack).displays
-    *_, last = _read_outs(trace, names[-1:])
+    read = (((WHOLE,) if config.n_classes else ()) + trace.tokens(stack).displays)[columns]
+    (last,) = _logits(trace, names[-1:], columns)
     size = last.shape[-1]
     if follow is None:
-        best = last.argmax(axis=-1)
-        followed = np.full_like(best, best[0]) if config.n_classes else best
+        best = last.argmax(dim=-1).numpy(force=True)
+        followed = np.full_like(best, _class_of(trace)) if config.n_classes else best
     else:
         followed = np.asarray(follow, dtype=np.int64)
         if followed.shape != (len(read),) or followed.min() < 0 or followed.max() >= size:
             raise ValueError(
                 f"follow has shape {followed.shape}; give one id below {size} for each of the {len(read)} positions"
             )
-    places = np.arange(len(read))
-    found: dict[str, list[np.ndarray]] = {
-        key: [] for key in ("ids", "probabilities", "probability", "rank", "divergence", "entropy")
-    }
-    for log_p in _read_outs(trace, names, transport=transport):
-        ids = torch.from_numpy(log_p).topk(min(candidates, size), dim=-1).indices.numpy()
-        own = log_p[places, followed]
-        p = np.exp(log_p)
-        found["ids"].append(ids)
-        found["probabilities"].append(np.take_along_axis(p, ids, axis=-1))
-        found["probability"].append(np.exp(own))
-        found["rank"].append(1 + (log_p > own[:, None]).sum(axis=-1))
-        found["divergence"].append(divergence(last, log_p))
-        found["entropy"].append(entropy(log_p))
-    arrays = {key: np.stack(values) for key, values in found.items()}
+    final = torch.log_softmax(last.double(), dim=-1).numpy(force=True) if spread else None
+    rows = [
+        _read_cells(logits, torch.from_numpy(followed).to(logits.device), min(candidates, size), final)
+        for logits in (*_logits(trace, names[:-1], columns, transport), last)
+    ]
+    arrays = {key: None if rows[0][key] is None else np.stack([row[key] for row in rows]) for key in rows[0]}
     used = {*arrays["ids"].ravel().tolist(), *followed.tolist()}
     return Lens(
         stack=stack,
@@ -159,8 +156,32 @@ def logit_lens(
         of_classes=bool(config.n_classes),
         pieces={id: shown_word(checkpoint, id) for id in sorted(used)},
         transport=transport,
+        first=columns.start or 0,
         **arrays,
     )
+
+
+def _class_of(trace: Trace) -> int:
+    """Return the class of the whole sentence."""
+    return int(trace.values("classifier.logits").argmax())
+
+
+def _read_cells(logits: Tensor, followed: Tensor, count: int, final: np.ndarray | None) -> dict[str, np.ndarray | None]:
+    """Return what is kept of one step, from its logits [position, word]; ``final``: log p of the last step."""
+    own = logits.gather(-1, followed[:, None])
+    whole = torch.logsumexp(logits.double(), dim=-1, keepdim=True)
+    best, ids = logits.topk(count, dim=-1)
+    found = {
+        "ids": ids,
+        "probabilities": torch.exp(best.double() - whole),
+        "probability": torch.exp(own.double() - whole)[:, 0],
+        "rank": 1 + (logits > own).sum(dim=-1),
+    }
+    arrays: dict[str, np.ndarray | None] = {name: values.numpy(force=True) for name, values in found.items()}
+    if final is None:
+        return arrays | {"divergence": None, "entropy": None}
+    log_p = (logits.double() - whole).numpy(force=True)
+    return arrays | {"divergence": divergence(final, log_p), "entropy": entropy(log_p)}
 
 
 def decided_step(agrees: np.ndarray) -> np.ndarray:
@@ -193,15 +214,18 @@ def word_course(trace: Trace, lens: Lens, position: int, *, most: int = 6) -> Wo
 
     ``lens`` gives the steps and the word; it must come from the same ``trace``.
     """
-    if not 0 <= position < len(lens.read):
-        raise ValueError(f"position is {position}, but the lens has the positions 0 to {len(lens.read) - 1}")
+    column = position - lens.first
+    if not 0 <= column < len(lens.read):
+        last = lens.first + len(lens.read) - 1
+        raise ValueError(f"position is {position}, but the lens has the positions {lens.first} to {last}")
     per_layer = trace.n_layers(lens.stack) + 1
     _, names = _steps(trace, lens.stack, len(lens.steps) != per_layer)
     rows = slice(position, position + 1)
-    log_p = np.concatenate(list(_read_outs(trace, names, rows, lens.transport)))  # [step, word]
-    followed = int(lens.followed[position])
+    logits = torch.cat(list(_logits(trace, names, rows, lens.transport)))
+    log_p = torch.log_softmax(logits.double(), dim=-1).numpy(force=True)  # [step, word]
+    followed = int(lens.followed[column])
     others = [int(id) for id in np.argsort(-log_p[-1], kind="stable")[:2] if id != followed]
-    leaders = [int(id) for id in lens.ids[:, position, 0]]
+    leaders = [int(id) for id in lens.ids[:, column, 0]]
     ids = tuple(dict.fromkeys([followed, *others[:1], *leaders]))[:most]
     words = tuple(shown_word(trace.checkpoint, id) for id in ids)
     return WordCourse(lens.steps, words, ids, np.exp(log_p[:, list(ids)]).T)
@@ -224,18 +248,19 @@ def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], 
     return (Message("embedding"), *names), (start, *after)
 
 
-def _read_outs(
+@torch.inference_mode()
+def _logits(
     trace: Trace, names: Sequence[str], rows: slice = slice(None), transport: Tensor | None = None
-) -> Iterator[np.ndarray]:
-    """Yield ``read_out`` of each recorded stream; the last one needs no transport."""
+) -> Iterator[Tensor]:
+    """Logits [position, word] of one recorded stream after the other; the last step needs no transport."""
     checkpoint = trace.checkpoint
     ids = trace.tokens(lens_stack(checkpoint)).ids
     for step, name in enumerate(names):
-        # A copy, because torch warns about read-only arrays.
+        # A copy, because torch takes no read-only arrays.
         stream = torch.tensor(trace.values(name), device=checkpoint.model.device)
         if transport is not None and step < len(transport):
             stream = stream @ transport[step].T.to(stream)
-        yield read_out(checkpoint, stream, ids, rows).numpy(force=True)
+        yield _logits_of(checkpoint, stream, ids, rows)
 
 
 @torch.inference_mode()
@@ -244,11 +269,14 @@ def read_out(checkpoint: Checkpoint, stream: Tensor, ids: Sequence[int], rows: s
 
     ``stream`` [position, model], of the tokens ``ids``, is read out like that of the last layer.
     """
+    return torch.log_softmax(_logits_of(checkpoint, stream, ids, rows).double(), dim=-1)
+
+
+def _logits_of(checkpoint: Checkpoint, stream: Tensor, ids: Sequence[int], rows: slice | Sequence[int]) -> Tensor:
     model = checkpoint.model
     norm = model.get_submodule(lens_stack(checkpoint)).final_norm
     hidden = stream[None] if norm is None else norm(stream[None])
-    logits = _classes(checkpoint, hidden, ids)[rows] if model.config.n_classes else model.project(hidden[:, rows])[0]
-    return torch.log_softmax(logits.double(), dim=-1)
+    return _classes(checkpoint, hidden, ids)[rows] if model.config.n_classes else model.project(hidden[:, rows])[0]
 
 
 def _classes(checkpoint: Checkpoint, hidden: Tensor, read: Sequence[int]) -> Tensor:

@@ -24,8 +24,12 @@ def waits(p: Page, name: Name, places: int) -> bool:
 
 def is_long(p: Page, places: int) -> bool:
     """Of so many ``places``, each of which takes a pass over the sentence."""
-    stacks = p.trace.stacks
-    weights = sum(part.numel() for stack in stacks for part in getattr(p.checkpoint.model, stack).layers.parameters())
+    stacks, model = p.trace.stacks, p.checkpoint.model
+
+    def count() -> int:
+        return sum(part.numel() for stack in stacks for part in model.get_submodule(stack).layers.parameters())
+
+    weights = store.get(p.checkpoint, "weights of the layers", count)
     return weights * sum(len(p.trace.tokens(stack)) for stack in stacks) * places > LARGE
 
 

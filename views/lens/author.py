@@ -1,24 +1,27 @@
-"""Who wrote it? A word's logit as a sum over the parts of the model, and where each head took its share from."""
+"""Who wrote it? A word's logit as a sum over the parts of the model, and what removing a part does beside it."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
-from charts.toolkit.numbers import whole
+from charts.toolkit.numbers import number, whole
 from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _, in_words
-from transformer.attribution.direct_logit_attribution import Attribution, attribute, strongest_sources
+from transformer.attribution.direct_logit_attribution import Attribution, attribute
+from transformer.errors import InputError
+from transformer.interventions.direct_effects import Removals, is_removable, removals
 from transformer.layer_norm import RMSNorm
 from transformer.layers.residual_stream import Part, in_a_sentence
-from transformer.predictions.lens import Lens, shown_word
 from transformer.text.message import N_
+from ui.compute.jobs import jobs
 from ui.compute.store import store
+from ui.lab.experiments import experiment_with
+from ui.lab.second_sentence import second_sentence
 from ui.shell import choice
 from ui.shell.actions import Actions, OpenPage, SelectCell, SelectLocation
 from ui.shell.choice import chosen_section
@@ -26,65 +29,81 @@ from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
-from ui.words.texts import as_plain
-from views.lens.attribution_figures import attribution_waterfall
-from views.lens.measured import measured
+from ui.words.catalogues import said
+from ui.words.texts import as_plain, common
+from views.lens.attribution_figures import attribution_waterfall, measured_effects
+from views.lens.lens_view_model import AuthorViewModel, author_view_model, candidate_words, ids_that_came
+from views.lens.logit_lens import choose_follow, place_of
 
-MOST = 9  # parts that have a bar of their own
-_CANDIDATES = 100
-_MAX_SOURCES = 2000
+MOST = 12  # parts that are removed
+_ANSWERS = 3  # parts that are named for each
 _HEIGHT = 300  # pixels
-ATTENTIONS = ("self_attention", "cross_attention")
 
 
-@dataclass(frozen=True)
-class Words:
-    """What was chosen: ids, and how they are shown."""
-
-    token: int
-    against: int | None
-    shown: str
-
-
-def choose_words(p: Page, lens: Lens, position: int | None) -> Words:
-    """The word whose logit is taken apart, and the one it is compared with, if any."""
-    if position is not None and lens.stack == "encoder" and p.trace.source[position].is_padding:
+def author(p: Page, row: DeltaGenerator) -> None:
+    """Choose the word whose logit is taken apart; draw the parts, and what removing them does."""
+    position = None if p.checkpoint.config.n_classes else place_of(p)[1]
+    if position is not None and not p.trace.target and p.trace.source[position].is_padding:
         p.nothing_to_show(p.text["author_padding"])
-    known = _candidates(p, lens, position)
-    owner = (lens.read, position, *list(known)[:2])
-    more = {"accept_new_options": not lens.of_classes, "width": 190}
-    word = choice.select(
-        p.text["word"], list(known), next(iter(known)), key="lens_word", owner=owner, help=p.text["word_help"], **more
+    token, against = _choose_words(p, row, position)
+    found = store.get(
+        p.run,
+        ("attribution", position, token, against),
+        lambda: attribute(p.trace, position, token=token, against=against),
     )
-    token = _id(p, word, known)
-    token = next(iter(known.values())) if token is None else token
-    others = [label for label, id in known.items() if id != token]
-    against = choice.select(
-        p.text["against"],
-        others,
-        key="lens_against",
-        owner=owner,
-        placeholder=p.text["against_placeholder"],
-        help=p.text["against_help"],
-        **more,
-    )
+    shown = author_view_model(p.trace, position, token, against, found=found)
+    st.markdown(_say_sum(p, shown))
+    left, right = st.columns([6, 5], gap="medium")
+    with left:
+        _draw_sum(p, shown)
+    with right:
+        cross = any(column.kind == "cross_attention" for column in shown.columns)
+        show_map(
+            heads_map(shown, title=p.text["author_heads"].format(word=shown.word)),
+            key="lens heads",
+            means=partial(_open, shown.columns, found.question.stack, position or 0),
+        )
+        st.caption(p.text["author_heads_caption" if cross else "author_heads_caption_self"])
+    sections = ("measured", "sources") if found.gated else ("sources", "measured")
+    if chosen_section(p.text, sections, key="lens_section") == "measured":
+        _measured(p, shown)
+    else:
+        _list_sources(p, shown)
+    st.caption(f"{p.text['author_fixed']} {p.text['author_caution']}")
+    with st.expander(p.text["how"], icon=":material/function:"):
+        rms = isinstance(p.checkpoint.model.get_submodule(found.question.stack).final_norm, RMSNorm)
+        read = p.text["author_read_rms" if rms else "author_read"]
+        show_formula(p.text["author_formula"].replace("%READ%", read), caption=_shapes(p, found))
+        st.markdown(_notes(p, shown))
+    show_snippet("author", _snippet(p, found))
+    show_source(attribute)
+
+
+def _choose_words(p: Page, row: DeltaGenerator, position: int | None) -> tuple[int, int | None]:
+    """Draw the word whose logit is taken apart, and the one that it is compared with, if any; return their ids."""
+    with row:
+        came = choose_follow(p) and position is not None
+    known = candidate_words(p.trace, position, ids_that_came(p.trace)[position] if came else None)
+    words = list(known)
+    owner = (p.trace.tokens(place_of(p)[0]).displays, position, words[:2])
+    typed = {"accept_new_options": position is not None, "width": 190}
+    with st.container(horizontal=True):
+        word = choice.select(
+            p.text["word"], words, words[0], key="lens_word", owner=owner, help=p.text["word_help"], **typed
+        )
+        token = _id(p, word, known)
+        token = known[words[0]] if token is None else token
+        against = choice.select(
+            p.text["against"],
+            [label for label, id in known.items() if id != token],
+            key="lens_against",
+            owner=owner,
+            placeholder=p.text["against_placeholder"],
+            help=p.text["against_help"],
+            **typed,
+        )
     other = _id(p, against, known)
-    shown = shown_word(p.checkpoint, token)
-    if other is None or other == token:
-        return Words(token, None, shown)
-    return Words(token, other, f"{shown} − {shown_word(p.checkpoint, other)}")
-
-
-def _candidates(p: Page, lens: Lens, position: int | None) -> dict[str, int]:
-    """The likeliest words there, the followed one first: ids by what they are called."""
-    logits = p.trace.values("classifier.logits" if position is None else f"{lens.stack}.logits")
-    logits = logits if position is None else logits[position]
-    ids = [int(lens.followed[position or 0]), *np.argsort(-logits, kind="stable")[:_CANDIDATES].tolist()]
-    known: dict[str, int] = {}
-    for id in dict.fromkeys(ids):
-        label = shown_word(p.checkpoint, id)
-        known[f"{label} ({id})" if label in known else label] = id
-    return known
+    return token, None if other == token else other
 
 
 def _id(p: Page, asked: str | None, known: dict[str, int]) -> int | None:
@@ -97,60 +116,27 @@ def _id(p: Page, asked: str | None, known: dict[str, int]) -> int | None:
     return next(iter(found), None)
 
 
-def author(p: Page, lens: Lens, position: int | None, words: Words) -> None:
-    """The pictures and the sentences below the controls."""
-    found = store.get(
-        p.run,
-        ("attribution", position, words.token, words.against),
-        lambda: attribute(p.trace, position, token=words.token, against=words.against),
+def _draw_sum(p: Page, shown: AuthorViewModel) -> None:
+    show_figure(
+        attribution_waterfall(
+            [value for _part, value in shown.bars],
+            labels=[in_words(part.label) for part, _value in shown.bars],
+            total=shown.found.total,
+            n_others=shown.n_others,
+            of=shown.word,
+        ),
+        name="who-wrote-it",
+        alt=p.text["author_alt"].format(word=shown.word),
     )
-    st.markdown(_in_words(p, lens, found, words))
-    left, right = st.columns([6, 5], gap="medium")
-    with left:
-        drawn = [part for part in found.parts if part in found.strongest(MOST)]
-        show_figure(
-            attribution_waterfall(
-                [found.of(part) for part in drawn],
-                labels=[in_words(part.label) for part in drawn],
-                total=found.total,
-                n_others=len(found.parts) - len(drawn),
-                of=words.shown,
-            ),
-            name="who-wrote-it",
-            alt=p.text["author_alt"].format(word=words.shown),
-        )
-    with right:
-        columns, figure = heads_map(found, title=p.text["author_heads"].format(word=words.shown))
-        show_map(figure, key="lens heads", means=partial(_open, columns, found.question.stack, position or 0))
-        cross = any(column.kind == "cross_attention" for column in columns)
-        st.caption(p.text["author_heads_caption" if cross else "author_heads_caption_self"])
-    sections = ("measured", "sources") if found.gated else ("sources", "measured")
-    if chosen_section(p.text, sections, key="lens_section") == "measured":
-        measured(p, found, words.shown)
-    else:
-        _sources(p, found)
-    st.markdown(_notes(p, found, words))
-    rms = isinstance(p.checkpoint.model.get_submodule(lens.stack).final_norm, RMSNorm)
-    read = p.text["author_read_rms" if rms else "author_read"]
-    show_formula(p.text["author_formula"].replace("%READ%", read), caption=_shapes(p, found))
-    show_snippet("author", _snippet(p, found))
-    show_source(attribute)
 
 
-def heads_map(found: Attribution, *, title: str) -> tuple[list[Part], CanvasFigure]:
-    """What each column is (its ``layer`` is 0), and layers × heads and feed-forward layers as a map."""
-    kinds = [kind for kind in ATTENTIONS if Part(kind, 0, 0) in found.parts]
-    tables = [found.table(kind) for kind in (*kinds, "feed_forward")]
-    columns = [
-        Part(kind, 0, head) for kind, table in zip(kinds, tables, strict=False) for head in range(table.shape[1])
-    ]
-    columns.append(Part("feed_forward", 0))
+def heads_map(shown: AuthorViewModel, *, title: str) -> CanvasFigure:
+    """Draw layers × heads and feed-forward layers as a map."""
     names = {"self_attention": N_("S{head}"), "cross_attention": N_("C{head}"), "feed_forward": N_("FFN")}
-    values = np.concatenate(tables, axis=1)
-    return columns, value_map(
-        values,
-        row_labels=[_("layer {layer}", layer=layer) for layer in range(len(values))],
-        column_labels=[_(names[part.kind], head=part.head) for part in columns],
+    return value_map(
+        shown.heads,
+        row_labels=[_("layer {layer}", layer=layer) for layer in range(len(shown.heads))],
+        column_labels=[_(names[part.kind], head=part.head) for part in shown.columns],
         row_title=N_("layer"),
         column_title=N_("head"),
         title=title,
@@ -159,32 +145,30 @@ def heads_map(found: Attribution, *, title: str) -> tuple[list[Part], CanvasFigu
     )
 
 
-def _open(columns: Sequence[Part], stack: str, token: int, _state: State, cell: SelectCell) -> Actions:
+def _open(columns: tuple[Part, ...], stack: str, token: int, _state: State, cell: SelectCell) -> Actions:
     """The page that shows the part in full."""
-    part, place = columns[cell.key], SelectLocation(stack, layer=cell.query, token=token)
+    part = columns[cell.key]
     if part.head < 0:
-        return (OpenPage("feed_forward", place),)
+        return (OpenPage("feed_forward", SelectLocation(stack, layer=cell.query, token=token)),)
     kind = part.kind.removesuffix("_attention")
-    return (OpenPage("attention", replace(place, kind=kind, head=part.head)),)
+    return (OpenPage("attention", SelectLocation(stack, kind, cell.query, part.head, token)),)
 
 
-def _in_words(p: Page, lens: Lens, found: Attribution, words: Words) -> str:
-    position = found.question.position
-    key = "author_class" if position is None else f"author_{lens.stack}"
-    best = found.strongest(1)[0]
-    return p.text[key].format(
-        read=as_plain(lens.read[position or 0]),
+def _say_sum(p: Page, shown: AuthorViewModel) -> str:
+    found, position = shown.found, shown.found.question.position
+    return p.text["author_class" if position is None else f"author_{found.question.stack}"].format(
+        read=as_plain(shown.read),
         position=position,
-        word=as_plain(words.shown),
+        word=as_plain(shown.word),
         logit=three_digits(found.logit),
         count=len(found.parts),
         deviation=three_digits(found.deviation),
-        part=as_plain(in_words(in_a_sentence(best.label))),
-        value=signed(found.of(best)),
+        part=as_plain(in_words(in_a_sentence(shown.strongest.label))),
+        value=signed(found.of(shown.strongest)),
     )
 
 
-def _sources(p: Page, found: Attribution) -> None:
+def _list_sources(p: Page, shown: AuthorViewModel) -> None:
     """Which word, through which head: the strongest pairs of a head and a key."""
     show_table(
         pd.DataFrame(
@@ -195,7 +179,7 @@ def _sources(p: Page, found: Attribution) -> None:
                     p.text["author_column_weight"]: source.weight,
                     p.text["author_column_value"]: source.value,
                 }
-                for source in strongest_sources(p.trace, found, most=_MAX_SOURCES)
+                for source in shown.sources
             ]
         ),
         name="which-word-through-which-head",
@@ -204,17 +188,17 @@ def _sources(p: Page, found: Attribution) -> None:
     )
 
 
-def _notes(p: Page, found: Attribution, words: Words) -> str:
-    said = [p.text["author_fixed"]]
-    if words.against is None and not p.checkpoint.config.n_classes:
-        said.append(p.text["author_alone"])
+def _notes(p: Page, shown: AuthorViewModel) -> str:
+    lines, found = [], shown.found
+    if found.question.against is None and not p.checkpoint.config.n_classes:
+        lines.append(p.text["author_alone"])
     if found.cap is not None:
-        said.append(p.text["author_cap"].format(cap=three_digits(found.cap)))
+        lines.append(p.text["author_cap"].format(cap=three_digits(found.cap)))
     if found.gated:
-        said.append(p.text["author_gated"])
+        lines.append(p.text["author_gated"])
     if len(found.question.rows) > 1:
-        said.append(p.text["author_mean"].format(count=len(found.question.rows)))
-    return " ".join((*said, p.text["author_caution"], p.text["author_source"]))
+        lines.append(p.text["author_mean"].format(count=len(found.question.rows)))
+    return " ".join((*lines, p.text["author_source"]))
 
 
 def _shapes(p: Page, found: Attribution) -> str:
@@ -238,3 +222,84 @@ def _snippet(p: Page, found: Attribution) -> str:
         "for source in strongest_sources(trace, found, most=10):\n"
         "    print(source.display, source.part.label, source.weight, source.value)\n"
     )
+
+
+def _measured(p: Page, shown: AuthorViewModel) -> None:
+    """The section: bars, the rank correlation, and where later parts made up for what was missing."""
+    found = shown.found
+    parts = [part for part in found.strongest(len(found.parts)) if is_removable(part)][:MOST]
+    parts = [part for part in found.parts if part in parts]
+    trace, pair = p.trace, None
+    second = second_sentence(p, key="lens_second").strip()
+    if second:
+        try:
+            pair = experiment_with(p.run, sentence=second, keep_answer=True)
+        except InputError as error:  # the other ways need no second sentence
+            st.warning(as_plain(said(error)), icon=":material/edit:")
+    effects = jobs.result(
+        p.run,
+        ("removals", found.question, "" if pair is None else second),
+        lambda report: removals(trace, found, parts, second=pair, progress=report),
+        doing=common("wait.trust"),
+    )
+    if effects is None:
+        return
+    st.markdown(_say_effects(p, effects))
+    labels = [in_words(part.label) for part in effects.parts]
+    show_figure(
+        measured_effects(
+            effects.added, zero=effects.zero, mean=effects.mean, patched=effects.patched, labels=labels, of=shown.word
+        ),
+        name="added-and-measured",
+        caption=p.text["measured_caption"] + (f" {p.text['measured_patched']}" if pair is not None else ""),
+        alt=p.text["measured_alt"],
+    )
+
+    def patched(place: int) -> dict[str, float]:
+        return {} if effects.patched is None else {p.text["measured_column_patched"]: effects.patched[place]}
+
+    show_table(
+        pd.DataFrame(
+            [
+                {
+                    p.text["measured_column_part"]: label,
+                    p.text["measured_column_added"]: effects.added[place],
+                    p.text["measured_column_zero"]: effects.zero[place],
+                    p.text["measured_column_mean"]: effects.mean[place],
+                    **patched(place),
+                    p.text["measured_column_answers"]: _answers(effects, place),
+                }
+                for place, label in enumerate(labels)
+            ]
+        ),
+        name="removed-parts",
+        caption=p.text["measured_table_caption"],
+    )
+    show_source(removals)
+
+
+def _answers(effects: Removals, place: int) -> str:
+    return ", ".join(f"{in_words(part.label)} {signed(change)}" for part, change in effects.answers(place)[:_ANSWERS])
+
+
+def _answers_in_a_sentence(effects: Removals, place: int) -> str:
+    answers = effects.answers(place)[:_ANSWERS]
+    return ", ".join(f"{in_words(in_a_sentence(part.label))} ({signed(change)})" for part, change in answers)
+
+
+def _say_effects(p: Page, effects: Removals) -> str:
+    """The rank correlation; and the part at which the two numbers are furthest apart, with who answered."""
+    gap = effects.added - effects.zero  # what all other parts add more, without it
+    place = int(np.argmax(np.abs(gap)))
+    added, lost = effects.added[place], effects.zero[place]
+    repaired = (abs(lost) < abs(added) and lost * added >= 0) or lost * added < 0
+    ranks = p.text["measured_said"].format(
+        count=len(effects.parts),
+        agreement=number(f"{effects.agreement:.2f}") if np.isfinite(effects.agreement) else "–",
+        part=as_plain(in_words(in_a_sentence(effects.parts[place].label))),
+        added=signed(added),
+        lost=signed(lost),
+    )
+    who = _answers_in_a_sentence(effects, place)
+    key = "measured_norm" if not who else "measured_repaired" if repaired else "measured_built"
+    return f"{ranks} {p.text[key].format(change=signed(gap[place]), who=as_plain(who))}"

@@ -23,10 +23,16 @@ LONGEST = 10  # characters of a word in a cell; the hover has all of them
 # On the left, where it can be seen before a wide grid has been scrolled.
 _BAR = {"x": 0, "xanchor": "left", "lenmode": "pixels", "len": 300}
 _READS = {
-    "encoder": N_("read by the encoder: the token at this place"),
-    "decoder": N_("read by the decoder: the token at this place"),
+    "encoder": N_("token that the encoder reads at this position"),
+    "decoder": N_("token that the decoder reads at this position"),
 }
-ROOM = 62  # pixels that a column needs for its word
+_LETTER, _LEAST = 8.6, 44  # pixels of a bold letter in a cell, and of a column without a long word
+
+
+def room_of(lens: Lens) -> int:
+    """Return the pixels that a grid needs so that the words fit into their cells."""
+    longest = max(len(_short(word)) for row in lens.words for word in row)
+    return round(len(lens.read) * max(_LEAST, _LETTER * longest + 8)) + 100
 
 
 def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None = None) -> go.Figure:
@@ -60,8 +66,10 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     style.finish(figure, height=min(row * n_steps, 800) + 140 + 26 * other, top=64 + 26 * other)
     figure.update_layout(meta={"turns": True})  # on paper, a sentence that is too wide may run downwards
     steps = [in_words(step) for step in lens.steps]
-    names = [*steps[:-1], style.lines(steps[-1], f"<b>{_('= the answer')}</b>")]
-    figure.update_yaxes(**{**style.label_axis(steps, title=_("said after")), "ticktext": names, "autotickangles": [0]})
+    names = [*steps[:-1], style.lines(steps[-1], f"<b>{_('= the prediction')}</b>")]
+    figure.update_yaxes(
+        **{**style.label_axis(steps, title=_("read out after")), "ticktext": names, "autotickangles": [0]}
+    )
     reads = style.label_axis([in_words(word) for word in lens.read], title=_(_READS[lens.stack]))
     figure.update_xaxes(**{**reads, "tickfont_size": style.TICK_SIZE})
     for position, step in enumerate(lens.decided):
@@ -108,7 +116,7 @@ def _cells(lens: Lens, colour: str) -> tuple[dict, np.ndarray]:
         what = _("log₁₀ of its rank")
     else:
         values, most = lens.divergence, float(lens.divergence.max()) or 1.0
-        bar, what = style.colour_bar(_("KL from the answer, in nats"), **_BAR), _("KL from the last step in nats")
+        bar, what = style.colour_bar(_("KL from the prediction, in nats"), **_BAR), _("KL from the last step in nats")
     trace = parts.heatmap(
         values.astype(np.float32),
         hover=style.lines(hover, what),
@@ -162,7 +170,7 @@ def word_course(course: WordCourse) -> go.Figure:
         )
     style.finish(figure, height=360, top=48)
     figure.update_layout(legend={"traceorder": "reversed"})
-    figure.update_xaxes(**style.label_axis([in_words(step) for step in course.steps], title=_("said after")))
+    figure.update_xaxes(**style.label_axis([in_words(step) for step in course.steps], title=_("read out after")))
     figure.update_yaxes(title_text=_("probability"), range=[-0.03, 1.03])
     return figure.drawn()
 
@@ -184,7 +192,7 @@ def lens_agreement(logit: Any, *, jacobian: Any, steps: Sequence[str]) -> go.Fig
             hovertemplate=style.hover(_("{token} after {place}", token=name, place="%{x}"), style.exact("y")),
         )
     style.finish(figure, height=300, top=48)
-    figure.update_xaxes(**style.label_axis(steps, title=_("said after")))
+    figure.update_xaxes(**style.label_axis(steps, title=_("read out after")))
     figure.update_yaxes(title_text=_("share that names the final word"), range=[-0.03, 1.03])
     return figure.drawn()
 

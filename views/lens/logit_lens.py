@@ -1,80 +1,58 @@
-"""The logit lens on the page: what is asked for, cached, and the sentences that say what it shows."""
+"""The readout on the Lens page: what is chosen, the grid with its sentences, and the Jacobian lens beside it."""
 
-from collections import Counter
+from functools import lru_cache
 
+import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
+
+from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
+from transformer.errors import CheckpointError, InputError
 from transformer.layers.residual_stream import in_a_sentence
-from transformer.predictions.jacobian_lens import JacobianLens
-from transformer.predictions.lens import Lens, logit_lens
-from transformer.runs.inputs import prompt_ids
-from transformer.runs.traces import Trace
+from transformer.predictions.jacobian_lens import JacobianLens, jacobian_lens, load_jacobian_lens
+from transformer.predictions.lens import Lens, decided_step, lens_stack, logit_lens
+from transformer.text.sentence_files import read_sentences, sentence_digest
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
+from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.shell import choice, page_state
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.shell.strip import FIRST_CHOSEN
-from ui.words.texts import as_plain, in_code
+from ui.show.figures import show_figure, show_formula, show_snippet, show_source
+from ui.words.catalogues import said
+from ui.words.texts import as_plain, common, in_code
+from views.lens.lens_figures import COLOURS, lens_agreement, lens_grid, room_of, word_course
+from views.lens.lens_view_model import (
+    MAX_COLUMNS,
+    LensChoices,
+    LensViewModel,
+    first_column,
+    ids_that_came,
+    lens_view_model,
+    n_columns,
+    position_of,
+    read_lens,
+    telling_token,
+)
 
 GRID = "logit-lens"
-MAX_COLUMNS = 40  # of the grid, at a time
 
 
-def choose(p: Page, name: str, options: list[str], **more: object) -> str:
-    """A row of buttons whose choice is in the address."""
-    return chosen_option(p.text, name, options, key=f"lens_{name}", **more)
-
-
-def chosen_lens(p: Page, fit: JacobianLens | None) -> tuple[Lens, str]:
-    """The lens with the rows and the word to follow that were chosen, and the colouring. A Jacobian lens is fitted to
-    whole layers."""
-    sublayers = fit is None and choose(p, "rows", ["layers", "sublayers"]) == "sublayers"
-    colour = choose(p, "colour", ["probability", "rank", "divergence"], help=p.text["colour_help"])
-    return chosen_follow(p, sublayers=sublayers, fit=fit), colour
-
-
-def chosen_follow(p: Page, *, sublayers: bool, fit: JacobianLens | None = None) -> Lens:
-    """The lens that follows the model's own words, or those that came where the reader wants that."""
-    lens = lens_of(p, sublayers=sublayers, fit=fit)
-    came = came_instead(p.trace, lens)
-    if came and choose(p, "follow", ["own", "came"], help=p.text["follow_help"]) == "came":
-        return lens_of(p, sublayers=sublayers, follow=came, fit=fit)
-    return lens
-
-
-def came_instead(trace: Trace, lens: Lens) -> tuple[int, ...]:
-    """The ids that really came, where they are not what the model would have said; else nothing."""
-    if lens.stack != "decoder" or trace.prediction is None or any(token.role == "pad" for token in trace.prediction):
-        return ()
-    own = tuple(int(id) for id in lens.ids[-1, :, 0])
-    return trace.prediction.ids if trace.prediction.ids != own else ()
-
-
-def lens_of(p: Page, *, sublayers: bool, follow: tuple[int, ...] = (), fit: JacobianLens | None = None) -> Lens:
-    transport = None if fit is None else fit.transport
-    return store.get(
-        p.run,
-        ("lens", sublayers, follow, fit is not None),
-        lambda: logit_lens(p.trace, sublayers=sublayers, follow=follow or None, transport=transport),
-        wait="wait.lens",
-    )
+def stack_of(p: Page) -> str:
+    """The stack whose stream is read out."""
+    return lens_stack(p.checkpoint)
 
 
 def place_of(p: Page) -> tuple[str, int]:
-    """The stack that the lens reads, and the token whose course is drawn: the focused one where the lens has it.
-
-    Else where there is most to see: the first blank, the first word of the answer, or the first one decided last.
-    """
-    config = p.checkpoint.config
-    stack = "decoder" if "decoder" in p.trace.stacks else "encoder"
-    if len(p.trace.stacks) == 1 and p.focus.token == 0 and not config.n_classes and not _first_chosen(p):
-        if stack == "decoder":
-            return stack, len(prompt_ids(p.checkpoint, p.focus.sentence)) - 1
-        return stack, next((token.index for token in p.trace.source if token.role == "mask"), 0)
-    if p.focus.stack == stack:
-        return stack, p.focus.token
-    return stack, int(lens_of(p, sublayers=False).decided.argmax())
+    """The stack that the lens reads, and the token whose word is followed: the focused one where the lens has it."""
+    stack, focus = stack_of(p), p.focus
+    alone = len(p.trace.stacks) == 1
+    if focus.stack == stack and not (alone and focus.token == 0 and not _first_chosen(p)):
+        return stack, focus.token
+    translates = not alone and stack == "decoder"
+    return stack, telling_token(p.trace, _lens(p, LensChoices(first=0), None, 0) if translates else None)
 
 
 def _first_chosen(p: Page) -> bool:
@@ -83,83 +61,172 @@ def _first_chosen(p: Page) -> bool:
     return choice.is_on(FIRST_CHOSEN)
 
 
-def position_of(p: Page, lens: Lens) -> int:
-    """The column of that place."""
-    _, token = place_of(p)
-    # A classifier's whole sentence comes first; it is shown where the sentence's <s> is chosen.
-    return token if not lens.of_classes else token + 1 if token else 0
+def choose(p: Page, name: str, options: list[str], **more: object) -> str:
+    """Draw a row of buttons whose choice is in the address; return it."""
+    return chosen_option(p.text, name, options, key=f"lens_{name}", **more)
 
 
-def decided_text(p: Page, lens: Lens) -> str:
-    """How many words are decided at which step."""
-    count = Counter(int(step) for step in lens.decided)
-    parts = []
-    for step in sorted(count, key=lambda step: (step < 0, step)):
-        key = "never" if step < 0 else "embedding" if step == 0 else "step"
-        name = as_plain(in_words(in_a_sentence(lens.steps[step])))
-        parts.append(p.text[f"decided_{key}"].format(count=count[step], total=len(lens.read), step=name))
-    return p.text["decided"].format(counts=", ".join(parts))
+def choose_view(p: Page) -> tuple[str, DeltaGenerator]:
+    """Draw what the page can show; return it, and the row for everything else that can be chosen."""
+    with (row := st.container(horizontal=True, vertical_alignment="center")):
+        view = choose(p, "view", ["layers", "jacobian", "author"], label_visibility="collapsed")
+    return view, row
 
 
-def place_text(p: Page, lens: Lens, position: int, runner_up: str) -> str:
-    """What the model says at one place, how surely and since when."""
-    whole = lens.of_classes and position == 0
-    step = int(lens.decided[position])
-    if lens.of_classes:
-        key = "place_whole" if whole else "place_alone"
-    else:
-        key = "place_never" if step < 0 else "place" if lens.stack == "decoder" else "place_masked"
-    word, probability = lens.followed_words[position], lens.probability[-1, position]
-    if key == "place_alone":
-        word, probability = lens.words[-1][position], lens.probabilities[-1, position, 0]
-    return p.text[key].format(
-        read=as_plain(lens.read[position]),
-        position=position - lens.of_classes,
-        word=as_plain(word),
-        probability=three_digits(float(probability)),
-        step=as_plain(in_words(in_a_sentence(lens.steps[step])) if step else _("the embedding")),
-        runner_up=as_plain(runner_up),
+def choose_follow(p: Page) -> bool:
+    """Draw whether the model's own word is followed or the one that came, where they differ; return the latter."""
+    options = ["own", "came"]
+    return bool(ids_that_came(p.trace)) and choose(p, "follow", options, help=p.text["follow_help"]) == "came"
+
+
+def choose_readout(p: Page, row: DeltaGenerator, fit: JacobianLens | None) -> LensViewModel:
+    """Draw, behind "More" in ``row``, rows, colour and word to follow; return what they show.
+
+    A Jacobian lens is fitted to whole layers.
+    """
+    position = position_of(p.trace, place_of(p)[1])
+    with row, st.popover(p.text["more"], icon=":material/tune:", key="lens more"):
+        sublayers = fit is None and choose(p, "rows", ["layers", "sublayers"]) == "sublayers"
+        colour = choose(p, "colour", list(COLOURS), help=p.text["colour_help"])
+        came = choose_follow(p)
+        first = first_column(p.trace, position)
+        if (last := n_columns(p.trace) - MAX_COLUMNS) > 0:
+            owner = (p.trace.tokens(stack_of(p)).ids, position)
+            first = int(choice.slider(p.text["window"], 0, last, first, key="lens_first", owner=owner))
+    choices = LensChoices(sublayers, colour, came, first)
+    return lens_view_model(p.trace, position, choices, lens=_lens(p, choices, fit, position))
+
+
+def _lens(p: Page, choices: LensChoices, fit: JacobianLens | None, position: int) -> Lens:
+    transport = None if fit is None else fit.transport
+    key = (choices.sublayers, choices.came, choices.first, choices.colour == "divergence", fit is not None)
+    return store.get(
+        p.run, ("lens", *key), lambda: read_lens(p.trace, choices, position, transport=transport), wait="wait.lens"
     )
 
 
-def window(p: Page, lens: Lens, position: int) -> tuple[Lens, int | None, str]:
-    """The columns that are drawn, where ``position`` is among them, and a sentence that says which they are: a long
-    text is looked at piece by piece."""
-    count = len(lens.read)
-    if count <= MAX_COLUMNS:
-        return lens, position, ""
-    last = count - MAX_COLUMNS
-    begin = min(max(0, position - MAX_COLUMNS // 2), last)
-    first = int(choice.slider(p.text["window"], 0, last, begin, key="lens_first", owner=(lens.read, position)))
-    said = p.text["window_caption"].format(first=first, last=first + MAX_COLUMNS - 1, count=count)
-    inside = first <= position < first + MAX_COLUMNS
-    return lens.part(first, first + MAX_COLUMNS), position - first if inside else None, f"{said} "
+def draw(p: Page, shown: LensViewModel) -> None:
+    """Draw the grid, below the sentences that say from which step on words stay on top."""
+    text, lens = p.text, shown.lens
+    if shown.selected is not None:
+        st.markdown(f"{_say_place(p, shown)} {_say_counts(p, shown)}")
+    else:
+        st.markdown(_say_counts(p, shown))
+    window = ""
+    if (count := n_columns(p.trace)) > len(lens.read):
+        last = lens.first + len(lens.read) - 1
+        window = text["window_caption"].format(first=lens.first, last=last, count=count) + " "
+    show_figure(
+        lens_grid(lens, colour=shown.choices.colour, selected=shown.selected),
+        name=GRID,
+        caption=window + text["grid_caption"],
+        alt=text["grid_alt"],
+        room=room_of(lens),
+    )
 
 
-def notes(p: Page, lens: Lens) -> str:
+def _say_counts(p: Page, shown: LensViewModel) -> str:
+    """From which step on how many words stay on top."""
+    parts, text = [], p.text
+    for step, count in shown.top_counts.items():
+        key = "never" if step < 0 else "embedding" if step == 0 else "step"
+        name = as_plain(in_words(in_a_sentence(shown.steps[step])))
+        parts.append(text[f"top_{key}"].format(count=count, total=len(shown.lens.read), step=name))
+    return text["top"].format(counts=", ".join(parts))
+
+
+def _say_place(p: Page, shown: LensViewModel) -> str:
+    """What the model predicts at one place, how surely, and from which step on it stays on top."""
+    if shown.lens.of_classes:
+        key = "place_whole" if shown.is_whole else "place_alone"
+    else:
+        key = "place_never" if shown.top_from < 0 else "place" if shown.lens.stack == "decoder" else "place_masked"
+    step = _("the embedding") if shown.top_from == 0 else in_words(in_a_sentence(shown.steps[shown.top_from]))
+    return p.text[key].format(
+        read=as_plain(in_words(shown.read)),
+        position=shown.token,
+        word=as_plain(shown.word),
+        probability=three_digits(shown.probability),
+        step=as_plain(step),
+        runner_up=as_plain(shown.runner_up),
+    )
+
+
+def follow_word(p: Page, shown: LensViewModel) -> None:
+    """Draw, where it is unfolded, how the words at one position compete from step to step."""
+    if shown.selected is None:
+        return
+    with choice.fold(p.text["course"], icon=":material/show_chart:", key="lens_course") as opened:
+        if opened.open:
+            caption = p.text["course_caption_class" if shown.lens.of_classes else "course_caption"]
+            show_figure(
+                word_course(shown.course),
+                name="word-course",
+                caption=caption.format(stack=common(f"focus.{shown.lens.stack}")),
+                alt=p.text["course_alt"],
+            )
+
+
+def explain(p: Page, shown: LensViewModel, fit: JacobianLens | None) -> None:
+    """The formula, what is to be kept in mind, and the code."""
+    text, lens, config = p.text, shown.lens, p.checkpoint.config
+    st.caption(text["caution" if fit is None else "jacobian_caution"])
+    with st.expander(text["how"], icon=":material/function:"):
+        show_formula(
+            _formula_of(p, lens),
+            caption=text["formula_caption"].format(
+                steps=len(lens.steps),
+                tokens=len(p.trace.tokens(lens.stack)),
+                width=config.d_model,
+                out=whole(config.n_classes or config.vocabulary_size),
+                what=text["what_classes" if lens.of_classes else "what_words"],
+            )
+            + ("" if fit is None else f" {text['jacobian_formula']}"),
+        )
+        st.markdown(_notes(p, lens))
+    if fit is None:
+        code = f"lens = logit_lens(trace, sublayers={shown.choices.sublayers})\n"
+    else:
+        code = (
+            "from transformer.predictions.jacobian_lens import jacobian_lens, load_jacobian_lens\n"
+            "from transformer.text.sentence_files import read_sentences\n\n"
+            "fit = load_jacobian_lens(checkpoint) or jacobian_lens(checkpoint, read_sentences())\n"
+            "print(fit.agreement)\nlens = logit_lens(trace, transport=fit.transport)\n"
+        )
+    show_snippet(
+        "lens",
+        f"{p.preamble}\nfrom transformer.predictions.lens import logit_lens\n"
+        f"from views.lens.lens_figures import lens_grid\n\n{code}"
+        "for step, words, probabilities in zip(lens.steps, lens.words, lens.probability):\n"
+        f"    print(step, words[{shown.position}], probabilities[{shown.position}])\n"
+        "figure = lens_grid(lens)  # figure.show() draws it\n",
+    )
+    show_source(logit_lens, decided_step, *(() if fit is None else (jacobian_lens,)))
+
+
+def _notes(p: Page, lens: Lens) -> str:
     """A remark about this kind of model."""
     model, stack = p.checkpoint.model, p.checkpoint.model.get_submodule(lens.stack)
-    said = [p.text["pre" if lens.final_norm else "post"].format(norm=type(stack.final_norm).__name__)]
+    lines = [p.text["pre" if lens.final_norm else "post"].format(norm=type(stack.final_norm).__name__)]
     if not lens.final_norm:
-        said.append(p.text["post_normed" if f"{lens.stack}.embedding.norm.output" in p.trace else "post_bare"])
+        lines.append(p.text["post_normed" if f"{lens.stack}.embedding.norm.output" in p.trace else "post_bare"])
     if lens.of_classes:
         first = isinstance(model.classifier, FirstTokenClassifier)
-        said.append(p.text["classes_first" if first else "classes"])
+        lines.append(p.text["classes_first" if first else "classes"])
     projection = getattr(stack, "vocabulary_projection", None)
     if isinstance(projection, TokenHead):
-        said.append(p.text["token_head"])
+        lines.append(p.text["token_head"])
     if (cap := getattr(projection, "cap", None)) is not None:
-        said.append(p.text["cap"].format(cap=three_digits(cap)))
+        lines.append(p.text["cap"].format(cap=three_digits(cap)))
     if lens.stack == "decoder" and (never := p.checkpoint.framing.never):
         names = ", ".join(f"`{in_code(p.checkpoint.tokenizer.display(id))}`" for id in never)
-        said.append(p.text["every_word"].format(names=names))
+        lines.append(p.text["every_word"].format(names=names))
     if len(p.trace.stacks) > 1:
-        said.append(p.text["encoder"])
-    kind = "" if lens.transport is None else "jacobian_"
-    return " ".join((*said, p.text[f"{kind}caution"], p.text[f"{kind}source"]))
+        lines.append(p.text["encoder"])
+    return " ".join((*lines, p.text["source" if lens.transport is None else "jacobian_source"]))
 
 
-def formula_of(p: Page, lens: Lens) -> str:
+def _formula_of(p: Page, lens: Lens) -> str:
     """How a row is read out: through the final norm, where there is one, and what stands in front of the words. In
     front of all, a Jacobian lens has its matrix."""
     formula = _formula(p, lens)
@@ -174,3 +241,62 @@ def _formula(p: Page, lens: Lens) -> str:
         stream = rf"\text{{{norm}}}_{{\text{{final}}}}(x_k)" if lens.final_norm else "x_k"
         return p.text["formula_head"].replace("%X%", stream)
     return p.text["formula_pre" if lens.final_norm else "formula_post"].replace("%NORM%", norm)
+
+
+def fitted(p: Page) -> JacobianLens:
+    """Of the page's checkpoint. Ends the page where there is none."""
+    checkpoint = p.checkpoint
+    try:
+        found = jobs.result(
+            checkpoint,
+            "jacobian lens",
+            lambda report: (
+                load_jacobian_lens(checkpoint) or jacobian_lens(checkpoint, read_sentences(), progress=report)
+            ),
+            saying=lambda done, total: common("sentences.reading", done=done, total=total),
+        )
+    except (CheckpointError, InputError) as error:
+        p.nothing_to_show(as_plain(said(error)))
+    if found is None:
+        p.nothing_to_show(p.text["jacobian_command"].format(place=p.checkpoint_place))
+    return found
+
+
+def compared(p: Page, found: JacobianLens, lens: Lens) -> None:
+    """Which lens names the final word more often, after which layer."""
+    steps = [in_words(step) for step in lens.steps]
+    measured = found.agreement
+    show_figure(
+        lens_agreement(measured.logit, jacobian=measured.jacobian, steps=steps),
+        name="lens-agreement",
+        caption=say_agreement(p, found, lens),
+        alt=p.text["agreement_alt"],
+    )
+
+
+def say_agreement(p: Page, found: JacobianLens, lens: Lens) -> str:
+    """Where each lens is ahead, with both shares; on what that was measured, and on what it was fitted."""
+    text, measured = p.text, found.agreement
+    ahead: dict[str, list[str]] = {"more": [], "less": []}
+    for step, (logit, jacobian) in enumerate(zip(measured.logit, measured.jacobian, strict=True)):
+        if logit != jacobian:
+            name = as_plain(in_words(in_a_sentence(lens.steps[step])) if step else _("the embedding"))
+            shares = text["agreement_step"].format(step=name, jacobian=percent(jacobian), logit=percent(logit))
+            ahead["more" if jacobian > logit else "less"].append(shares)
+    own = _shipped() == found.digest
+    return " ".join(
+        (
+            *(text[f"agreement_{key}"].format(steps=", ".join(names)) for key, names in ahead.items() if names),
+            *(() if any(ahead.values()) else (text["agreement_same"],)),
+            text["agreement_of"].format(places=whole(measured.places), sentences=whole(measured.sentences)),
+            text["agreement_own" if own else "agreement_fitted"].format(
+                places=whole(found.places), sentences=whole(found.sentences)
+            ),
+        )
+    )
+
+
+@lru_cache(maxsize=1)
+def _shipped() -> str:
+    """The digest of the sentences that ship, which no run of the page needs to read again."""
+    return sentence_digest(read_sentences())
