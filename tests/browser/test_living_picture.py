@@ -99,7 +99,7 @@ def tables(page: Page) -> dict[str, dict]:
     found = page.evaluate(TABLES)
     page.get_by_role("button", name="Table").click()
     names = [table["caption"] for table in found]
-    short = [name if "takes most from" in name else name.split(". ")[0] for name in names]
+    short = [name if "looks most at" in name else name.split(". ")[0] for name in names]
     return dict(zip(short, found, strict=True))
 
 
@@ -155,7 +155,7 @@ def test_what_stands_beside_the_picture_is_the_trace_s(show: Callable, traces: C
     with show(trace) as page:
         found = tables(page)
         place = geometry(page)["place"]
-    heads = next(table for caption, table in found.items() if "takes most from" in caption)
+    heads = next(table for caption, table in found.items() if "looks most at" in caption)
     kind = "cross" if place["stack"] == "decoder" and len(trace.stacks) > 1 else "self"
     view = trace.attention(place["stack"], 0, kind)
     for head, row in enumerate(heads["rows"]):
@@ -356,9 +356,68 @@ def test_in_the_middle_of_the_run_the_caption_is_of_the_token_that_is_clicked(
         for row in picture.written[:2]:
             click(page, geometry(page)["places"]["decoder"]["lanes"][row.position])
             assert geometry(page)["place"]["position"] == row.position
-            assert caption(page).startswith(f"Behind {trace.tokens('decoder').labels[row.position]}:")
+            written = row.names[row.chosen]
+            assert caption(page).startswith(f"To write {written.removeprefix('·') or written}, the model looks at ")
             shown = [line[0] for line in tables(page)["Candidates"]["rows"]]
             assert shown == list(row.names)
+
+
+WRITTEN = """() => {
+    const pens = [CanvasRenderingContext2D, globalThis.OffscreenCanvasRenderingContext2D].filter(Boolean);
+    window.said = [];
+    for (const { prototype } of pens) {
+        const original = prototype.fillText;
+        prototype.fillText = function (text, ...more) { said.push(text); return original.call(this, text, ...more); };
+    }
+}"""
+
+
+@pytest.mark.parametrize(("width", "tokens"), [(1280, 4), (1280, 8), (1280, 12), (1280, 16), (1280, 24), (390, 16)])
+def test_every_word_is_whole_however_long_the_sentence_is(show: Callable, width: int, tokens: int) -> None:
+    """Level, smaller, slanted or upright: never cut to an ellipsis, on a projector and on a phone."""
+    checkpoint = transformer.load("checkpoints/en-fr")
+    words = ("My grandmother bakes apple pie every Sunday and we eat it together in the garden " * 2).split()
+    trace = None
+    for count in range(1, len(words)):
+        text = " ".join(words[:count])
+        if len(checkpoint.tokenizer.encode(text)) > tokens:
+            break
+        trace = transformer.trace(checkpoint, text)
+    with show(trace, inside=False) as page:
+        page.set_viewport_size({"width": width, "height": 844})
+        page.wait_for_timeout(4 * PAUSE)
+        page.evaluate(WRITTEN)
+        press(page, "ArrowLeft")
+        press(page, "ArrowRight")
+        said = set(page.evaluate("said"))
+        for stack in trace.stacks:
+            for token in trace.tokens(stack).displays:
+                assert {token, token.removeprefix("·")} & said, (token, said)
+
+
+def test_a_word_of_the_sentence_that_is_clicked_opens_its_own_stack(show: Callable, traces: Callable) -> None:
+    trace = traces("translator")
+    with show(trace) as page:
+        click(page, geometry(page)["places"]["encoder"]["lanes"][2])
+        assert geometry(page)["place"] == {"stack": "encoder", "position": 2}
+        assert caption(page).startswith(f"Layer 0, attention: {trace.tokens('encoder').labels[2]} looks most at ")
+        tops = [y for _, y in geometry(page)["places"]["encoder"]["bands"]]
+        assert tops[0] - tops[1] > 60, "its layer lies open: the line that the caption speaks of is drawn"
+
+
+def test_the_picture_opens_on_a_word_and_shows_heads_when_asked(show: Callable, traces: Callable) -> None:
+    trace = traces("translator")
+    with show(trace) as page:
+        place = geometry(page)["place"]
+        row = next(row for row in living_picture_numbers(trace).written if row.position == place["position"])
+        weights = trace.attention("decoder", 0, "cross").weights[:, row.position].mean(0)
+        best = trace.tokens("encoder").labels[weights.argmax()]
+        assert f"the model looks at {best.removeprefix('·') or best}." in caption(page)
+        assert f"mean of {len(trace.attention('decoder', 0, 'cross').weights)} heads" in caption(page)
+        button = page.get_by_role("button", name="Heads")
+        assert button.get_attribute("aria-pressed") == "false"
+        button.click()
+        assert button.get_attribute("aria-pressed") == "true"
 
 
 STOPS = {
@@ -384,8 +443,8 @@ def test_a_lesson_finds_the_picture_at_its_stop(show: Callable, traces: Callable
         if "attention" in stop and unfolded:
             assert (unfolded["layer"], unfolded["kind"], found["shownHead"]) == (1, "cross", 1)
         elif not unfolded:
-            said = {"embedding": "The sentence is cut", "self_attention": "Layer 1, attention", "word": "Behind "}
-            said |= {"feed_forward": "Layer 0, feed-forward", "end": "Behind "}
+            said = {"embedding": "The sentence is cut", "self_attention": "Layer 1, attention", "word": "To write "}
+            said |= {"feed_forward": "Layer 0, feed-forward", "end": "To write "}
             assert caption(page).startswith(said[stop])
 
 

@@ -4,7 +4,7 @@ import { exactly, threeDigits } from "../toolkit/numbers.js";
 import { quoted } from "../toolkit/sentences.js";
 import { say } from "../toolkit/words.js";
 import { beatsOf, beginsAt } from "./living_picture/beats.js";
-import { captionOf, describedStep, kindText, strongest } from "./living_picture/captions.js";
+import { captionOf, describedStep, kindText, numbersOf, strongest } from "./living_picture/captions.js";
 import { filmEnding, filmType, record } from "./living_picture/film.js";
 import { LivingPictureModel } from "./living_picture/model.js";
 import { arithmeticOf, arithmeticPanel, candidateArithmetic } from "./living_picture/arithmetic.js";
@@ -12,6 +12,7 @@ import { LivingPicture } from "./living_picture/picture.js";
 import { Player } from "./living_picture/player.js";
 import { Unfolded } from "./living_picture/unfolded.js";
 
+const CONTENT = /^·?\p{L}{4,}$/u; // letters of a word that most likely means something by itself
 const LEAD = 3; // beats that are played on the way to a stop
 const REST = 700; // milliseconds without another click, before Python is told where the reader is
 
@@ -42,10 +43,11 @@ export class LivingPictureDrawing extends LivingPicture {
     this.lookInto({ stack: begin.stack, layer: begin.layer, ...partOf(kind) });
   }
 
-  // Which token is followed at first where nobody chose one: the one behind which the answer begins, or the blank.
+  // Which token is followed at first where nobody chose one: the one that predicts the first content word, or the blank.
   opensAt(stack) {
     const { metadata, last, written } = this.model;
-    if (stack === last && written.length && !metadata.classes) return written[0].position;
+    if (stack === last && written.length && !metadata.classes)
+      return (written.find(({ names, chosen }) => CONTENT.test(names[chosen])) ?? written[0]).position;
     return metadata.classes && stack === last ? 0 : talker(this.model, stack);
   }
 
@@ -92,6 +94,9 @@ export class LivingPictureDrawing extends LivingPicture {
   }
   get caption() {
     return captionOf(this, this.beat);
+  }
+  get numbers() {
+    return numbersOf(this, this.beat);
   }
 
   // --- unfolding ------------------------------------------------------------------------------------------------------
@@ -409,7 +414,8 @@ export class LivingPictureDrawing extends LivingPicture {
       this.player.stop();
       this.openOne(stack, layer + by);
       this.changed();
-    } else if (key === "h") {
+    } else if (key === "n") this.player.listHeads();
+    else if (key === "h") {
       const count = this.model.attention(stack, "self").heads;
       this.head = this.head === null ? 0 : this.head + 1 < count ? this.head + 1 : null;
       this.changed();

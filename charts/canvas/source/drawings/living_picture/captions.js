@@ -1,7 +1,10 @@
-// One short true sentence about each beat, of the token that is followed.
+// One short true sentence about each beat, of the token that is followed; and the numbers behind it.
 
 import { threeDigits } from "../../toolkit/numbers.js";
 import { say } from "../../toolkit/words.js";
+
+// A token in a sentence for people: without the dot that stands for its space.
+const plainly = (text) => (text.length > 1 && text.startsWith("·") ? text.slice(1) : text);
 
 // -> pieces, every second one of which is stressed
 export function captionOf(picture, beat) {
@@ -12,7 +15,7 @@ export function captionOf(picture, beat) {
   if (beat.type === "embedding") return embedding(model, stack, beat);
   if (beat.type === "memory")
     return pieces(
-      say("The encoder has read the whole sentence: |{count}| columns of numbers, at which the decoder may look."),
+      say("The encoder has read the whole sentence: |{count}| columns of numbers, which the decoder can look at."),
       {
         count: stack.count,
       },
@@ -23,7 +26,7 @@ export function captionOf(picture, beat) {
     const [first] = stack.units_(beat.layer, follow);
     return pieces(
       say(
-        "Layer {layer}, feed-forward adds to |{token}| a vector |{ratio}| times as long; unit {unit} answers most ({value}).",
+        "Layer {layer}, feed-forward: adds to |{token}| a vector |{ratio}| times as long as its own; unit {unit} responds most ({value}).",
       ),
       {
         ...place,
@@ -38,32 +41,57 @@ export function captionOf(picture, beat) {
   const cross = beat.kind === "cross_attention";
   const attention = model.attention(beat.stack, cross ? "cross" : "self");
   const keys = cross ? model.stack("encoder") : stack;
-  const best = strongest(attention, beat.layer, head, follow, cross);
   const what = kindText(beat.kind);
-  if (attention.allCut(beat.layer)) return allCut(beat.layer, what);
-  if (!best)
-    return pieces(say("Layer {layer}, {what}: |{token}| looks at nothing: all is masked."), { ...place, what });
-  const values = {
-    ...place,
-    what,
-    head: best.head,
-    weight: model.says(attention, best.weight),
-    key: keys.tokens[best.key].label,
-  };
-  if (best.key === follow && !cross)
-    return pieces(say("Layer {layer}, {what}, head {head}: |{token}| keeps |{weight}| for itself."), values);
-  return pieces(say("Layer {layer}, {what}, head {head}: |{token}| takes |{weight}| from |{key}|."), values);
+  return looks(attention, { layer: beat.layer, head, query: follow, cross, what, token: named(follow), keys });
+}
+
+// Layer 1, attention: |cat| looks most at |sat|. In all heads that are not cut, or in the one that is chosen.
+function looks(attention, { layer, head, query, cross, what, token, keys }) {
+  if (attention.allCut(layer)) return allCut(layer, what);
+  const best = strongestOnAverage(attention, layer, head, query, cross);
+  const values = { layer, what, token, head };
+  if (!best) return pieces(say("Layer {layer}, {what}: |{token}| looks at nothing: all is masked."), values);
+  const key = keys.tokens[best.key].label;
+  if (best.key === query && !cross)
+    return head === null
+      ? pieces(say("Layer {layer}, {what}: |{token}| looks only at itself."), values)
+      : pieces(say("Layer {layer}, {what}, head {head}: |{token}| looks only at itself."), values);
+  return head === null
+    ? pieces(say("Layer {layer}, {what}: |{token}| looks most at |{key}|."), { ...values, key })
+    : pieces(say("Layer {layer}, {what}, head {head}: |{token}| looks most at |{key}|."), { ...values, key });
+}
+
+// The numbers of the sentence, for who asks: which weight, of which layer and head, and how probable the token is.
+export function numbersOf(picture, beat) {
+  const { model, head } = picture;
+  const shown = picture.shownAttention(beat);
+  const parts = [];
+  if (shown && (beat.type === "step" || beat.type === "word" || beat.type === "end")) {
+    const { attention, layer, position } = shown;
+    const best =
+      !attention.allCut(layer) && strongestOnAverage(attention, layer, head, position, attention.kind === "cross");
+    if (best) {
+      const weight = model.says(attention, best.weight);
+      parts.push(
+        head === null
+          ? say("layer {layer}, mean of {heads} heads: weight {weight}", { layer, heads: attention.heads, weight })
+          : say("layer {layer}, head {head}: weight {weight}", { layer, head, weight }),
+      );
+    }
+  }
+  const row = beat.type === "step" ? null : picture.rowOf(beat);
+  if (row && Number.isFinite(row.probabilities[row.chosen]))
+    parts.push(say("probability {value}", { value: threeDigits(row.probabilities[row.chosen]) }));
+  return parts.join(" · ");
 }
 
 // What a strip of a lane is: the stream at a place, what is added there, or the output of the last norm.
 export function describedStep(stack, kind, level) {
-  if (kind === "final") return say("behind the last norm");
-  if (kind === "stream" && level === 0) return say("behind the embedding");
+  if (kind === "final") return say("after the last norm");
+  if (kind === "stream" && level === 0) return say("after the embedding");
   const { layer, kind: step } = stack.steps[kind === "stream" ? level - 1 : level];
   const values = { layer, step: kindText(step) };
-  return kind === "stream"
-    ? say("behind layer {layer}, {step}", values)
-    : say("added by layer {layer}, {step}", values);
+  return kind === "stream" ? say("after layer {layer}, {step}", values) : say("added by layer {layer}, {step}", values);
 }
 
 export function kindText(kind) {
@@ -73,6 +101,18 @@ export function kindText(kind) {
     feed_forward: say("feed-forward"),
     convolution: say("convolution"),
   }[kind];
+}
+
+// The same of the mean of all heads, as the one thick line shows it, where no head is chosen.
+function strongestOnAverage(attention, layer, head, query, cross) {
+  if (head !== null) return strongest(attention, layer, head, query, cross);
+  let best = null;
+  for (let key = 0; key < attention.keys; key++) {
+    const weight = attention.mean(layer, null, query, key);
+    if ((cross || key !== query) && attention.allowed(layer, query, key) && weight > (best?.weight ?? 0))
+      best = { key, weight };
+  }
+  return best ?? strongest(attention, layer, null, query, cross);
 }
 
 // The largest weight on another token, or, where there is none, on the token itself.
@@ -108,42 +148,44 @@ function word(picture, beat) {
   if (!row) return given(picture, beat);
   const probability = threeDigits(row.probabilities[row.chosen]);
   const name = row.names[row.chosen];
-  if (model.metadata.classes)
-    return pieces(say("Of {count} classes the model finds |{name}| the likeliest: |{probability}|."), {
-      count: row.names.length,
-      name,
-      probability,
-    });
+  if (model.metadata.classes) {
+    const key = lookedAtMost(picture, stack, beat);
+    return key === null
+      ? pieces(say("The model predicts |{name}|."), { name })
+      : pieces(say("The model predicts |{name}|; its tokens look most at |{key}|."), { name, key: plainly(key) });
+  }
   if (!model.metadata.writes)
     return pieces(
       model.metadata.asked
-        ? say("Into the blank goes |{name}|, with probability |{probability}|.")
-        : say("In the place of |{token}| the model finds |{name}| likeliest: |{probability}|."),
-      { name, probability, token: stack.tokens[row.position].label },
+        ? say("The model fills the blank with |{name}|.")
+        : say("For |{token}|, the model predicts |{name}|."),
+      { name: plainly(name), token: stack.tokens[row.position].label },
     );
   const layer = picture.openLayer(stack.name, beat) ?? stack.layers - 1;
   const kind = model.attention(stack.name, "cross") ? "cross" : "self";
   const attention = model.attention(stack.name, kind);
-  const best = strongest(attention, layer, head, row.position, kind === "cross");
-  const keys = kind === "cross" ? model.stacks[0] : stack;
-  const values = { token: stack.tokens[row.position].label, name, probability, layer };
-  if (attention.allCut(layer))
-    return [
-      ...allCut(layer, kindText(`${kind}_attention`)),
-      ...pieces(say("Behind |{token}| comes |{name}|, with probability |{probability}|."), values),
-    ];
-  if (!best) return pieces(say("Behind |{token}| comes |{name}|, with probability |{probability}|."), values);
-  return pieces(
-    say(
-      "Behind |{token}|: layer {layer}, head {head} takes |{weight}| from |{key}|; the next token is |{name}| (|{probability}|).",
-    ),
-    {
-      ...values,
-      head: best.head,
-      weight: model.says(attention, best.weight),
-      key: keys.tokens[best.key].label,
-    },
-  );
+  const values = { name: plainly(name), probability };
+  const alone = () => pieces(say("The next token is |{name}|, with probability |{probability}|."), values);
+  if (attention.allCut(layer)) return [...allCut(layer, kindText(`${kind}_attention`)), ...alone()];
+  const best = strongestOnAverage(attention, layer, head, row.position, kind === "cross");
+  if (!best) return alone();
+  const key = (kind === "cross" ? model.stacks[0] : stack).tokens[best.key].label;
+  return pieces(say("To write |{name}|, the model looks at |{key}|."), { ...values, key: plainly(key) });
+}
+
+// The word that gets most attention in the open layer, summed over all tokens and heads; null where it is no word.
+function lookedAtMost(picture, stack, beat) {
+  const attention = picture.model.attention(stack.name, "self");
+  const layer = picture.openLayer(stack.name, beat) ?? picture.chosenLayer(stack.name);
+  if (stack.pictures || attention.allCut(layer)) return null;
+  const sum = (key) => {
+    let total = 0;
+    for (let query = 0; query < attention.queries; query++) total += attention.mean(layer, picture.head, query, key);
+    return total;
+  };
+  const sums = Array.from({ length: attention.keys }, (_, key) => sum(key));
+  const most = sums.indexOf(Math.max(...sums));
+  return most < 0 || stack.tokens[most].special ? null : stack.tokens[most].label;
 }
 
 // Every second piece is stressed: none of these.
@@ -159,16 +201,8 @@ function given(picture, beat) {
   const position = picture.followed(beat);
   const layer = picture.chosenLayer(stack.name);
   const attention = model.attention(stack.name, "self");
-  const best = strongest(attention, layer, head, position, false);
-  const values = { layer, what: say("attention"), token: stack.tokens[position].label };
-  if (attention.allCut(layer)) return allCut(layer, say("attention"));
-  if (!best) return pieces(say("Layer {layer}, {what}: |{token}| looks at nothing: all is masked."), values);
-  return pieces(say("Layer {layer}, {what}, head {head}: |{token}| takes |{weight}| from |{key}|."), {
-    ...values,
-    head: best.head,
-    weight: model.says(attention, best.weight),
-    key: stack.tokens[best.key].label,
-  });
+  const token = stack.tokens[position].label;
+  return looks(attention, { layer, head, query: position, cross: false, what: say("attention"), token, keys: stack });
 }
 
 // Parted before the values come in: a token may hold the very sign that parts what is stressed.

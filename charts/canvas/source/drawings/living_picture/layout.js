@@ -5,6 +5,11 @@
 
 import { fontOf, widest } from "../../toolkit/text.js";
 
+export const TAB = 0.6; // heights of a letter: what is left of the chip of a slanted name
+const SMALLER = 0.86;
+const ANGLES = [Math.PI / 4, Math.PI / 3];
+export const NARROW = 40; // letters: a phone
+
 const SHARES = { self_attention: 0.34, cross_attention: 0.42, feed_forward: 0.24, convolution: 0.14 };
 
 // How wide the lanes are: as wide as their words as long as there is room, otherwise the long ones give way.
@@ -23,24 +28,48 @@ function laneWidths(wanted, room) {
   return wanted.map((width) => Math.min(low, width));
 }
 
+// How names are written in chips as wide as the narrowest lane: { letters, angle, tall }. Level where they fit, at worst in
+// slightly smaller letters; else slanted, the steeper the narrower the lanes. No name is cut.
+function nameStyle({ fits, fitsSmaller, pitch, longest, size, letter }) {
+  if (fits) return { letters: letter, angle: 0, tall: 1.6 * size };
+  if (fitsSmaller) return { letters: letter * SMALLER, angle: 0, tall: 1.6 * size };
+  const high = letter * size * 1.2;
+  const angle = ANGLES.find((one) => pitch * Math.sin(one) >= high) ?? Math.PI / 2;
+  // Upright names of very narrow lanes are as high as a lane is wide.
+  const letters = angle < Math.PI / 2 ? letter : Math.max(0.5, Math.min(letter, pitch / size / 1.05));
+  const long = Math.min((longest * letters) / letter, 10 * size);
+  return { letters, angle, tall: TAB * size + long * Math.sin(angle) + letters * size * Math.cos(angle) + 0.5 * size };
+}
+
 // Everything that does not depend on which layer lies open.
 export function layOutLanes(context, theme, model, { width, height }) {
   const { size } = theme;
-  context.font = fontOf(theme, 0.875);
-  const wanted = model.stacks.map((stack) =>
-    stack.tokens.map(({ text }) =>
-      stack.pictures ? 2.2 * size : Math.max(1.7 * size, context.measureText(text).width + 0.75 * size),
-    ),
+  const letter = 0.875;
+  context.font = fontOf(theme, letter, 500);
+  const lengths = model.stacks.map((stack) =>
+    stack.tokens.map(({ text }) => (stack.pictures ? 0 : context.measureText(text).width)),
   );
+  const least = (stack) => (stack.pictures ? 2.2 : 1.7) * size;
+  const wantedAt = (scale) =>
+    model.stacks.map((stack, index) =>
+      lengths[index].map((length) => Math.max(least(stack), length * scale + 0.75 * size)),
+    );
   context.font = fontOf(theme, 0.78);
-  // Beside each stack its layers and sub-layers are named.
-  const gutters = model.stacks.map((stack) => Math.min(width * 0.13, widest(context, stack.gutterTexts) + 0.9 * size));
+  // Beside each stack its layers and sub-layers are named; on a phone, the layers by their numbers alone.
+  const narrow = width < NARROW * size;
+  const gutters = model.stacks.map((stack) =>
+    narrow ? 1.4 * size : Math.min(width * 0.13, widest(context, stack.gutterTexts) + 0.9 * size),
+  );
   const room = width - 4 - gutters.reduce((sum, one) => sum + one, 0);
+  const needs = (lanes) => lanes.flat().reduce((sum, one) => sum + one, 0);
+  const fits = needs(wantedAt(1)) <= room;
+  const fitsSmaller = needs(wantedAt(SMALLER)) <= room;
+  // Slanted names need no wider lanes than others: all are alike.
+  const wanted = fits ? wantedAt(1) : fitsSmaller ? wantedAt(SMALLER) : wantedAt(0);
   const widths = laneWidths(wanted.flat(), room);
   const used = widths.reduce((sum, one) => sum + one, 0);
   const pitch = Math.min(...widths);
-  // Words that find no room stand upright, as long as a lane is as wide as a letter is high.
-  const upright = pitch < 1.55 * size && pitch >= 0.7 * size;
+  const names = nameStyle({ fits, fitsSmaller, pitch, longest: Math.max(...lengths.flat()), size, letter });
   const ribbon = Math.min(2.9 * size, pitch * (pitch > 12 ? 0.8 : 0.92));
   const places = {};
   let at = 0;
@@ -57,7 +86,7 @@ export function layOutLanes(context, theme, model, { width, height }) {
     places[stack.name] = { lanes, left: lanes[0].left, right: left, gutter: gutters[index] };
     left += gutters[index];
   });
-  return { places, ribbon, width, height, size, chips: upright ? 4.2 * size : 1.6 * size, upright };
+  return { places, ribbon, width, height, size, narrow, names, chips: names.tall };
 }
 
 // The heights of one stack, from the bottom up: { chips, levels: [y at which level k begins], bands: [{ top, bottom, open }],

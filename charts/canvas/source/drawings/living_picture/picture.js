@@ -9,7 +9,7 @@ import { drawText, drawToken, fontOf, shorten } from "../../toolkit/text.js";
 import { colourOf, roomOf } from "../../toolkit/theme.js";
 import { say } from "../../toolkit/words.js";
 import { kindText } from "./captions.js";
-import { layOutLanes, layOutStack, roomForBands } from "./layout.js";
+import { layOutLanes, layOutStack, NARROW, roomForBands, TAB } from "./layout.js";
 
 const ABOVE = 12.2; // heights of letters above the picture on a page: its buttons, the caption and the page's title
 const IN_A_LESSON = 8.3; // of these, without the title
@@ -35,9 +35,15 @@ export class LivingPicture {
 
   // The layer of a stack that lies open at a beat; null where it is a pack of closed cards.
   openLayer(name, beat) {
-    if (!beat || beat.stack !== name) return null;
+    if (!beat || this.speaksOf(beat) !== name) return null;
     if (beat.type === "step") return beat.layer;
     return beat.type === "word" || beat.type === "end" ? this.chosenLayer(name) : null;
+  }
+
+  // The stack that the caption is about: the one at work, or that of the token that was clicked.
+  speaksOf(beat) {
+    const clicked = (beat.type === "word" || beat.type === "end") && this.explored;
+    return clicked ? clicked.stack : beat.stack;
   }
 
   chosenLayer(name) {
@@ -72,6 +78,9 @@ export class LivingPicture {
 
   layout(context, theme, width) {
     this.height = Math.round(26.4 * theme.size * roomOf(context, theme, { above: ABOVE, least: 0.9 }));
+    // On a phone all of it, with the words below, is on the first screen.
+    if (!context.vector && width < NARROW * theme.size)
+      this.height = Math.min(this.height, Math.round(0.5 * window.innerHeight));
     // While a lesson speaks, its bar stands at the foot of the window, and the page's own title is out of sight.
     if (!context.vector && document.querySelector(".st-key-lesson-bar"))
       this.height = Math.min(this.height, Math.round((1 - LESSON_BAR) * window.innerHeight - IN_A_LESSON * theme.size));
@@ -152,11 +161,11 @@ export class LivingPicture {
     const each = Math.round(stack.channels / stack.threads);
     const text =
       each > 1
-        ? say("A column: a token's vector of {count} numbers. A thread: the mean of {each} of them,", {
+        ? say("Stripes: the vector of a token, {count} numbers, one stripe for each {each},", {
             count: stack.channels,
             each,
           })
-        : say("A column: a token's vector of {count} numbers. A thread: one of them,", { count: stack.channels });
+        : say("Stripes: the vector of a token, {count} numbers,", { count: stack.channels });
     const colour = cssOf(theme.muted);
     const shown = shorten(pen, text, this.lay.width - 14 * size);
     drawText(pen, shown, 4, y, { colour });
@@ -170,7 +179,7 @@ export class LivingPicture {
       pen.fillRect(x + (k * wide) / 32, y - 0.35 * size, wide / 32 + 0.3, 0.7 * size);
     }
     x += wide + 0.3 * size;
-    const rest = `${limit}   ${say("Lines: weights. Bars: the {count} strongest of {units} units.", { count: stack.shown, units: stack.units })}`;
+    const rest = `${limit}   ${say("Lines: attention weights. Bars: the {count} strongest of {units} units.", { count: stack.shown, units: stack.units })}`;
     drawText(pen, shorten(pen, rest, this.lay.width - x), x, y, { colour });
   }
 
@@ -202,7 +211,7 @@ export class LivingPicture {
     const now = this.now[stack.name];
     const { size } = theme;
     const reach = this.progress(stack, beat, fraction);
-    const active = beat.stack === stack.name;
+    const active = this.speaksOf(beat) === stack.name;
     this.paintCards(pen, theme, stack, now, { left, right });
     const place = this.place(beat);
     const follow = place.stack === stack.name ? place.position : null;
@@ -224,9 +233,10 @@ export class LivingPicture {
       this.paintSelf(pen, theme, stack, now, reach, follow);
       pen.restore();
     }
-    lanes.forEach((lane, position) =>
-      this.paintChip(pen, theme, stack, position, lane, now.chips, { reach, follow, beat }),
-    );
+    // The followed token last: nothing covers its name.
+    const order = [...lanes.keys()].sort((a, b) => Number(a === follow) - Number(b === follow));
+    for (const position of order)
+      this.paintChip(pen, theme, stack, position, lanes[position], now.chips, { reach, follow, beat });
     if (stack !== this.model.last) {
       const chips = { top: now.top - this.lay.chips - 0.15 * size, bottom: now.top - 0.25 * size };
       if (reach.front <= now.top + 1)
@@ -252,17 +262,17 @@ export class LivingPicture {
       }
       const open = card.open > 0.5;
       const y = open ? card.top + 0.5 * size : (card.top + card.bottom) / 2;
-      if (!open && lowest - y < 0.95 * size && layer) return; // no room for its name
-      lowest = y;
+      lowest = Math.min(y, lowest - 0.95 * size); // beside its card, or above the name of the one below
       pen.font = fontOf(theme, 0.78, open ? 600 : 400);
-      drawText(pen, say("layer {layer}", { layer }), right + 0.55 * size, y, {
+      const name = this.lay.narrow ? String(layer) : say("layer {layer}", { layer });
+      drawText(pen, name, right + 0.55 * size, lowest, {
         colour: cssOf(open ? theme.primary : theme.muted),
       });
     });
     pen.font = fontOf(theme, 0.78);
     stack.steps.forEach((step, index) => {
       const band = now.bands[index];
-      if (band.open < 0.6) return;
+      if (band.open < 0.6 || this.lay.narrow) return;
       const text = shorten(pen, kindText(step.kind), this.lay.places[stack.name].gutter - 0.6 * size);
       const y = Math.max((band.top + band.bottom) / 2, now.cards[step.layer].top + 1.5 * size);
       drawText(pen, text, right + 0.55 * size, y, { colour: cssOf(theme.muted) });
@@ -396,9 +406,27 @@ export class LivingPicture {
     });
   }
 
-  // The lines of the token that is followed: a head each, as wide as its weight.
+  // Whether each head has a line of its own: where a sub-layer is at work, a head is chosen, or the reader asked for it.
+  // Otherwise one line stands for the mean of all heads.
+  showsHeads(beat) {
+    return beat.type === "step" || this.head !== null || Boolean(this.listsHeads);
+  }
+
+  // The lines of the token that is followed, as wide as their weights.
   strongLines(pen, theme, attention, layer, query, keys, from, queries, to) {
     const { ribbon } = this.lay;
+    if (!this.showsHeads(this.beat)) {
+      pen.strokeStyle = cssOf(theme.chosen);
+      for (let key = 0; key < attention.keys; key++) {
+        const weight = attention.mean(layer, null, query, key);
+        if (!(weight >= 0.04)) continue;
+        pen.globalAlpha = Math.min(1, 0.3 + weight);
+        pen.lineWidth = Math.max(1, weight * ribbon * 0.5);
+        this.bundled(pen, [keys[key].x, from], [queries[query].x, to], 0);
+      }
+      pen.globalAlpha = 1;
+      return;
+    }
     const heads = this.head === null ? [...Array(attention.heads).keys()] : [this.head];
     const room = heads.length > 1 ? ribbon / heads.length : ribbon * 0.5;
     for (let key = 0; key < attention.keys; key++) {
@@ -470,7 +498,6 @@ export class LivingPicture {
   // --- tokens -----------------------------------------------------------------------------------------------------------
 
   paintChip(pen, theme, stack, position, lane, chips, { reach, follow, beat }) {
-    const { size } = theme;
     const token = stack.tokens[position];
     const width = lane.width - Math.min(4, lane.width * 0.12);
     const [x, y, tall] = [lane.x - width / 2, chips.top, chips.bottom - chips.top];
@@ -486,41 +513,60 @@ export class LivingPicture {
       if (width > 6) {
         pen.strokeStyle = cssOf(theme.faint);
         pen.lineWidth = 1;
-        box(pen, x, y, width, tall, 5);
+        box(pen, x, y, width, this.lay.names.angle ? TAB * theme.size : tall, 5);
         pen.stroke();
       }
       return;
     }
     const chosen = position === follow;
     const light = chosen ? 0 : this.lightOf(stack, position, beat);
-    pen.fillStyle = cssOf(chosen ? theme.primary : mix(mix(theme.ground, theme.ink, 0.07), LIT, Math.min(1, light)));
-    box(pen, x, y, width, tall, Math.min(5, width / 3));
-    pen.fill();
+    const ground = chosen ? theme.primary : mix(mix(theme.ground, theme.ink, 0.07), LIT, Math.min(1, light));
     const pixels = stack.pictures?.[position];
-    if (pixels) return this.paintPatch(pen, theme, pixels, lane.x, y + tall / 2, Math.min(width, tall) - 4);
-    pen.font = fontOf(theme, 0.875, token.special ? 400 : 500);
-    if (width < 1.1 * size && !chosen && !this.lay.upright) return;
-    const colour = chosen ? theme.ground : readableOn(mix(theme.ground, LIT, Math.min(1, light)), theme);
-    const colours = { colour: cssOf(colour), paler: cssOf(mix(colour, chosen ? theme.primary : theme.ground, 0.4)) };
-    this.paintName(
-      pen,
-      token.text,
-      lane,
-      { top: y, bottom: y + tall },
-      Math.max(width - 4, chosen ? 5 * size : 0),
-      colours,
-    );
+    if (pixels) {
+      this.paintTab(pen, ground, lane, { top: y, bottom: y + tall });
+      return this.paintPatch(pen, theme, pixels, lane.x, y + tall / 2, Math.min(width, tall) - 4);
+    }
+    const ink = chosen ? theme.ground : readableOn(ground, theme);
+    const marked = chosen || light > 0.1;
+    this.paintName(pen, theme, token, lane, chips, { ground, ink, marked, weight: token.special ? 400 : 500 });
   }
 
-  // A token's name in its chip: level, or upright where lanes are narrow.
-  paintName(pen, text, lane, { top, bottom }, room, colours) {
-    const { upright, size } = this.lay;
-    if (!upright || pen.measureText(text).width < lane.width - 4)
-      return void drawToken(pen, text, lane.x, (top + bottom) / 2 + 0.5, { align: "center", room, ...colours });
+  paintTab(pen, ground, lane, { top, bottom }, edge = null) {
+    const width = lane.width - Math.min(4, lane.width * 0.12);
+    pen.fillStyle = cssOf(ground);
+    box(pen, lane.x - width / 2, top, width, bottom - top, Math.min(5, width / 3));
+    pen.fill();
+    if (!edge) return;
+    pen.strokeStyle = cssOf(edge);
+    pen.lineWidth = 1;
+    pen.stroke();
+  }
+
+  // A token's chip with its name in it; a slanted name hangs from a low chip, and has its colour where it is `marked`.
+  paintName(pen, theme, { text }, lane, { top, bottom }, { ground, ink, marked, weight, edge = null }) {
+    const { size, names } = this.lay;
+    const { letters, angle } = names;
+    const colours = (colour, behind) => ({ colour: cssOf(colour), paler: cssOf(mix(colour, behind, 0.4)) });
+    pen.font = fontOf(theme, letters, weight);
+    if (!angle) {
+      this.paintTab(pen, ground, lane, { top, bottom }, edge);
+      drawToken(pen, text, lane.x, (top + bottom) / 2 + 0.5, { align: "center", ...colours(ink, ground) });
+      return;
+    }
+    this.paintTab(pen, ground, lane, { top, bottom: top + TAB * size }, edge);
+    const high = letters * size * 1.15;
+    const room = bottom - top - TAB * size - 0.2 * size;
     pen.save();
-    pen.translate(lane.x, bottom - 0.35 * size);
-    pen.rotate(-Math.PI / 2);
-    drawToken(pen, text, 0, 0.5, { room: bottom - top - 0.6 * size, ...colours });
+    pen.translate(lane.x, top + (TAB + 0.2) * size + (high / 2) * Math.cos(angle));
+    pen.rotate(angle);
+    const long = (room - high * Math.cos(angle)) / Math.sin(angle) + 2;
+    if (marked) {
+      pen.fillStyle = cssOf(ground);
+      box(pen, -3, -high / 2, Math.min(long, pen.measureText(text).width) + 6, high, 4);
+      pen.fill();
+    }
+    const shown = marked ? colours(ink, ground) : colours(theme.ink, theme.ground);
+    drawToken(pen, text, 0, 0.5, { room: long, ...shown });
     pen.restore();
   }
 
@@ -540,20 +586,10 @@ export class LivingPicture {
   }
 
   paintMemoryChip(pen, theme, stack, position, lane, chips, beat) {
-    const width = lane.width - Math.min(4, lane.width * 0.12);
     const light = this.crossLight(position, beat);
-    const tall = chips.bottom - chips.top;
-    pen.fillStyle = cssOf(mix(theme.ground, LIT, Math.min(1, light)));
-    box(pen, lane.x - width / 2, chips.top, width, tall, 5);
-    pen.fill();
-    pen.strokeStyle = cssOf(theme.faint);
-    pen.lineWidth = 1;
-    pen.stroke();
-    pen.font = fontOf(theme, 0.875, light > 0.3 ? 600 : 400);
-    if (width < 1.1 * theme.size && !this.lay.upright) return;
-    const colour = readableOn(mix(theme.ground, LIT, Math.min(1, light)), theme);
-    const colours = { colour: cssOf(colour), paler: cssOf(mix(colour, theme.ground, 0.4)) };
-    this.paintName(pen, stack.tokens[position].text, lane, chips, width - 4, colours);
+    const ground = mix(theme.ground, LIT, Math.min(1, light));
+    const look = { ground, ink: readableOn(ground, theme), marked: light > 0.1, weight: light > 0.3 ? 600 : 400 };
+    this.paintName(pen, theme, stack.tokens[position], lane, chips, { ...look, edge: theme.faint });
   }
 
   // How much a word is looked at by the followed one, where attention lies open.
@@ -566,7 +602,7 @@ export class LivingPicture {
     }
     const place = this.place(beat);
     if (place.stack !== stack.name) return place.stack === beat.stack ? 0 : this.lookedFrom(position, place, beat);
-    if (beat.stack !== stack.name || (beat.type === "step" && beat.kind !== "self_attention")) return 0;
+    if (this.speaksOf(beat) !== stack.name || (beat.type === "step" && beat.kind !== "self_attention")) return 0;
     const attention = this.model.attention(stack.name, "self");
     const layer = this.openLayer(stack.name, beat);
     if (layer === null || !attention || (beat.type !== "step" && this.model.attention(stack.name, "cross"))) return 0;
@@ -576,8 +612,8 @@ export class LivingPicture {
   // How much a word of the answer looks at the word of the sentence that is followed.
   lookedFrom(position, place, beat) {
     const attention = this.model.attention(beat.stack, "cross");
-    const layer = this.openLayer(beat.stack, beat);
-    return layer === null || !attention ? 0 : attention.mean(layer, this.head, position, place.position);
+    const layer = beat.layer ?? this.chosenLayer(beat.stack);
+    return attention ? attention.mean(layer, this.head, position, place.position) : 0;
   }
 
   crossLight(position, beat) {
@@ -658,7 +694,7 @@ export class LivingPicture {
   // The heads of the attention that lies open: which colour they have, and from which token each takes most.
   paintHeads(pen, theme, beat) {
     this.heads = [];
-    const shown = this.shownAttention(beat);
+    const shown = this.showsHeads(beat) && this.shownAttention(beat);
     if (!shown) return;
     const { attention, layer, position, keys } = shown;
     const { size } = theme;
@@ -723,7 +759,7 @@ export class LivingPicture {
   }
 
   headTitle(attention, layer, position) {
-    return say("{what} of layer {layer}: {token} takes most from", {
+    return say("{what} of layer {layer}: {token} looks most at", {
       what: attention.kind === "cross" ? say("Cross-attention") : say("Attention"),
       layer,
       token: this.model.stack(attention.stack).tokens[position].label,

@@ -71,9 +71,23 @@ export class Player {
       title: say("What happens in here, number by number (Enter)"),
     });
     this.inside.addEventListener("click", () => this.drawing.unfold(this.drawing.partOf(this.drawing.beat)));
+    this.heads = make("button", {
+      type: "button",
+      textContent: say("Heads"),
+      title: say("One line for each head, in its colour (n)"),
+    });
+    this.heads.addEventListener("click", () => this.listHeads());
+    this.numbers = make("span", { className: "numbers" });
     this.path = null;
     this.show();
     return [this.slider, this.sentence];
+  }
+
+  listHeads() {
+    const { drawing } = this;
+    drawing.listsHeads = !drawing.listsHeads;
+    if (!drawing.listsHeads) drawing.head = null;
+    drawing.changed();
   }
 
   show() {
@@ -86,11 +100,14 @@ export class Player {
     this.play.title = this.play.ariaLabel = this.clock ? say("Pause") : say("Play");
     const pieces = drawing.caption.map((piece, i) => (i % 2 ? make("strong", { textContent: piece }) : piece));
     this.said.replaceChildren(...pieces);
+    // Numbers are for who stops.
+    this.numbers.textContent = this.clock ? "" : drawing.numbers;
+    this.heads.setAttribute("aria-pressed", String(drawing.showsHeads(drawing.beat)));
     // What stands in the line is changed only where it is another: who presses or has the focus would lose it.
     const path = drawing.unfolded ? JSON.stringify([drawing.unfolded, drawing.headNow, this.followed()]) : "";
     if (path === this.path) return;
     this.path = path;
-    this.replace(drawing.unfolded ? this.crumbs() : [this.said, this.inside]);
+    this.replace(drawing.unfolded ? this.crumbs() : [this.said, this.numbers, this.inside, this.heads]);
   }
 
   // The focus goes to the control of the same name, or to the first.

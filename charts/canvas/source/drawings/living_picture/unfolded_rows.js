@@ -71,7 +71,7 @@ function feedForwardRows(drawing) {
   rows.push({
     name: "units",
     label: say("units"),
-    about: say("The units that answer most: what comes in, and behind the activation function."),
+    about: say("The units that respond most: before and after the activation function."),
     cells: units,
     limit: stack.unitLimit,
     tall: 7,
