@@ -20,7 +20,7 @@ from ui.shell.sidebar import sidebar
 
 visitor = st.session_state.setdefault("visitor", Visitor())
 with turns.next(visitor):  # a class that clicks at once takes turns
-    begin()  # first: all others work with the focus
+    begin()  # first, because all others use the focus
     page = navigation()
     admit()  # after the navigation, so that who has waited comes to the page that was asked for
     sidebar()

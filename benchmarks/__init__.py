@@ -1,1 +1,1 @@
-"""Measurements that a reader can run: ``python -m benchmarks.forward_and_decode`` (see README.md beside this file)."""
+"""Benchmarks that a reader can run: ``python -m benchmarks.forward_and_decode`` (README.md explains them)."""

@@ -1,10 +1,10 @@
-"""What every head does over 500 sentences: processor time and memory, of our models and of SmolLM2's shape.
+"""Cost of the head atlas over 500 sentences: processor time and memory, for our models and SmolLM2's shape.
 
     python -m benchmarks.atlas [--threads 1] [--sentences 500] [CHECKPOINT …]
 
-Our models read the 84 sentences that come along, again and again; the large shape, 30 × 9 heads with random weights,
-reads sentences of 32 tokens. The clock is the processor time of the process, helper threads included. Memory is the
-peak of the process above what it held with the model loaded. Each model has a process of its own.
+Our models read the 84 included sentences repeatedly; the large shape, 30 × 9 heads with random weights, reads sentences
+of 32 tokens. The clock is the processor time of the process, including helper threads. Memory is the peak of the
+process above its memory with the model loaded. Each model has a process of its own.
 """
 
 import argparse
@@ -28,7 +28,7 @@ from transformer.system.python_process import start_python
 from transformer.text.sentence_files import read_sentences
 
 LARGE = "SmolLM2's shape, random weights"
-GOALS = {False: 20.0, True: 600.0}  # seconds of the processor: of one core; 5 minutes of two
+GOALS = {False: 20.0, True: 600.0}  # processor seconds: of one core; 5 minutes of two
 MEMORY_GOAL = 500.0  # MB
 TOKENS = 32
 SMOLLM2 = {
@@ -45,6 +45,7 @@ SMOLLM2 = {
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "checkpoints", nargs="*", default=["checkpoints/gpt-en", "checkpoints/bert-en", "checkpoints/en-fr", LARGE]
@@ -66,7 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _alone(name: str, n_sentences: int, threads: int) -> tuple[float, float, float, int, int]:
-    """What ``measured`` says in a process of its own."""
+    """Run ``measured`` in a separate process."""
     asked = f"measured({name!r}, {n_sentences}, {threads})"
     code = f"import json\nfrom benchmarks.atlas import measured\nprint(json.dumps({asked}))"
     process = start_python("-c", code, cwd=Path.cwd(), stdout=subprocess.PIPE, text=True)
@@ -77,14 +78,14 @@ def _alone(name: str, n_sentences: int, threads: int) -> tuple[float, float, flo
 
 
 def measured(name: str, n_sentences: int, threads: int) -> tuple[float, float, float, int, int]:
-    """(seconds on the clock, of the processor, megabytes above the model, heads, rows of a head)."""
+    """Return (wall seconds, processor seconds, megabytes above the model, heads, rows per head)."""
     torch.set_num_threads(threads)
     checkpoint = smollm2() if name == LARGE else load(name)
     sentences = read_sentences() if name != LARGE else [sentence_of(checkpoint.tokenizer, TOKENS - 1)]
     many = list(islice(cycle(sentences), n_sentences))
-    head_habits(checkpoint, many[:1])  # what is made once: imports, kernels
+    head_habits(checkpoint, many[:1])  # exclude one-time work: imports, kernels
     before = status_megabytes("VmRSS")
-    Path("/proc/self/clear_refs").write_text("5")  # the peak is counted from here
+    Path("/proc/self/clear_refs").write_text("5")  # reset the peak
     clock, processor = time.perf_counter(), time.process_time()
     found = head_habits(checkpoint, many)
     wall, seconds = time.perf_counter() - clock, time.process_time() - processor
@@ -93,7 +94,7 @@ def measured(name: str, n_sentences: int, threads: int) -> tuple[float, float, f
 
 
 def smollm2() -> Checkpoint:
-    """SmolLM2-135M's shape with random weights, and the tokenizer of ``gpt-en``: all ids are in its vocabulary."""
+    """Return SmolLM2-135M's shape with random weights and the tokenizer of ``gpt-en``, whose ids it covers."""
     torch.manual_seed(0)
     model = build_model(llama_config(Values(SMOLLM2))).eval()
     return Checkpoint(Path(LARGE), model, load("checkpoints/gpt-en").tokenizer, card="")

@@ -1,10 +1,10 @@
-"""How much of the project a click runs: calls of its functions and files, for one click on each of nine pages.
+"""Amount of the project's code that a click runs: calls and files, for one click on each of nine pages.
 
     python -m benchmarks.clicks [--page attention] [--top 20]
 
-A page is opened as its address opens it, the same click is made twice at different places, and the second one is
-counted, so that what is made once is made. A call is whatever Python's profiler reports as one, in every thread: a
-generator counts each time it is resumed. It is a count, not a time, so a busy machine changes nothing in it.
+A page is opened by its address, the same click is made twice at different positions, and the second one is counted, so
+that one-time work is excluded. A call is whatever Python's profiler reports as one, in every thread: a generator counts
+each time it is resumed. It is a count, not a time, so other load on the machine does not affect it.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from harness.app_server import REPOSITORY
 from harness.widget_states import event_state
 
 SENTENCE = "My dog is big and my cat is small."
-_APART = ("tests", "benchmarks", "harness", ".venv")  # what measures, and what is not the project's
+_APART = ("tests", "benchmarks", "harness", ".venv")  # measuring code, and code from outside of the project
 
 
 @dataclass(frozen=True)
@@ -30,10 +30,10 @@ class Click:
     """A click on one component of a page.
 
     Attributes:
-        component: The key of the component, e.g. a figure, or of a control.
-        event: The event that the component sends; "press" and "choose" are for buttons and sliders.
+        component: Key of the component, e.g. of a figure, or of a control.
+        event: Event that the component sends; "press" and "choose" are for buttons and sliders.
         values: What it sends the first and the second time.
-        address: What the address of the page says beside the sentence.
+        address: Parameters of the page's address besides the sentence.
     """
 
     component: str
@@ -110,7 +110,7 @@ def click(app: AppTest, made: Click, value: object) -> None:
 
 
 def counted(run: Callable[[], object]) -> Counter[str]:
-    """Run something and count the calls of the project's functions, by ``file:function``."""
+    """Run a function and count the calls of the project's functions, by ``file:function``."""
     calls: Counter[str] = Counter()
     root = f"{REPOSITORY}{os.sep}"
     apart = tuple(f"{root}{name}{os.sep}" for name in _APART)
@@ -132,7 +132,7 @@ def measured(page: str) -> Counter[str]:
     """Count the calls of the second click on a page.
 
     Raises:
-        RuntimeError: When the page shows an error.
+        RuntimeError: If the page shows an error.
     """
     made, app = CLICKS[page], opened(page)
     click(app, made, made.values[0])
@@ -143,6 +143,7 @@ def measured(page: str) -> Counter[str]:
 
 
 def main() -> None:
+    """Print the table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--page", choices=CLICKS, help="this page only")
     parser.add_argument("--top", type=int, default=0, metavar="N", help="list the N functions that are called most")

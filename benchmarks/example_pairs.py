@@ -1,9 +1,9 @@
-"""Which pairs of sentences teach: those whose words are whole tokens and whose translations are right.
+"""Sentence pairs that are suitable for teaching: words are single tokens and translations are right.
 
     python -m benchmarks.example_pairs --checkpoint checkpoints/en-fr
 
-The candidates and what a right answer has in it stand in ``example_pairs.toml``. A pair that the model gets wrong
-teaches the wrong thing, and where a word falls into pieces, the maps of the two sentences do not stand side by side.
+The candidates and the words of a right translation are in ``example_pairs.toml``. A pair that the model gets wrong
+teaches the wrong thing, and if a word is split into several tokens, the maps of the two sentences do not align.
 """
 
 import argparse
@@ -19,7 +19,7 @@ CANDIDATES = Path(__file__).with_suffix(".toml")
 
 @dataclass(frozen=True)
 class Candidate:
-    """Two sentences of one ``kind``, and what a right translation of each has in it."""
+    """Two sentences of one ``kind``, and what a right translation of each contains."""
 
     kind: str
     first: str
@@ -29,7 +29,7 @@ class Candidate:
 
 
 def candidates() -> tuple[Candidate, ...]:
-    """All of the file, the preferred ones of a kind first."""
+    """Return all candidates, the preferred ones of a kind first."""
     entries = tomllib.loads(CANDIDATES.read_text(encoding="utf-8"))["candidate"]
     return tuple(Candidate(**{**one, **{name: tuple(one[name]) for name in _SAYS}}) for one in entries)
 
@@ -38,7 +38,7 @@ _SAYS = ("first_says", "second_says")
 
 
 def problems(checkpoint: transformer.Checkpoint, candidate: Candidate) -> list[str]:
-    """Why the pair does not teach with this checkpoint; empty where it does."""
+    """Return why the pair is unsuitable for this checkpoint; empty if it is suitable."""
     found = []
     for sentence, says in ((candidate.first, candidate.first_says), (candidate.second, candidate.second_says)):
         tokens = transformer.trace(checkpoint, sentence)
@@ -50,7 +50,7 @@ def problems(checkpoint: transformer.Checkpoint, candidate: Candidate) -> list[s
 
 
 def chosen(checkpoint: transformer.Checkpoint) -> dict[str, Candidate]:
-    """The first pair of each kind that teaches."""
+    """Return the first suitable pair of each kind."""
     first: dict[str, Candidate] = {}
     for candidate in candidates():
         if candidate.kind not in first and not problems(checkpoint, candidate):
@@ -59,6 +59,7 @@ def chosen(checkpoint: transformer.Checkpoint) -> dict[str, Candidate]:
 
 
 def main() -> None:
+    """Print the chosen pairs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--checkpoint", default="checkpoints/en-fr")
     checkpoint = transformer.load(parser.parse_args().checkpoint)

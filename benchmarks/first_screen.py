@@ -1,9 +1,9 @@
-"""The first screen: how much of its main figure every page shows before anybody scrolls.
+"""The first screen: the share of the main figure that every page shows without scrolling.
 
     python -m benchmarks.first_screen [--only attention,heads] [--checkpoint en-fr]
 
-In a real Chromium, for the first example: on a projector (1280 × 720), light and dark, and on a smaller screen
-(1024 × 768), in both languages; with twenty tokens; and while somebody presents. Prints a table in Markdown.
+In a real Chromium, for the first example: on a projector (1280 × 720), light and dark, and on a smaller screen (1024 ×
+768), in both languages; with twenty tokens; and during a presentation. Prints a table in Markdown.
 """
 
 import argparse
@@ -24,11 +24,11 @@ COLUMNS = (
     *("en, 1280 × 720", "dark", "en, 1024 × 768", "fr, 1280 × 720", "fr, 1024 × 768"),
     *("20 tokens", "20 tokens, fr, dark", "presenter", "presenter, fr"),
 )
-_AT_REST, _MAX_LOOKS = 500, 40  # milliseconds between two looks, and how many looks
+_AT_REST, _MAX_LOOKS = 500, 40  # milliseconds between two checks, and their number
 
 
 def at_rest(page: Page) -> float:
-    """``visible_share`` when it has stayed the same for a while: a drawing may come later than the page around it."""
+    """Return ``visible_share`` once it is stable: a figure may appear later than its page."""
     seen = [visible_share(page)]
     while len(seen) < _MAX_LOOKS and (len(seen) < 4 or len(set(seen[-4:])) > 1):
         page.wait_for_timeout(_AT_REST)
@@ -37,7 +37,7 @@ def at_rest(page: Page) -> float:
 
 
 def shares(tab: Tab, base: str, name: str, checkpoint: str) -> Iterator[float]:
-    """For one page, in the order of ``COLUMNS``."""
+    """Yield the shares of one page, in the order of ``COLUMNS``."""
     page, path = tab.page, "" if name == PAGES[0] else name
 
     def opened(query: str, *, dark: bool = False) -> float:
@@ -65,7 +65,7 @@ def shares(tab: Tab, base: str, name: str, checkpoint: str) -> Iterator[float]:
 
 
 def table(rows: Iterable[tuple[str, Iterable[float]]]) -> Iterator[str]:
-    """The lines of a table in Markdown, each as soon as it is measured."""
+    """Yield the lines of a table in Markdown, each as soon as it is measured."""
     yield f"| page | {' | '.join(COLUMNS)} |"
     yield f"|---|{'---|' * len(COLUMNS)}"
     for name, found in rows:
@@ -73,7 +73,7 @@ def table(rows: Iterable[tuple[str, Iterable[float]]]) -> Iterator[str]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the table; 0."""
+    """Print the table and return 0."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="names of pages, with commas between them; default: all")
     parser.add_argument("--checkpoint", default="en-fr")

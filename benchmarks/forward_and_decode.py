@@ -1,8 +1,8 @@
-"""What looking costs: recorded against plain passes, and both against Hugging Face, on one thread.
+"""Cost of recording: recorded and plain passes, both compared with Hugging Face, on one thread.
 
     python -m benchmarks.forward_and_decode
 
-Every number is a ratio of times that were measured side by side in this run (see ``interleaved.py``).
+Every number is a ratio of times measured side by side in this run (see ``interleaved.py``).
 """
 
 import argparse
@@ -36,7 +36,7 @@ FLAT_GOAL = 1.1
 
 @dataclass(frozen=True)
 class Row:
-    """One line of the table: what is compared, the result, and the goal."""
+    """One row of the table: what is compared, the result, and the goal."""
 
     what: str
     ratio: Ratio
@@ -51,7 +51,7 @@ class Row:
 
 
 def forward_passes(shape: Shape, checkpoint: Checkpoint) -> dict[str, Callable[[], object]]:
-    """One pass over ``shape.n_tokens`` tokens, in each of the ways that are compared."""
+    """Return functions for one pass over ``shape.n_tokens`` tokens, one per compared method."""
     model, inputs = checkpoint.model, shape.inputs()
 
     def plain() -> None:
@@ -79,6 +79,7 @@ def forward_passes(shape: Shape, checkpoint: Checkpoint) -> dict[str, Callable[[
 
 
 def forward_rows(shape: Shape, times: Timings) -> list[Row]:
+    """Return the rows of the table for forward passes."""
     rows = [
         Row("everything traced ÷ plain fused forward", times.ratio("traced", "plain"), TRACE_GOALS.get(shape)),
         Row("… and every array read ÷ plain", times.ratio("read", "plain")),
@@ -95,12 +96,12 @@ def forward_rows(shape: Shape, times: Timings) -> list[Row]:
 
 
 def decodings(shape: Shape, checkpoint: Checkpoint, *, n_short: int, n_long: int) -> dict[str, Callable[[], object]]:
-    """Greedy decoding of exactly ``n_short`` or ``n_long`` tokens.
+    """Return functions for greedy decoding of exactly ``n_short`` or ``n_long`` tokens.
 
-    "recorded" gives every activation of every step, as slices of one pass over what was written; "traced" is what most
-    pages do (``trace``): they show that pass as a whole.
+    "recorded" gives every activation of every step, as slices of one pass over the text; "traced" is what most pages do
+    (``trace``): they show that pass as a whole.
     """
-    # One special token comes on top: <s> before a prompt, </s> after a source.
+    # One special token is added: <s> before a prompt, </s> after a source.
     sentence = sentence_of(checkpoint.tokenizer, shape.n_tokens - 1)
 
     def write(n_tokens: int, *, record_steps: bool) -> Decoding:
@@ -123,6 +124,7 @@ def decodings(shape: Shape, checkpoint: Checkpoint, *, n_short: int, n_long: int
 
 
 def decoding_rows(times: Timings, *, n_short: int, n_long: int) -> list[Row]:
+    """Return the rows of the table for decoding."""
     rows = []
     if peers is not None:
         rows += [
@@ -142,7 +144,7 @@ def decoding_rows(times: Timings, *, n_short: int, n_long: int) -> list[Row]:
 def measure(
     shapes: Sequence[Shape], *, forward_rounds: int, decoding_rounds: int, n_short: int = 32, n_long: int = 128
 ) -> list[Row]:
-    """Measure and print everything; returns the rows that were printed."""
+    """Measure and print everything; return the rows."""
     rows: list[Row] = []
     for shape in shapes:
         checkpoint = random_checkpoint(shape.config)
@@ -162,6 +164,7 @@ def _show(title: str, new: list[Row], times: Timings, rows: list[Row]) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Print the table and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.forward_and_decode", description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=float, default=1.0, help="how many times as many rounds as usual (default 1)")
     options = parser.parse_args(arguments)

@@ -1,4 +1,4 @@
-"""Compare the speed of functions on a machine that does other work at the same time."""
+"""Comparison of functions' speed on a machine that does other work at the same time."""
 
 import random
 import statistics
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Ratio:
-    """How many times as long one function takes as another: median and quartiles over all rounds."""
+    """Ratio of two functions' times: median and quartiles over all rounds."""
 
     median: float
     lower: float
@@ -18,16 +18,20 @@ class Ratio:
 
 @dataclass(frozen=True)
 class Timings:
-    """``seconds[name][round]``: processor time of one call, that of helper threads included."""
+    """``seconds[name][round]``, the processor time of one call, including helper threads."""
 
     seconds: Mapping[str, tuple[float, ...]]
 
     def milliseconds(self, name: str) -> float:
-        """Median time of one call."""
+        """Return the median time of one call."""
         return 1000 * statistics.median(self.seconds[name])
 
     def ratio(self, name: str, base: str, *, scale: float = 1.0) -> Ratio:
-        """Ratio of the two times of each round, times ``scale``. Raises ``KeyError`` for a name that was not timed."""
+        """Return the ratio of two functions' times per round, multiplied by ``scale``.
+
+        Raises:
+            KeyError: If a name was not timed.
+        """
         pairs = zip(self.seconds[name], self.seconds[base], strict=True)
         ratios = [scale * one / other for one, other in pairs]
         lower, median, upper = statistics.quantiles(ratios, n=4, method="inclusive")
@@ -35,13 +39,14 @@ class Timings:
 
 
 def time_interleaved(functions: Mapping[str, Callable[[], object]], *, rounds: int, calls: int = 1) -> Timings:
-    """Run every function once (``calls`` times in a row) in each of ``rounds`` rounds, in a new order each round.
+    """Run every function once (``calls`` times in a row) in each of ``rounds`` rounds, in a new order each.
 
-    A slow moment of the machine slows all of them, so ratios within a round hold. The clock is the processor time of
-    this process: it counts what is done in helper threads (``from_pretrained`` reads in some), and not the time when
-    other programs have the core. The first round only warms up.
+    A slow moment of the machine slows all of them, so ratios within a round are reliable. The clock is the processor
+    time of this process: it includes helper threads (``from_pretrained`` reads in some), and not the time when other
+    programs have the core. The first round is a warm-up.
 
-    Raises ``ValueError`` for fewer than 2 rounds: quartiles need two.
+    Raises:
+        ValueError: If there are fewer than 2 rounds, which quartiles need.
     """
     if rounds < 2:
         raise ValueError(f"rounds is {rounds}; at least 2 are needed for a spread")

@@ -1,10 +1,10 @@
-"""The living picture: how much it sends, how long a frame and an unfolding take, when it is there; and its film.
+"""The living picture: its size, the time of a frame, of unfolding and until it appears; and its film.
 
     python -m benchmarks.living_picture                 # tables in Markdown
     python -m benchmarks.living_picture --film FILE     # a moving WebP of one run, for README.md
     python -m benchmarks.living_picture --questions FOLDER  # what a first visitor asks, answered by five models
 
-Real weights where the size is that of a model that comes along, otherwise random ones: the work is the same.
+Weights are real if an included model has the size, otherwise random: the work is the same.
 """
 
 import argparse
@@ -34,7 +34,7 @@ from ui.show.living_picture import living_picture_figure
 
 SENTENCE = "The cat sat on the mat."
 BEGIN = {"stack": "decoder", "kind": "cross", "layer": 1, "head": 0, "token": 1}
-# The time that the page's own work takes in each frame.
+# Time of the page's own work in each frame.
 _FRAMES = """(() => {
   const own = window.requestAnimationFrame.bind(window);
   window.requestAnimationFrame = (work) => own((now) => {
@@ -45,7 +45,7 @@ _FRAMES = """(() => {
   window.workOf = [];
 })();"""
 _AT = "document.querySelector('main').shadowRoot"
-# Overview as it was before: the blocks in the picture's place, and the whole page in one piece.
+# Overview as it was before: blocks in place of the picture, and the whole page at once.
 _BEFORE = """import runpy
 import ui.shell.below, ui.show.living_picture
 ui.show.living_picture.living_picture = lambda p: None
@@ -56,6 +56,7 @@ _ROUNDS = 9
 
 
 def main(arguments: list[str] | None = None) -> int:
+    """Run the chosen measurements and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--film", type=Path, metavar="FILE", help="write a moving picture of one run there instead")
     parser.add_argument("--questions", type=Path, metavar="FOLDER", help="write pictures of the answers there instead")
@@ -77,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def of_shape(layers: int, heads: int, *, source: int, target: int) -> Trace:
-    """A trace of the translator's kind with so many layers a stack and tokens a side, random weights."""
+    """Return a trace of a translation model with so many layers per stack and tokens, with random weights."""
     checkpoint = transformer.load("checkpoints/en-fr")
     config = replace(checkpoint.config, n_encoder_layers=layers, n_decoder_layers=layers, n_heads=heads)
     torch.manual_seed(0)
@@ -87,7 +88,7 @@ def of_shape(layers: int, heads: int, *, source: int, target: int) -> Trace:
 
 
 def decoder_of_shape(layers: int, heads: int, tokens: int) -> Trace:
-    """The same for the kind that goes on with a text."""
+    """Return a trace of a decoder-only model with so many layers and tokens, with random weights."""
     checkpoint = transformer.load("checkpoints/gpt-en")
     config = replace(checkpoint.config, n_decoder_layers=layers, n_heads=heads, d_model=64 * heads, d_ff=256 * heads)
     torch.manual_seed(0)
@@ -97,6 +98,7 @@ def decoder_of_shape(layers: int, heads: int, tokens: int) -> Trace:
 
 
 def payloads() -> Iterator[str]:
+    """Yield the rows of the table of sizes."""
     yield "| what is sent | tokens | KB | with one layer of each stack unfolded, KB |"
     yield "|---|---|---|---|"
     for name, trace in (
@@ -113,6 +115,7 @@ def payloads() -> Iterator[str]:
 
 
 def picture(trace: Trace, *, inside: bool = False, **begin: object) -> CanvasFigure:
+    """Return the canvas of a trace."""
     layers = [(stack, layer) for stack in trace.stacks for layer in range(trace.n_layers(stack))] if inside else ()
     return living_picture_canvas(living_picture_numbers(trace, inside=layers), begin=begin)
 
@@ -122,7 +125,7 @@ def picture(trace: Trace, *, inside: bool = False, **begin: object) -> CanvasFig
 
 @contextmanager
 def opened(browser: Browser, figure: CanvasFigure, *, width: int = 1280, height: int = 720) -> Iterator[Page]:
-    """The picture as a page of its own."""
+    """Open the figure as a page of its own."""
     with tempfile.TemporaryDirectory() as folder, new_visitor(browser) as context:
         file = figure.save(Path(folder) / "picture.html")
         page = context.new_page()
@@ -135,6 +138,7 @@ def opened(browser: Browser, figure: CanvasFigure, *, width: int = 1280, height:
 
 
 def frames(browser: Browser) -> Iterator[str]:
+    """Yield the rows of the table of frame times."""
     yield "| 1280 × 720 | own work a frame while it plays, median | 95 % | unfolding, from the key to the paint |"
     yield "|---|---|---|---|"
     en_fr = transformer.trace(transformer.load("checkpoints/en-fr"), SENTENCE)
@@ -157,7 +161,7 @@ def frames(browser: Browser) -> Iterator[str]:
 
 
 def _unfold() -> str:
-    """Enter, two frames, Escape: the milliseconds until what is unfolded has been painted."""
+    """Return a script that measures Enter, two frames, Escape: the time until the unfolded part is drawn."""
     return f"""() => new Promise((done) => {{
       const canvas = {_AT}.querySelector("canvas");
       const press = (key) => canvas.dispatchEvent(new KeyboardEvent("keydown", {{ key, bubbles: true }}));
@@ -172,7 +176,7 @@ def _unfold() -> str:
 
 
 def first_pictures(browser: Browser) -> Iterator[str]:
-    """From the navigation of a first-time visitor to the paint; both servers, one after the other, in every round."""
+    """Yield the times from a first-time visitor's navigation to the first drawing, for both servers in turn."""
     figures = {
         "the blocks, as before": ".diagram .block",
         "the living picture": ".living-picture canvas[data-geometry]",
@@ -182,7 +186,7 @@ def first_pictures(browser: Browser) -> Iterator[str]:
         script.write_text(_BEFORE.format(app=str(REPOSITORY / "app.py")), encoding="utf-8")
         with AppServer(script=str(script)) as before:
             places = [(server.base, figure) for server, figure in zip((before, now), figures.values(), strict=True)]
-            # the first round loads the model
+            # The first round loads the model.
             took = [[_opened(browser, *place) for place in places] for _ in range(_ROUNDS + 1)][1:]
     yield "| Overview begins with | painted after, median | least | most |"
     yield "|---|---|---|---|"
@@ -198,7 +202,7 @@ def _opened(browser: Browser, address: str, figure: str) -> float:
 
 # --- five questions --------------------------------------------------------------------------------------------------
 
-# Where the picture answers what a first visitor asks: its stop, and whether that is about the stack that reads.
+# The stop at which the figure answers a first visitor's question, and whether that is about the encoder.
 QUESTIONS = {
     "1 what are the numbers": ("unfold embedding", True),
     "2 who looks at whom": ("self_attention", True),
@@ -209,7 +213,7 @@ QUESTIONS = {
 
 
 def questions(browser: Browser, folder: Path) -> None:
-    """A picture of 1280 × 720 for each question and model: ``folder/model, question.png``."""
+    """Write an image of 1280 × 720 for each question and model: ``folder/model, question.png``."""
     folder.mkdir(parents=True, exist_ok=True)
     for name, trace, opening in asked():
         for question, (stop, reading) in QUESTIONS.items():
@@ -225,7 +229,7 @@ def questions(browser: Browser, folder: Path) -> None:
 
 
 def asked() -> Iterator[tuple[str, Trace, dict]]:
-    """Name, trace and opening of a model of each kind, and of one of GPT-2 small's shape with random weights."""
+    """Yield name, trace and opening of one model per kind, and of GPT-2 small's shape with random weights."""
     for name in ("en-fr", "gpt-en", "bert-en", "vit-digits"):
         file = REPOSITORY / "checkpoints" / name / "opening.toml"
         opening = tomllib.loads(file.read_text(encoding="utf-8"))["opening"]
@@ -238,7 +242,7 @@ def asked() -> Iterator[tuple[str, Trace, dict]]:
 
 
 def film(browser: Browser, file: Path, *, step: int = 100) -> None:
-    """A moving WebP of the run, a picture every ``step`` milliseconds; what stays is one long picture."""
+    """Write a moving WebP of the run, one image per ``step`` milliseconds; equal images become one long one."""
     trace = transformer.trace(transformer.load("checkpoints/en-fr"), SENTENCE)
     shots: list[tuple[bytes, int]] = []
     with opened(browser, picture(trace, inside=True, **BEGIN), width=1000, height=740) as page:

@@ -1,4 +1,4 @@
-"""Thirty students, one server: how long they wait, what memory they take, and that nobody sees what belongs to another.
+"""Load test with thirty students: waiting time, memory, and whether anybody sees another's data.
 
     python -m benchmarks.load                            # streamlit run app.py, on a free port of this machine
     python -m benchmarks.load --entry deploy.serve       # the entry for a class
@@ -6,12 +6,12 @@
     python -m benchmarks.load --students 5 --json
     python -m benchmarks.load --tabs 24            # each tab on another checkpoint, with little memory for models
 
-The class works through one lesson of steps; in each all students act at the same moment, each with sentences and an
-edit of their own. When all have left, the same class comes again: now everything has been computed before, so this
-lesson gives the times "warm", and what memory a session takes. Exits with 1 where a student received something that
-belongs to another.
+The class works through a lesson of several steps; in each, all students act at the same moment, each with their own
+sentences and edit. When all have left, the same class returns: now everything has been computed before, so this lesson
+gives the "warm" times, and the memory of a session. Exits with 1 if a student received something that belongs to
+another.
 
-``--tabs`` measures what open tabs keep: each opens another checkpoint on three pages and stays open, while the server
+``--tabs`` measures what open tabs hold: each opens another checkpoint on three pages and stays open, while the server
 may keep 60 MB of models.
 """
 
@@ -35,8 +35,8 @@ from harness.runs import Run, attempt
 
 STUDENTS = 30
 SECONDS, MEGABYTES, SHARE = 1.0, 0.5, 0.10  # the goals
-START, REST, CLASS = 30.0, 700.0, 1500.0  # those of a public server: seconds, megabytes at rest, megabytes at most
-KEPT_SECONDS = 120  # for which Streamlit keeps a session whose tab was closed, in case the browser comes back
+START, REST, CLASS = 30.0, 700.0, 1500.0  # those of a public server: seconds, megabytes at rest, largest megabytes
+KEPT_SECONDS = 120  # time for which Streamlit keeps the session of a closed tab, in case the browser returns
 TABS_MODELS, TABS_KEPT = 60, 5  # megabytes for models; seconds for which a closed tab's session is kept
 TABS_PAGES = ("attention", "decoding", "tokens")
 WARM = "Attention: a sentence seen before"
@@ -44,14 +44,14 @@ WARM = "Attention: a sentence seen before"
 
 @dataclass(frozen=True)
 class Step:
-    """What all students do at the same moment, with its name. Steps of one name make one row, round by round."""
+    """What all students do at the same moment; steps of the same name form one row, round by round."""
 
     name: str
     act: Callable[[Student], Awaitable[Run]]
 
 
 def lesson() -> list[Step]:
-    """What a class does, in its order."""
+    """Return the steps of a lesson in order."""
 
     def page(name: str) -> Callable[[Student], Awaitable[Run]]:
         return lambda student: student.session.go_to(name)
@@ -73,8 +73,11 @@ def lesson() -> list[Step]:
 
 @dataclass
 class Row:
-    """One kind of step in one lesson. All in seconds: ``last`` and ``median`` student of each round, processor time of
-    the server and of the class (the measuring program itself) in each round; and kilobytes to one student."""
+    """One kind of step in one lesson.
+
+    Times are in seconds: ``last`` and ``median`` student of each round, processor time of the server and of the class
+    (the measuring program itself) in each round. Sizes are kilobytes per student.
+    """
 
     name: str
     last: list[float] = field(default_factory=list)
@@ -94,7 +97,7 @@ class Row:
 
 @dataclass
 class Lesson:
-    """What came out of one lesson. ``megabytes``: before the class, with the whole class, and when it had left."""
+    """Results of one lesson; ``megabytes`` are those before the class, with the whole class, and afterwards."""
 
     rows: list[Row]
     megabytes: dict[str, float]
@@ -102,7 +105,7 @@ class Lesson:
 
 
 async def hold(server: AppServer, students: Sequence[Student], *, say: Callable[[str], None]) -> Lesson:
-    """One lesson, all students together. Leaves their tabs open."""
+    """Hold one lesson with all students together, and leave their tabs open."""
     rows: dict[str, Row] = {}
     complaints: list[str] = []
     before = server.megabytes
@@ -127,11 +130,14 @@ async def hold(server: AppServer, students: Sequence[Student], *, say: Callable[
 
 
 async def leave(students: Sequence[Student], server: AppServer, *, keep_seconds: float) -> float:
-    """All close their tabs. Megabytes when the server has dropped their sessions, as it does when the next one goes."""
+    """Close all tabs; return the megabytes once the server has dropped the sessions.
+
+    It does so when the next session ends.
+    """
     for student in students:
         await student.session.close()
     await asyncio.sleep(keep_seconds)
-    for _ in range(2):  # the first removes the old sessions; their garbage goes with the second at the latest
+    for _ in range(2):  # the first removes the old sessions; their garbage is collected by the second at the latest
         async with BrowserSession(server.base) as visitor:
             await visitor.open()
     await asyncio.sleep(2)
@@ -139,10 +145,10 @@ async def leave(students: Sequence[Student], server: AppServer, *, keep_seconds:
 
 
 async def open_tabs(server: AppServer, names: Sequence[str], *, say: Callable[[str], None]) -> dict[str, Held]:
-    """Open one tab per checkpoint, then close them all; return what the server held at each moment.
+    """Open one tab per checkpoint, then close them all; return the server's resources at each moment.
 
-    A first visitor opens the pages before, so that what is loaded once does not count. The server drops the session of
-    a closed tab after ``TABS_KEPT`` seconds.
+    A first visitor opens the pages before, so that one-time loading does not count. The server drops the session of a
+    closed tab after ``TABS_KEPT`` seconds.
     """
     async with BrowserSession(server.base) as first:
         await first.open("", {"checkpoint": names[0]})
@@ -161,7 +167,7 @@ async def open_tabs(server: AppServer, names: Sequence[str], *, say: Callable[[s
     for tab in tabs:
         await tab.close()
     await asyncio.sleep(TABS_KEPT + 3)
-    for _ in range(2):  # sessions are dropped when the next one goes
+    for _ in range(2):  # sessions are dropped when the next one ends
         async with BrowserSession(server.base) as visitor:
             await visitor.open("", {"checkpoint": names[0]})
     await asyncio.sleep(3)
@@ -171,7 +177,7 @@ async def open_tabs(server: AppServer, names: Sequence[str], *, say: Callable[[s
 
 
 def measure_tabs(count: int, folder: Path | None, *, port: int, say: Callable[[str], None]) -> dict[str, Held]:
-    """Measure ``open_tabs`` on a server with the checkpoints of ``folder`` in turn (default: copies of en-fr)."""
+    """Run ``open_tabs`` on a server with the checkpoints of ``folder`` in turn (default: copies of en-fr)."""
     with TemporaryDirectory() as temporary:
         if folder is None:
             folder = Path(temporary)
@@ -188,7 +194,7 @@ def measure_tabs(count: int, folder: Path | None, *, port: int, say: Callable[[s
 
 
 async def alone(students: Sequence[Student], base: str) -> list[str]:
-    """Repeat what each student did, alone and one after the other; return where the screens differ."""
+    """Repeat each student's actions alone, one after the other; return where the screens differ."""
     found = []
     for student in students:
         other = Student(student.number, base)
@@ -203,7 +209,7 @@ async def alone(students: Sequence[Student], base: str) -> list[str]:
 async def measure(
     server: AppServer, *, n_students: int, keep_seconds: float, say: Callable[[str], None], public: bool = False
 ) -> dict:
-    """Both lessons and the comparison; everything that was measured, as plain values."""
+    """Run both lessons and the comparison; return all measurements as plain values."""
     rest = server.megabytes
     async with BrowserSession(server.base) as first:
         opened = await first.open()
@@ -238,6 +244,8 @@ async def measure(
 
 @dataclass(frozen=True)
 class Goal:
+    """A goal with its result."""
+
     what: str
     goal: str
     measured: str
@@ -245,7 +253,7 @@ class Goal:
 
 
 def goals(lessons: Sequence[Lesson], n_students: int, complaints: Sequence[str]) -> list[Goal]:
-    """The goals beside the results."""
+    """Return the goals with the results."""
     second = lessons[-1]
     warm = next(row for row in second.rows if row.name == WARM)
     seconds = statistics.median(warm.last)
@@ -266,7 +274,10 @@ def goals(lessons: Sequence[Lesson], n_students: int, complaints: Sequence[str])
 
 
 def of_a_public_server(start: float, rest: float, peak: float) -> list[Goal]:
-    """Seconds from the start to the first answer, megabytes then, and the most megabytes with the class."""
+    """Return the goals of a public server.
+
+    These are seconds from the start to the first answer, megabytes then, and the largest megabytes with the class.
+    """
     return [
         Goal("from the start to the first answer", f"≤ {START:g} s", f"{start:.1f} s", start <= START),
         Goal("memory at rest, after the start", f"< {REST:g} MB", f"{rest:.0f} MB", 0 < rest < REST),
@@ -275,6 +286,7 @@ def of_a_public_server(start: float, rest: float, peak: float) -> list[Goal]:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the load test and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.load", description=__doc__.split("\n")[0])
     parser.add_argument("--students", type=int, default=STUDENTS)
     add_server_options(parser)
@@ -310,7 +322,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def report(found: dict) -> None:
-    """The goals as a table, and what was wrong."""
+    """Print the goals as a table, and all problems."""
     print(f"\n{'':<78}{'goal':<24}measured")
     for goal in found["goals"]:
         print(f"{goal['what']:<78}{goal['goal']:<24}{goal['measured']}: {'met' if goal['met'] else 'MISSED'}")

@@ -1,10 +1,10 @@
-"""The same work beside TransformerLens and BertViz: opening, everything of one pass, all heads in one picture.
+"""Comparison with TransformerLens and BertViz: opening, a full recorded pass, all heads in one figure.
 
-    pip install -r requirements-benchmarks.txt transformer_lens bertviz
-    python -m benchmarks.other_tools [--rounds 5] [--tokens 64]
+    pip install -r requirements-benchmarks.txt transformer_lens bertviz python -m benchmarks.other_tools [--rounds 5]
+    [--tokens 64]
 
 GPT-2 small's shape with random weights; nothing is downloaded. A tool that is not installed is left out. Ratios are of
-processor times that were measured side by side in this run (see ``interleaved.py``).
+processor times measured side by side in this run (see ``interleaved.py``).
 """
 
 import argparse
@@ -53,6 +53,7 @@ html = model_view(attention, tokens, html_action="return").data
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the comparison and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=64, help="of the pass and of the page (default 64)")
@@ -77,7 +78,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _write_checkpoint(folder: Path, transformers, **shape: int) -> Path:
-    """GPT-2 small, unless ``shape`` says otherwise, with random weights; each byte is a token."""
+    """Write GPT-2 small, unless ``shape`` differs, with random weights; each byte is a token."""
     transformers.GPT2LMHeadModel(transformers.GPT2Config(**shape)).save_pretrained(folder)
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     entries = {piece: id for id, piece in enumerate([*letters, "<|endoftext|>"])}
@@ -129,8 +130,11 @@ def _everything(folder: Path, transformers, rounds: int, n_tokens: int) -> None:
 
 
 def _every_head(folder: Path, rounds: int) -> None:
-    """Of every head in every row of several sentences: the strongest weight, the most that is passed on, the direct
-    effect on the likeliest word against the runner-up. Ours counts kinds of place and draws examples besides."""
+    """Compare the measures of every head in every row of several sentences.
+
+    These are the largest weight, the largest contribution, and the direct effect on the most likely word against the
+    alternative. Ours also counts kinds of position and draws examples.
+    """
     checkpoint = transformer.load(folder)
     sentences = [letter * (_SWEPT_TOKENS - 1) for letter in string.ascii_lowercase[:_SWEPT]]
     functions: dict[str, Callable[[], object]] = {"Glassformer": lambda: head_habits(checkpoint, sentences)}
@@ -149,7 +153,7 @@ def _every_head(folder: Path, rounds: int) -> None:
 
 @torch.inference_mode()
 def _by_transformer_lens(lens, ids: Tensor) -> dict[str, Tensor]:
-    """Means over the rows that have a choice, by measure: [layer, head]."""
+    """Return means over the rows with a choice, by measure: [layer, head]."""
     kept = ("hook_pattern", "hook_v", "hook_z", "ln_final.hook_scale")
     logits, cache = lens.run_with_cache(ids, names_filter=lambda name: name.endswith(kept))
     words = logits.topk(2).indices  # [batch, position, 2]
@@ -170,7 +174,7 @@ def _by_transformer_lens(lens, ids: Tensor) -> dict[str, Tensor]:
 
 
 def _picture(folder: str, sentence: str, rounds: int) -> None:
-    """All 144 heads as one page of HTML: the time from the recorded weights to the page, its size, the code."""
+    """Draw all 144 heads as one HTML page: time from the recorded weights, size, lines of code."""
     given = {"folder": folder, "sentence": sentence}
     ours = _run(OURS, given)
     functions: dict[str, Callable[[], object]] = {"Glassformer": lambda: attention_grid(ours["views"]).html()}

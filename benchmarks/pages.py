@@ -1,10 +1,10 @@
-"""What a look at every page costs, for one checkpoint: processor seconds of its first view, of clicks, and memory.
+"""Cost of every page for one checkpoint: processor seconds of its first view and of clicks, and memory.
 
     python -m benchmarks.pages PATH [--only heads,lens] [--sentence "When Mary and John …"]
 
-The script of a page runs as the server runs it (``AppTest``), all pages in one process: the checkpoint is open and the
-sentence is traced when the first page is looked at. A click is the next head, the layer after it, another token: the
-dearest counts. What a browser draws is not in here. Prints a table in Markdown.
+The script of a page runs as on the server (``AppTest``), all pages in one process: the checkpoint is open and the
+sentence is traced by the first page. A click is the next head, the next layer, or another token: the most expensive one
+counts. Drawing in the browser is not included. Prints a table in Markdown.
 """
 
 import argparse
@@ -25,13 +25,14 @@ CLICKS = ({}, {"head": 1}, {"layer": 1}, {"token": 5})
 
 
 def seconds_of(app: AppTest) -> float:
-    """Of processor time that a run of its script takes, threads of long jobs included."""
+    """Return the processor seconds of a run of the script, including threads of long jobs."""
     begun = time.process_time()
     app.run()
     return time.process_time() - begun
 
 
 def opened(page: str, address: Mapping[str, str]) -> AppTest:
+    """Return a page that has run once."""
     app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=900)
     if page != "overview":
         app.switch_page(f"pages/{page}.py")
@@ -41,7 +42,7 @@ def opened(page: str, address: Mapping[str, str]) -> AppTest:
 
 
 def clicked(app: AppTest) -> Iterator[float]:
-    """The same page again, then with one thing changed after the other."""
+    """Yield the seconds of the same page again, then with one change after the other."""
     from ui.shell.focus import _FOCUS
 
     for change in CLICKS:
@@ -54,10 +55,12 @@ def clicked(app: AppTest) -> Iterator[float]:
 
 
 def problems(app: AppTest) -> list[str]:
+    """Return the errors that a page shows."""
     return [element.value for element in (*app.exception, *app.error, *app.warning)]
 
 
 def main() -> None:
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("checkpoint", type=Path, help="a folder, or a GGUF file")
     parser.add_argument("--only", help="pages, with commas between them")

@@ -14,7 +14,7 @@ VERSION = transformers.__version__
 
 
 class Peer:
-    """GPT-2 for a decoder-only shape, Marian for an encoder-decoder. ``attention`` is "sdpa" or "eager"."""
+    """GPT-2 for a decoder-only shape, Marian for an encoder-decoder; ``attention`` is "sdpa" or "eager"."""
 
     def __init__(self, shape: Shape, *, attention: str) -> None:
         config, make = shape.config, _marian if shape.config.has_encoder else _gpt2
@@ -29,7 +29,7 @@ class Peer:
 
     @torch.inference_mode()
     def forward(self, *, output_attentions: bool = False) -> object:
-        """One pass; with ``output_attentions`` every attention map is checked to have come back."""
+        """Run one pass; with ``output_attentions``, check that every attention map was returned."""
         named = {"input_ids": self.inputs[0], "attention_mask": self.masks[0]}
         if self.has_encoder:
             named |= {"decoder_input_ids": self.inputs[1], "decoder_attention_mask": self.masks[1]}
@@ -41,7 +41,11 @@ class Peer:
         return output
 
     def write(self, n_tokens: int) -> Tensor:
-        """Plain greedy ``generate`` of exactly ``n_tokens`` tokens; raises ``RuntimeError`` if it stopped before."""
+        """Run plain greedy ``generate`` of exactly ``n_tokens`` tokens.
+
+        Raises:
+            RuntimeError: If it stopped earlier.
+        """
         written = self.model.generate(
             self.inputs[0], attention_mask=self.masks[0], max_new_tokens=n_tokens, do_sample=False, num_beams=1
         )

@@ -1,8 +1,8 @@
-"""A class for the load test: every student has sentences and an edit that nobody else has, and checks what arrives.
+"""A class for the load test: each student has unique sentences and an edit, and checks what arrives.
 
-A sentence or edit that belongs to somebody else must be in nothing that a student receives. And what is on a student's
-screen in the crowd must be, byte for byte, what somebody who is alone with the server sees after the same clicks:
-that compares every number of every picture, too.
+Nothing that a student receives may contain another's sentence or edit. And a student's screen in the crowd must be,
+byte for byte, the same as for somebody who is alone with the server and makes the same clicks: that compares every
+number of every figure, too.
 """
 
 import hashlib
@@ -48,7 +48,7 @@ _EDITS_IN_CODE = re.compile(rb"edits_from\(checkpoint, \[([^\]]*)\]\)")
 
 
 def sentence(number: int) -> str:
-    """The ``number``th of 211,200 sentences of one shape. Neighbours begin with different names."""
+    """Return the ``number``th of 211,200 sentences of one pattern; neighbours begin with different names."""
     words = []
     for choices in (NAMES, THINGS, NUMBERS, PLACES, VERBS):
         number, place = divmod(number, len(choices))
@@ -58,7 +58,7 @@ def sentence(number: int) -> str:
 
 
 class Student:
-    """``number`` (from 0) decides about everything that is the student's own; ``screens`` are kept for comparison."""
+    """A student; ``number`` (from 0) determines all unique data; ``screens`` are kept for comparison."""
 
     def __init__(self, number: int, base: str, *, lesson: int = 0) -> None:
         if not 0 <= number < MAX_STUDENTS:
@@ -70,7 +70,7 @@ class Student:
         self.sentences = sentence(FIRST_SENTENCE + first), sentence(SECOND_SENTENCE + first)
         self.now = self.sentences[0]
         self.edit = HEADS[number]
-        self.edits: tuple[str, ...] = ()  # those that have been made so far
+        self.edits: tuple[str, ...] = ()  # those made so far
         self.screens: list[dict[str, str]] = []
 
     async def open(self) -> Run:
@@ -83,17 +83,17 @@ class Student:
         return await self.session.type_into("sidebar sentence", self.now)
 
     async def cut(self) -> Run:
-        """Remove one's own head, by a click on the importance map of the Surgery page."""
+        """Remove the student's own head, by a click on the importance map of the Surgery page."""
         column, row = divmod(self.number, 9)
         self.edits = (self.edit,)
         return await self.session.event("importance", "click", {"query": row, "key": column})
 
     async def step(self, step: int) -> Run:
-        """Go to a step of the text that is being written."""
+        """Go to a step of the generated text."""
         return await self.session.event("stepper", "step", step)
 
     def complaints(self, run: Run) -> list[str]:
-        """What is wrong with what came back: an error, something that is missing, something that belongs to another."""
+        """Return what is wrong with a result: an error, something missing, or another student's data."""
         own = {_words(text) for text in self.sentences}
         found = [f"{self.name}: error on the page: {error}" for error in run.errors]
         found += [f"{self.name} received what is not theirs: {text!r}" for text in strange_sentences(run.received, own)]
@@ -105,7 +105,7 @@ class Student:
         return found
 
     def keep_screen(self) -> None:
-        """Remember what is on the screen, for ``differences``."""
+        """Keep the screen for ``differences``."""
         self.screens.append(screen(self.session))
 
     def _strange_edits(self, run: Run) -> Iterator[tuple[str, ...]]:
@@ -115,14 +115,14 @@ class Student:
 
 
 def strange_sentences(messages: Iterable[ForwardMsg], own: Iterable[str]) -> list[str]:
-    """Sentences of the kind that students type, in anything that was received, which are not among ``own``."""
+    """Return sentences of students' pattern in received messages that are not among ``own``."""
     own = {_words(text) for text in own}
     found = {text for message in messages for text in _sentences(_bytes(message))}
     return sorted(found - own)
 
 
 def shown_edits(messages: Iterable[ForwardMsg]) -> Iterator[tuple[str, ...]]:
-    """The list of edits wherever it is said: in the address, and in the Python that the Surgery page shows."""
+    """Yield the list of edits wherever it appears: in the address, and in the Surgery page's Python code."""
     for message in messages:
         if message.WhichOneof("type") == "page_info_changed":
             query = parse_qs(message.page_info_changed.query_string.removeprefix("?"))
@@ -133,7 +133,7 @@ def shown_edits(messages: Iterable[ForwardMsg]) -> Iterator[tuple[str, ...]]:
 
 
 def screen(session: BrowserSession) -> dict[str, str]:
-    """A digest of each element on the screen, by where it is and what it is; of a widget, with its value."""
+    """Return a digest of each element on the screen, by position and kind, including widget values."""
     found = {}
     for place, shown in session.screen.items():
         kind = shown.element.WhichOneof("type") or "empty"
@@ -144,7 +144,7 @@ def screen(session: BrowserSession) -> dict[str, str]:
 
 
 def differences(one: Student, other: Student) -> list[str]:
-    """Where the screens of one who was in the crowd are not those of one who did the same alone."""
+    """Return where the screens of a student in the crowd differ from those of one who was alone."""
     found = []
     if len(one.screens) != len(other.screens):
         found.append(f"{one.name} went {len(one.screens)} steps in the crowd and {len(other.screens)} alone")
@@ -159,8 +159,10 @@ def _different(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
 
 
 def _comparable(element: Element) -> Element:
-    """Without what differs from visit to visit by design: names of files that wait for a click, and whether the server
-    had to set the value of a widget."""
+    """Return the element without what differs between visits by design.
+
+    These are names of files that wait for a click, and whether the server had to set the value of a widget.
+    """
     copy = Element()
     copy.CopyFrom(element)
     widget = getattr(copy, copy.WhichOneof("type") or "", None)
@@ -175,7 +177,7 @@ def _sentences(data: bytes) -> set[str]:
 
 
 def _words(text: str) -> str:
-    """A sentence in one spelling, without its full stop."""
+    """Return a sentence in one spelling, without its full stop."""
     return text.replace("%20", " ").replace("+", " ").rstrip(".")
 
 

@@ -1,9 +1,9 @@
-"""Who aligns better: the heads of a translator, or IBM models 1 and 2 fitted to the pairs that it learnt from?
+"""Word alignment by a translation model's heads, compared with IBM models 1 and 2 on its training pairs.
 
     python -m benchmarks.word_alignment --train PAIRS.tsv --checkpoint checkpoints/en-fr
 
-PAIRS.tsv has an English and a French sentence a line, with a tab between them. Printed: the alignment error rate over
-the pairs that were aligned by hand (``transformer/heads/sentences/pairs-en-fr.txt``), lower is better.
+PAIRS.tsv has an English and a French sentence per line, separated by a tab. Prints the alignment error rate over the
+pairs aligned by hand (``transformer/heads/sentences/pairs-en-fr.txt``); lower is better.
 """
 
 import argparse
@@ -24,6 +24,7 @@ def words(text: str) -> list[str]:
 
 
 def main() -> None:
+    """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--train", required=True, type=Path)
     parser.add_argument("--checkpoint", required=True)

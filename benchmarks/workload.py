@@ -1,4 +1,4 @@
-"""What is measured: two shapes with random weights, in a checkpoint like any other."""
+"""Benchmark workload: two shapes with random weights, as ordinary checkpoints."""
 
 import random
 import string
@@ -18,8 +18,8 @@ from transformer.text.tokenizer import END_ID, SPECIAL_TOKENS, Tokenizer
 class Shape:
     """A model and the length of its input.
 
-    ``n_tokens``: tokens that each stack reads in a forward pass. In decoding it is the length of the prompt
-    (decoder-only) or of the source (encoder-decoder).
+    ``n_tokens`` is the number of tokens that each stack reads in a forward pass. In decoding it is the length of the
+    prompt (decoder-only) or of the source (encoder-decoder).
     """
 
     name: str
@@ -27,7 +27,7 @@ class Shape:
     n_tokens: int
 
     def inputs(self) -> tuple[Tensor, ...]:
-        """Random ids [1, position], one tensor per stack, without special tokens."""
+        """Return random ids, [1, position], one tensor per stack, without special tokens."""
         generator = torch.Generator().manual_seed(1)
         size, low = (1, self.n_tokens), len(SPECIAL_TOKENS)
         n_stacks = self.config.has_encoder + self.config.has_decoder
@@ -58,7 +58,7 @@ MEDIUM = Shape(
 
 
 def random_checkpoint(config: ModelConfig) -> Checkpoint:
-    """A checkpoint with random weights and a tokenizer trained on random words; it exists in memory only."""
+    """Return a checkpoint in memory with random weights and a tokenizer trained on random words."""
     words = random.Random(0)
     text = " ".join("".join(words.choices(string.ascii_lowercase, k=7)) for _ in range(config.vocabulary_size))
     torch.manual_seed(0)
@@ -68,16 +68,16 @@ def random_checkpoint(config: ModelConfig) -> Checkpoint:
 
 
 def never_write(output_embeddings: Tensor, id: int) -> None:
-    """Give ``id`` the logit 0, which is never the largest of a random model: it writes exactly as long as it may.
+    """Give ``id`` the logit 0, which is never the largest of a random model, so it generates to the limit.
 
-    Nothing is added to the decoding loop for this, here or in the peers.
+    The decoding loop is not changed for this, here or in the peers.
     """
     with torch.no_grad():
         output_embeddings[id] = 0.0
 
 
 def sentence_of(tokenizer: Tokenizer, n_tokens: int) -> str:
-    """A text of exactly ``n_tokens`` tokens."""
+    """Return a text of exactly ``n_tokens`` tokens."""
     text = " ".join("a" * n_tokens)
     if (found := len(tokenizer.encode(text))) != n_tokens:
         raise ValueError(f"the text for {n_tokens} tokens has {found}; train the tokenizer with a larger vocabulary")

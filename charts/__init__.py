@@ -1,5 +1,5 @@
-"""Figures: pure functions from numpy arrays, DataFrames and the plain data classes to Plotly figures.
+"""Figures: pure functions from numpy arrays, DataFrames and plain data classes to Plotly figures.
 
-Nothing here imports torch or streamlit, so every figure works in a notebook as well. Colours, fonts, sizes and
-axes come from ``charts.toolkit.style``; what an array must look like is checked in ``charts.toolkit.checks``.
+Nothing here imports torch or streamlit, so every figure also works in a notebook. Colours, fonts, sizes and axes are
+defined in ``charts.toolkit.style``, requirements on arrays in ``charts.toolkit.checks``.
 """

@@ -1,12 +1,12 @@
-"""The drawings of the canvas in a notebook: hover, zoom, switch heads and export without a server, offline.
+"""Interactive figures in a notebook: hover, zoom, switch heads and export offline, without a server.
 
     view = trace.attention("decoder", layer=2, kind="cross")
     view  # all heads small, the one under the pointer large
     attention_map(view, head=3)  # one head, exact to the last digit
     attention_lines(view).save("lines.html")
 
-What these functions return shows itself as the last value of a cell. So does a view, once this module is imported;
-where the program is installed, ``glassformer.notebook`` gives the same functions and a view needs no import.
+The result of these functions is shown as the last value of a cell. So is a view, once this module is imported; if the
+program is installed, ``glassformer.notebook`` provides the same functions and a view needs no import.
 """
 
 import math
@@ -29,7 +29,7 @@ __all__ = [
 
 
 def attention_heads(view: AttentionView) -> CanvasFigure:
-    """All heads of one layer as small maps in rows, the one under the pointer large beside them; a click keeps it."""
+    """Draw all heads of one layer as small maps, with the one under the pointer large; a click keeps it."""
     return attention_grid([view], per_line=math.ceil(math.sqrt(view.n_heads)))
 
 

@@ -1,1 +1,1 @@
-"""Serving a class: an entry that answers faster than ``streamlit run``, and what a second machine needs."""
+"""Deployment to a class: a faster entry than ``streamlit run``, and what a second machine needs."""

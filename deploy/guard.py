@@ -1,11 +1,11 @@
-"""What the server does not answer, and what every answer says to the browser about other servers: it may ask none.
+"""Requests that the server refuses, and headers that forbid the browser to contact other servers.
 
-Who names another host than the server has is refused: otherwise a page of a stranger whose name leads to 127.0.0.1
-could talk to the server of whoever reads that page. A public server takes no files and serves no metrics.
-``ui/server/sent_files.py`` bounds how much another one takes, under ``streamlit run``, too.
+A request for another host than the server's is refused: otherwise a third-party page whose name resolves to 127.0.0.1
+could talk to the reader's server. A public server accepts no files and serves no metrics. ``ui/server/sent_files.py``
+limits uploads on other servers, also under ``streamlit run``.
 
-Even a text that got by as markup could then not make a visitor's browser fetch a picture. ``streamlit run`` cannot send
-such headers; a proxy in front of it can, with the line of ``deploy/nginx.conf``.
+With the headers, even a text that was mistaken for markup could not make a visitor's browser fetch an image.
+``streamlit run`` cannot send them; a proxy can, with the line in ``deploy/nginx.conf``.
 """
 
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from streamlit import get_option
 from ui.server.limits import public
 from ui.server.streamlit_private import names_our_host
 
-# Streamlit sets styles in the page and components are scripts of it; Vega compiles its formulas.
+# Streamlit sets styles in the page and components are scripts in it; Vega compiles its formulas.
 CONTENT_SECURITY_POLICY = "; ".join(
     (
         "default-src 'self'",
@@ -43,18 +43,21 @@ HEADERS: Mapping[str, str] = {
 
 
 _FILES, _METRICS = "/_stcore/upload_file/", "/_stcore/metrics"
-# A browser that opens a page by its address asks first whether the app lies below it (/heads/_stcore/health). The no
-# must be no error (4xx), or it stands in red in the console of everybody who looks; a 300 without a place is none.
+# A browser that opens a page by its address first checks whether the app is below it (/heads/_stcore/health). The
+# negative answer must not be an error (4xx), which would appear in red in the console; a 300 without a location is
+# none.
 _ASKED_FIRST = ("/_stcore/health", "/_stcore/host-config")
 
 
 class Guard:
-    """ASGI middleware: ``HEADERS`` on every answer of ``app``, and no answer to what is refused."""
+    """ASGI middleware that adds ``HEADERS`` to every response of ``app``, and refuses requests."""
 
     def __init__(self, app: ASGIApp) -> None:
         self.app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
+
         async def with_headers(message: Message) -> None:
             if message["type"] == "http.response.start":
                 MutableHeaders(scope=message).update(HEADERS)
@@ -70,11 +73,11 @@ class Guard:
 
 
 def _refused(scope: Scope) -> PlainTextResponse | None:
-    """What is answered in the place of the app, if anything."""
+    """Return the response to a refused request, or ``None``."""
     if scope["type"] not in ("http", "websocket"):
         return None
     base = get_option("server.baseUrlPath").strip("/")
-    # A probe of Kubernetes names the pod by its address, which nobody knows beforehand. The answer tells nothing.
+    # A Kubernetes probe names the pod by its address, which is not known in advance. The response reveals nothing.
     is_probe = scope["type"] == "http" and scope["path"] == f"/{base}/_stcore/health".replace("//", "/")
     if not is_probe and not names_our_host(Headers(scope=scope).get("host")):
         return PlainTextResponse("This server has another name, see GLASSFORMER_HOSTS in docs/settings.md.", 421)

@@ -9,7 +9,7 @@ Everything else is set in ``.streamlit/config.toml``, as always.
 from transformer.system.import_path import drop_current_folder
 
 if __name__ == "__main__":
-    drop_current_folder()  # before the other imports, which a file in the current folder could stand in for
+    drop_current_folder()  # before the other imports, which a file in the current folder could shadow
 
 import argparse
 import asyncio
@@ -21,9 +21,9 @@ from pathlib import Path
 from transformer.system.terminal import escape_output
 
 if __name__ == "__main__":
-    escape_output()  # before Streamlit sets up its loggers, which name what is in a file
+    escape_output()  # before Streamlit sets up its loggers, which may print names from a file
 
-# Before torch is loaded: threads that spin while they wait take from thirty sessions most of their speed.
+# Before torch is loaded: threads that spin while waiting take most of the speed from thirty sessions.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 
 from ui.server.freed_memory import give_back_what_is_freed
@@ -47,24 +47,24 @@ from ui.server.upload_folders import remove_abandoned_folders, remove_folders_at
 
 SCRIPT = Path(__file__).resolve().parent.parent / "app.py"
 STATIC = Path(st.__file__).parent / "static" / "static"
-PING = 30  # seconds between two signs of life on a quiet WebSocket, as with ``streamlit run``
-SHUTDOWN_SECONDS = 5  # seconds for open connections after a signal to stop
+PING = 30  # seconds between two pings on a quiet WebSocket, as with ``streamlit run``
+SHUTDOWN_SECONDS = 5  # time for open connections after a signal to stop
 
 
 @asynccontextmanager
 async def ready(_: st.App) -> AsyncIterator[None]:
-    """uvicorn begins to listen, so the health check answers, when this has come to its ``yield``."""
+    """Warm up before uvicorn listens: the health check answers once this reaches its ``yield``."""
     await asyncio.gather(warm_up(), asyncio.to_thread(compress_all, STATIC))
     yield
 
 
 def application(*, address: str | None = None, port: int | None = None) -> ASGIApp:
-    """The ASGI application, with ``.streamlit/config.toml`` beside ``app.py``, wherever it is started from.
+    """Return the ASGI application, with ``.streamlit/config.toml`` beside ``app.py``.
 
-    ``address`` and ``port`` become settings of Streamlit's own: by them it checks where requests come from.
+    ``address`` and ``port`` become Streamlit's settings, by which it checks the origin of requests.
     """
     ignore_settings_of_current_folder(SCRIPT.parent)
-    app = st.App(SCRIPT, lifespan=ready)  # first, because it tells Streamlit where the configuration lies
+    app = st.App(SCRIPT, lifespan=ready)  # first, because it tells Streamlit where the configuration is
     for name, value in (("address", address), ("port", port)):
         if value is not None:
             config.set_option(f"server.{name}", value)
@@ -77,9 +77,10 @@ def application(*, address: str | None = None, port: int | None = None) -> ASGIA
 
 
 def main(arguments: Sequence[str] | None = None, *, program: str = "python -m deploy.serve") -> None:
+    """Run the server until it is stopped."""
     parser = argparse.ArgumentParser(prog=program, description=__doc__.split("\n")[0])
     parser.add_argument("--address", help="where to listen; 0.0.0.0 lets the network in (default: 127.0.0.1)")
-    # Of Streamlit's own variables only ``streamlit run`` takes notice; an image says its port once, by this one.
+    # Only ``streamlit run`` reads Streamlit's own variables; an image sets its port once, by this one.
     port = os.environ.get("STREAMLIT_SERVER_PORT")
     parser.add_argument("--port", type=int, default=port, help="(default: STREAMLIT_SERVER_PORT, or 8501)")
     options = parser.parse_args(arguments)
@@ -97,7 +98,7 @@ def main(arguments: Sequence[str] | None = None, *, program: str = "python -m de
         ssl_certfile=config.get_option("server.sslCertFile"),
         ssl_keyfile=config.get_option("server.sslKeyFile"),
         access_log=False,
-        log_config=None,  # Streamlit has set up uvicorn's loggers already
+        log_config=None,  # Streamlit has already set up uvicorn's loggers
         timeout_graceful_shutdown=SHUTDOWN_SECONDS,
     )
 

@@ -1,8 +1,8 @@
 """Streamlit's own scripts and styles, compressed once and kept.
 
-Streamlit sends its static files as they are, because compressing them anew for every visitor costs more than it saves.
-They never change while the server runs, so here each is compressed once and every visitor gets the same bytes. Their
-names hold a hash of their content: a browser may keep them for good.
+Streamlit sends its static files uncompressed, because compressing them for every visitor costs more than it saves. They
+never change while the server runs, so each is compressed once here. Their names contain a hash of their content, so a
+browser may keep them forever.
 """
 
 import gzip
@@ -19,16 +19,16 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 TYPES = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml", ".json": "application/json"}
 FOREVER = "public, immutable, max-age=31536000"
-_SMALLEST = 500  # bytes; below this there is nothing to gain
+_SMALLEST = 500  # bytes; smaller files gain nothing
 _HASHED = re.compile(r"\.[\w-]{8}\.\w+$")  # index.DormvYxC.js
 _one_at_a_time = Lock()
 
 
 class CompressedStaticFiles:
-    """ASGI middleware: answers ``<prefix>/static/…`` from ``folder``, compressed, where the browser takes gzip.
+    """ASGI middleware that serves ``<prefix>/static/…`` from ``folder``, compressed with gzip.
 
-    Everything else goes on to ``app`` untouched: WebSockets, unknown names, names without a hash, requests for a part
-    of a file, browsers without gzip.
+    Everything else is passed to ``app``: WebSockets, unknown names, names without a hash, requests for a part of a
+    file, browsers without gzip.
     """
 
     def __init__(self, app: ASGIApp, *, folder: Path, prefix: str = "") -> None:
@@ -36,6 +36,7 @@ class CompressedStaticFiles:
         self.files = compressible(folder, prefix=prefix)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle one connection."""
         path = self.files.get(scope["path"]) if scope["type"] == "http" else None
         if path is None or not _takes_gzip(scope):
             await self.app(scope, receive, send)
@@ -46,7 +47,7 @@ class CompressedStaticFiles:
 
 
 def compressible(folder: Path, *, prefix: str = "") -> Mapping[str, Path]:
-    """Address → file. A request is looked up in here and nowhere else, so that no address leads out of the folder."""
+    """Return address → file; requests are looked up only here, so that no address leads out of the folder."""
     return {
         f"{prefix}/static/{path.relative_to(folder).as_posix()}": path
         for path in sorted(folder.rglob("*"))
@@ -55,7 +56,7 @@ def compressible(folder: Path, *, prefix: str = "") -> Mapping[str, Path]:
 
 
 def compressed(path: Path) -> bytes:
-    """The file as gzip; made once, also when many ask at the same moment."""
+    """Return the file as gzip, compressed once even if several requests arrive at the same moment."""
     with _one_at_a_time:
         return _compress(path)
 
@@ -66,7 +67,7 @@ def _compress(path: Path) -> bytes:
 
 
 def compress_all(folder: Path) -> int:
-    """Compress everything now; returns how many bytes that are. Streamlit's 23 MB take about a second."""
+    """Compress everything now, and return the number of bytes; Streamlit's 23 MB take about a second."""
     return sum(len(compressed(path)) for path in compressible(folder).values())
 
 

@@ -1,7 +1,7 @@
-"""The app as an installed program: ``pip install .`` gives the library ``transformer`` and this package's command."""
+"""The app as an installed program: ``pip install .`` provides the library ``transformer`` and this command."""
 
 from pathlib import Path
 
 _INSTALLED = Path(__file__).with_name("app")
-# What ``app.py`` lies in: beside this package in a checkout, inside it in an installation (pyproject.toml).
+# The folder of ``app.py``: beside this package in a checkout, inside it in an installation (pyproject.toml).
 APP = _INSTALLED if _INSTALLED.is_dir() else Path(__file__).resolve().parents[1]

@@ -14,13 +14,14 @@ from transformer.system.import_path import drop_current_folder
 
 
 def main() -> None:
-    drop_current_folder()  # before the other imports, which a file in the current folder could stand in for
+    """Run the command ``glassformer``."""
+    drop_current_folder()  # before the other imports, which a file in the current folder could shadow
     from glassformer import APP
     from transformer.system.terminal import escape_output
 
     escape_output()
 
-    sys.path.insert(0, str(APP))  # the rooms of the app are no top-level packages of anybody else's installation
+    sys.path.insert(0, str(APP))  # packages of the app are not top-level packages of an installation
     if sys.argv[1:2] in (["gallery"], ["web"]):
         from transformer.__main__ import main as command
 

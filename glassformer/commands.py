@@ -1,4 +1,4 @@
-"""The commands of ``python -m transformer`` that draw: they belong to the program, not to the library."""
+"""Commands of ``python -m transformer`` that draw, which belong to the program and not to the library."""
 
 import sys
 from collections.abc import Callable
@@ -64,10 +64,14 @@ def explain(
     language: str = "en",
     progress: Callable[[int, int], None] | None = None,
 ) -> str:
-    """The report of a checkpoint's folder over a file of sentences (by default those that come along) as HTML.
+    """Return the report of a checkpoint over a file of sentences (by default the included ones) as HTML.
 
-    ``progress(done, total)`` counts the sentences that were read. Raises ``CheckpointError`` and ``InputError`` for
-    what cannot be read, ``ValueError`` for a language without texts.
+    ``progress(done, total)`` counts the sentences that were read.
+
+    Raises:
+        CheckpointError: If the checkpoint cannot be read.
+        InputError: If the sentences cannot be read.
+        ValueError: If the language has no texts.
     """
     import_from_app()
     from views.heads.report import report_of
@@ -104,8 +108,13 @@ def atlas(
     language: str = "en",
     progress: Callable[[int, int], None] | None = None,
 ) -> list[Path]:
-    """The cards of all heads of a checkpoint's folder over a file of sentences (by default those that come along), as
-    files in the folder ``out``; their paths, ``atlas.html`` first. ``progress`` and errors as in ``explain``."""
+    """Write the cards of all heads of a checkpoint over a file of sentences to the folder ``out``.
+
+    Sentences are by default the included ones. ``progress`` and errors are as in ``explain``.
+
+    Returns:
+        The paths of the files, ``atlas.html`` first.
+    """
     import_from_app()
     import transformer
     from transformer.commands.role_tables import first_sentences
@@ -188,6 +197,6 @@ def _write(html: str, path: str) -> None:
 
 
 def import_from_app() -> None:
-    """From now on ``charts``, ``ui`` and ``views`` can be imported: a command has its process to itself."""
+    """Make ``charts``, ``ui`` and ``views`` importable; a command has its process to itself."""
     if str(APP) not in sys.path:
         sys.path.insert(0, str(APP))

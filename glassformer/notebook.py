@@ -1,10 +1,10 @@
-"""The drawings of ``charts.notebook``, in a checkout and where the app is installed, and the living picture.
+"""Figures of ``charts.notebook`` and the living picture, in a checkout and in an installation.
 
     from glassformer.notebook import living_picture
-    living_picture(trace)  # the sentence on its way through the model: it plays, and unfolds down to one product
+    living_picture(trace)  # the sentence moving through the model: it plays, and unfolds down to one product
 
-Whoever installs the program has a view draw itself in a notebook without an import: this module is the entry point
-``transformer.drawings`` (pyproject.toml), for which a view looks when it is shown.
+In an installation, a view draws itself in a notebook without an import: this module is the entry point
+``transformer.drawings`` (pyproject.toml), which a view looks up when it is shown.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 
 class Document(str):
-    """A whole HTML file as text, which a notebook shows in a frame without rights but to run and to save."""
+    """A whole HTML file as text, which a notebook shows in a frame that may only run and save."""
 
     def save(self, path: str | Path) -> Path:
-        """Write it to ``path``, whole or not at all."""
+        """Write it to ``path`` completely or not at all."""
         from transformer.disk.whole_files import write_text
 
         write_text(Path(path), self)
@@ -48,12 +48,15 @@ class Document(str):
         return f'<iframe {rights} srcdoc="{escape(self)}"></iframe>'
 
 
-MAX_INSIDE = 2_000_000  # numbers of unfolded layers, four bytes each, that one picture carries
+MAX_INSIDE = 2_000_000  # numbers of unfolded layers, four bytes each, in one figure
 
 
 def atlas(checkpoint: Checkpoint, sentences: Sequence[str] | None = None, *, language: str = "en") -> Document:
-    """The cards of all heads over some sentences (by default those that come along): what each does, what speaks
-    against that, and examples of every strength. ``head_habits`` gives the numbers alone."""
+    """Return the cards of all heads over some sentences (by default the included ones).
+
+    They show what each head does, exceptions, and examples of every strength. ``head_habits`` returns the numbers
+    alone.
+    """
     from glassformer.commands import import_from_app
 
     import_from_app()
@@ -69,11 +72,16 @@ def atlas(checkpoint: Checkpoint, sentences: Sequence[str] | None = None, *, lan
 
 
 def batch(checkpoint: Checkpoint, prompts: str | Path | Iterable[Sequence[str]], *, largest: int = 10) -> pd.DataFrame:
-    """What every head does to the answer over many prompts or pairs: mean, standard deviation and count of attribution
-    and patching in logits, and roles (``transformer.heads.prompt_batch``).
+    """Return what every head contributes over many prompts or pairs, as a table.
 
-    ``prompts``: a file, or rows of (clean, corrupted, answer, other), of which the last may be left out. Lines that the
-    model cannot read are left out, with a warning each. Raises ``InputError`` where nothing is left.
+    It has mean, standard deviation and count of attribution and patching in logits, and roles
+    (``transformer.heads.prompt_batch``).
+
+    ``prompts`` is a file, or rows of (clean, corrupted, answer, other), of which the last may be missing. Lines that
+    the model cannot read are left out, with a warning each.
+
+    Raises:
+        InputError: If no line is left.
     """
     import pandas as pd
 
@@ -87,23 +95,27 @@ def batch(checkpoint: Checkpoint, prompts: str | Path | Iterable[Sequence[str]],
 
 
 def living_picture(trace: Trace, *, layers: Iterable[tuple[str, int]] | None = None, **begin: object) -> CanvasFigure:
-    """A sentence on its way through the model, as on Overview: it plays, and sub-layers unfold.
+    """Return a sentence moving through the model, as on Overview: it plays, and sublayers unfold.
 
-    ``layers``: (stack, layer) of those that unfold down to one product; by default as many as a page carries well.
-    ``begin``: where it opens, ``stack``, ``layer`` and ``token``. Raises ``ValueError`` for a trace that does not know
-    its model, and for a layer that there is not.
+    Args:
+        trace: The run.
+        layers: (stack, layer) of those that unfold down to one product; by default as many as a page handles well.
+        begin: Where it opens: ``stack``, ``layer`` and ``token``.
+
+    Raises:
+        ValueError: If the trace has no model, or a layer does not exist.
     """
     from transformer.predictions.living_picture_numbers import layers_within, living_picture_numbers
 
     inside = layers_within(trace, MAX_INSIDE) if layers is None else tuple(layers)
     tokenizer, pictures = trace.checkpoint.tokenizer, None
-    if hasattr(tokenizer, "thumbnails"):  # of a model that reads pictures
+    if hasattr(tokenizer, "thumbnails"):  # the tokenizer of a model that reads images
         pictures = {stack: tokenizer.thumbnails(trace.tokens(stack).ids) for stack in trace.stacks}
     return living_picture_canvas(living_picture_numbers(trace, inside=inside), begin=begin, pictures=pictures)
 
 
 def flow(trace: Trace, **options: Any) -> CanvasFigure:
-    """The old name of ``living_picture``."""
+    """Return ``living_picture``, under its old name."""
     warnings.warn(
         "glassformer.notebook.flow is now glassformer.notebook.living_picture", DeprecationWarning, stacklevel=2
     )

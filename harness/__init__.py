@@ -1,1 +1,1 @@
-"""Start the app, a browser and visitors without one: what tests and benchmarks share."""
+"""App server, browser and simulated visitors for tests and benchmarks."""

@@ -1,4 +1,4 @@
-"""The two ways to start the app, for measurements: on a free loopback port, with its memory and processor time."""
+"""The app as a server for measurements, on a free loopback port, with its memory and processor time."""
 
 from __future__ import annotations
 
@@ -25,11 +25,20 @@ ENTRIES = {
 
 
 class AppServer:
-    """``with AppServer() as server: server.base``. ``entry`` is one of ``ENTRIES``; ``options`` are added to its
-    command. It shows the checkpoints of the repository, unless ``environment`` says otherwise. ``script``: what
-    ``streamlit run`` runs, if not the app. ``start_seconds``: from the start of the process to its first answer.
+    """A running server: ``with AppServer() as server: server.base``.
 
-    Raises ``RuntimeError`` with the last lines of its output where it does not start.
+    Args:
+        entry: One of ``ENTRIES``.
+        port: Port, 0 for a free one.
+        script: What ``streamlit run`` runs.
+        options: Added to the command.
+        environment: Variables to set; by default the server shows the repository's checkpoints.
+
+    Attributes:
+        start_seconds: Time from the start of the process to its first answer.
+
+    Raises:
+        RuntimeError: If it does not start; the message has the last lines of its output.
     """
 
     def __init__(
@@ -76,37 +85,38 @@ class AppServer:
         self._output.close()
 
     def last_lines(self, count: int) -> list[str]:
-        """The end of what the server has printed."""
+        """Return the end of the server's output."""
         return Path(self._output.name).read_text(errors="replace").splitlines()[-count:]
 
     @property
     def alive(self) -> bool:
+        """Return whether the process is running."""
         return self._process.poll() is None
 
     @property
     def megabytes(self) -> float:
-        """Resident memory (RSS), shared libraries and mapped files included; 0 when the server has ended."""
+        """Return the resident memory (RSS), including shared libraries and mapped files; 0 after the end."""
         fields = self._of_process("statm").split()
         return int(fields[1]) * os.sysconf("SC_PAGE_SIZE") / 1e6 if fields else 0.0
 
     @property
     def peak_megabytes(self) -> float:
-        """The most resident memory that it has had so far; 0 when the server has ended."""
+        """Return the largest resident memory so far; 0 after the end."""
         return status_megabytes("VmHWM", self._process.pid)
 
     @property
     def held(self) -> Held:
-        """Memory, threads, file descriptors and child processes at this moment."""
+        """Return the current memory, threads, file descriptors and child processes."""
         return Held.by(self._process.pid)
 
     @property
     def processor_seconds(self) -> float:
-        """Processor time that it has used so far, all threads together; 0 when the server has ended."""
+        """Return the processor time used so far by all threads; 0 after the end."""
         after_name = self._of_process("stat").rpartition(")")[2].split()
         return (int(after_name[11]) + int(after_name[12])) / os.sysconf("SC_CLK_TCK") if after_name else 0.0
 
     def _of_process(self, name: str) -> str:
-        """What Linux says about the process."""
+        """Return Linux's file about the process."""
         if not self.alive:
             return ""
         return Path(f"/proc/{self._process.pid}/{name}").read_text()
@@ -124,14 +134,14 @@ class AppServer:
 
 
 def add_server_options(parser: argparse.ArgumentParser) -> None:
-    """``--port``, ``--entry``, and what stands after ``--``: the arguments of ``AppServer``."""
+    """Add ``--port``, ``--entry`` and the options after ``--``: the arguments of ``AppServer``."""
     parser.add_argument("--port", type=int, default=0, help="of the server that is started (default: a free one)")
     parser.add_argument("--entry", choices=sorted(ENTRIES), default="streamlit run", help="how the server is started")
     parser.add_argument("options", nargs="*", help="after --: options of the server")
 
 
 def free_port() -> int:
-    """A port of this machine that nothing listens on at the moment."""
+    """Return a port of this machine that nothing listens on at the moment."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return listener.getsockname()[1]

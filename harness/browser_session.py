@@ -1,11 +1,11 @@
-"""One visitor of the app without a browser: it speaks to the server over its websocket, as Streamlit's page does.
+"""A visitor of the app without a browser, which uses the server's websocket like Streamlit's page.
 
     async with BrowserSession("http://127.0.0.1:8501") as visitor:
-        run = await visitor.open("attention", {"sentence": "I love you."})
-        run = await visitor.type_into("sidebar sentence", "She is reading.")
+        run = await visitor.open("attention", {"sentence": "I love you."}) run = await visitor.type_into("sidebar
+        sentence", "She is reading.")
 
 It keeps what a browser keeps: the elements on the screen, the states of the widgets, the address, and large messages,
-which the server then does not send again. It leaves out two things only: it paints nothing, and it fetches no files.
+which the server then does not send again. It omits only two things: it draws nothing, and it fetches no files.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from websockets.asyncio.client import ClientConnection, connect
 from harness import widget_states
 from harness.runs import Run
 
-PATIENCE = 300.0  # seconds, after which it gives up a run that has not ended
+PATIENCE = 300.0  # seconds after which it gives up an unfinished run
 XSRF_COOKIE = "_streamlit_xsrf"
 
 
 @dataclass
 class Shown:
-    """An element on the screen: from which script and fragment, and the number of the run that last drew it."""
+    """An element on the screen, with its script and fragment, and the number of the run that last drew it."""
 
     element: Element
     script_hash: str
@@ -42,7 +42,7 @@ class Shown:
 
 
 class BrowserSession:
-    """``base``: where the server listens, e.g. ``http://127.0.0.1:8501``. One action at a time."""
+    """A visitor of the server at ``base``, e.g. ``http://127.0.0.1:8501``, with one action at a time."""
 
     def __init__(self, base: str) -> None:
         self.base = base.rstrip("/")
@@ -50,11 +50,11 @@ class BrowserSession:
         self.screen: dict[tuple[int, ...], Shown] = {}
         self._states: dict[str, WidgetState] = {}
         self._cache: dict[str, tuple[bytes, int, str]] = {}  # by hash: message, run that used it, fragment
-        self._run_number = 0  # of the script, as often as it began
-        self._run_count = 0  # of the script, as often as it ended
-        self._oldest = 2  # runs for which an unused message is kept; the server says how many
+        self._run_number = 0  # runs of the script that have begun
+        self._run_count = 0  # runs of the script that have ended
+        self._oldest = 2  # runs for which an unused message is kept; the server sends the number
         self._page_hash = self._main_hash = ""
-        self.pages: dict[str, str] = {}  # of the navigation: address → hash; "" is the one that the app opens with
+        self.pages: dict[str, str] = {}  # of the navigation: address → hash; "" is the page that the app opens with
         self._run_fragments: Sequence[str] = ()
         self._socket: ClientConnection | None = None
 
@@ -92,7 +92,7 @@ class BrowserSession:
         return await self._run(ClientState(page_script_hash=self._page_hash))
 
     async def go_to(self, page: str) -> Run:
-        """Click on a page in the navigation. The browser then empties the address."""
+        """Click on a page in the navigation; the browser then clears the address."""
         if page not in self.pages:
             raise KeyError(f"the navigation has no page {page!r}; it has {', '.join(self.pages)}")
         self.query = ""
@@ -113,30 +113,34 @@ class BrowserSession:
         return await self._trigger(shown, WidgetState(id=widget_states.widget_id(shown.element), trigger_value=True))
 
     async def event(self, key: str, event: str, value: object) -> Run:
-        """Let the component with that key report an event, as a click or a key press on it does."""
+        """Let the component with that key report an event, as after a click or a key press."""
         shown = self.find(key)
         id = widget_states.widget_id(shown.element)
         return await self._trigger(shown, widget_states.event_state(id, event, value))
 
     def find(self, key: str) -> Shown:
-        """The widget or component on the screen that has this key. Raises ``KeyError`` where there is none."""
+        """Return the widget or component on the screen with this key.
+
+        Raises:
+            KeyError: If there is none.
+        """
         for shown in self.screen.values():
             if widget_states.widget_id(shown.element).endswith(f"-{key}"):
                 return shown
         raise KeyError(f"there is no widget with the key {key!r} on the screen")
 
     def state(self, shown: Shown) -> WidgetState | None:
-        """The value of a widget on the screen; ``None`` for what has none."""
+        """Return the value of a widget on the screen; ``None`` if it has none."""
         return self._states.get(widget_states.widget_id(shown.element))
 
     async def _trigger(self, shown: Shown, state: WidgetState) -> Run:
-        """Something that the server forgets after the run."""
+        """Send a value that the server forgets after the run."""
         client_state = ClientState(page_script_hash=self._page_hash, fragment_id=shown.fragment_id)
         client_state.widget_states.widgets.append(state)
         return await self._run(client_state)
 
     async def _run(self, state: ClientState) -> Run:
-        """Send what the visitor did with all that the page knows, and read until the script has finished."""
+        """Send the visitor's action with the state of the page, and read until the script has finished."""
         state.query_string = self.query
         state.widget_states.widgets.extend(self._states.values())
         state.cached_message_hashes.extend(self._cache)
@@ -187,7 +191,7 @@ class BrowserSession:
         return message
 
     def _draw(self, message: ForwardMsg) -> None:
-        """Put an element on the screen, with the value that the server gives it if it is new or set."""
+        """Put an element on the screen, with the server's value if it is new or set."""
         place = tuple(message.metadata.delta_path)
         if message.delta.WhichOneof("type") != "new_element":
             if message.delta.WhichOneof("type") == "add_block":
@@ -204,7 +208,7 @@ class BrowserSession:
                 self._states[id] = state
 
     def _forget(self) -> None:
-        """Forget what a run has not drawn again, the widgets in it, and messages without recent use."""
+        """Drop what the run has not drawn again, widgets in it, and messages without recent use."""
         fragments = self._run_fragments
         for place, shown in list(self.screen.items()):
             if shown.run != self._run_number and (not fragments or shown.fragment_id in fragments):
@@ -218,7 +222,7 @@ class BrowserSession:
 
 
 def _xsrf_token(base: str) -> str:
-    """The token that the page gets as a cookie before it opens its websocket; empty where the server wants none."""
+    """Return the token that the page gets as a cookie before it opens its websocket; "" if none is needed."""
     with urllib.request.urlopen(f"{base}/_stcore/health", timeout=30) as answer:
         for cookie in answer.headers.get_all("Set-Cookie") or ():
             name, _, rest = cookie.partition("=")

@@ -1,4 +1,4 @@
-"""A real Chromium that knows when a page's main figure is there, and when the page has come to rest."""
+"""A real Chromium that detects when a page's main figure is drawn, and when the page is idle."""
 
 import json
 import shutil
@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from playwright.sync_api import Browser, BrowserContext, Page, WebSocket, sync_playwright
 
-# Debian's two, the cheaper one first: without the windows and menus that nobody sees, a page costs a quarter less.
+# Debian's two, the cheaper one first: without invisible windows and menus, a page costs a quarter less.
 EXECUTABLES = ("chromium-headless-shell", "chromium")
 ARGUMENTS = (
     "--no-sandbox",
@@ -20,9 +20,9 @@ ARGUMENTS = (
     "--disable-sync",
 )
 PATIENCE = 180.0  # seconds
-CALM = 0.6  # seconds without any change, after which a page has come to rest
-# Notes when the page's main figure has been painted: the app's diagram has blocks of some size, or its first canvas
-# has more than one colour. The clock begins with the navigation.
+CALM = 0.6  # seconds without any change after which a page is idle
+# Records when the page's main figure has been drawn: the app's diagram has blocks of some size, or its first canvas has
+# more than one colour. The clock starts with the navigation.
 _WATCH = """
 (() => {
   const inside = function* (root) {
@@ -52,7 +52,7 @@ STATE = """() => document.querySelector("[data-testid=stSkeleton]") ? "waiting"
 
 
 class Tab:
-    """One tab, which knows when something last came over its WebSocket."""
+    """One tab, which records when something last arrived on its WebSocket."""
 
     def __init__(self, context: BrowserContext) -> None:
         self.page: Page = context.new_page()
@@ -60,18 +60,18 @@ class Tab:
         self.page.on("websocket", self._listen)
 
     def open(self, address: str, *, figure: str = "") -> float:
-        """Open a page, wait until it has come to rest, and return the milliseconds until its main figure was there.
+        """Open a page, wait until it is idle, and return the milliseconds until its main figure was drawn.
 
-        ``figure``: a selector of another figure than the app's diagram or a canvas.
+        ``figure`` is a selector of another figure than the app's diagram or a canvas.
         """
         self.page.add_init_script(_WATCH.replace("OTHER", json.dumps(figure)))
-        self.page.goto(address, timeout=1000 * PATIENCE)  # a machine with other work starts a server slowly
+        self.page.goto(address, timeout=1000 * PATIENCE)  # a busy machine starts a server slowly
         self.page.wait_for_function("window.firstPicture", timeout=1000 * PATIENCE)
         self.settle()
         return self.page.evaluate("window.firstPicture")
 
     def settle(self) -> None:
-        """Wait until the script rests and nothing has come over the wire for a while."""
+        """Wait until the script has ended and nothing has arrived for a while."""
         end = time.monotonic() + PATIENCE
         while time.monotonic() - self._changed < CALM:
             if time.monotonic() > end:
@@ -90,7 +90,11 @@ class Tab:
 
 @contextmanager
 def chromium() -> Iterator[Browser]:
-    """Raises ``RuntimeError`` where there is no Chromium."""
+    """Yield a browser.
+
+    Raises:
+        RuntimeError: If there is no Chromium.
+    """
     executable = next(filter(None, map(shutil.which, EXECUTABLES)), None)
     if executable is None:
         raise RuntimeError(
@@ -104,5 +108,5 @@ def chromium() -> Iterator[Browser]:
 
 
 def new_visitor(browser: Browser) -> BrowserContext:
-    """A first-time visitor: an empty cache, no cookies, a window of 1440 × 900."""
+    """Return the context of a first-time visitor: empty cache, no cookies, a window of 1440 × 900."""
     return browser.new_context(viewport={"width": 1440, "height": 900})

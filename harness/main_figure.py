@@ -1,10 +1,10 @@
-"""How much of a page's main figure is visible before anybody scrolls."""
+"""Visible share of a page's main figure without scrolling."""
 
 from playwright.sync_api import Page
 
-PATIENCE = 120_000  # milliseconds; a machine with other work may be slow
+PATIENCE = 120_000  # milliseconds; a busy machine may be slow
 TWENTY = "The old man who lives near the river told us a long story about his brother yesterday."
-# Of the first figure in the page, shadow roots included: the share of its height that is in the window.
+# For the first figure in the page, including shadow roots: the share of its height in the window.
 _SHARE = """() => {
   const large = (node) => {
     const box = node.getBoundingClientRect();
@@ -24,6 +24,6 @@ _SHARE = """() => {
 
 
 def visible_share(page: Page) -> float:
-    """Return the share of its main figure's height that a page shows: 1 is all of it."""
+    """Return the visible share of the main figure's height; 1 is all of it."""
     page.wait_for_function(f"({_SHARE})() !== null", timeout=PATIENCE)
     return page.evaluate(_SHARE)

@@ -1,4 +1,4 @@
-"""How much memory a process takes, by Linux."""
+"""Memory of a process, by Linux."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def status_megabytes(field: str, process: int | str = "self") -> float:
-    """``field``: "VmRSS", what is resident now, or "VmHWM", the most that was. 0 when the process has ended."""
+    """Return "VmRSS", the resident memory, or "VmHWM", its largest value; 0 if the process has ended."""
     try:
         lines = Path(f"/proc/{process}/status").read_text().splitlines()
     except (FileNotFoundError, ProcessLookupError):
@@ -19,7 +19,7 @@ def status_megabytes(field: str, process: int | str = "self") -> float:
 
 @dataclass(frozen=True)
 class Held:
-    """What a process holds at one moment: resident megabytes, threads, file descriptors, and processes begun by it."""
+    """Resources of a process: resident megabytes, threads, file descriptors, and child processes."""
 
     megabytes: float
     threads: int
@@ -28,7 +28,7 @@ class Held:
 
     @classmethod
     def by(cls, process: int) -> Held:
-        """Ask Linux about a running process. ``processes`` counts those that its own have begun, too."""
+        """Return the resources of a running process; ``processes`` counts all descendants."""
         folder = Path(f"/proc/{process}")
         return cls(
             megabytes=status_megabytes("VmRSS", process),

@@ -1,4 +1,4 @@
-"""What the server sends after one action of a visitor."""
+"""Messages from the server after one action of a visitor."""
 
 import time
 from collections.abc import Awaitable, Iterator
@@ -10,11 +10,13 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 @dataclass
 class Run:
-    """What came back after one action of the visitor, ``st.rerun`` and the like included.
+    """Result of one action of the visitor, including ``st.rerun`` and the like.
 
-    ``seconds``: from sending until the script had finished. ``received``: every message, as the page would see it
-    (large ones that the page has already are there in full). ``n_bytes``: what really came over the wire. ``problem``:
-    why the action was impossible.
+    Attributes:
+        seconds: Time from sending until the script had finished.
+        received: Every message as the page would see it (large ones that the page has already are included in full).
+        n_bytes: Bytes on the wire.
+        problem: Why the action was impossible.
     """
 
     seconds: float = 0.0
@@ -24,13 +26,13 @@ class Run:
 
     @property
     def errors(self) -> list[str]:
-        """What the page showed in red boxes, its exceptions, and the ``problem``."""
+        """Return the errors that the page showed, its exceptions, and the ``problem``."""
         shown = [text for message in self.received for text in _errors(message)]
         return [*shown, self.problem] if self.problem else shown
 
 
 async def attempt(action: Awaitable[Run]) -> Run:
-    """What the action gives; where it raises (nothing there to click on, a closed connection), a ``problem``."""
+    """Return the result of an action; an exception (nothing to click on, a closed connection) is a ``problem``."""
     start = time.perf_counter()
     try:
         return await action

@@ -1,4 +1,4 @@
-"""What a browser tells the server about the widgets on the screen: each value, in the field that its kind uses."""
+"""States of widgets as a browser sends them: each value in the field for its kind."""
 
 import json
 from collections.abc import Callable
@@ -11,7 +11,7 @@ from streamlit.runtime.state.session_state import STREAMLIT_INTERNAL_KEY_PREFIX
 
 
 def shown_state(element: Element) -> WidgetState | None:
-    """The state of a widget as the server draws it; ``None`` for what has none until somebody uses it."""
+    """Return the state of a widget as the server draws it; ``None`` if it has none before it is used."""
     kind = element.WhichOneof("type")
     if kind not in _WRITERS:
         return None
@@ -22,17 +22,17 @@ def shown_state(element: Element) -> WidgetState | None:
 
 
 def is_set(element: Element) -> bool:
-    """Whether the server wants this widget to take over the value that it sends."""
+    """Return whether the server wants this widget to take over the value that it sends."""
     return bool(getattr(getattr(element, element.WhichOneof("type") or "", None), "set_value", False))
 
 
 def widget_id(element: Element) -> str:
-    """The id of a widget or component; empty for everything else."""
+    """Return the id of a widget or component; "" for everything else."""
     return getattr(getattr(element, element.WhichOneof("type") or "", None), "id", "")
 
 
 def event_state(component_id: str, event: str, value: object) -> WidgetState:
-    """A component (v2) called ``setTriggerValue(event, value)``; the server forgets it after the run."""
+    """Return the state for a component's ``setTriggerValue(event, value)``, which lasts for one run."""
     id = f"{STREAMLIT_INTERNAL_KEY_PREFIX}_{component_id}{EVENT_DELIM}events"
     return WidgetState(id=id, json_trigger_value=json.dumps([{"event": event, "value": value}]))
 
@@ -62,7 +62,7 @@ def _slider(widget: Message, state: WidgetState) -> None:
 
 
 def _one_option(widget: Message, state: WidgetState) -> None:
-    """Nothing is chosen where a list has no default."""
+    """Set the selected option; without a default, none is selected."""
     if widget.set_value:
         if widget.HasField("raw_value"):
             state.string_value = widget.raw_value
@@ -76,7 +76,7 @@ def _buttons(widget: Message, state: WidgetState) -> None:
 
 
 def _label(option: Message) -> str:
-    """An icon is part of the words that name an option."""
+    """Return the label of an option, which includes its icon."""
     return f"{option.content_icon} {option.content}".strip()
 
 

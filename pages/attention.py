@@ -1,4 +1,4 @@
-"""Attention: who looks at whom, and why? One head in full, from queries and keys to what it writes."""
+"""Attention: which tokens attend to which, and why? One head in full, from queries and keys to its output."""
 
 import streamlit as st
 
@@ -19,7 +19,8 @@ from views.attention.general import firing, general
 from views.attention.shaded import shaded_sentence
 from views.attention.trust import trust
 
-# The page opens with the path. What a head prefers among all tokens, and where it fires, are questions about texts.
+# The page opens with the path. A head's preferences among all tokens and its strongest examples are questions about
+# texts.
 SECTIONS = {"path": None, "words": words, "trust": trust, "general": general, "fires": firing}
 SECTIONS_OF_PICTURES = {"picture": on_picture, "path": None, "trust": trust}
 

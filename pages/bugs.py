@@ -1,4 +1,4 @@
-"""Which bug is this? An original model beside one with one of six bugs, or none: symptoms, a guess, then the check."""
+"""Which bug is this? An original model and one with one of six bugs, or none: symptoms, guess, check."""
 
 from ui.shell.page import page
 from views.bugs.diagnosis import answer, show_checks

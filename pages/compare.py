@@ -15,11 +15,12 @@ MODES = {"sentences": sentences, "checkpoints": checkpoints, "kinds": kinds, "la
 
 
 def modes(p: Page) -> list[str]:
-    return ["sentences", "layers"] if p.reads_pictures else list(MODES)  # other models would read the signs as text
+    """Return the comparisons that this model allows."""
+    return ["sentences", "layers"] if p.reads_pictures else list(MODES)  # other models would read the symbols as text
 
 
 def needs(p: Page) -> tuple[str, ...]:
-    """Nothing where the page shows the head that differs most."""
+    """Return no selectors if the page shows the head that differs most."""
     names = choice.names_of(p.text, "mode", modes(p))
     mode = choice.read_option("compare_mode", names, "sentences")
     return () if mode == "sentences" and not shown_head.is_chosen(p) else ("kind", "layer", "head")

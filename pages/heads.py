@@ -1,4 +1,4 @@
-"""Heads: what do all heads do? Those with a role large and named, every layer × head under them, here or over many."""
+"""Heads: what do all heads do? Those with a role large and named, every layer × head below them."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Lessons: the list of them, and worksheets on paper, of a lesson or of any view whose link is pasted."""
+"""Lessons: their list, and printed worksheets of a lesson or of any view by its link."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Masks: what if it may look ahead, or at padding? An editor on the map itself, with the answer before and after."""
+"""Masks: what if a token may attend to later ones, or to padding? An editor on the map, with the outputs."""
 
 import streamlit as st
 
@@ -25,7 +25,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
 
     try:
         found = experiment_with(p.run, choices.specs(own))
-    except NotFiniteError:  # the page says so and ends; what changes the mask, the map included, stays
+    except NotFiniteError:  # the page shows the error and ends, while the controls of the mask stay
         with picture:
             editor.draw_editor(p, own, choices.without_run(own, p.checkpoint))
             st.caption(p.text["without_run"])

@@ -1,5 +1,4 @@
-"""Overview: the sentence on its way through the model, the model as blocks with the live shapes of this sentence, its
-output, and where parameters and time go."""
+"""Overview: the sentence moving through the model, the model as blocks with shapes, its output, and costs."""
 
 import streamlit as st
 
@@ -17,10 +16,10 @@ from views.overview.more import show_more
 with page("overview", strip=False) as p:
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(said(note))}")
-    if not presenting():  # the picture says both, too
+    if not presenting():  # the picture shows both, too
         show_answer(p, view_model_of(p))
     living_picture(p)
-    if not embedded.embedded():  # there one figure stands alone, and the blocks would be there first
+    if not embedded.embedded():  # there one figure is shown alone, and the blocks would come first
         st.markdown(f"#### {p.text['blocks']}")
         model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer)
         st.caption(p.text["diagram_hint"])

@@ -1,4 +1,4 @@
-"""Paths: which way did the word take? A word is swapped, and parts of the original run are patched in."""
+"""Paths: how did the information flow? A word is replaced, and parts of the original run are patched in."""
 
 from functools import partial
 
@@ -28,6 +28,6 @@ with page("paths", needs=needs) as p:
         section = chosen_option(
             p.text, "section", list(SECTIONS), key=KEY, in_list=True, width=210, help=p.text["section_help"]
         )
-    if needs != NEEDS.get(section, ()):  # an address asked for it, which is known only now
+    if needs != NEEDS.get(section, ()):  # an address requested it, which is known only now
         st.rerun()
     SECTIONS[section](p, row)

@@ -1,4 +1,4 @@
-"""Positions: how the model knows the order of its tokens, and what it predicts when the order is changed or removed."""
+"""Positions: how the model knows the order of its tokens, and what it predicts if that order changes."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Surgery: which heads matter? Every head is silenced once; then cut what you like, and see what the model says."""
+"""Surgery: which heads matter? Every head is removed once; then remove any, and see the output."""
 
 from functools import partial
 
@@ -34,7 +34,7 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     with st.container(border=True):
         more_edits(p)
 
-    # What changes the edits is drawn by now: the page ends here where their run is not finite.
+    # The controls of the edits are drawn by now: the page ends here if their run is not finite.
     with answers:
         show_answers(p, shown.found)
         show_numbers(p, shown.found)

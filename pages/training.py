@@ -1,4 +1,4 @@
-"""Training: how did it get like this?"""
+"""Training: how did the model come to be like this?"""
 
 from ui.lab.training_step import step_in_detail
 from ui.shell.choice import chosen_section

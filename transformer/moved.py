@@ -91,7 +91,7 @@ class OldPaths:
             return None
         from importlib.machinery import ModuleSpec
 
-        loader: Loader = self  # importing its base class this early is not safe
+        loader: Loader = self  # type: ignore[assignment]  # importing its base class this early is not safe
         return ModuleSpec(fullname, loader, is_package=name in _OLD_PACKAGES)
 
     def create_module(self, spec: "ModuleSpec") -> "ModuleType | None":

@@ -1,1 +1,1 @@
-"""The drawings that follow the pointer in the browser: JavaScript, and the bytes that it gets."""
+"""Interactive figures in the browser: their JavaScript, and the bytes that it receives."""

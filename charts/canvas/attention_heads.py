@@ -1,4 +1,4 @@
-"""The heads of one kind of attention: those that have a job large and named, under them every head as a small map."""
+"""Heads of one kind of attention: those with a role large and named, below them every head as a small map."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -8,11 +8,11 @@ from charts.canvas.choices import HeadChoice
 from charts.canvas.figure import CanvasFigure
 from transformer.runs.attention_view import AttentionView
 
-MAX_NAMED = 3  # as many large maps stand beside each other
+MAX_NAMED = 3  # number of large maps side by side
 
 
 class HeadWords(NamedTuple):
-    """What is said of a head: ``short`` below a small map in a file, ``title`` and ``sentence`` above a large one."""
+    """Text about a head: ``short`` below a small map in a file, ``title`` and ``sentence`` above a large one."""
 
     short: str
     title: str
@@ -32,15 +32,16 @@ def attention_heads(
     heads_a_key: int = 1,
     scrolls: bool = False,
 ) -> CanvasFigure:
-    """As ``attention_grid``, with the maps of ``named`` (layer, head) large above the small ones.
+    """Return ``attention_grid`` with the maps of ``named`` (layer, head) large above the small ones.
 
-    The last large map also shows the head that is ``selected`` or pointed at. Small maps carry no words, and those that
-    are not ``clear`` are pale. ``words`` has an entry for every head. As many heads as ``heads_a_key`` lie on one band:
-    they share their keys and values. ``scrolls``: the small maps are as large as the width allows, with their words,
-    and the large ones stay in sight while they are scrolled; otherwise all of them have room on one screen.
+    The last large map also shows the head that is ``selected`` or pointed at. Small maps have no text, and those that
+    are not ``clear`` are pale. ``words`` has an entry for every head. Groups of ``heads_a_key`` heads, which share
+    their keys and values, are on one band. With ``scrolls``, the small maps are as large as the width allows, with
+    their text, and the large ones stay visible while the small ones scroll; otherwise all of them fit on one screen.
 
-    Raises ``ValueError`` as ``attention_grid`` does, and where ``named`` is empty, too long or repeats a head, or a
-    head has no words.
+    Raises:
+        ValueError: As in ``attention_grid``, and if ``named`` is empty, too long or repeats a head, or a head lacks
+            text.
     """
     if not 0 < len(named) <= MAX_NAMED or len(set(named)) != len(named):
         raise ValueError(f"attention_heads: named is {list(named)}; name 1 to {MAX_NAMED} different heads")

@@ -1,11 +1,11 @@
 """Attention on the canvas: one head, all heads, or the edges between tokens.
 
-Pure functions from an ``AttentionView`` to a ``CanvasFigure``. How exactly a number travels depends on what the
-picture says about it:
+Pure functions from an ``AttentionView`` to a ``CanvasFigure``. The precision of a number depends on what the figure
+shows:
 
-- one head (and any matrix, ``charts.canvas.value_map``): float32, the very numbers of the model;
-- lines: uint16, weight = round(w · 65535), off by at most 1/131070;
-- all heads of all layers: uint8, weight = round(w · 255), off by at most 1/510; the picture writes "≈".
+- one head (and any matrix, ``charts.canvas.value_map``): float32, exactly the numbers of the model;
+- lines: uint16, weight = round(w · 65535), with an error of at most 1/131070;
+- all heads of all layers: uint8, weight = round(w · 255), with an error of at most 1/510; the figure shows "≈".
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -47,11 +47,17 @@ def attention_map(
     chosen_row: int | None = None,
     follow_pointer: bool = False,
 ) -> CanvasFigure:
-    """One head: ``view.weights[head]`` [query, key] on a scale fixed to 0…1.
+    """Draw one head: ``view.weights[head]``, [query, key], on a fixed scale from 0 to 1.
 
-    ``shifted_labels`` renames the rows to the tokens that are being predicted (cross- and causal attention).
-    ``stretch`` ends the scale at the largest weight instead, and the legend says so. ``chosen_row`` is marked.
-    ``follow_pointer`` as in ``value_map``.
+    Args:
+        view: The layer.
+        head: Index of the head.
+        shifted_labels: Labels of the rows by predicted tokens (cross- and causal attention).
+        selected: A selected cell.
+        stretch: End the scale at the largest weight instead; the legend says so.
+        height: Largest height in pixels.
+        chosen_row: A marked row.
+        follow_pointer: As in ``value_map``.
     """
     _check_head(view, head)
     _check_weights(view)
@@ -96,17 +102,18 @@ def attention_grid(
     shifted_labels: Sequence[str] | None = None,
     stretch: bool = False,
 ) -> CanvasFigure:
-    """All heads of several layers, weights as uint8 [tile, query, key].
+    """Draw all heads of several layers, weights as uint8 [tile, query, key].
 
-    The scale is fixed to 0…1; with ``stretch`` that of every map ends at its own largest weight, and the legend says
-    so: of hundreds of tokens most get a weight that is black on a fixed scale.
+    The scale is fixed from 0 to 1; with ``stretch`` that of every map ends at its own largest weight, and the legend
+    says so: with hundreds of tokens, most weights would be black on a fixed scale.
 
     ``views`` has one view per layer, all of the same tokens. ``selected`` is (layer, head). ``captions`` are short role
-    labels under the tiles; those of the heads in ``clear`` stand out, the others are pale. ``order`` lists (layer,
-    head) in the order in which the tiles are drawn; without it a row is a layer and a column is a head, unless
-    ``per_line`` says how many tiles stand side by side. ``shifted_labels`` as in ``attention_map``.
+    labels below the tiles; those of the heads in ``clear`` stand out, the others are pale. ``order`` lists (layer,
+    head) in the order of the tiles; without it a row is a layer and a column is a head, unless ``per_line`` sets the
+    number of tiles per row. ``shifted_labels`` is as in ``attention_map``.
 
-    Raises ``ValueError`` when the views do not share their tokens, or a head is named that does not exist.
+    Raises:
+        ValueError: If the views do not share their tokens, or a head does not exist.
     """
     if not views:
         raise ValueError("attention_grid got no views; give one AttentionView per layer")
@@ -174,10 +181,10 @@ def attention_grid(
 def attention_lines(
     view: AttentionView, *, heads: Sequence[int] | None = None, selected_token: int | None = None
 ) -> CanvasFigure:
-    """All heads of one layer for the view with lines, weights as uint16 [head, query, key].
+    """Draw all heads of one layer as lines, weights as uint16 [head, query, key].
 
-    ``heads`` are the ones switched on at first (``None``: all). ``selected_token`` is the query token whose edges
-    are shown while nothing is hovered.
+    ``heads`` are visible at first (``None``: all). ``selected_token`` is the query whose edges are shown while nothing
+    is hovered.
     """
     _check_weights(view)
     shown = list(range(view.n_heads)) if heads is None else list(heads)
@@ -202,26 +209,31 @@ def attention_lines(
 
 
 def predicted_rows(trace: Trace, kind: str) -> tuple[str, ...] | None:
-    """``shifted_labels`` as a page begins: of cross-attention the tokens that are predicted, whose source a row looks
-    for; ``None``, the tokens that are read, of self-attention, which looks back at them."""
+    """Return the default of ``shifted_labels``.
+
+    These are the predicted tokens for cross-attention, where a row attends to the source of what it predicts; ``None``,
+    the tokens that are read, for self-attention.
+    """
     return trace.prediction.labels if kind == "cross" and trace.prediction is not None else None
 
 
 def row_title(view: AttentionView, *, shifted: bool = False) -> str:
-    """What the rows are named after, to be translated: where a decoder could predict, a row has two names, the token
-    that it reads and, ``shifted``, the one that it is to predict."""
+    """Return the title of the rows, to be translated.
+
+    A row of a decoder has two names: the token that it reads and, if ``shifted``, the one that it predicts.
+    """
     if shifted:
         return SHIFTED_TITLE
     return READ_TITLE if view.stack == "decoder" else QUERY_TITLE
 
 
 def attention_name(view: AttentionView) -> str:
-    """ "decoder self-attention", in the language of who looks."""
+    """Return the name of the attention, such as "decoder self-attention", in the reader's language."""
     return _(_ATTENTIONS[view.stack, view.kind])
 
 
 def title_of(view: AttentionView, *, head: int | None = None) -> str:
-    """ "decoder self-attention · layer 1 · head 2", in the language of who looks."""
+    """Return a title such as "decoder self-attention · layer 1 · head 2" in the reader's language."""
     place = [attention_name(view), _("layer {layer}", layer=view.layer)]
     return " · ".join(place if head is None else [*place, _("head {head}", head=head)])
 
@@ -231,13 +243,13 @@ def _quantised(weights: np.ndarray, dtype: type) -> np.ndarray:
 
 
 def _largest(view: AttentionView, head: int) -> float:
-    """The largest weight of one map; 1 where it has none."""
+    """Return the largest weight of one map; 1 if it has none."""
     weights = view.weights[head][view.allowed]
     return float(weights.max()) or 1.0 if weights.size else 1.0
 
 
 def _mask_index(masks: list[np.ndarray], mask: np.ndarray) -> int:
-    """Layers nearly always share one mask: send each different one once."""
+    """Return the index of a mask, added if new: layers nearly always share one."""
     for index, known in enumerate(masks):
         if np.array_equal(known, mask):
             return index
@@ -255,7 +267,7 @@ def _check_head(view: AttentionView, head: int) -> None:
 
 
 def _check_weights(view: AttentionView) -> None:
-    """A picture on a scale of 0…1 must not clip anything silently."""
+    """Check that a figure with the scale 0…1 would not clip anything silently."""
     weights = view.weights
     if not np.isfinite(weights).all():
         raise ValueError(f"{view.name}: some weights are not finite numbers; draw them with value_map instead")

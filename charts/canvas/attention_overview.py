@@ -1,4 +1,4 @@
-"""Every head of a model in one picture: all kinds of attention, all layers."""
+"""Every head of a model in one figure: all kinds of attention, all layers."""
 
 from collections.abc import Collection, Mapping, Sequence
 
@@ -20,14 +20,15 @@ def attention_overview(
     stretch: bool = False,
     heads_a_key: int = 1,
 ) -> CanvasFigure:
-    """A grid for each kind of attention, a row for each of its layers, weights as uint8 [tile, query, key].
+    """Draw a grid for each kind of attention, one row per layer, weights as uint8 [tile, query, key].
 
-    ``groups`` has the views of one kind each, one a layer; ``captions``, for each group, short labels by (layer, head).
-    Where ``clear`` is given, for each group the (layer, head) of those that stand out, the others are pale.
-    The scale is fixed to 0…1; with ``stretch`` that of every map ends at its own largest weight. As many heads as
-    ``heads_a_key`` share their keys and values: they lie on one band.
+    ``groups`` has the views of one kind each, one per layer; ``captions``, for each group, short labels by (layer,
+    head). If ``clear`` is given, the (layer, head) in it stand out for each group, and the others are pale. The scale
+    is fixed from 0 to 1; with ``stretch`` that of every map ends at its own largest weight. Groups of ``heads_a_key``
+    heads share their keys and values and are on one band.
 
-    Raises ``ValueError`` as ``attention_grid`` does, and where a group is missing or ``selected`` is no head of them.
+    Raises:
+        ValueError: As in ``attention_grid``, and if a group is missing or ``selected`` is not one of the heads.
     """
     if not groups:
         raise ValueError("attention_overview got no views; give those of one kind of attention at least")
@@ -60,7 +61,7 @@ def attention_overview(
 
 
 def heads_of(figure: CanvasFigure) -> set[AnyHead]:
-    """Every head that an overview shows."""
+    """Return every head that an overview shows."""
     return {
         AnyHead(part["stack"], part["attention"], tile["layer"], tile["head"])
         for part in figure.metadata["parts"]

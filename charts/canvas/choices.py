@@ -1,10 +1,10 @@
-"""What a reader chooses in a drawing."""
+"""A reader's choices in a figure."""
 
 from typing import NamedTuple
 
 
 class Cell(NamedTuple):
-    """One cell of an attention map: which query token, which key token."""
+    """One cell of an attention map, by query and key."""
 
     query: int
     key: int
@@ -18,7 +18,7 @@ class HeadChoice(NamedTuple):
 
 
 class AnyHead(NamedTuple):
-    """One head of the whole model: ``attention`` is its kind, "self" or "cross"."""
+    """One head of the whole model; ``attention`` is its kind, "self" or "cross"."""
 
     stack: str
     attention: str
@@ -27,7 +27,7 @@ class AnyHead(NamedTuple):
 
 
 class MaskStroke(NamedTuple):
-    """Cells that were painted on in one movement, and whether they are to be allowed or blocked."""
+    """Cells painted in one movement, and whether they become allowed or blocked."""
 
     cells: tuple[Cell, ...]
     allowed: bool

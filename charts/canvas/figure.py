@@ -1,7 +1,7 @@
-"""One drawing of the canvas: mounted by the app, shown by a notebook, saved as a page that works offline.
+"""A figure of the canvas: mounted by the app, shown by a notebook, saved as a page that works offline.
 
-Token text is in the bytes, as base64, and is painted with ``fillText`` or set as ``textContent``: it never is markup.
-The page's own policy lets nothing in or out: no host is asked for anything.
+Token text is in the bytes, as base64, and is drawn with ``fillText`` or set as ``textContent``: it is never markup. The
+page's policy blocks all traffic: no host is contacted.
 """
 
 from __future__ import annotations
@@ -26,29 +26,29 @@ _PLACE = re.compile(r"\{\{(\w+)\}\}")
 
 @dataclass(frozen=True, eq=False)
 class CanvasFigure:
-    """A drawing that follows the pointer.
+    """An interactive figure.
 
-    ``metadata`` is what JSON can say: kind, title, labels. ``arrays`` are uint8, uint16 or float32. Both are packed
-    where the figure is shown: by the app (``ui.show.drawings``), or here, for a notebook or a file.
+    ``metadata`` is JSON: kind, title, labels. ``arrays`` are uint8, uint16 or float32. Both are packed where the figure
+    is shown: by the app (``ui.show.drawings``), or here, for a notebook or a file.
     """
 
     metadata: Mapping[str, Any]
     arrays: Mapping[str, np.ndarray]
 
     def with_metadata(self, **more: object) -> CanvasFigure:
-        """The same drawing with ``more`` metadata, e.g. its captions in another language."""
+        """Return the same figure with ``more`` metadata, e.g. its captions in another language."""
         return CanvasFigure({**self.metadata, **more}, self.arrays)
 
     def headed(self, name: str) -> CanvasFigure:
-        """The same drawing with ``name`` in front of its title: which it is of those that stand beside each other."""
+        """Return the same figure with ``name`` before its title, to tell it from those beside it."""
         return self.with_metadata(title=f"{name} · {self.metadata['title']}")
 
     def packed(self) -> bytes:
-        """The bytes that the browser reads; ``charts.toolkit.payload_bytes`` says how they are laid out."""
+        """Return the bytes that the browser reads; ``charts.toolkit.payload_bytes`` defines their layout."""
         return pack(self.metadata, self.arrays)
 
     def html(self) -> str:
-        """The whole page, which needs no other file and no host."""
+        """Return the whole page, which needs no other file and no host."""
         values = {
             "title": escape(self.metadata["title"]),
             "language": "en",
@@ -60,7 +60,7 @@ class CanvasFigure:
         return _PLACE.sub(lambda place: values[place[1]], template)
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write the page to ``path``, e.g. ``"attention.html"``; returns where it is."""
+        """Write the page to ``path``, e.g. ``"attention.html"``, and return its path."""
         file = Path(path)
         file.write_text(self.html(), encoding="utf-8")
         return file
@@ -69,8 +69,7 @@ class CanvasFigure:
         return f"CanvasFigure({self.metadata['kind']}; a notebook shows it, save() writes a page)"
 
     def _repr_html_(self) -> str:
-        """A frame (an ``iframe`` with the page in it) with no rights but to run and to save: nothing in it can meet the
-        rest of the notebook."""
+        """Return an ``iframe`` with the page, which may only run and save: it cannot reach the rest of the notebook."""
         attributes = {
             "title": self.metadata["title"],
             "sandbox": "allow-scripts allow-downloads",

@@ -1,14 +1,14 @@
-"""How tall a frame a drawing needs in a notebook.
+"""Height of a figure's frame in a notebook.
 
-A frame cannot grow with what is in it, so its height is worked out here, for a notebook about 900 pixels wide. Where
-that is too little, the page scrolls, and the frame can be pulled larger.
+A frame cannot grow with its content, so its height is computed here, for a notebook about 900 pixels wide. If that is
+too small, the page scrolls, and the frame can be resized.
 """
 
 import math
 from collections.abc import Mapping
 from typing import Any
 
-_AROUND = 96  # pixels: the title with its buttons, and the page's margins
+_AROUND = 96  # pixels for the title with its buttons, and for the page's margins
 _LEGEND = 40
 _LABELS = 110  # slanted labels and the title above them
 _ROW = 44
@@ -16,7 +16,7 @@ _TALLEST = 720
 
 
 def frame_height(metadata: Mapping[str, Any]) -> int:
-    """In pixels, for the ``metadata`` of a drawing."""
+    """Return the height in pixels for the ``metadata`` of a figure."""
     if metadata["kind"] in ("steps", "living_picture"):
         return _AROUND + _TALLEST
     if metadata["kind"] == "overview":

@@ -1,7 +1,7 @@
-"""The living picture, a sentence on its way through a model: ``charts/canvas/source/drawings/living_picture``.
+"""The living picture, a sentence moving through a model (``charts/canvas/source/drawings/living_picture``).
 
-All numbers travel as float32, the model's own. Where a long text has more than ``MAX_EXACT`` attention weights they
-are sent in 1/65535, and what is written of them has fewer digits.
+All numbers are sent as float32, as in the model. If a long text has more than ``MAX_EXACT`` attention weights, they are
+sent in units of 1/65535 and shown with fewer digits.
 """
 
 from __future__ import annotations
@@ -37,9 +37,11 @@ def living_picture_canvas(
 ) -> CanvasFigure:
     """Return the canvas of ``picture``.
 
-    ``begin``: where it opens ("stack", "kind", "layer", "head", "token"). ``pictures``: by stack, the ink of the pixels
-    of every patch, where tokens are patches. ``links``: by sub-layer kind, the name of the page that tells more of it;
-    a click on its link is told to Python.
+    Args:
+        picture: The numbers.
+        begin: Where it opens ("stack", "kind", "layer", "head", "token").
+        pictures: By stack, the ink of the pixels of every patch, if tokens are patches.
+        links: By kind of sublayer, the name of the page with details; a click on its link is sent to Python.
     """
     arrays: dict[str, np.ndarray] = {}
     n_weights = sum(attention.weights.size for attention in picture.attentions)

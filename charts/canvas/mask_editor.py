@@ -1,4 +1,4 @@
-"""What the mask editor in the browser needs."""
+"""Data of the mask editor in the browser."""
 
 from collections.abc import Sequence
 
@@ -18,12 +18,13 @@ def mask_editor(
     shifted_labels: Sequence[str] | None = None,
     height: int | None = None,
 ) -> CanvasFigure:
-    """One head as a heatmap whose mask is painted on with the mouse: a click or a drag blocks or allows cells.
+    """Draw one head as a heatmap whose mask is painted with the mouse.
 
-    ``view`` holds the mask as it is now, ``own`` [query, key] the model's; cells in which they differ are framed.
-    ``shifted_labels`` as in ``attention_map``.
+    A click or a drag blocks or allows cells. ``view`` holds the current mask, ``own`` [query, key] the model's; cells
+    that differ are framed. ``shifted_labels`` is as in ``attention_map``.
 
-    Raises ``ValueError`` when the two masks differ in shape.
+    Raises:
+        ValueError: If the two masks differ in shape.
     """
     mask = np.asarray(own, dtype=bool)
     if mask.shape != view.allowed.shape:

@@ -1,7 +1,7 @@
-"""The drawings of attention as one script: ``charts/canvas/source`` bundled by ``npm run build``, see ``docs/code.md``.
+"""Scripts of the figures: ``charts/canvas/source``, bundled by ``npm run build`` (see ``docs/code.md``).
 
-A drawing reads the bytes of ``charts.toolkit.payload_bytes`` and follows the pointer and the keyboard by itself, so
-that the app, a notebook and a file on a disk show the very same picture. Nothing in it asks any host for anything.
+A figure reads the bytes of ``charts.toolkit.payload_bytes`` and handles pointer and keyboard by itself, so that the
+app, a notebook and a file show the same figure. It contacts no host.
 """
 
 import json
@@ -15,7 +15,7 @@ FOLDER = Path(__file__).parent
 
 
 def canvas_colours() -> dict[str, object]:
-    """The constant ``COLOURS`` of the drawings: every script with a drawing in it begins with it."""
+    """Return the constant ``COLOURS``, with which every script of a figure begins."""
     return {
         "sequential": style.SEQUENTIAL,
         "diverging": style.DIVERGING,
@@ -27,39 +27,39 @@ def canvas_colours() -> dict[str, object]:
 
 @cache
 def canvas_module() -> str:
-    """One ES module: the frame with its style sheet, all drawings, and the entry that Streamlit calls."""
+    """Return one ES module: the frame with its style sheet, all figures, and the entry that Streamlit calls."""
     return f"const COLOURS = {json.dumps(canvas_colours())};\n{_read('canvas')}//# sourceURL=glassformer_canvas.js"
 
 
 @cache
 def packed_module() -> bytes:
-    """``canvas_module``, deflated: a quarter of its size."""
+    """Return ``canvas_module``, deflated to a quarter of its size."""
     return zlib.compress(canvas_module().encode("utf-8"), level=9)
 
 
 def carrier() -> str:
-    """The script of the component that brings ``packed_module`` to a tab of the browser, once."""
+    """Return the script of the component that loads ``packed_module`` into a browser tab, once."""
     return _read("carrier")
 
 
 def picture() -> str:
-    """The script of every picture: Streamlit sends it along with each, so it only waits for the module."""
+    """Return the script of every figure; Streamlit sends it with each, so it only waits for the module."""
     return _read("picture")
 
 
 def painted() -> str:
-    """The script of the component that says when the first picture of a tab is painted."""
+    """Return the script of the component that reports when the first figure of a tab is drawn."""
     return _read("painted")
 
 
 @cache
 def packed_pdf_writer() -> bytes:
-    """What makes a PDF of an SVG (jsPDF, svg2pdf.js and an embedded font), deflated, for ``pdf_carrier``."""
+    """Return the PDF writer (jsPDF, svg2pdf.js and an embedded font), deflated, for ``pdf_carrier``."""
     return zlib.compress(_read("pdf").encode("utf-8"), level=9)
 
 
 def pdf_carrier() -> str:
-    """The script of the component that brings ``packed_pdf_writer`` to a tab of the browser when it is asked for."""
+    """Return the script of the component that loads ``packed_pdf_writer`` into a browser tab on demand."""
     return _read("pdf_carrier")
 
 

@@ -1,4 +1,4 @@
-"""Any labelled matrix for the attention canvas: attention weights, scores, differences."""
+"""Any labelled matrix on the canvas: attention weights, scores, differences."""
 
 from collections.abc import Sequence
 
@@ -33,19 +33,33 @@ def value_map(
     masked_text: str = "",
     follow_pointer: bool = False,
 ) -> CanvasFigure:
-    """Any labelled matrix as a heatmap: ``values`` [row, column], ``allowed`` [row, column] (``False`` = hatched).
+    """Draw a labelled matrix ``values`` [row, column] as a heatmap.
 
-    ``scale`` is "sequential" (0 … limit) or "diverging" (−limit … +limit, centred on 0). Without ``limit`` it is the
-    largest absolute value among the allowed cells. ``value_name`` says in legend and tooltip what the numbers are;
-    ``phrase`` holds the words before the row's label and between the two labels in the tooltip, and those after a
-    column's label before the rows with its largest values, if any but those. ``selected`` is
-    outlined, the label of ``chosen_row`` marked. ``height`` limits the picture, in pixels. ``breaks`` and
-    ``column_breaks``: rows and columns before which another block begins. ``crossed``: cells (row, column) that are
-    struck out. ``masked_text``: what cells that are not ``allowed`` mean, if not a mask. ``follow_pointer``: on a page,
-    while Shift is held, the colours of a sequential map follow the value that is pointed at, which gets the middle of
-    the scale; in a file they never do.
+    Args:
+        values: [row, column].
+        row_labels: Labels of the rows.
+        title: Title of the figure.
+        column_labels: Labels of the columns.
+        row_title: Title of the rows.
+        column_title: Title of the columns.
+        scale: "sequential" (0 … limit) or "diverging" (−limit … +limit, centred on 0).
+        allowed: [row, column]; ``False`` cells are hatched.
+        selected: A cell with an outline.
+        limit: End of the scale; by default the largest absolute value among the allowed cells.
+        value_name: Meaning of the numbers, for legend and tooltip.
+        phrase: For the tooltip, the words before the row's label and between the two labels, and those after a column's
+            label before the rows with its largest values, if they differ.
+        chosen_row: Row with a marked label.
+        height: Largest height in pixels.
+        breaks: Rows before which another block begins.
+        column_breaks: Columns before which another block begins.
+        crossed: Cells (row, column) that are crossed out.
+        masked_text: Meaning of cells that are not ``allowed``, if it is not a mask.
+        follow_pointer: On a page, while Shift is held, the colours of a sequential map adapt to the value under the
+            pointer, which gets the middle of the scale; in a file they never do.
 
-    Raises ``ValueError`` when labels, mask, selection or scale do not fit the values.
+    Raises:
+        ValueError: If labels, mask, selection or scale do not fit the values.
     """
     values = np.asarray(values)
     if values.ndim != 2 or 0 in values.shape:
@@ -91,7 +105,7 @@ def value_map(
         **({"masked_text": masked_text} if masked_text else {}),
         **({"follows": True} if follow_pointer and scale == "sequential" else {}),
     }
-    # What a masked cell would have scored may be −∞; it is hatched, never read, so it need not travel.
+    # The score of a masked cell may be −∞; it is hatched and never read, so it is not sent.
     exact = np.where(mask, values, 0.0).astype(np.float32)
     return CanvasFigure(metadata, {"values": exact, "allowed": mask_bits(mask)})
 

@@ -1,7 +1,7 @@
-"""A text being written, on the canvas: every step's candidates, and where the model looked meanwhile.
+"""A text being generated, on the canvas: the candidates and the attention of every step.
 
-Probabilities travel as float32, the model's own numbers; attention weights as uint16, weight = round(w · 65535), off by
-at most 1/131070. ``charts.toolkit.payload_bytes`` says how the bytes are laid out.
+Probabilities are sent as float32, as in the model; attention weights as uint16, weight = round(w · 65535), with an
+error of at most 1/131070. ``charts.toolkit.payload_bytes`` defines the layout of the bytes.
 """
 
 from collections.abc import Sequence
@@ -20,9 +20,17 @@ TITLE = N_("The text being written, step by step")
 
 @dataclass(frozen=True)
 class StepBars:
-    """One step. ``candidates`` with their ``probabilities``, number ``chosen`` of them came; ``rest`` is that of all
-    others. ``weights`` [key] and ``allowed`` [key]: where the model looked; there may be fewer keys than at a
-    later step. ``said`` is the sentence about the step in pieces, every second one of which is stressed."""
+    """One step.
+
+    Attributes:
+        candidates: Tokens that could be chosen.
+        probabilities: Their probabilities.
+        chosen: Index of the chosen one.
+        rest: Probability of all other tokens.
+        weights: Attention of the step, [key]; there may be fewer keys than at a later step.
+        allowed: Mask of the keys, [key].
+        said: The sentence about the step in pieces, every second of which is emphasised.
+    """
 
     said: tuple[str, ...]
     candidates: tuple[str, ...]
@@ -43,15 +51,20 @@ def written_steps(
     n_given: int = 0,
     begin: tuple[int, int] = (0, 0),
 ) -> CanvasFigure:
-    """All ``steps`` of the text ``tokens``, one step a token.
+    """Draw all ``steps`` of the text ``tokens``, one step per token.
 
-    ``key``: the tokens that the last step could look at; an earlier one at the first of them. ``of`` says whose weights
-    they are. ``before``: tokens in front of the first step (a prompt). The first ``n_given`` tokens were given, not
-    chosen. ``begin``: the step to show first, behind a number that is another one whenever the reader is to be moved
-    there; as long as it stays, the reader stays at the step that was reached in the browser.
+    Args:
+        steps: The steps.
+        tokens: Generated tokens.
+        key: Tokens that the last step could attend to; an earlier step could attend to the first of them.
+        of: Whose weights they are.
+        before: Tokens before the first step (a prompt).
+        n_given: Number of tokens at the start that were given, not chosen.
+        begin: The step to show first, and a number that changes whenever the reader is to be moved there; otherwise the
+            reader stays at the step reached in the browser.
 
-    Raises ``ValueError`` for numbers that are not probabilities or weights, and for arrays that do not fit their
-    labels.
+    Raises:
+        ValueError: If numbers are not probabilities or weights, or arrays do not fit their labels.
     """
     if not steps or len(steps) != len(tokens):
         raise ValueError(f"there are {len(steps)} steps and {len(tokens)} tokens; every token needs its step")
@@ -102,6 +115,6 @@ def _check(step: StepBars, *, row: int, n_keys: int) -> None:
         raise ValueError(f"{name}: {len(step.weights)} weights, {len(step.allowed)} of a mask, {n_keys} keys")
     for what, values in (("probabilities", [*step.probabilities, step.rest]), ("weights", step.weights)):
         numbers = np.asarray(values, dtype=np.float64)
-        if numbers.size and not (numbers.min() >= 0 and numbers.max() <= 1 + TOLERANCE):  # NaN is neither
+        if numbers.size and not (numbers.min() >= 0 and numbers.max() <= 1 + TOLERANCE):  # false for NaN
             low, high = numbers.min(), numbers.max()
             raise ValueError(f"{name}: its {what} reach from {low:.3g} to {high:.3g}; they must lie within 0…1")

@@ -1,1 +1,1 @@
-"""Documents: one HTML file each that needs no other file and no host, made of figures, words and data classes."""
+"""Documents: self-contained HTML files made of figures, texts and data classes."""

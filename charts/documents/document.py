@@ -1,4 +1,4 @@
-"""A document: one HTML file that leads through its parts, needs no other file and asks no host for anything."""
+"""A document: one HTML file made of parts, which needs no other file and contacts no host."""
 
 import base64
 import json
@@ -9,12 +9,12 @@ from pathlib import Path
 from charts.canvas.module import packed_module
 from charts.documents.document_parts import Part, Section, joined, marked
 
-_SHORT_DIGITS = 12  # of a fingerprint, for the eye
+_SHORT_DIGITS = 12  # of a fingerprint, for display
 _STYLE = Path(__file__).with_name("document.css")
-# As in charts/canvas/page.html: no host is asked for anything, whatever somebody typed.
+# As in charts/canvas/page.html: no host is contacted, whatever was typed.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
-_OWN_PAGES = "; frame-src 'self' file:"  # of a document that shows files beside it
-# The drawings travel deflated, a quarter of their size (charts/canvas/source/document.js goes on from here).
+_OWN_PAGES = "; frame-src 'self' file:"  # for a document that shows files beside it
+# Scripts are deflated to a quarter of their size (charts/canvas/source/document.js continues from here).
 _START = """<script type="module">
 const packed = Uint8Array.from(atob(document.getElementById("script").textContent), (c) => c.charCodeAt(0));
 const inflated = new Response(new Blob([packed]).stream().pipeThrough(new DecompressionStream("deflate")));
@@ -41,19 +41,19 @@ def document(
     Args:
         title: Plain text.
         parts: The body. If it has several ``Section``s, a navigation leads to them.
-        heading: The title as Markdown, where it has any.
+        heading: The title as Markdown, if it uses any.
         kicker: Plain text above the heading.
         lead: Parts below the heading.
-        about: Where the document comes from (checkpoint, fingerprint, sentence, target, view: an address). It is in
-            the head as ``<meta name="glassformer:…">`` and in every file that is saved from a drawing. The model is
-            named at the foot, on paper above the heading.
+        about: Origin of the document (checkpoint, fingerprint, sentence, target, view: an address). It is in the head
+            as ``<meta name="glassformer:…">`` and in every file that is saved from a figure. The model is named at the
+            foot, on paper above the heading.
         language: Language of the texts, e.g. ``"fr"``.
-        words: Words of the drawings, from English to ``language``.
+        words: Words of the figures, from English to ``language``.
         kind: "" on the screen, in the reader's colours; "wide" for large figures; "paper" for black on white.
     """
     said = {"title": title, **{name: text for name, text in (about or {}).items() if text}, "software": "Glassformer"}
     body, foot = joined(parts), _foot(said)
-    if kind == "paper":  # at its end, one line could take a page of its own
+    if kind == "paper":  # at the end, one line could take a page of its own
         kicker, foot = " · ".join([kicker, *_model(said)]), []
     above = f'<p class="kicker">{escape(kicker)}</p>' if kicker else ""
     page = [
@@ -85,7 +85,7 @@ def _navigation(parts: Sequence[Part]) -> list[str]:
 
 
 def _model(said: Mapping[str, str]) -> list[str]:
-    """The model, by which a reader can tell whether two documents belong together."""
+    """Return a line that names the model, so readers can tell whether two documents belong together."""
     return [f"{said['checkpoint']} ({said['fingerprint'][:_SHORT_DIGITS]})"] if "fingerprint" in said else []
 
 
@@ -94,7 +94,10 @@ def _foot(said: Mapping[str, str]) -> list[str]:
 
 
 def _drawn(body: str, shared: Mapping[str, object]) -> list[str]:
-    """The script of the drawings, once, if there are any; foreign text in ``body`` is escaped and looks like none."""
+    """Return the script of the figures, once, if there are any.
+
+    Third-party text in ``body`` is escaped and cannot look like a figure.
+    """
     if '<figure class="drawing">' not in body:
         return []
     data = (("shared", json.dumps(shared).encode("utf-8")), ("script", packed_module()))

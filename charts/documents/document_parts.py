@@ -1,7 +1,7 @@
-"""Parts of a document: plain values, each of which writes itself as HTML.
+"""Parts of a document: plain values, each of which renders itself as HTML.
 
-Text that comes from outside is escaped here, once, by the part that holds it. Of Markdown only ``code``, **bold** and
-*italic* are understood, and only in the parts that say so.
+Third-party text is escaped here, once, by the part that holds it. Of Markdown only ``code``, **bold** and *italic* are
+supported, and only in the parts that say so.
 """
 
 import base64
@@ -20,25 +20,25 @@ from charts.canvas.figure import CanvasFigure
 from charts.toolkit.style import three_digits
 
 _NODE_BREAK = ":color[]{}"  # of ui.words.texts.as_plain
-_HIDDEN = 0xF0000  # a private area of Unicode, for characters that must not be read as Markdown
-_WRITING_LINES = 3  # where there is nothing to tick
-_MAX_QR_BYTES = 600  # a longer address would take a code as wide as the text
-_MILLIMETRES = 0.5  # of a module of a code: a phone reads it from paper
+_HIDDEN = 0xF0000  # a private area of Unicode, for characters that are not Markdown
+_WRITING_LINES = 3  # if there is nothing to tick
+_MAX_QR_BYTES = 600  # a longer address would need a code as wide as the text
+_MILLIMETRES = 0.5  # size of a module of the code, which a phone can read from paper
 
 
 class Part(Protocol):
-    """Anything that a document is made of."""
+    """Protocol of everything that a document is made of."""
 
     def html(self) -> str:
-        """Return the part as HTML, with all foreign text escaped."""
+        """Return the part as HTML, with all third-party text escaped."""
 
 
 def marked(text: str) -> str:
     """Return one line of Markdown as HTML.
 
-    The text is escaped first, so that nothing in it can be markup but what is put in here. What
-    ``ui.words.texts.as_plain`` has escaped stands for itself: a character after a backslash, white space as a character
-    reference, and nothing where it keeps Streamlit from making a link.
+    The text is escaped first, so that the only markup in it is what is added here. What ``ui.words.texts.as_plain`` has
+    escaped is restored: a character after a backslash, white space as a character reference, and nothing where it keeps
+    Streamlit from making a link.
     """
     hidden = re.sub(r"\\([!-/:-@\[-`{-~])", lambda found: chr(_HIDDEN + ord(found[1])), text)
     hidden = re.sub(r"&#(9|10|13|32);", lambda found: chr(int(found[1])), hidden.replace(_NODE_BREAK, ""))
@@ -62,12 +62,13 @@ def joined(parts: Sequence[Part]) -> str:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """One line of Markdown. ``kind``: "", "formula" or "hint"."""
+    """One line of Markdown; ``kind`` is "", "formula" or "hint"."""
 
     text: str
     kind: str = ""
 
     def html(self) -> str:
+        """Return the paragraph as HTML."""
         return f"<p{f' class={self.kind}' if self.kind else ''}>{marked(self.text)}</p>"
 
 
@@ -78,21 +79,23 @@ class Facts:
     facts: Sequence[tuple[str, str]]
 
     def html(self) -> str:
+        """Return the facts as HTML."""
         rows = "".join(f"<dt>{escape(name)}</dt><dd>{escape(value)}</dd>" for name, value in self.facts)
         return f"<dl>{rows}</dl>" if rows else ""
 
 
 @dataclass(frozen=True)
 class Link:
-    """An address, written out so that it can be read on paper; nothing for what is no web address.
+    """An address, written out so that it can be read on paper; empty if it is not a web address.
 
-    ``code``: alternative text of a QR code beside it; without one there is no code.
+    ``code`` is the alternative text of a QR code beside it; without it there is no code.
     """
 
     address: str
     code: str = ""
 
     def html(self) -> str:
+        """Return the link as HTML."""
         if urlsplit(self.address).scheme not in ("http", "https"):
             return ""
         shown = escape(self.address)
@@ -112,6 +115,7 @@ class Cards:
     cards: Sequence[tuple[str, str, bool]]
 
     def html(self) -> str:
+        """Return the cards as HTML."""
         drawn = (
             f"<li{' class=special' if special else ''}><bdi>{escape(words)}</bdi><small>{escape(number)}</small></li>"
             for words, number, special in self.cards
@@ -121,12 +125,13 @@ class Cards:
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of cells below ``headings``; the first cell of a row is its name, a float has three significant digits."""
+    """Rows of cells below ``headings``; the first cell of a row is its name, a float has three digits."""
 
     headings: Sequence[str]
     rows: Sequence[Sequence[object]]
 
     def html(self) -> str:
+        """Return the table as HTML."""
         head = "".join(f'<th scope="col">{escape(heading)}</th>' for heading in self.headings)
         body = "".join(
             f'<tr><th scope="row"><bdi>{escape(str(name))}</bdi></th>{"".join(map(_cell, cells))}</tr>'
@@ -153,6 +158,7 @@ class Listing:
     lines: Sequence[str]
 
     def html(self) -> str:
+        """Return the list as HTML."""
         return f"<ol>{''.join(f'<li><bdi>{escape(line)}</bdi></li>' for line in self.lines)}</ol>"
 
 
@@ -161,15 +167,16 @@ class Listing:
 
 @dataclass(frozen=True, eq=False)
 class Drawing:
-    """A figure of the canvas, which answers the pointer and the keyboard.
+    """An interactive figure of the canvas.
 
-    ``lines`` [row][column]: the lines that a click on a cell of a map shows; without any, cells cannot be clicked.
+    ``lines`` [row][column] are the lines that a click on a cell of a map shows; without them, cells cannot be clicked.
     """
 
     figure: CanvasFigure
     lines: Sequence[Sequence[Sequence[str]]] = ()
 
     def html(self) -> str:
+        """Return the figure as HTML."""
         figure = self.figure
         if self.lines:
             said = json.dumps(self.lines, ensure_ascii=False).encode("utf-8")
@@ -191,14 +198,16 @@ class Figure:
     caption: str
 
     def html(self) -> str:
+        """Return the figure as HTML."""
         return f"<figure>{self.part.html()}<figcaption>{escape(self.caption)}</figcaption></figure>"
 
 
 @dataclass(frozen=True)
 class Live:
-    """An element that ``script`` draws in: JavaScript of our own, in which foreign text is escaped already.
+    """An element that ``script`` draws in: JavaScript of our own, in which third-party text is escaped already.
 
-    Raises ``ValueError`` for a script that would end its own element.
+    Raises:
+        ValueError: If the script would end its own element.
     """
 
     name: str
@@ -209,18 +218,20 @@ class Live:
             raise ValueError("the script of a document holds </script, which would end it; write it another way")
 
     def html(self) -> str:
+        """Return the element and its script as HTML."""
         return f'<div id="{escape(self.name)}"></div><script type="module">\n{self.script}\n</script>'
 
 
 @dataclass(frozen=True)
 class Preview:
-    """A small view of another file of the same folder, which leads to it."""
+    """A small view of another file in the same folder, with a link to it."""
 
     file: str
     title: str
     caption: str
 
     def html(self) -> str:
+        """Return the preview as HTML."""
         file, title = escape(self.file), escape(self.title)
         return (
             f'<a href="{file}"><span class="seen"><iframe src="{file}" loading="lazy" tabindex="-1" title="{title}" '
@@ -233,9 +244,9 @@ class Preview:
 
 @dataclass(frozen=True)
 class Views:
-    """Several parts in one place, one of which is seen: (label, parts). On paper all of them are.
+    """Several parts in one place, one of which is visible: (label, parts). On paper all of them are.
 
-    ``name`` is theirs alone in the document.
+    ``name`` is unique in the document.
     """
 
     name: str
@@ -243,6 +254,7 @@ class Views:
     views: Sequence[tuple[str, Sequence[Part]]]
 
     def html(self) -> str:
+        """Return the views as HTML."""
         labels = "".join(
             f'<label><input type="radio" name="{escape(self.name)}" value="{place}"{" checked" if not place else ""}>'
             f"{escape(label)}</label>"
@@ -263,25 +275,27 @@ class Fold:
     parts: Sequence[Part]
 
     def html(self) -> str:
+        """Return the fold as HTML."""
         return f"<details><summary>{escape(self.title)}</summary>{joined(self.parts)}</details>"
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Parts side by side. ``kind``: "pair" (two of one width), "task" (a figure beside its question), "gallery"."""
+    """Parts side by side; ``kind`` is "pair" (equal widths), "task" (figure and question) or "gallery"."""
 
     parts: Sequence[Part]
     kind: str
 
     def html(self) -> str:
+        """Return the grid as HTML."""
         return f'<div class="{self.kind}">{"".join(f"<div>{part.html()}</div>" for part in self.parts)}</div>'
 
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the document that its navigation leads to.
+    """A part of the document that its navigation links to.
 
-    ``name``: letters, digits and ``_``. ``look_for``: what to notice, Markdown.
+    ``name`` consists of letters, digits and ``_``. ``look_for`` says what to notice, in Markdown.
     """
 
     name: str
@@ -291,6 +305,7 @@ class Section:
     look_for: Sequence[str] = ()
 
     def html(self) -> str:
+        """Return the section as HTML."""
         look = "".join(f"<li>{marked(sentence)}</li>" for sentence in self.look_for)
         return (
             f'<section id="{escape(self.name)}"><h2>{escape(self.title)}</h2>'
@@ -304,10 +319,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Question:
-    """A question in Markdown with room for its answer or, if ``solved``, with its ``answer``.
+    """A question in Markdown with space for its answer or, if ``solved``, with its ``answer``.
 
-    ``right``: index of the right one of ``choices``, ``None`` where the answer is written. ``why``: plain text on the
-    line below the choices.
+    ``right`` is the index of the correct one of ``choices``, or ``None`` for a written answer. ``why`` is plain text
+    below the choices.
     """
 
     text: str
@@ -318,6 +333,7 @@ class Question:
     why: str = ""
 
     def html(self) -> str:
+        """Return the question as HTML."""
         rows = "".join(self._choice(place, choice) for place, choice in enumerate(self.choices))
         choices = f'<ul class="choices">{rows}</ul>' if rows else ""
         if self.solved:
@@ -341,6 +357,7 @@ class Exercises:
     exercises: Sequence[tuple[str, Sequence[Part]]]
 
     def html(self) -> str:
+        """Return the exercises as HTML."""
         items = "".join(
             f"<li>{f'<h2>{marked(title)}</h2>' if title else ''}{joined(parts)}</li>\n"
             for title, parts in self.exercises
@@ -350,9 +367,10 @@ class Exercises:
 
 @dataclass(frozen=True)
 class Blanks:
-    """Names with a line to write on behind each."""
+    """Names, each followed by a line to write on."""
 
     names: Sequence[str]
 
     def html(self) -> str:
+        """Return the blanks as HTML."""
         return f'<p class="who">{" ".join(f"{escape(name)} <i></i>" for name in self.names)}</p>'

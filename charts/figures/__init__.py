@@ -1,1 +1,1 @@
-"""One file a figure: from arrays with labels to a Plotly or Altair figure."""
+"""Figures that several pages share, one per file: from labelled arrays to Plotly or Altair."""

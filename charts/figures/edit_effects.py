@@ -1,4 +1,4 @@
-"""What a change of the model does: importance of its heads, candidates before and after, divergence per token."""
+"""Effects of a change to the model: importance of heads, candidates before and after, divergence per token."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ def candidates_before_and_after(
     axis: str = N_("probability of coming next"),
     row: str = N_("candidate"),
 ) -> go.Figure:
-    """Two bars for every candidate: its probability before a change (grey) and after it.
+    """Draw two bars per candidate: its probability before a change (grey) and after it.
 
-    ``candidates``: columns ``piece`` (as displayed), ``before``, ``after`` and optionally ``chosen`` (bool), whose
-    label is marked by a dot. The axis is fixed to 0…1.
+    ``candidates`` has the columns ``piece`` (as displayed), ``before``, ``after`` and optionally ``chosen`` (bool),
+    whose label is marked by a dot. The axis is fixed from 0 to 1.
     """
     require_columns(candidates, name="candidates", columns=("piece", "before", "after"))
     labels = [str(piece) for piece in candidates["piece"]]
@@ -36,7 +36,7 @@ def candidates_before_and_after(
             f"● {piece}" if is_chosen else piece for piece, is_chosen in zip(labels, candidates["chosen"], strict=True)
         ]
     figure = Sheet()
-    # Plotly draws the first of a group lowest; the axis is turned round, so it stands on top.
+    # Plotly draws the first of a group lowest; the axis is reversed, so it is at the top.
     for column, name, colour in zip(("before", "after"), names, (style.MASKED, style.BAR), strict=True):
         values = as_probabilities(candidates[column], name=column, axes=("candidate",))
         bars = parts.bar_rows(
@@ -55,9 +55,9 @@ def candidates_before_and_after(
 def divergence_per_token(
     divergence: Any, *, labels: Sequence[str], name: str = N_("KL(before ‖ after), nats")
 ) -> go.Figure:
-    """One bar for every token of the answer: how far the distribution that it came from has moved.
+    """Draw one bar per token of the output: how far its distribution has changed.
 
-    ``divergence``: [token], at least 0; ``labels``: the tokens.
+    ``divergence`` is [token], at least 0; ``labels`` are the tokens.
     """
     values = as_array(divergence, name="divergence", axes=("token",), signed=False)
     require_same_length("labels", labels, expected=len(values), of="tokens")

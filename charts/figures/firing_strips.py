@@ -1,4 +1,4 @@
-"""Where a head or a unit fires: one sentence a row, cut out around the token at which it does, in the middle."""
+"""Examples of where a head or a unit is most active, one sentence per row, centred on that token."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
 
 AROUND = 6  # tokens on either side
-_LONGEST = 11  # letters of a token in its cell; hover has all of them
+_LONGEST = 11  # letters of a token in its cell; hover shows all of them
 
 
 def firing_strips(
@@ -32,9 +32,19 @@ def firing_strips(
     signed: bool = False,
     around: int = AROUND,
 ) -> go.Figure:
-    """``values``: for each row one number a token, [key]; ``places``: the token in the middle; ``marked``: one that is
-    framed, the query, where it reads the same sentence. ``rows``: what stands in front of each row; ``title``: over
-    them; ``what``: the name of the numbers. Without ``signed`` they lie in 0…1."""
+    """Draw one strip per sentence.
+
+    Args:
+        values: For each row one number per token, [key].
+        tokens: Tokens of each row.
+        places: Index of the token in the middle.
+        marked: Index of a framed token, the query, if it is in the same sentence.
+        rows: Label of each row.
+        what: Name of the numbers.
+        title: Title above the rows.
+        signed: Whether numbers can be negative; otherwise they are from 0 to 1.
+        around: Number of tokens on either side.
+    """
     for name, given in (("tokens", tokens), ("places", places), ("marked", marked), ("rows", rows)):
         require_same_length(name, given, expected=len(values), of="rows")
     width = 2 * around + 1

@@ -20,11 +20,10 @@ if TYPE_CHECKING:
 
 
 def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("length of the move")) -> go.Figure:
-    """How far every row of E moved in one training step: bars for the sentence's tokens, a skyline of all rows.
+    """Draw how far every row of E moved: bars for the sentence's tokens, a skyline of all rows.
 
-    ``moved``: [vocabulary], ‖E_after[i] − E_before[i]‖ for every id, or another length of every row, which ``what``
-    names. The last bar is the largest of all rows that the sentence does not fetch, exactly 0 where only fetched rows
-    get a gradient.
+    ``moved`` is [vocabulary], ‖E_after[i] − E_before[i]‖ for every id, or another length that ``what`` names. The last
+    bar is the largest of all rows that the sentence does not look up, exactly 0 if only these rows get a gradient.
     """
     what = _(what)
     distances = as_array(moved, name="moved", axes=("vocabulary",), signed=False)
@@ -52,7 +51,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("length o
         figure.scatter(
             x=everywhere[chosen],
             y=distances[chosen],
-            # A skyline is one shape; thousands of dots are as many elements, which take the browser seconds.
+            # A skyline is one shape; thousands of dots are as many elements and take the browser seconds.
             mode="markers" if size else "lines",
             fill=None if size else "tozeroy",
             line={"width": 1, "color": colour},
@@ -81,10 +80,10 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("length o
 
 
 def gradient_by_block(gradient: Any, *, places: Sequence[str], kinds: Sequence[str]) -> go.Figure:
-    """The length of the gradient in every block: a row for each place in the model, a column for each kind of block.
+    """Draw the length of the gradient in every block: rows are locations, columns kinds of blocks.
 
-    ``gradient``: [place, kind], at least 0, NaN where a place has no such block (nothing is drawn there); ``places``:
-    in the order of the model, "encoder 0" …; ``kinds``: "self-attention" …
+    ``gradient`` is [place, kind], at least 0, NaN (empty) if a location has no such block; ``places`` are in the order
+    of the model, "encoder 0" …; ``kinds`` are "self-attention" …
     """
     sizes = {"place": len(places), "kind": len(kinds)}
     lengths = as_array(gradient, name="gradient", axes=("place", "kind"), sizes=sizes, signed=False)

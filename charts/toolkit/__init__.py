@@ -1,1 +1,1 @@
-"""What all figures share: style, sizes, the sheet they are drawn on, checks, the bytes they are packed into."""
+"""Shared parts of all figures: style, sizes, sheets, checks, packing into bytes."""

@@ -1,4 +1,4 @@
-"""Larger letters and lines for Altair figures, as ``charts.toolkit.style.enlarge`` makes them for Plotly's."""
+"""Larger letters and lines for Altair figures, like ``charts.toolkit.style.enlarge`` for Plotly's."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from charts.toolkit.style import TEXT_SIZE
 if TYPE_CHECKING:
     import altair as alt
 
-_USUAL = {"labelFontSize": TEXT_SIZE, "titleFontSize": TEXT_SIZE}  # where a figure says nothing
+_USUAL = {"labelFontSize": TEXT_SIZE, "titleFontSize": TEXT_SIZE}  # if a figure does not set them
 _LENGTHS = ("fontSize", "labelFontSize", "titleFontSize", "strokeWidth", "height", "minExtent", "maxExtent")
 
 
 def in_signs_of_reader(figure: alt.TopLevelMixin) -> Any:
-    """The figure with the signs of the reader's language in its numbers; Plotly's get them in ``style.finish``."""
+    """Return the figure with numbers in the reader's notation; ``style.finish`` does so for Plotly."""
     decimal, group = signs()
     if (decimal, group) == (".", ","):
         return figure
@@ -24,7 +24,7 @@ def in_signs_of_reader(figure: alt.TopLevelMixin) -> Any:
 
 
 def enlarge(figure: alt.TopLevelMixin, *, factor: float) -> Any:
-    """A copy with every font, line and point and the height ``factor`` times as large, for the back of a room."""
+    """Return a copy with every font, line and point and the height ``factor`` times as large."""
     if not factor > 0:
         raise ValueError(f"factor is {factor!r}; a figure can only be enlarged by a number greater than 0")
 
@@ -37,8 +37,10 @@ def enlarge(figure: alt.TopLevelMixin, *, factor: float) -> Any:
 
 
 def scaled(node: Any, factor: float, *, points: float) -> Any:
-    """Letters, lines and the height ``factor`` times, sizes of points ``points`` times as large, where ``node`` of a
-    specification sets them itself. Data stay."""
+    """Scale letters, lines and the height in a specification by ``factor``, sizes of points by ``points``.
+
+    Data stay unchanged.
+    """
     if isinstance(node, list):
         return [scaled(child, factor, points=points) for child in node]
     if not isinstance(node, dict):

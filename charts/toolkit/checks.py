@@ -1,4 +1,4 @@
-"""What an array or a table must look like before it is drawn; errors name the value and what would be right."""
+"""Requirements on arrays and tables before they are drawn; errors state the value and what would be valid."""
 
 from __future__ import annotations
 
@@ -10,16 +10,23 @@ import numpy as np
 if TYPE_CHECKING:
     import pandas as pd
 
-_ROUNDING = 1e-4  # float32 sums of probabilities may leave 0…1 by this much
+_ROUNDING = 1e-4  # float32 sums of probabilities may be outside 0…1 by this much
 
 
 def as_array(
     values: Any, *, name: str, axes: Sequence[str], sizes: Mapping[str, int] | None = None, signed: bool = True
 ) -> np.ndarray:
-    """``values`` as a float32 array with one dimension per name in ``axes``.
+    """Return ``values`` as a float32 array with one dimension per name in ``axes``.
 
-    ``sizes`` says how long an axis must be where that is known (``{"token": 5}``). ``signed=False`` refuses
-    negative values. Raises ``ValueError``.
+    Args:
+        values: The values.
+        name: Their name in errors.
+        axes: Names of the axes.
+        sizes: Required lengths of axes (``{"token": 5}``).
+        signed: Whether negative values are valid.
+
+    Raises:
+        ValueError: If the values do not fit.
     """
     array = np.asarray(values, dtype=np.float32)
     sizes = sizes or {}
@@ -39,7 +46,7 @@ def as_array(
 def as_probabilities(
     values: Any, *, name: str, axes: Sequence[str], sizes: Mapping[str, int] | None = None
 ) -> np.ndarray:
-    """As ``as_array``, and every value must lie in 0…1 (NaN is let through: nothing is drawn there)."""
+    """Return ``as_array`` with every value checked to be from 0 to 1, or NaN (drawn as empty)."""
     array = as_array(values, name=name, axes=axes, sizes=sizes)
     outside = array[(array < -_ROUNDING) | (array > 1 + _ROUNDING)]
     if outside.size:
@@ -48,7 +55,11 @@ def as_probabilities(
 
 
 def require_columns(frame: pd.DataFrame, *, name: str, columns: Sequence[str]) -> None:
-    """Raises ``ValueError`` when a column is missing or there is no row."""
+    """Check that no column is missing and there is at least one row.
+
+    Raises:
+        ValueError: If that is not so.
+    """
     missing = [column for column in columns if column not in frame.columns]
     if missing:
         raise ValueError(f"{name} lacks the columns {missing}; it has {list(map(str, frame.columns))}")
@@ -57,13 +68,21 @@ def require_columns(frame: pd.DataFrame, *, name: str, columns: Sequence[str]) -
 
 
 def require_index(index: int, *, name: str, size: int) -> int:
-    """Raises ``ValueError`` when there is no such head, row, unit …; returns the index."""
+    """Check that a head, row, unit … exists, and return the index.
+
+    Raises:
+        ValueError: If it does not.
+    """
     if not 0 <= index < size:
         raise ValueError(f"{name} is {index}, but there are only {size}; choose 0 to {size - 1}")
     return int(index)
 
 
 def require_same_length(name: str, values: Sequence, *, expected: int, of: str) -> None:
-    """Raises ``ValueError`` when there are not as many ``values`` as ``of`` says."""
+    """Check that there are as many ``values`` as ``of`` requires.
+
+    Raises:
+        ValueError: If that is not so.
+    """
     if len(values) != expected:
         raise ValueError(f"{name} has {len(values)} entries, but there are {expected} {of}; give one for each")

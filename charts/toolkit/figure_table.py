@@ -1,4 +1,4 @@
-"""Any figure as a table: what it draws, row by row, for those who read with something else than their eyes."""
+"""Any figure as a table of what it draws, row by row, for readers who cannot see it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from charts.toolkit.words import _
 
-if TYPE_CHECKING:  # a third of a second to import, and most pages do not need both
+if TYPE_CHECKING:  # a third of a second to import, and most pages need only one of them
     import altair as alt
     import pandas as pd
     import plotly.graph_objects as go
@@ -21,28 +21,27 @@ _TAG = re.compile(r"</?[a-z]+[^<>]*>")
 
 
 def figure_table(figure: go.Figure | alt.TopLevelMixin) -> pd.DataFrame:
-    """The data of a Plotly or Altair figure, one row a bar, point or cell, with every digit.
+    """Return the data of a Plotly or Altair figure, one row per bar, point or cell, with every digit.
 
-    Columns of a Plotly figure: ``panel`` and ``series`` where there are several, then the titles of its axes (``x`` and
-    ``y`` where panels differ), ``value`` for what colour says, ``text`` and ``hover`` for what is written. Positions
-    that carry a label are given as that label. Columns of an Altair figure: the fields that it encodes, by their
-    titles.
+    Columns of a Plotly figure: ``panel`` and ``series`` if there are several, then the titles of its axes (``x`` and
+    ``y`` if panels differ), ``value`` for what colour shows, ``text`` and ``hover`` for what is written. Positions with
+    a label are given as that label. Columns of an Altair figure: the encoded fields, by their titles.
     """
     import pandas as pd
 
     if type(figure).__module__.split(".", 1)[0] == "altair":
         return _altair_table(figure.to_dict())
-    layout = figure.layout.to_plotly_json()  # type: ignore[union-attr]  # altair has left above
+    layout = figure.layout.to_plotly_json()  # type: ignore[union-attr]  # altair has returned above
     traces = [trace for trace in figure.data if trace.visible is not False]
-    # What the pointer does not answer to only joins what is drawn.
+    # Traces without hover only connect what is drawn.
     traces = [trace for trace in traces if trace.hoverinfo != "skip"] or traces
     titles = {letter: _shared_title(layout, traces, letter) for letter in "xy"}
     panels = _panel_names(layout)
     tables = [pd.DataFrame(dict(_columns(trace, layout, titles, panels))) for trace in traces]
     table = pd.concat([one for one in tables if len(one)] or [pd.DataFrame()], ignore_index=True)
-    # Where neither is there, a line is interrupted: nothing is drawn.
+    # If neither is there, a line is interrupted: nothing is drawn.
     table = table.dropna(how="all", subset=[title for title in titles.values() if title in table], ignore_index=True)
-    # One panel with labels and one with numbers on the same axis: a column is either.
+    # If one panel has labels and another has numbers on the same axis, a column has one type.
     for name in [name for name in table if table[name].dtype == object]:
         if table[name].map(lambda cell: isinstance(cell, str)).any():
             table[name] = table[name].map(str, na_action="ignore")
@@ -51,7 +50,7 @@ def figure_table(figure: go.Figure | alt.TopLevelMixin) -> pd.DataFrame:
 
 
 def plain(text: Any) -> str:
-    """Text as Plotly shows it: without its tags, its entities as the signs they stand for."""
+    """Return text as Plotly shows it: without tags, with entities replaced."""
     return unescape(_TAG.sub("", _BREAK.sub(", ", str(text))))
 
 
@@ -81,7 +80,7 @@ def _columns(trace: Any, layout: Mapping, titles: Mapping[str, str], panels: Map
 def _written(
     name: str, values: Any, shape: tuple[int, ...], *, each: Callable[[int], str] | None = None
 ) -> Iterator[tuple]:
-    """What is written on marks or said when the pointer is over them, if there is one text (or list) for each."""
+    """Yield the text on marks or in their hover, if there is one text (or list) for each."""
     if values is None or isinstance(values, str):
         return
     array = np.asarray(values, dtype=object)
@@ -96,7 +95,7 @@ def _written(
 
 
 def _labelled(values: np.ndarray, layout: Mapping, axis: str) -> list:
-    """Positions as the labels of their axis; a label that stands at several gets its position behind it."""
+    """Return positions as the labels of their axis; a repeated label is followed by its position."""
     named = layout.get(f"{axis[0]}axis{axis[1:]}", {})
     aliases = named.get("labelalias") or {}  # of long axes: by position, as text
     labels = [plain(text) for text in aliases.values()] or [plain(text) for text in _listed(named.get("ticktext"))]
@@ -113,14 +112,14 @@ def _listed(values: Any) -> list:
 
 
 def _shared_title(layout: Mapping, traces: list, letter: str) -> str:
-    """The title of the axes of one direction, if they agree and it is not that of the other direction."""
+    """Return the title of the axes of one direction, if they agree and the other direction has another one."""
     axes = {f"{letter}axis{(trace[f'{letter}axis'] or letter)[1:]}" for trace in traces}
     found = {plain(layout.get(axis, {}).get("title", {}).get("text") or "") for axis in axes} - {""}
     return f"{letter}: {found.pop()}" if len(found) == 1 else letter
 
 
 def _panel_names(layout: Mapping) -> dict[str, str]:
-    """Names that stand over panels (``charts.toolkit.sheet``), by the panel's axes, e.g. "x2y2"."""
+    """Return the names above panels (``charts.toolkit.sheet``), by the panel's axes, e.g. "x2y2"."""
     places = (
         (note.get("xref", ""), note.get("yref", ""), note.get("text", "")) for note in layout.get("annotations", ())
     )
@@ -142,7 +141,7 @@ def _altair_table(specification: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _encoded(node: Any) -> Iterator[tuple[str, str]]:
-    """(field, title) of everything that a specification encodes, later ones with a title of their own first."""
+    """Yield (field, title) of everything that a specification encodes, later explicit titles first."""
     found: dict[str, str] = {}
 
     def walk(part: Any) -> None:

@@ -1,6 +1,6 @@
 """An Altair figure for a printed column: vector, white, black letters, a width in millimetres.
 
-Plotly's figures and the canvas get the same in the browser, which has drawn them (``ui/show/exports.js`` and
+Plotly's figures and the canvas get the same in the browser (``ui/show/exports.js`` and
 ``charts/canvas/source/frame/files.js``).
 """
 
@@ -16,7 +16,7 @@ from charts.toolkit.style import TEXT_SIZE
 if TYPE_CHECKING:
     import altair as alt
 
-# From nothing (nearly white) to much (dark), in equal steps of OKLab: grey prints it as well. Print has no dark page.
+# From nothing (nearly white) to much (dark), in equal steps of OKLab, which also works in grey. Print has no dark mode.
 PRINT = (
     *("#f5fbff", "#dbeefc", "#c2e0f8", "#a9d3f4", "#90c5f0", "#78b6eb", "#60a7e7", "#4698e2", "#3c89d3", "#377bc0"),
     *("#316cae", "#2b5e9c", "#24518a", "#1e4479", "#173768", "#112b57", "#0a1f47"),
@@ -27,9 +27,10 @@ _SIZE = re.compile(r'(<svg\b[^>]*?) width="([\d.]+)" height="([\d.]+)"')
 
 
 def paper_svg(chart: alt.TopLevelMixin, *, title: str = "", millimetres: float = 84, points: float = 8) -> str:
-    """``chart`` as SVG, ``millimetres`` wide, with letters of ``points``; ``title`` stands above it.
+    """Return ``chart`` as SVG, ``millimetres`` wide, with letters of ``points`` and ``title`` above it.
 
-    Raises ``ValueError`` for a size that is not greater than 0.
+    Raises:
+        ValueError: If a size is not greater than 0.
     """
     if not (millimetres > 0 and points > 0):
         raise ValueError(f"{millimetres} mm with letters of {points} pt: both must be greater than 0")
@@ -45,7 +46,7 @@ def _specification(specification: Mapping[str, Any], title: str, width: float, s
     labels = {"labelFont": FONT, "titleFont": FONT, "labelColor": "#000", "titleColor": "#000"}
     sizes = {"labelFontSize": size, "titleFontSize": size, "titleFontWeight": "normal"}
     times = size / TEXT_SIZE
-    # About seven letters to twelve of their heights, bold; Vega does not wrap by itself.
+    # About seven letters to twelve of their heights, bold; Vega does not wrap text.
     lines = _wrapped(title, most=int(width / (0.56 * size)))
     named = {"title": {"text": lines, "anchor": "start", "frame": "bounds", "offset": size}} if title else {}
     return {

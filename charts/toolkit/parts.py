@@ -1,4 +1,4 @@
-"""Pieces that several figures are made of: heatmaps, numbers in cells, rows of bars, hatched masks, ranges."""
+"""Building blocks of several figures: heatmaps, numbers in cells, rows of bars, hatched masks, ranges."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from charts.toolkit.sheet import bar, scatter
 from charts.toolkit.words import _
 
 _FEW_BARS = 20  # upright ones, with a number each
-# Plotly's uniformtext: numbers of one size, and rather none than tiny ones.
+# Plotly's uniformtext: numbers of one size, or none rather than tiny ones.
 NUMBERS_ALIKE = {"minsize": style.TICK_SIZE - 2, "mode": "hide"}
 
 
@@ -23,10 +23,10 @@ def heatmap(
     maximum: float = 1.0,
     **more: Any,
 ) -> dict[str, Any]:
-    """A heatmap trace: diverging from −limit to limit if ``limit`` is given, else sequential from 0 to ``maximum``.
+    """Return a heatmap trace: diverging from −limit to limit if ``limit`` is given, else from 0 to ``maximum``.
 
-    ``hover`` is what stands above the exact value, with ``%{x}`` and ``%{y}``. ``bar`` is ``style.colour_bar(…)``
-    or ``None``. NaN leaves a cell empty. Cells that get too narrow for gaps (``xgap``, ``ygap``) have none.
+    ``hover`` is the text above the exact value, with ``%{x}`` and ``%{y}``. ``bar`` is ``style.colour_bar(…)`` or
+    ``None``. NaN leaves a cell empty. Cells that are too narrow for gaps (``xgap``, ``ygap``) have none.
     """
     n_rows, n_columns = np.shape(values)
     for gap, count in (("ygap", n_rows), ("xgap", n_columns)):
@@ -47,9 +47,9 @@ def heatmap(
 
 
 def cell_texts(trace: Mapping[str, Any], *, texts: Sequence[Sequence[str]] | None = None) -> dict[str, Any]:
-    """What stands in every cell of a heatmap (three significant digits if no ``texts``), black or white as is readable.
+    """Return the text in every cell of a heatmap (three digits by default), black or white as is readable.
 
-    Plotly's own cell text picks a dark grey that drowns in middle tones, hence a trace of its own.
+    It is a trace of its own, because Plotly's cell text has a dark grey that is illegible on middle tones.
     """
     values = np.asarray(trace["z"])
     colours = style.SEQUENTIAL if trace["zmin"] == 0 else style.DIVERGING
@@ -75,9 +75,10 @@ def bar_rows(
     cut: np.ndarray | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """Horizontal bars, row k for ``values[k]``, with three significant digits at the end, of as many as have room.
+    """Return horizontal bars, row k for ``values[k]``, with three significant digits at the end if they fit.
 
-    ``cut`` hatches the bars of what was thrown away and says so at their end. ``hover`` stands above the exact value.
+    ``cut`` hatches the bars of excluded values and marks them at their end. ``hover`` is the text above the exact
+    value.
     """
     values = np.asarray(values)
     texts = [style.three_digits(float(value)) for value in values]
@@ -103,9 +104,10 @@ def bar_rows(
 
 
 def token_bars(values: np.ndarray, *, hover: str, colours: str | Sequence[str]) -> dict[str, Any]:
-    """One upright bar for every token, in their order, with its number at its end where there are few.
+    """Return one upright bar per token, in order, with its number if there are few.
 
-    The layout gives numbers one size, ``NUMBERS_ALIKE``, or none where they would be tiny."""
+    The layout gives numbers one size, ``NUMBERS_ALIKE``, or none if they would be tiny.
+    """
     return {
         "x": np.arange(len(values)),
         "y": values,
@@ -119,7 +121,7 @@ def token_bars(values: np.ndarray, *, hover: str, colours: str | Sequence[str]) 
 
 
 def mask_bars(masked: np.ndarray, *, low: float, high: float, **more: Any) -> dict[str, Any]:
-    """Hatched columns from ``low`` to ``high`` where ``masked`` is true: no value's colour, the whole height."""
+    """Return hatched columns from ``low`` to ``high`` where ``masked`` is true."""
     places = np.flatnonzero(masked)
     return bar(
         x=places,
@@ -134,7 +136,7 @@ def mask_bars(masked: np.ndarray, *, low: float, high: float, **more: Any) -> di
 
 
 def share_axis(values: np.ndarray, *, stretch: bool) -> tuple[float, str]:
-    """(end, note) of an axis of weights or probabilities: 1, or the largest value if it is to be stretched."""
+    """Return (end, note) of an axis of shares: 1, or the largest value if ``stretch``."""
     largest = float(np.nanmax(values)) if np.isfinite(values).any() else 0.0
     if not stretch or not 0 < largest < 1:
         return 1.0, ""
@@ -142,12 +144,12 @@ def share_axis(values: np.ndarray, *, stretch: bool) -> tuple[float, str]:
 
 
 def room(values: np.ndarray, *, share: float = 0.16) -> list[float]:
-    """The range of an axis of signed bars with labels outside their ends: 0 is in it, and room on both used sides."""
+    """Return the range of an axis of signed bars with labels outside their ends, including 0."""
     low, high = min(0.0, float(np.nanmin(values))), max(0.0, float(np.nanmax(values)))
     span = (high - low) or 1.0
     return [low - share * span if low < 0 else 0.0, high + share * span if high > 0 or low == 0 else 0.0]
 
 
 def signed_colours(values: np.ndarray) -> list[str]:
-    """The colour of each bar by its sign, for numbers that can be negative."""
+    """Return the colour of each bar by its sign."""
     return [style.POSITIVE if value >= 0 else style.NEGATIVE for value in values]

@@ -1,12 +1,12 @@
-"""One envelope of bytes for what the attention canvas draws: a JSON header followed by plain arrays.
+"""Binary format of the canvas: a JSON header followed by plain arrays.
 
-Streamlit's components take either JSON or one run of raw bytes, and JSON costs about ten characters a
-number, so labels and arrays travel together in one run of bytes (little-endian):
+Streamlit's components take either JSON or one block of raw bytes, and JSON needs about ten characters per number, so
+labels and arrays are sent together in one block (little-endian):
 
     "GLAS" | uint32 length of the header | header: JSON in UTF-8 | arrays, one after the other
 
-The header says for each array its type, its shape and where it begins. The arrays are deflated together when
-they are large enough to be worth it; every current browser inflates them natively.
+The header states for each array its type, its shape and its offset. The arrays are deflated together if they are large
+enough; every current browser can inflate them.
 """
 
 import json
@@ -18,20 +18,21 @@ import numpy as np
 
 MAGIC = b"GLAS"
 TYPES = ("uint8", "uint16", "float32")
-# Below this many bytes a deflated body saves nothing that a person could notice.
+# Below this size, deflating saves no noticeable time.
 DEFLATE_FROM = 4096
-# float32 softmax rows may exceed 1 in the last place; anything further out is not a weight.
+# float32 softmax rows may exceed 1 in the last digit; anything beyond that is not a weight.
 TOLERANCE = 1e-4
 
 
 def pack(metadata: Mapping, arrays: Mapping[str, np.ndarray]) -> bytes:
-    """Pack ``metadata`` (anything JSON can say) and ``arrays`` (uint8, uint16 or float32) into one run of bytes.
+    """Pack ``metadata`` (any JSON) and ``arrays`` (uint8, uint16 or float32) into one block of bytes.
 
     >>> metadata, arrays = unpack(pack({"kind": "map"}, {"values": np.eye(2, dtype=np.float32)}))
     >>> metadata["kind"], arrays["values"].shape
     ('map', (2, 2))
 
-    Raises ``ValueError`` for an array of another type, because the browser would misread it.
+    Raises:
+        ValueError: If an array has another type, which the browser would misread.
     """
     described, parts, offset = {}, [], 0
     for name, array in arrays.items():
@@ -53,9 +54,10 @@ def pack(metadata: Mapping, arrays: Mapping[str, np.ndarray]) -> bytes:
 
 
 def unpack(payload: bytes) -> tuple[dict, dict[str, np.ndarray]]:
-    """The metadata and the arrays of a payload that ``pack`` made: what the browser reads.
+    """Return the metadata and the arrays of a payload made by ``pack``, as the browser reads them.
 
-    Raises ``ValueError`` when the bytes are not such a payload.
+    Raises:
+        ValueError: If the bytes are not such a payload.
     """
     if payload[:4] != MAGIC:
         raise ValueError(f"a canvas payload begins with {MAGIC!r}, but these bytes begin with {payload[:4]!r}")
@@ -77,10 +79,10 @@ def unpack(payload: bytes) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def mask_bits(mask: np.ndarray) -> np.ndarray:
-    """A mask, row by row, eight cells a byte, the first cell in the lowest bit."""
+    """Return a mask, row by row, eight cells per byte, the first cell in the lowest bit."""
     return np.packbits(mask.ravel(), bitorder="little")
 
 
 def whole_numbers(pair: tuple[int, int] | None) -> list[int] | None:
-    """A (row, column) or (layer, head) as JSON can say it, numpy's integers included."""
+    """Return a (row, column) or (layer, head) for JSON, converting numpy's integers."""
     return None if pair is None else [int(number) for number in pair]

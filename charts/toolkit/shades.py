@@ -1,4 +1,4 @@
-"""Single colours of a scale, and the ink that can be read on them."""
+"""Single colours of a scale, and readable text colours on them."""
 
 from functools import lru_cache
 
@@ -6,7 +6,7 @@ import numpy as np
 
 
 def colour_at(share: float, *, colours: tuple[str, ...]) -> str:
-    """The colour at ``share`` (0…1) of a scale, as #rrggbb."""
+    """Return the colour at ``share`` (0…1) of a scale, as #rrggbb."""
     red, green, blue = _rgb_at(share, colours).round().astype(int).tolist()
     return f"#{red:02x}{green:02x}{blue:02x}"
 
@@ -20,13 +20,13 @@ def _rgb_at(share: float, colours: tuple[str, ...]) -> np.ndarray:
 
 @lru_cache(maxsize=16)
 def _channels(colours: tuple[str, ...]) -> np.ndarray:
-    """Red, green and blue of each colour of a scale: [colour, channel]."""
+    """Return red, green and blue of each colour of a scale: [colour, channel]."""
     return np.array([list(bytes.fromhex(colour[1:])) for colour in colours], dtype=float)
 
 
 def ink(share: float, *, colours: tuple[str, ...]) -> str:
-    """Black or white, whichever is easier to read on the colour at ``share`` (0…1) of a scale."""
+    """Return black or white, whichever is easier to read on the colour at ``share`` (0…1) of a scale."""
     rgb = _rgb_at(share, colours) / 255
-    # Relative luminance of WCAG 2: above 0.179 black has the greater contrast.
+    # Relative luminance of WCAG 2: above 0.179 black has the higher contrast.
     linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
     return "#000000" if float(linear @ [0.2126, 0.7152, 0.0722]) > 0.179 else "#FFFFFF"

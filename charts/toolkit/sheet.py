@@ -1,9 +1,9 @@
-"""A figure while it is being drawn: plain dictionaries, made into a Plotly figure once, at the end.
+"""A figure under construction: plain dictionaries, converted to a Plotly figure once, at the end.
 
-Plotly's own figure copies and validates at every single update; a figure of three panels takes 60 ms of processor
-time that way and 10 ms this way, which thirty students feel. The methods are named as Plotly's own and take the same
-underscores (``title_text="…"`` sets ``title.text``). What is misspelt raises when ``drawn`` validates it all, as it
-does in the tests; to check the same settings again for every student would take four fifths of the rest.
+Plotly's own figure copies and validates at every update; a figure of three panels takes 60 ms of processor time that
+way and 10 ms this way, which matters with thirty students. The methods have Plotly's names and accept the same
+underscores (``title_text="…"`` sets ``title.text``). A misspelt setting raises when ``drawn`` validates everything, as
+in the tests; validating the same settings again for every student would take four fifths of the remaining time.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -12,13 +12,13 @@ from typing import Any
 import plotly.graph_objects as go
 
 VALIDATE = False  # the tests set it
-GAP = 56  # pixels between two panels: room for the upper one's ticks and the lower one's name
+GAP = 56  # pixels between two panels, for the upper one's ticks and the lower one's name
 
 
 class Sheet:
-    """One panel, or a grid of them: the axes of panel n are ``xaxis{n}`` and ``yaxis{n}`` (no number for the first).
+    """One panel, or a grid of them; the axes of panel n are ``xaxis{n}`` and ``yaxis{n}`` (none for the first).
 
-    ``traces``: dictionaries with their ``type``, for the first panel; ``n_rows``, ``n_columns``: the grid.
+    ``traces`` are dictionaries with their ``type``, for the first panel; ``n_rows`` and ``n_columns`` define the grid.
     """
 
     def __init__(self, *traces: Mapping[str, Any], n_rows: int = 1, n_columns: int = 1) -> None:
@@ -32,6 +32,7 @@ class Sheet:
             self.add_trace(trace)
 
     def add_trace(self, trace: Mapping[str, Any], *, row: int = 1, col: int = 1) -> None:
+        """Add a trace to a panel."""
         suffix = _suffix(self._number(row, col))
         self.traces.append({**trace, "xaxis": f"x{suffix}", "yaxis": f"y{suffix}"})
 
@@ -44,40 +45,50 @@ class Sheet:
         self.add_trace(scatter(**settings), row=row, col=col)
 
     def update_layout(self, **settings: Any) -> None:
+        """Update settings of the layout."""
         _merge(self.layout, settings)
 
     def update_xaxes(self, *, row: int | None = None, col: int | None = None, **settings: Any) -> None:
+        """Update the horizontal axes of a row, a column, or all panels."""
         for number in self._numbers(row, col):
             _merge(self.layout[f"xaxis{_suffix(number)}"], settings)
 
     def update_yaxes(self, *, row: int | None = None, col: int | None = None, **settings: Any) -> None:
+        """Update the vertical axes of a row, a column, or all panels."""
         for number in self._numbers(row, col):
             _merge(self.layout[f"yaxis{_suffix(number)}"], settings)
 
     def update_annotations(self, **settings: Any) -> None:
+        """Update all annotations."""
         for annotation in self.layout["annotations"]:
             _merge(annotation, settings)
 
     def add_annotation(self, **settings: Any) -> None:
+        """Add an annotation."""
         self.layout["annotations"].append(_merge({"showarrow": False}, settings))
 
     def add_shape(self, **settings: Any) -> None:
+        """Add a shape."""
         self.layout["shapes"].append(_merge({"xref": "x", "yref": "y"}, settings))
 
     def add_hline(self, *, y: float, line: Mapping[str, Any], row: int = 1, col: int = 1) -> None:
-        """A line across the whole width of a panel."""
+        """Add a line across the whole width of a panel."""
         suffix = _suffix(self._number(row, col))
         ends = {"x0": 0, "x1": 1, "y0": y, "y1": y, "xref": f"x{suffix} domain", "yref": f"y{suffix}"}
         self.add_shape(type="line", line=dict(line), **ends)
 
     def add_vline(self, *, x: float, line: Mapping[str, Any], row: int = 1, col: int = 1) -> None:
-        """A line over the whole height of a panel."""
+        """Add a line over the whole height of a panel."""
         suffix = _suffix(self._number(row, col))
         ends = {"x0": x, "x1": x, "y0": 0, "y1": 1, "xref": f"x{suffix}", "yref": f"y{suffix} domain"}
         self.add_shape(type="line", line=dict(line), **ends)
 
     def drawn(self) -> go.Figure:
-        """The finished figure. Where ``VALIDATE`` is set, raises ``ValueError`` for what Plotly does not know."""
+        """Return the finished figure.
+
+        Raises:
+            ValueError: If ``VALIDATE`` is set and Plotly does not know a setting.
+        """
         layout = {name: setting for name, setting in self.layout.items() if setting != []}
         return go.Figure(data=self.traces, layout=layout, _validate=VALIDATE)
 
@@ -91,17 +102,17 @@ class Sheet:
 
 
 def bar(**settings: Any) -> dict[str, Any]:
-    """A trace of bars; the legend lists it only if it has a name."""
+    """Return a trace of bars; the legend lists it only if it has a name."""
     return {"type": "bar", **_unlisted(settings), **settings}
 
 
 def scatter(**settings: Any) -> dict[str, Any]:
-    """A trace of points, lines or texts; the legend lists it only if it has a name."""
+    """Return a trace of points, lines or texts; the legend lists it only if it has a name."""
     return {"type": "scatter", **_unlisted(settings), **settings}
 
 
 def stacked(names: Sequence[str], *, heights: Sequence[float], gap: float = GAP) -> Sheet:
-    """Panels on top of each other that share their horizontal axis, each named at its upper left.
+    """Return panels on top of each other with one horizontal axis, each named at its upper left.
 
     ``heights`` and ``gap`` (between two panels) are in pixels.
     """
@@ -118,14 +129,14 @@ def stacked(names: Sequence[str], *, heights: Sequence[float], gap: float = GAP)
 
 
 def stacked_height(heights: Sequence[float], *, around: int = 130, gap: float = GAP) -> float:
-    """Height in pixels of a figure made by ``stacked``; ``around`` is the room above and below the panels."""
+    """Return the height in pixels of a ``stacked`` figure; ``around`` is the space above and below the panels."""
     return sum(heights) + gap * (len(heights) - 1) + around
 
 
 def side_by_side(names: Sequence[str], *, widths: Sequence[float] | None = None, spacing: float = 0.03) -> Sheet:
-    """Panels in a row that share their vertical axis, each named at its upper left.
+    """Return panels in a row with one vertical axis, each named at its upper left.
 
-    ``widths`` are relative; ``spacing`` is the share of the whole width between two panels.
+    ``widths`` are relative; ``spacing`` is the share of the total width between two panels.
     """
     sheet = Sheet(n_columns=len(names))
     widths = widths or [1.0] * len(names)
@@ -155,7 +166,7 @@ def _suffix(number: int) -> str:
 
 
 def _merge(target: dict[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Puts settings such as ``title_font_size=14`` or ``title={"text": "…"}`` into ``target``; returns it."""
+    """Merge settings such as ``title_font_size=14`` or ``title={"text": "…"}`` into ``target``; return it."""
     for key, value in settings.items():
         *path, last = key.split("_")
         place = target

@@ -1,8 +1,8 @@
-"""The one place for colours, fonts, sizes, number formats and axes of every figure.
+"""Colours, fonts, sizes, number formats and axes of every figure.
 
-Colours mean the same everywhere: weights and probabilities on ``SEQUENTIAL`` fixed to 0…1, signed values on
-``DIVERGING`` centred on 0, kinds of things in ``CATEGORICAL``, masked cells in ``MASKED`` (always hatched).
-Text and background are left to the page's theme; what a figure draws itself is a grey that is readable on both.
+Colours mean the same everywhere: weights and probabilities on ``SEQUENTIAL`` fixed from 0 to 1, signed values on
+``DIVERGING`` centred on 0, categories in ``CATEGORICAL``, masked cells in ``MASKED`` (always hatched). Text and
+background follow the page's theme; what a figure draws itself is a grey that is readable on both.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from charts.toolkit.sheet import Sheet
     from transformer.text.tokens import TokenSequence
 
-# Equal steps in OKLab, lightness 0.22 … 0.94: dark = little, bright = much. No grey in it, so that it cannot be
-# mistaken for a masked cell.
+# Equal steps in OKLab, lightness 0.22 … 0.94: dark = little, bright = much. It contains no grey, which would look like
+# a masked cell.
 SEQUENTIAL = (
     *("#1d0f3e", "#241857", "#282570", "#2a3881", "#2a4b90", "#195e9c", "#00719f", "#0083a1", "#0295a3"),
     *("#01a5a3", "#02b79f", "#04c696", "#46d485", "#7ede75", "#abe665", "#d6ec56", "#fdf14e"),
@@ -31,63 +31,63 @@ DIVERGING = (
     *("#163583", "#1e4da0", "#2766bd", "#307fdb", "#5499e2", "#7ab1e6", "#a0c7ea", "#c8ddee", "#f2f2f2"),
     *("#eed5c2", "#eab894", "#e59967", "#df7835", "#d05b00", "#b24600", "#943200", "#771f00"),
 )
-# Okabe & Ito's set for every kind of colour vision; grey instead of its black, which a dark page would swallow.
+# Okabe & Ito's set for every kind of colour vision; grey instead of its black, which is invisible on a dark page.
 CATEGORICAL = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#8A8D93")
 
 MASKED = "#8A8D93"
 NEUTRAL = "#7A7D85"  # text, marks and lines that must be readable on white and on black
 GRID = "rgba(128,128,128,0.25)"
-QUIET = "rgba(128,128,128,0.45)"  # what is there but not the point
-PALE = "#C9CBD0"  # boxes that carry black text on either ground
+QUIET = "rgba(128,128,128,0.45)"  # present but not the point
+PALE = "#C9CBD0"  # boxes with black text on either background
 BAR = CATEGORICAL[0]
 CHOSEN = CATEGORICAL[5]  # the token, row or candidate that the page is about
 POSITIVE = DIVERGING[13]
 NEGATIVE = DIVERGING[3]
 
-# Quoted, since a bare family name with a number in it is not valid CSS, and Plotly then measures another font.
+# Quoted, since a bare font name with a number is invalid CSS, and Plotly would then measure another font.
 FONT = "'Source Sans 3', 'Source Sans Pro', 'Noto Sans', 'DejaVu Sans', sans-serif"
 TEXT_SIZE = 14
 TICK_SIZE = 13
 TITLE_SIZE = 15
-MAX_LABELS = 40  # of one axis that are written at a time
-MAX_ROWS = 64  # that get a line's height each
-ABOVE_NAMES = 24  # pixels that a colour bar is lifted by where a panel's name stands below it
+MAX_LABELS = 40  # written labels of one axis
+MAX_ROWS = 64  # rows that get the height of a line each
+ABOVE_NAMES = 24  # pixels by which a colour bar is raised if a panel's name is below it
 
 HATCH = {"shape": "/", "fgcolor": MASKED, "bgcolor": "rgba(128,128,128,0.12)", "size": 8, "solidity": 0.2}
-EXACT = ".9~g"  # d3 format: nine significant digits, enough to give back any float32
+EXACT = ".9~g"  # d3 format: nine significant digits, enough to restore any float32
 
 _ESCAPES = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "$": "&#36;", "%": "&#37;", "\n": "⏎", "\r": "⏎"})
 
 
 def lines(*texts: str) -> str:
-    """Texts below each other."""
+    """Join texts as lines."""
     return "<br>".join(texts)
 
 
 def hover(*texts: str) -> str:
-    """What stands below the pointer, line by line, without the name of the curve beside it."""
+    """Return a hover text, line by line, without the name of the trace."""
     return f"{lines(*texts)}<extra></extra>"
 
 
 def exact(place: str) -> str:
-    """The number that Plotly knows as ``place`` ("x", "y", "customdata"), bold, with all its digits."""
+    """Return a placeholder for Plotly's number ``place`` ("x", "y", "customdata"), bold, with all digits."""
     return f"<b>%{{{place}:{EXACT}}}</b>"
 
 
 def escape(text: str) -> str:
-    """Text as Plotly must get it to show exactly these characters.
+    """Escape text so that Plotly shows exactly these characters.
 
-    Plotly reads a little HTML in every text (``<s>`` would strike out what follows), TeX between dollars and
-    placeholders after a per cent sign. Tokens are typed by the user, so all of that is taken from them.
+    Plotly reads some HTML in every text (``<s>`` would strike out what follows), TeX between dollars and placeholders
+    after a per cent sign. Tokens are typed by the user, so all of this is escaped.
     """
     return str(text).translate(_ESCAPES)
 
 
 def three_digits(value: float) -> str:
-    """A number with three significant digits, in the signs of the reader's language: 0.0123, 12.3, 1,230, 1.23·10⁻⁵.
+    """Format a number with three significant digits in the reader's notation: 0.0123, 12.3, 1,230, 1.23·10⁻⁵.
 
-    What is rounded keeps the zeros at its end, 0.90004 is 0.900; what need not be stays short: 0.9. Whole numbers are
-    counts and stay exact: ``three_digits(5993) == "5,993"``.
+    Rounded numbers keep their final zeros, 0.90004 is 0.900; exact ones stay short: 0.9. Whole numbers are counts and
+    stay exact: ``three_digits(5993) == "5,993"``.
     """
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return whole(value)
@@ -98,14 +98,14 @@ def three_digits(value: float) -> str:
 
 
 def signed(value: float) -> str:
-    """Three significant digits with a real minus, and a plus in front of what grew."""
+    """Format three significant digits with a minus sign, or with a plus for positive numbers."""
     return ("−" if value < 0 else "+" if value > 0 else "") + three_digits(abs(value))
 
 
 def three_digits_alike(values: Iterable[float]) -> list[str]:
-    """The numbers of one list with the same decimals, as many as the largest needs for three digits: 0.601, 0.052.
+    """Format the numbers of a list with equal decimals, as many as the largest needs: 0.601, 0.052.
 
-    One that would be written as 0 keeps its own three digits.
+    A number that would be shown as 0 keeps its own three digits.
     """
     listed = [float(value) for value in values]
     largest = max((abs(value) for value in listed if np.isfinite(value)), default=0.0)
@@ -119,30 +119,30 @@ def three_digits_alike(values: Iterable[float]) -> list[str]:
 
 
 def colour_scale(colours: tuple[str, ...]) -> list[list[Any]]:
-    """A list of colours as Plotly's colour scale."""
+    """Return a list of colours as Plotly's colour scale."""
     return [[index / (len(colours) - 1), colour] for index, colour in enumerate(colours)]
 
 
 def symmetric_limit(*arrays: np.ndarray) -> float:
-    """The largest absolute value, so that −limit … limit puts 0 in the middle; 1 if all values are 0."""
+    """Return the largest absolute value, the limit of a symmetric scale; 1 if all values are 0."""
     finite = [np.abs(array[np.isfinite(array)]) for array in map(np.asarray, arrays)]
     limit = max((float(values.max()) for values in finite if values.size), default=0.0)
     return limit if limit > 0 else 1.0
 
 
 def category_colour(index: int) -> str:
-    """The colour of the index-th kind; after eight kinds the colours begin again."""
+    """Return the colour of the index-th category; colours repeat after eight."""
     return CATEGORICAL[index % len(CATEGORICAL)]
 
 
 @lru_cache(maxsize=1)
 def template() -> dict[str, Any]:
-    """Transparent paper and neutral greys; Streamlit's own theme overrules the colours of text and ground."""
+    """Return transparent paper and neutral greys; Streamlit's theme overrides text and background colours."""
     axis = {
         "gridcolor": GRID,
         "linecolor": QUIET,
         "zerolinecolor": QUIET,
-        "ticks": "",  # Plotly gives heatmaps ticks by itself, and then misplaces the title of the axis
+        "ticks": "",  # Plotly would give heatmaps ticks, and then misplace the title of the axis
         "automargin": True,
         "showgrid": True,
     }
@@ -160,9 +160,9 @@ def template() -> dict[str, Any]:
 
 
 def finish(figure: Sheet | go.Figure, *, height: float, top: int = 24) -> None:
-    """Give a figure its template, its height in pixels and the sizes that are readable from afar.
+    """Give a figure its template, its height in pixels and font sizes that are readable from afar.
 
-    ``top`` is the room in pixels above the plot, for a legend, a colour bar or the titles of panels.
+    ``top`` is the space in pixels above the plot, for a legend, a colour bar or the titles of panels.
     """
     figure.update_layout(
         template=template(),
@@ -188,7 +188,7 @@ def finish(figure: Sheet | go.Figure, *, height: float, top: int = 24) -> None:
 
 
 def enlarge(figure: go.Figure, *, factor: float) -> go.Figure:
-    """A copy with every font, the height and the margins ``factor`` times as large, for the back of a room."""
+    """Return a copy with every font, the height and the margins ``factor`` times as large."""
     if not factor > 0:
         raise ValueError(f"factor is {factor!r}; a figure can only be enlarged by a number greater than 0")
 
@@ -204,17 +204,17 @@ def enlarge(figure: go.Figure, *, factor: float) -> go.Figure:
             return [scaled(value, key) for value in node]
         return node
 
-    # Part by part: the figure's own to_plotly_json would turn the arrays into base64 text.
+    # Part by part: the figure's own to_plotly_json would encode the arrays as base64.
     layout = scaled(figure.layout.to_plotly_json(), "layout")
     layout["height"] = layout.get("height", 450) * factor
     return go.Figure(data=[scaled(trace.to_plotly_json(), "trace") for trace in figure.data], layout=layout)
 
 
 def label_axis(labels: Sequence[str], *, title: str) -> dict[str, Any]:
-    """Settings of an axis on which position k carries ``labels[k]``: keys are the indices, so equal labels stay apart.
+    """Return settings of an axis with ``labels[k]`` at position k; equal labels remain separate.
 
-    Labels are horizontal as long as they fit, then slanted, then upright. Beyond ``MAX_LABELS`` only every second,
-    third … is written, more of them when the reader zooms in; hover names each.
+    Labels are horizontal as long as they fit, then slanted, then vertical. Beyond ``MAX_LABELS`` only every second,
+    third … is shown, more of them when zoomed in; hover names each.
     """
     shared = {
         "title_text": title,
@@ -227,8 +227,8 @@ def label_axis(labels: Sequence[str], *, title: str) -> dict[str, Any]:
     texts = [escape(label) for label in labels]
     if len(labels) <= MAX_LABELS:
         return {**shared, "tickmode": "array", "tickvals": list(range(len(labels))), "ticktext": texts}
-    # Plotly would draw every tick of a list, 256 of them in seconds. Of categories it draws as many as fit; the
-    # indices are the categories, because texts may be equal, and the texts are what they are called.
+    # Plotly would draw every tick of a list, which takes seconds for 256 of them. Of categories it draws as many as
+    # fit; the indices are the categories, because texts may be equal, and the texts are their labels.
     places = [str(index) for index in range(len(labels))]
     return {
         **shared,
@@ -243,31 +243,33 @@ def label_axis(labels: Sequence[str], *, title: str) -> dict[str, Any]:
 
 
 def label_rows(labels: Sequence[str], *, title: str) -> dict[str, Any]:
-    """As ``label_axis``, for a vertical axis: the first label is on top."""
+    """Return ``label_axis`` for a vertical axis, with the first label at the top."""
     return {**label_axis(labels, title=title), "range": [len(labels) - 0.5, -0.5]}
 
 
 def token_axis(tokens: TokenSequence, *, title: str) -> dict[str, Any]:
-    """``label_axis`` of a sentence: a repeated word stays two places, both showing the same text."""
+    """Return ``label_axis`` of a sentence; a repeated word stays two positions with the same text."""
     return label_axis(tokens.displays, title=title)
 
 
 def token_rows(tokens: TokenSequence, *, title: str) -> dict[str, Any]:
-    """``label_rows`` of a sentence: the first token is on top."""
+    """Return ``label_rows`` of a sentence, with the first token at the top."""
     return label_rows(tokens.displays, title=title)
 
 
 def rows_height(n_rows: int, *, panels: int = 1, around: int = 130) -> int:
-    """Height in pixels of a figure with so many rows of cells or bars: 15 to 30 pixels a row, plus ``around``; more
-    than ``MAX_ROWS`` rows share the room of so many, and are there to be zoomed into."""
+    """Return the height in pixels of a figure with so many rows: 15 to 30 pixels per row, plus ``around``.
+
+    More than ``MAX_ROWS`` rows share the space of that many, and can be zoomed into.
+    """
     row = min(30.0, max(15.0, 360 / max(1, n_rows)))
     return round(panels * min(n_rows * row, MAX_ROWS * 15.0) + around)
 
 
 def colour_bar(title: str, **more: Any) -> dict[str, Any]:
-    """A colour bar along the top right, where no width of the window clips its title.
+    """Return a colour bar at the top right, where no window width clips its title.
 
-    Where the panels have names, ``ypad=ABOVE_NAMES`` lifts it above them.
+    If the panels have names, ``ypad=ABOVE_NAMES`` raises it above them.
     """
     return {
         "title": {"text": title, "side": "top", "font": {"size": TICK_SIZE}},
@@ -276,7 +278,7 @@ def colour_bar(title: str, **more: Any) -> dict[str, Any]:
         "len": 0.45,
         "x": 1,
         "xanchor": "right",
-        "y": 0.999,  # at 1 exactly Plotly 4 shifts the titles of the axes by half the bar's height
+        "y": 0.999,  # at exactly 1, Plotly 4 shifts the titles of the axes by half the bar's height
         "yanchor": "bottom",
         "ypad": 4,
         "xpad": 0,

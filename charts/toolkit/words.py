@@ -1,4 +1,4 @@
-"""What figures say, in the language of who looks at them: English in a notebook, what the app says in a session.
+"""Texts of figures in the reader's language: English in a notebook, the session's language in the app.
 
 A text is marked where it is written, as in GNU gettext: ``_("layer {layer}", layer=3)``.
 """
@@ -11,14 +11,17 @@ _gettext: Callable[[str], str] = str
 
 
 def translate_by(gettext: Callable[[str], str]) -> None:
-    """Say every text by ``gettext(template)`` from now on. It must ask for the language at every call: one process
-    serves many sessions, and a figure is made in the language of the session that its thread serves."""
+    """Set the translation to ``gettext(template)``.
+
+    It must determine the language at every call: one process serves many sessions, and a figure is made in the language
+    of the session that its thread serves.
+    """
     global _gettext
     _gettext = gettext
 
 
 def _(template: str, /, **values: object) -> str:
-    """``template`` in the language of who looks, with ``values`` in its ``{…}``; a ``Message`` brings its own."""
+    """Return ``template`` in the reader's language, with ``values`` filled in; a ``Message`` has its own values."""
     if isinstance(template, Message):
         return template.translated(_gettext)
     said = _gettext(template)
@@ -26,5 +29,5 @@ def _(template: str, /, **values: object) -> str:
 
 
 def in_words(text: str) -> str:
-    """What the library calls a place, in the language of who looks; a token, which only looks like a word, stays."""
+    """Return the library's name of a location in the reader's language; a token stays as it is."""
     return _(text) if isinstance(text, Message) else text

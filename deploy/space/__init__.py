@@ -1,1 +1,1 @@
-"""A Space of Hugging Face: its card, and ``python -m deploy.space FOLDER``, which writes all of its files."""
+"""A Space of Hugging Face: its card, and ``python -m deploy.space FOLDER``, which writes its files."""

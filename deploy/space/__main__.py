@@ -1,13 +1,13 @@
 """Write the files of a Space of Hugging Face into a new folder: ``python -m deploy.space FOLDER``.
 
-A Space builds the ``Dockerfile`` at its root and reads its card from ``README.md`` there. The Dockerfile is
-``deploy/Dockerfile`` with what a Space needs as default of its arguments; beside it lies what that file copies.
+A Space builds the ``Dockerfile`` at its root and reads its card from ``README.md``. The Dockerfile is
+``deploy/Dockerfile`` with a Space's values as defaults of its arguments; the files that it copies are beside it.
 """
 
 from transformer.system.import_path import drop_current_folder
 
 if __name__ == "__main__":
-    drop_current_folder()  # before the other imports, which a file in the current folder could stand in for
+    drop_current_folder()  # before the other imports, which a file in the current folder could shadow
 
 import argparse
 import re
@@ -17,13 +17,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CARD = Path(__file__).with_name("README.md")
-# A Space runs as user 1000, sends visitors to the port of its card, and is open to all of them.
+# A Space runs as user 1000, sends visitors to the port in its card, and is public.
 ARGUMENTS = {"UID": "1000", "PORT": "7860", "PUBLIC": "1"}
 _LEFT_OUT = shutil.ignore_patterns("__pycache__", "*.pyc", "node_modules")
 
 
 def dockerfile() -> str:
-    """``deploy/Dockerfile`` with ``ARGUMENTS``. Raises ``ValueError`` where it lacks one of them."""
+    """Return ``deploy/Dockerfile`` with ``ARGUMENTS``.
+
+    Raises:
+        ValueError: If it lacks one of them.
+    """
     text = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
     for name, value in ARGUMENTS.items():
         text, found = re.subn(rf"^ARG {name}=.*$", f"ARG {name}={value}", text, flags=re.MULTILINE)
@@ -33,13 +37,17 @@ def dockerfile() -> str:
 
 
 def sources(text: str) -> list[Path]:
-    """What a Dockerfile copies from the repository, ``*`` spelled out."""
+    """Return what a Dockerfile copies from the repository, with ``*`` expanded."""
     named = [line.split()[1] for line in text.splitlines() if line.startswith("COPY ")]
     return sorted({path for name in named for path in ROOT.glob(name)})
 
 
 def write(folder: Path) -> None:
-    """All files of the Space. Raises ``ValueError`` for a folder that has something in it."""
+    """Write all files of the Space.
+
+    Raises:
+        ValueError: If the folder is not empty.
+    """
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty; name a new folder")
     text = dockerfile()
@@ -55,6 +63,7 @@ def write(folder: Path) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
+    """Write a Space into the folder named on the command line."""
     parser = argparse.ArgumentParser(prog="python -m deploy.space", description=__doc__.split("\n")[0])
     parser.add_argument("folder", type=Path, help="a new folder")
     options = parser.parse_args(arguments)

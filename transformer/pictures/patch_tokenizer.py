@@ -118,7 +118,7 @@ class PatchTokenizer(Tokenizer):
         return [None if id < N_SPECIAL else pixels for id, pixels in zip(ids, ink, strict=True)]
 
     def words(self, text: str) -> list[str]:
-        """Return an empty list: an image has no words."""
+        """Return the text of every patch of an image."""
         return [self.display(id) for id in self.encode(text)]
 
 

@@ -56,7 +56,7 @@ class Reading(NamedTuple):
         surprise: −log p of each token of the given target in nats, [token]; empty if none was given.
     """
 
-    index: int  # hides tuple.index, which nobody needs here
+    index: int  # type: ignore[assignment]  # hides tuple.index, which nobody needs here
     views: tuple[AttentionView, ...]
     surprise: tuple[float, ...] = ()
 

@@ -1,1 +1,1 @@
-"""What is loaded or computed once and shared by all sessions, and who may compute when."""
+"""Results that are computed once and shared by all sessions, and the order of computations."""

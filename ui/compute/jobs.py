@@ -1,11 +1,11 @@
-"""Long computations of all sessions, the live trainings among them: few at a time and in fair shares, the others in
-line; each shows how far it is and can be cancelled, none is done twice.
+"""Long computations of all sessions, including live trainings: few at a time, in fair shares.
 
-``jobs.result`` waits in the script of the page: Streamlit leaves what was on the screen where it is until the
-script goes on, and whatever the person does meanwhile ends the waiting. The work itself is done in a thread of its own,
-which several sessions may look at; it ends at its next step when nobody has looked for a moment: it was cancelled, the
-page was left, the browser was closed. A page that shows a computation while it goes on (a training) starts a ``Job`` of
-its own and looks at it again and again.
+The others wait in line; each shows its progress and can be cancelled, and none is done twice.
+
+``jobs.result`` waits in the script of the page: Streamlit leaves the screen as it is until the script continues, and
+any action of the reader ends the wait. The work itself is done in a separate thread, which several sessions may watch;
+it ends at its next step if nobody has watched for a moment: it was cancelled, the page was left, or the browser was
+closed. A page that shows a computation in progress (a training) starts its own ``Job`` and polls it.
 """
 
 import threading
@@ -30,11 +30,11 @@ Result = TypeVar("Result")
 Report = Callable[[int, int], None]
 Status = Literal["waiting", "running", "finished", "stopped", "left", "failed"]
 TRAINING = "training"  # a kind of job
-PATIENCE = 4.0  # seconds for which a job goes on although nobody looks at it
+PATIENCE = 4.0  # seconds for which a job continues without watchers
 LOOK_AGAIN = 0.25  # seconds
-SHARE = 1.0  # seconds, after which a job lets another one of those in line go on
-_GRACE = 1.0  # seconds for which it goes on after somebody left: most of them come back in the same breath
-_SHORT = 0.4  # seconds before it is worth saying that something is being computed
+SHARE = 1.0  # seconds after which a job yields to another one in line
+_GRACE = 1.0  # seconds for which it continues after a watcher leaves, since most return at once
+_SHORT = 0.4  # seconds before the page shows that something is being computed
 _WHO, _MINE, _STOPPED = (f"long jobs: {name}" for name in ("who", "mine", "stopped"))
 
 
@@ -43,19 +43,19 @@ class _Place:
     who: object
     visitor: Hashable
     kind: str
-    since: float = 0.0  # a moment of time.monotonic(): when it was taken
+    since: float = 0.0  # time.monotonic() when it was taken
 
 
 class Places:
-    """Room for so many at once; the others wait in line.
+    """A limited number of places; others wait in line.
 
-    Who is inside gives its place up after its ``share`` of seconds where others wait, and stands in line again. First
-    goes who has fewest inside, then who has had no share for longest, then who came first: so each visitor (each
-    session of the app) gets as much as any other, however many computations it has begun, and who is new waits for one
-    share at most.
+    A holder gives up its place after ``share`` seconds if others are waiting, and joins the line again. The next one is
+    the visitor with the fewest places, then the one whose last share is longest ago, then the first in line: so each
+    visitor (each session of the app) gets an equal share, however many computations it has started, and a new one waits
+    for at most one share.
 
-    Without a ``count`` the limits of the server hold, read when somebody asks for a place: of a ``TRAINING`` fewer may
-    be inside, and who waits for one lets others pass.
+    Without a ``count`` the server's limits apply, read on each request: fewer places may be taken by ``TRAINING`` jobs,
+    and one that waits for such a place lets others pass.
     """
 
     def __init__(self, count: int | None = None, *, share: float = SHARE) -> None:
@@ -66,7 +66,7 @@ class Places:
         self._changed = threading.Condition()
 
     def enter(self, who: object, *, waits: Callable[[], bool], kind: str = "", visitor: Hashable | None = None) -> bool:
-        """Wait for a place. ``False`` where ``waits()`` has become false before there was one."""
+        """Wait for a place; return ``False`` if ``waits()`` becomes false first."""
         place = _Place(who, who if visitor is None else visitor, kind)
         with self._changed:
             self._line.append(place)
@@ -83,7 +83,7 @@ class Places:
                 self._changed.notify_all()
 
     def take_turns(self, who: object, *, waits: Callable[[], bool]) -> bool:
-        """For one who is inside: let another one in where that is due, and wait for a place again, like ``enter``."""
+        """Let another one in if it is due, and wait for a place again, like ``enter``."""
         with self._changed:
             place = self._inside[who]
             if not self._line or time.monotonic() < place.since + self._share:
@@ -101,7 +101,7 @@ class Places:
                 self._changed.notify_all()
 
     def number(self, who: object) -> int:
-        """1 for the one who is next; 0 for one who does not wait."""
+        """Return the position in line, 1 for the next one; 0 if it is not waiting."""
         with self._changed:
             return next((at for at, place in enumerate(self._in_order(), start=1) if place.who is who), 0)
 
@@ -110,7 +110,7 @@ class Places:
         return sorted(self._line, key=lambda place: (inside[place.visitor], self._served.get(place.visitor, 0.0)))
 
     def _next(self) -> _Place | None:
-        """Who may come in now."""
+        """Return the one that may enter now."""
         if len(self._inside) >= self._room():
             return None
         kinds = Counter(place.kind for place in self._inside.values())
@@ -122,19 +122,26 @@ class Places:
         return limits().trainings if kind == TRAINING else limits().jobs
 
 
-PLACES = Places()  # of all sessions; the cores are needed for everybody's short work as well
+PLACES = Places()  # of all sessions; the cores are also needed for everybody's short work
 
 
 class JobStopped(BaseException):
-    """Raised inside of work for which no session waits any more. No ``Exception``: no analysis may swallow it."""
+    """Raised in work that no session waits for any more; not an ``Exception``, so no analysis swallows it."""
 
 
 class Job(Generic[Result]):
-    """One computation in the background: ``work(report)`` is called in a thread when there is a place for it.
+    """One computation in the background: ``work(report)`` runs in a thread when there is a place for it.
 
-    ``report(done, total)`` says how far it is, lets others have their share, and ends the work (by ``JobStopped``)
-    where nobody wants it any more; so does every forward pass of a model. ``passes``: how many of those the work takes,
-    about, where it does not report. ``visitor``: for whom it is done. ``patience``: see ``PATIENCE``.
+    ``report(done, total)`` records progress, yields to others, and ends the work (by ``JobStopped``) if nobody wants it
+    any more; so does every forward pass of a model.
+
+    Args:
+        work: The computation.
+        passes: Approximate number of forward passes, if the work does not report.
+        kind: Kind of job.
+        visitor: For whom it is done.
+        places: Where it waits.
+        patience: See ``PATIENCE``.
     """
 
     def __init__(
@@ -151,30 +158,30 @@ class Job(Generic[Result]):
         self._kind, self._visitor = kind, visitor
         self._places = PLACES if places is None else places
         self._patience = patience
-        self._seen: dict[Hashable, float] = {}  # until when each of those who look counts as looking
+        self._seen: dict[Hashable, float] = {}  # until when each watcher counts as watching
         self._seen_lock = threading.Lock()
-        self._given_up = False  # by the last one who looked
+        self._given_up = False  # by the last watcher
         self._done = threading.Event()
         self.progress: tuple[int, int] | None = None
-        self._started = self._ended = 0.0  # moments of time.monotonic(), 0 before
+        self._started = self._ended = 0.0  # time.monotonic(), 0 before
         self.result: Result | None = None
         self.problem: Exception | None = None
         self.stopped = False
         self._thread = threading.Thread(target=self._run, name="glassformer long job", daemon=True)
 
     def start(self, who: Hashable) -> None:
-        """For one who looks from now on."""
+        """Add the watcher ``who``, and start the work if needed."""
         self.look(who)
         self._thread.start()
 
     def look(self, who: Hashable) -> bool:
-        """Keep it going; whether it is over. Only a job that is still wanted can be joined (``wanted``)."""
+        """Keep the job alive, and return whether it is over; only a job that is still wanted can be joined."""
         with self._seen_lock:
             self._seen[who] = time.monotonic() + self._patience
         return self.over
 
     def leave(self, who: Hashable, *, at_once: bool = False) -> None:
-        """``who`` looks no longer; without anybody else the work ends, at once and for good or after a moment."""
+        """Remove a watcher; without others the work ends, either at once for good or after a moment."""
         with self._seen_lock:
             if at_once:
                 self._seen.pop(who, None)
@@ -184,17 +191,19 @@ class Job(Generic[Result]):
 
     @property
     def wanted(self) -> bool:
+        """Whether somebody still wants the result."""
         now = time.monotonic()
         with self._seen_lock:
             return not self._given_up and any(until > now for until in self._seen.values())
 
     @property
     def over(self) -> bool:
+        """Whether the work has ended."""
         return self._done.is_set()
 
     @property
     def status(self) -> Status:
-        """Of those that are over without a result, some were "stopped", and others "left": nobody looked any more."""
+        """Status; a job without a result was "stopped" by a reader, or "left" without watchers."""
         if not self.over:
             return "running" if self._started else "waiting"
         if self.problem is not None:
@@ -203,28 +212,28 @@ class Job(Generic[Result]):
 
     @property
     def before(self) -> int:
-        """How many are in line before it."""
+        """Number of jobs in line before it."""
         return max(0, self._places.number(self) - 1)
 
     @property
     def seconds(self) -> float:
-        """How long it has gone on, or went on."""
+        """Seconds that it has been running, or ran."""
         return (self._ended or time.monotonic()) - self._started if self._started else 0.0
 
     @property
     def share(self) -> float:
-        """How much of it is done, about: 0…1."""
+        """Approximate completed share, from 0 to 1."""
         done, total = self.progress or (self._n_passed, self._passes)
         return min(1.0, done / total) if total else 0.0
 
     def wait(self, timeout: float) -> bool:
-        """Until it is over, or for so many seconds; whether it is over."""
+        """Wait until it is over, or for ``timeout`` seconds; return whether it is over."""
         return self._done.wait(timeout)
 
     def _report(self, done: int, total: int) -> None:
         self.progress = (done, total)
         self._go_on()
-        # Not before every pass: what is half done in between may be locked for others who need it.
+        # Not before every pass: what is half done in between may hold locks that others need.
         if not self._places.take_turns(self, waits=lambda: self.wanted):
             raise JobStopped
 
@@ -245,11 +254,11 @@ class Job(Generic[Result]):
                 self.result = self._work(self._report)
         except JobStopped:
             self.stopped = True
-        except Exception as problem:  # whoever waits raises it on the page, which makes a sentence of it
+        except Exception as problem:  # the waiting page raises it and shows a sentence
             self.problem = problem
         finally:
             self._ended = time.monotonic()
-            del self._work  # with all that it computes with
+            del self._work  # together with everything that it uses
             self._places.leave(self)
             self._done.set()
 
@@ -258,12 +267,12 @@ class Job(Generic[Result]):
 
 
 class LongJobs:
-    """What is being computed at length, for all sessions. The results lie in ``store``."""
+    """Long computations of all sessions; their results are kept in ``store``."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        # Weakly: a job lives as long as its thread, or somebody who waits for it.
+        # Weak references: a job lives as long as its thread, or somebody who waits for it.
         self._running: WeakValueDictionary[Key, Job] = WeakValueDictionary()
 
     def result(
@@ -278,13 +287,23 @@ class LongJobs:
         stopped: str = "",
         on_cancel: Callable[[], None] | None = None,
     ) -> Result | None:
-        """The result ``name`` of a run (or whatever it belongs to), which ``work(report)`` gives once for all who ask;
-        ``None`` where this session has stopped it, which is then said (``stopped``), with a button to go on; or
-        ``on_cancel()`` is called instead.
+        """Return the result ``name`` of a run (or another key), computed once by ``work(report)`` for everybody.
 
-        Draws a bar and a button to cancel while it takes long. What stands on the bar: ``doing``, or
-        ``saying(done, total)`` once the work reports. Raises what ``work`` raises. ``work`` runs in a thread of its
-        own: it must touch neither Streamlit nor what belongs to a session.
+        While it takes long, a bar and a cancel button are shown. Raises what ``work`` raises. ``work`` runs in a
+        separate thread, so it must use neither Streamlit nor anything of a session.
+
+        Args:
+            of: What the result belongs to, usually a run.
+            name: Name of the result.
+            work: The computation.
+            doing: Text on the bar.
+            passes: Approximate number of forward passes.
+            saying: Returns the text on the bar from (done, total), once the work reports.
+            stopped: Text that is shown, with a button to continue, after this session has cancelled.
+            on_cancel: Called instead.
+
+        Returns:
+            The result; ``None`` if this session has cancelled it.
         """
         if (found := self._store.known(of, name)) is not None:
             return found
@@ -303,9 +322,9 @@ class LongJobs:
                         cancel = partial(_cancel, hash(key), ref(job), who, on_cancel)
                         here = f"{kind} {hash(key)}"  # a page may wait for several, one after the other
                         _watch(here, job, who, room, cancel, lambda job=job: _words(job, doing, saying))
-            finally:  # a rerun, a closed browser: both raise out of the drawing, and not as an Exception
+            finally:  # a rerun or a closed browser raises here, and not as an Exception
                 job.leave(who)
-            if not job.stopped:  # else it was about to end when this session joined it
+            if not job.stopped:  # otherwise it was about to end when this session joined it
                 break
         room.empty()
         if job.problem is not None:
@@ -333,7 +352,7 @@ jobs = LongJobs(store)
 
 
 def make_mine(job: Job) -> None:
-    """One long job for each session: ``job`` is the one of this session now, and the one before it is left."""
+    """Set this session's long job, of which there is only one, and leave the previous one."""
     before = st.session_state.get(_MINE, _no_job)()
     if before is not None and before is not job:
         before.leave(this_session(), at_once=True)
@@ -341,11 +360,11 @@ def make_mine(job: Job) -> None:
 
 
 def _no_job() -> None:
-    """Stand for the job of a session that has had none."""
+    """Stand in for the job of a session that has had none."""
 
 
 def this_session() -> Hashable:
-    """Who looks: one object for each browser session."""
+    """Return an object that identifies the browser session."""
     return st.session_state.setdefault(_WHO, object())
 
 

@@ -1,4 +1,4 @@
-"""Checkpoints and traces, loaded once and shared by all browser sessions: nothing in here may be changed by anyone."""
+"""Checkpoints and traces, loaded once and shared by all browser sessions, so never change them."""
 
 import gc
 import math
@@ -36,23 +36,23 @@ from ui.words.once_a_run import once_a_run
 REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
 FAVOURITE = "en-fr"
-# What the wheel leaves out, to stay small (pyproject.toml).
+# Left out of the wheel to keep it small (pyproject.toml).
 IN_THE_REPOSITORY = ("captions-en-de", "sentiment", "t5-small-tasks", "word2vec-en")
-# What an earlier version brought: an old link to one of them says what shows the same now.
+# Included in an earlier version: an old link to one of them leads to its replacement.
 REMOVED = ("en-fr-pruned", "en-fr-taught")
-_LOOKS_AGAIN = 30  # seconds until the folders of other programs are looked through again
+_LOOKS_AGAIN = 30  # seconds between searches through the folders of other programs
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
-_typed: dict[str, Path] = {}  # of a server for one person: what was opened by its path
+_typed: dict[str, Path] = {}  # opened by path, on a server for one person
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
 
 
 def checkpoints_folder() -> Path:
-    """``checkpoints/`` of the repository, or the first folder that GLASSFORMER_CHECKPOINTS names."""
+    """Return ``checkpoints/`` of the repository, or the first folder in GLASSFORMER_CHECKPOINTS."""
     return checkpoints_folders()[0]
 
 
 def checkpoints_folders() -> tuple[Path, ...]:
-    """All folders that GLASSFORMER_CHECKPOINTS names; of two checkpoints of one name the first folder's is taken."""
+    """Return all folders in GLASSFORMER_CHECKPOINTS; of equal names, the first folder's checkpoint is used."""
     return _folders(os.environ.get(FOLDER_VARIABLE, ""))
 
 
@@ -63,7 +63,7 @@ def _folders(named: str) -> tuple[Path, ...]:
 
 @once_a_run
 def checkpoint_names() -> tuple[str, ...]:
-    """Folders that hold a checkpoint; the first is the one that the app opens with, a translator where there is one."""
+    """Return the names of all checkpoints; the app opens with the first, a translator if there is one."""
     found = {name for folder in checkpoints_folders() for name in _inside(folder)}
     return tuple(sorted(sorted(found), key=lambda name: (name != FAVOURITE, not _translates(name))))
 
@@ -76,15 +76,18 @@ def _inside(folder: Path) -> list[str]:
 
 
 def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
-    """``checkpoint_names``, what this session has uploaded or typed, the upload that its address names, and what other
-    programs keep on this computer."""
+    """Return all checkpoints that this session can choose.
+
+    These are ``checkpoint_names``, its uploads and typed paths, the upload in its address, and checkpoints of other
+    programs.
+    """
     named = (focused,) if is_here(focused) else ()
     return tuple(dict.fromkeys((*checkpoint_names(), *own_uploads(), *_typed, *named, *found_here())))
 
 
 @once_a_run
 def found_here() -> tuple[str, ...]:
-    """What Hugging Face, Ollama and LM Studio keep on this computer, for the one person who uses it."""
+    """Return the checkpoints of Hugging Face, Ollama and LM Studio on this computer, for its only user."""
     return _found(int(time.monotonic() / _LOOKS_AGAIN)) if for_one_person() else ()
 
 
@@ -94,15 +97,17 @@ def _found(_when: int) -> tuple[str, ...]:
 
 
 def group_of(name: str) -> str:
-    """ "shipped" (the folders of the app), "yours" (uploaded, or its path typed), or "found" on this computer."""
+    """Return "shipped" (the app's folders), "yours" (uploaded, or typed path), or "found" on this computer."""
     if name in _typed or is_received(name):
         return "yours"
     return "found" if name in found_here() and name not in checkpoint_names() else "shipped"
 
 
 def for_one_person() -> bool:
-    """Whether only this machine reaches the server, not through a proxy either: then whoever types a path could read
-    that folder anyway. Never on a public server."""
+    """Return whether only this machine reaches the server, and not through a proxy.
+
+    Whoever types a path could then read that folder anyway. It is never true on a public server.
+    """
     if public():
         return False
     headers = st.context.headers
@@ -112,18 +117,20 @@ def for_one_person() -> bool:
 
 
 def open_folder(typed: str) -> str:
-    """Open a checkpoint by its name (``transformer.files.names``), or by the path of its folder or GGUF file; the name
-    by which it can be chosen until the server stops.
+    """Open a checkpoint by name (``transformer.files.names``), or by the path of its folder or GGUF file.
 
-    Raises ``transformer.CheckpointError`` for a path that is neither, or one without a checkpoint that can be opened,
-    and for everybody but the one person of ``for_one_person``.
+    Returns:
+        The name by which it can be chosen until the server stops.
+
+    Raises:
+        transformer.CheckpointError: If the path has no checkpoint that can be opened, or ``for_one_person`` is false.
     """
     known, typed = for_one_person(), typed.strip()
     try:
         asked = Path(typed).expanduser()
         path = (resolve(asked) if known else asked).resolve(strict=True)
         known = known and (path.is_dir() or is_gguf(path))
-    except (OSError, RuntimeError, ValueError) as error:  # no such folder, no such person's, no path at all
+    except (OSError, RuntimeError, ValueError) as error:  # no such folder, no such user, not a path
         if isinstance(error, transformer.CheckpointError):
             raise
         known = False
@@ -147,13 +154,12 @@ def open_folder(typed: str) -> str:
 
 
 def typed_checkpoints() -> tuple[str, ...]:
-    """What was opened by its path."""
+    """Return the names of checkpoints opened by path."""
     return tuple(_typed)
 
 
 def checkpoint_path(name: str) -> Path:
-    """The place of a checkpoint: in ``checkpoints_folders``, an upload, a folder or GGUF file whose path was typed in,
-    or what another program keeps."""
+    """Return the path of a checkpoint: a folder, an upload, a typed path, or another program's file."""
     if name in _typed:
         return _typed[name]
     if is_received(name):
@@ -166,7 +172,7 @@ def checkpoint_path(name: str) -> Path:
 def _resolved(name: str) -> Path:
     try:
         return resolve(name)
-    except transformer.CheckpointError:  # it has gone; or there are several files
+    except transformer.CheckpointError:  # it has gone, or there are several files
         return Path(name)
 
 
@@ -178,12 +184,16 @@ def _in_folders(name: str, folders: Sequence[Path]) -> Path:
 def load_checkpoint(
     name: str, *, reads: str = "", writes: str = "", prompt: Prompt | None = None
 ) -> transformer.Checkpoint:
-    """The checkpoint of that name; read again when one of its files has changed. ``reads``, ``writes``: the languages
-    of sentence and answer, where they are not those that it came with. ``prompt``: what a sentence means, if not the
-    plain text.
+    """Return the checkpoint of that name; it is read again if one of its files has changed.
 
-    Raises ``transformer.CheckpointError`` when its files are missing or do not fit together, and for a language that it
-    does not know.
+    Args:
+        name: Name of the checkpoint.
+        reads: Language of the sentence, if not the default.
+        writes: Language of the output, if not the default.
+        prompt: Meaning of a sentence, if not plain text.
+
+    Raises:
+        transformer.CheckpointError: If its files are missing or do not fit together, or it does not know a language.
     """
     path = checkpoint_path(name)
     found = store.get(path, ("checkpoint", _stamp(path)), lambda: _open(path), wait="wait.open")
@@ -198,8 +208,9 @@ def load_checkpoint(
 def load_trace(run: Run) -> transformer.Trace:
     """Return the trace of a run, read-only, made once.
 
-    Raises ``transformer.InputError`` for a text that the model cannot take, ``transformer.NotFiniteError`` for a pass
-    with NaN or infinite numbers.
+    Raises:
+        transformer.InputError: If the model cannot take the text.
+        transformer.NotFiniteError: If the pass has NaN or infinite numbers.
     """
     trace = store.get(run, "trace", lambda: transformer.trace_of(run), wait="wait.trace")
     trace.check_finite()
@@ -207,9 +218,10 @@ def load_trace(run: Run) -> transformer.Trace:
 
 
 def load_history(name: str) -> pd.DataFrame | None:
-    """The training curves of a checkpoint (its ``history.csv``), or ``None`` where it came without.
+    """Return the training curves of a checkpoint (its ``history.csv``), or ``None`` if there are none.
 
-    Raises ``transformer.CheckpointError`` for a file that is not whole.
+    Raises:
+        transformer.CheckpointError: If the file is incomplete.
     """
     path = checkpoint_path(name) / HISTORY
     if not path.is_file():
@@ -228,7 +240,7 @@ def load_history(name: str) -> pd.DataFrame | None:
 
 
 def recipe_of(name: str) -> Recipe | None:
-    """The recipe of a checkpoint that came with the app, or ``None`` where nobody knows how it was trained."""
+    """Return the recipe of an included checkpoint, or ``None`` if it is unknown."""
     path = REPOSITORY / "configs" / f"{name}.toml"
     shipped = checkpoint_path(name).parent == REPOSITORY / "checkpoints"
     return _recipe(path) if shipped and path.is_file() else None
@@ -240,14 +252,18 @@ def _recipe(path: Path) -> Recipe:
 
 
 def config_of(name: str) -> ModelConfig:
-    """The configuration alone, without the weights. Raises ``ValueError`` when it is missing or wrong."""
+    """Return the configuration alone, without the weights.
+
+    Raises:
+        ValueError: If it is missing or wrong.
+    """
     path = checkpoint_path(name)
     return _config(path, _stamp(path, _FILES[:1]))
 
 
 @once_a_run
 def readable_config(name: str) -> ModelConfig | None:
-    """``config_of``, or ``None`` where it cannot be read: the page says what is wrong with the checkpoint."""
+    """Return ``config_of``, or ``None`` if it cannot be read; the page explains the problem."""
     try:
         return config_of(name)
     except (OSError, ValueError):
@@ -261,9 +277,9 @@ def _translates(name: str) -> bool:
 
 @once_a_run
 def _stamp(path: Path, files: Sequence[str] = _FILES) -> tuple[tuple[int, int], ...]:
-    """Size and time of change of every file: another training run under the same name is another checkpoint.
+    """Return size and time of change of every file: retraining under the same name is another checkpoint.
 
-    With paths as plain texts it is three times as fast.
+    With paths as plain strings it is three times as fast.
     """
     if os.path.isfile(path):
         status = os.stat(path)
@@ -276,7 +292,7 @@ def _stamp(path: Path, files: Sequence[str] = _FILES) -> tuple[tuple[int, int], 
             stamps.append((0, 0))
         else:
             stamps.append((status.st_size, status.st_mtime_ns))
-    if (0, 0) in stamps and files == _FILES and os.path.isdir(path):  # shards, or a tokenizer in other files
+    if (0, 0) in stamps and files == _FILES and os.path.isdir(path):  # sharded weights, or a tokenizer in other files
         stamps.append((0, os.stat(path).st_mtime_ns))
     return tuple(stamps)
 
@@ -293,13 +309,13 @@ def _open(path: Path) -> transformer.Checkpoint:
     try:
         return transformer.load(path)
     except NotEnoughMemoryError:
-        store.give_up("models")  # it takes the place of the others, which are read again when they are asked for
+        store.give_up("models")  # it replaces the others, which are read again on demand
         return transformer.load(path)
 
 
 @lru_cache(maxsize=1)
 def set_threads() -> None:
-    """One thread per forward pass unless GLASSFORMER_THREADS says otherwise: thirty sessions fight for the cores."""
+    """Set one thread per forward pass unless GLASSFORMER_THREADS is set: thirty sessions share the cores."""
     import torch
 
     torch.set_num_threads(settings().threads or 1)
@@ -307,8 +323,10 @@ def set_threads() -> None:
 
 @lru_cache(maxsize=1)
 def limit_texts() -> None:
-    """The library itself refuses what is longer than GLASSFORMER_CHARACTERS, whatever box or address it comes from, and
-    what would take more than GLASSFORMER_RECORDING_MB."""
+    """Set the library's limits on text length (GLASSFORMER_CHARACTERS) and on recorded passes.
+
+    The latter is GLASSFORMER_RECORDING_MB. They apply wherever the text comes from.
+    """
     from transformer.runs.inputs import allow_characters
     from transformer.runs.recording_size import allow_bytes
 
@@ -318,10 +336,10 @@ def limit_texts() -> None:
 
 @lru_cache(maxsize=1)
 def freeze_loaded_objects() -> None:
-    """Take what has been imported by now out of the garbage collector's work, because it stays until the end.
+    """Exclude everything imported so far from garbage collection, since it stays until the end.
 
-    It is 300,000 objects, torch's mostly; going through them takes 0.2 s, in which nobody is served. Call it before the
-    first checkpoint is opened: one that is frozen would stay in memory after the store has dropped it.
+    These are 300,000 objects, mostly torch's; scanning them takes 0.2 s, in which nobody is served. Call it before the
+    first checkpoint is opened: a frozen one would stay in memory after the store has dropped it.
     """
     import transformer.models  # noqa: F401  (imports torch)
 

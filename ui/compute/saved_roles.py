@@ -1,4 +1,4 @@
-"""The roles of heads that came with a checkpoint, read once for all sessions."""
+"""Roles of heads that come with a checkpoint, read once for all sessions."""
 
 from functools import partial
 
@@ -10,7 +10,7 @@ from ui.words.translations import changed
 
 
 def saved_roles(checkpoint: Checkpoint) -> SavedRoles | None:
-    """Return what ``load_corpus_roles`` does, and read the file again only once it has changed.
+    """Return ``load_corpus_roles``, and read the file again only after it has changed.
 
     Raises ``CheckpointError`` as ``load_corpus_roles`` does.
     """

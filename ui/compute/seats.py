@@ -1,4 +1,4 @@
-"""Who may use a server that has room for so many visitors at once; the others stand in line. No Streamlit here."""
+"""Seats for a limited number of visitors at a time; others wait in line. No Streamlit here."""
 
 import math
 import threading
@@ -7,20 +7,24 @@ from collections.abc import Callable, Hashable
 
 
 class Seats:
-    """``count`` seats. A free one goes to the first in line who is there. Who has one keeps it until they are gone, or
-    have not asked for ``idle`` seconds while somebody waits: then the one who has been idle longest gives it up.
+    """``count`` seats; a free one goes to the first visitor in line who is present.
 
-    Nobody is told when a browser vanishes, so everybody who asks also says how to find out who is there.
+    A visitor keeps a seat until leaving, or until ``idle`` seconds without a request while somebody waits: then the one
+    who has been idle longest loses it. A vanished browser is not reported, so every request also provides a way to find
+    out who is present.
     """
 
     def __init__(self, count: int, *, idle: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:
         self._count, self._idle, self._clock = count, idle, clock
-        self._taken: dict[Hashable, float] = {}  # when each of them asked last; the longest idle first
+        self._taken: dict[Hashable, float] = {}  # when each of them last asked; the longest idle first
         self._line: list[Hashable] = []
         self._lock = threading.Lock()
 
     def take(self, who: Hashable, *, present: Callable[[Hashable], bool]) -> int:
-        """0 where ``who`` has a seat now, else the place in line, from 1. ``present``: whether somebody is there."""
+        """Return 0 if ``who`` has a seat now, else the position in line, from 1.
+
+        ``present`` returns whether a visitor is still there.
+        """
         with self._lock:
             now = self._clock()
             self._taken = {other: asked for other, asked in self._taken.items() if present(other)}

@@ -1,8 +1,8 @@
-"""Everything that was computed once, for all sessions: checkpoints, traces, and what was worked out from them.
+"""Store of everything computed once for all sessions: checkpoints, traces, and derived results.
 
-A result is found by what it belongs to, most often a ``Run``, and by a name. It is shared and read-only, and nothing of
-a person's state may be in it. How much is kept is said in bytes, since the size depends on what was typed: a trace of
-twelve tokens takes 2.5 MB, one of 256 tokens 60 MB.
+A result is found by what it belongs to, usually a ``Run``, and by a name. It is shared and read-only, and contains
+nothing of a person's state. Limits are in bytes, since sizes depend on what was typed: a trace of twelve tokens takes
+2.5 MB, one of 256 tokens 60 MB.
 """
 
 import sys
@@ -22,14 +22,14 @@ from ui.server.streamlit_private import runs_a_script
 from ui.words.texts import common
 
 Value = TypeVar("Value")
-Name = str | tuple[Hashable, ...]  # "lens", or ("lens", rows, …): what it is comes first, then how it was asked for
+Name = str | tuple[Hashable, ...]  # "lens", or ("lens", rows, …): the kind comes first, then its arguments
 Key = tuple[Hashable, Name]
 
-# Each kind of result has room of its own, so that a few long traces do not push out what took minutes.
-# GLASSFORMER_<SHELF>_MB overrules the number of megabytes.
+# Each kind of result has its own limit, so that a few long traces do not displace what took minutes.
+# GLASSFORMER_<SHELF>_MB overrides the number of megabytes.
 MEGABYTES = {
     "models": 630,  # en-fr takes 28 MB, so does each snapshot of en-fr-2017; an upload takes at most 100 MB
-    "traces": 384,  # three sentences each for a class of thirty, or six texts of the greatest length
+    "traces": 384,  # three sentences each for a class of thirty, or six texts of maximum length
     "results": 128,
     "figures": 32,  # what an open page can still save as a file or show as a table; one takes 2 to 100 KB
 }
@@ -42,23 +42,25 @@ _SHELVES = {
     "experiment": "traces",
     "figure": "figures",
 }
-_LEAST = {"models": 2}  # Compare sets two side by side, however large they are
+_LEAST = {"models": 2}  # Compare shows two side by side, however large they are
 _OVERHEAD = 4096  # bytes: the key with its sentence, and the objects around the arrays
 
 
 def limits() -> dict[str, int]:
-    """Bytes for each shelf, by the environment."""
+    """Return the limit of each shelf in bytes, from the environment."""
     said = settings()
     return {shelf: 1_000_000 * (getattr(said, f"{shelf}_mb") or number) for shelf, number in MEGABYTES.items()}
 
 
 def size_of(value: object, kept: Collection[int] = ()) -> int:
-    """Bytes that a value takes. Parts whose ``id`` is among ``kept`` are counted where they are kept, and so is the
-    model of a ``Run``."""
+    """Return the bytes that a value takes.
+
+    Parts whose ``id`` is in ``kept`` are counted elsewhere, and so is the model of a ``Run``.
+    """
     seen, parts, total = set(kept), [value], _OVERHEAD
     while parts:
         part = parts.pop()
-        if isinstance(part, str | int | float | None):  # most parts are: the rest takes longer
+        if isinstance(part, str | int | float | None):  # most parts are; the rest takes longer
             total += sys.getsizeof(part)
             continue
         if id(part) in seen or isinstance(part, Run):
@@ -81,7 +83,7 @@ def size_of(value: object, kept: Collection[int] = ()) -> int:
 
 @dataclass
 class _Shelf:
-    """What was used last stays, up to ``limit`` bytes; of what is larger than that only ``least`` values."""
+    """Least-recently-used cache of ``limit`` bytes; ``least`` values are kept whatever their size."""
 
     limit: int
     least: int = 1
@@ -91,18 +93,19 @@ class _Shelf:
 
 @dataclass
 class _Making:
-    """A value that somebody computes at the moment, and how many are concerned."""
+    """A value that is being computed, and the number of threads concerned."""
 
     lock: Lock = field(default_factory=Lock)
     concerned: int = 0
 
 
 class Store:
-    """Results by what they belong to and by name; ``limits`` says how many bytes each shelf holds.
+    """Results by what they belong to and by name; ``limits`` sets the bytes of each shelf.
 
-    Several threads may ask for the same at once: one computes, the others wait for it. An exception, also the one by
-    which Streamlit ends a run, goes to the caller and nothing is kept. With a model goes all that was made with it, for
-    that would keep the model in memory; what is still being computed with it then is not kept either.
+    Several threads may request the same result: one computes, the others wait for it. An exception, including the one
+    by which Streamlit ends a run, is raised in the caller and nothing is kept. When a model is dropped, so is
+    everything made with it, which would keep the model in memory; what is still being computed with it is not kept
+    either.
     """
 
     def __init__(self, limits: Mapping[str, int], *, size_of: Callable[[Any, Collection[int]], int] = size_of) -> None:
@@ -113,12 +116,12 @@ class Store:
         self._lock = Lock()
 
     def get(self, of: Hashable, name: Name, make: Callable[[], Value], *, wait: str = "") -> Value:
-        """The result ``name`` of a run (or whatever it belongs to), made where it is not there (any more).
+        """Return the result ``name`` of a run (or another key), computed by ``make`` if it is not stored.
 
-        ``wait``: the name of the text that is said on the page while it is made, in the language of that page.
+        ``wait`` names the text that the page shows meanwhile, in its language.
         """
         key, shelf = (of, name), self._shelf_of(name)
-        hash(key)  # reads the files of a checkpoint that was just loaded: not while everybody waits
+        hash(key)  # this reads the files of a new checkpoint, so it must not happen under the lock
         with self._lock:
             if key in shelf.values:
                 return _used(shelf, key)
@@ -127,7 +130,7 @@ class Store:
         try:
             with making.lock:
                 with self._lock:
-                    if key in shelf.values:  # somebody else has just made it
+                    if key in shelf.values:  # another thread has just made it
                         return _used(shelf, key)
                 with _waiting(wait):
                     value = make()
@@ -140,13 +143,13 @@ class Store:
                     del self._making[key]
 
     def known(self, of: Hashable, name: Name) -> Any | None:
-        """The result where it is there."""
+        """Return the result if it is stored, else ``None``."""
         shelf = self._shelf_of(name)
         with self._lock:
             return _used(shelf, (of, name)) if (of, name) in shelf.values else None
 
     def keep(self, of: Hashable, name: Name, value: object) -> None:
-        """Put a result there, in the place of an older one of the same name."""
+        """Store a result, replacing an older one of the same name."""
         key, shelf = (of, name), self._shelf_of(name)
         with self._lock:
             values = [other for shelf in self._shelves.values() for other, _ in shelf.values.values()]
@@ -164,20 +167,20 @@ class Store:
                 self._forget(shelf, next(iter(shelf.values)))
 
     def clear(self) -> None:
-        """Forget everything."""
+        """Drop everything."""
         with self._lock:
             for shelf in self._shelves.values():
                 shelf.values.clear()
                 shelf.n_bytes = 0
 
     def give_up(self, shelf: str) -> None:
-        """Empty one shelf; with models goes what was made with them."""
+        """Empty one shelf; with models goes everything made with them."""
         with self._lock:
             for key in [*self._shelves[shelf].values]:
                 self._forget(self._shelves[shelf], key)
 
     def n_bytes(self, shelf: str) -> int:
-        """How much lies on one shelf."""
+        """Return how many bytes a shelf holds."""
         return self._shelves[shelf].n_bytes
 
     def __len__(self) -> int:
@@ -194,7 +197,7 @@ class Store:
         if shelf is not self._shelves.get("models"):
             return
         model = getattr(value, "model", None)
-        # The same model may be there once more, in other languages.
+        # The same model may be stored again for other languages.
         if model is not None and all(getattr(other, "model", None) is not model for other, _ in shelf.values.values()):
             self._dropped.add(model)
         for other in self._shelves.values():
@@ -204,7 +207,7 @@ class Store:
 
 
 def kind_of(name: Name) -> str:
-    """ "lens" of "lens" and of ("lens", rows, …)."""
+    """Return "lens" for "lens" and for ("lens", rows, …)."""
     return name if isinstance(name, str) else str(name[0])
 
 
@@ -219,7 +222,7 @@ def _used(shelf: _Shelf, key: Key) -> Any:
 
 
 def _waiting(wait: str) -> Any:
-    # In a test, a script, a thread of a long job, there is no page to say it on.
+    # In a test, a script or the thread of a long job there is no page.
     return st.spinner(common(wait)) if wait and runs_a_script() else nullcontext()
 
 

@@ -1,6 +1,6 @@
-"""Uploaded checkpoints: in a folder of their own outside the repository, as long as anybody who uses them is here.
+"""Uploaded checkpoints: in a folder outside the repository, as long as somebody uses them.
 
-Everybody who has the address of a page can open one; only its sender finds it in the list of checkpoints.
+Everybody with the address of a page can open one; only its sender finds it in the list of checkpoints.
 """
 
 import shutil
@@ -17,23 +17,25 @@ from ui.server.limits import limits, public
 from ui.server.streamlit_private import may_come_back, session_id
 from ui.server.upload_folders import new_folder
 
-MOST_OWN = 3  # uploads of one visitor that are kept
+MOST_OWN = 3  # stored uploads per visitor
 _OWN = "uploads: own"
 _users: dict[str, set[str]] = {}  # name of an upload → the sessions that have sent or opened it
-_one_at_a_time = Lock()  # each is loaded once to be checked: many at once would add up
+_one_at_a_time = Lock()  # each is loaded once for a check; many at once would add up
 
 
 @lru_cache(maxsize=1)
 def uploads_folder() -> Path:
-    """Made at the first upload, removed when the server stops."""
+    """Return the folder of uploads, created at the first upload and removed when the server stops."""
     return new_folder()
 
 
 def keep(files: Mapping[str, bytes]) -> str:
-    """Check and keep an upload; the name under which it can be opened. Raises ``CheckpointError``, on a public server
-    for every upload, and where there is no room for it.
+    """Check and store an upload, and return the name under which it can be opened.
 
-    Of this visitor's uploads the last ``MOST_OWN`` are kept. What others use is never removed.
+    Of this visitor's uploads the last ``MOST_OWN`` are kept. Uploads that others use are never removed.
+
+    Raises:
+        CheckpointError: If the upload is invalid, there is no space for it, or the server is public.
     """
     if public():
         raise CheckpointError("This server is public: it takes no files. Run the app on your own machine to open them.")
@@ -54,15 +56,15 @@ def keep(files: Mapping[str, bytes]) -> str:
 
 
 def is_here(name: str) -> bool:
-    """Whether this is the name of an upload that is still kept."""
+    """Return whether this is the name of a stored upload."""
     try:
         return is_received(name) and (uploads_folder() / name).is_dir()
-    except OSError:  # there is nowhere to keep any
+    except OSError:  # there is no folder for uploads
         return False
 
 
 def folder_of(name: str) -> Path:
-    """Return the folder of an upload, which this session uses from now on: it stays as long as the session does."""
+    """Return the folder of an upload, which this session uses from now on, so that it stays."""
     if is_here(name):
         with _one_at_a_time:
             _users.setdefault(name, set()).add(session_id())
@@ -70,14 +72,15 @@ def folder_of(name: str) -> Path:
 
 
 def own_uploads() -> tuple[str, ...]:
-    """What this session has sent and is still kept."""
+    """Return the stored uploads of this session."""
     return tuple(name for name in st.session_state.get(_OWN, ()) if is_here(name))
 
 
 def _make_space(new: Path, *, replaced: tuple[str, ...]) -> None:
-    """Remove what the upload ``new`` takes the place of, then what nobody uses, the oldest first, until all fits.
+    """Remove what the upload ``new`` replaces, then the oldest unused ones, until everything fits.
 
-    Raises ``CheckpointError`` where what is in use leaves no space; ``new`` is removed then, and nothing else.
+    Raises:
+        CheckpointError: If uploads in use leave no space; ``new`` is removed then, and nothing else.
     """
     sizes = {path: _bytes_in(path) for path in kept(new.parent)}
     excess = sum(sizes.values()) - limits().uploads_mb * 1_000_000
@@ -104,7 +107,10 @@ def _remove(path: Path) -> None:
 
 
 def _others_use(name: str, *, also_own: bool = False) -> bool:
-    """Whether another session has the upload; ``also_own``: or this one. Those that cannot come back are forgotten."""
+    """Return whether another session (or, with ``also_own``, this one) uses the upload.
+
+    Sessions that cannot come back are dropped from the list.
+    """
     here = {session for session in _users.get(name, ()) if session == session_id() or may_come_back(session)}
     _users[name] = here
     return bool(here if also_own else here - {session_id()})

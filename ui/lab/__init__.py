@@ -1,1 +1,1 @@
-"""What two or three pages have in common."""
+"""Parts that two or three pages of the laboratory share."""

@@ -1,4 +1,4 @@
-"""What an edit does, in the same form on all pages of the laboratory: the answer before and after, and the change."""
+"""Effect of an edit, in the same form on all pages of the laboratory: the outputs and the change."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -25,7 +25,7 @@ _MARKS = {"same": "{}", "removed": ":orange[~~{}~~]", "added": ":blue[**{}**]"}
 
 
 def picture_and_answer() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Room for the picture and, beside it (below it in a narrow window), for what it does to the answer."""
+    """Return the space for the figure and, beside it (below it in a narrow window), for the effect."""
     st.html(_STYLE)
     with st.container(key="laboratory"):
         picture, beside = st.columns([11, 9], gap="medium")
@@ -33,7 +33,7 @@ def picture_and_answer() -> tuple[DeltaGenerator, DeltaGenerator]:
 
 
 def show_answers(p: Page, found: Experiment) -> None:
-    """Both answers, large; below, which words are gone (orange, struck out) and which are new (blue, bold)."""
+    """Show both outputs, large, with removed words (orange, struck out) and new words (blue, bold) below."""
     before, after = experiment_with(p.run).answer_before, found.answer_after
     read_aloud("answers")
     with st.container(border=True, gap="xsmall", key="answers"):
@@ -53,18 +53,18 @@ def show_answers(p: Page, found: Experiment) -> None:
 
 
 def marked_text(pieces: Iterable[Piece]) -> str:
-    """All pieces as one line of Markdown."""
+    """Return all pieces as one line of Markdown."""
     shown, begun = "", False
     for piece in pieces:
         if shown and not begun and piece.fate == "same":
-            shown += " "  # the first word of the new text has no space before it, but a word that is gone
+            shown += " "  # the first word of the new text has no space before it, but a removed word does
         shown += marked(piece)
         begun = begun or piece.fate != "removed"
     return shown.strip()
 
 
 def marked(piece: Piece) -> str:
-    """The spaces stand outside of the mark, or Markdown would not read it as one; a new piece always has one before."""
+    """Return a piece as Markdown; its spaces are outside of the mark, or Markdown would not recognise it."""
     space = " " if piece.fate != "same" or piece.text[:1].isspace() else ""
     return space + _MARKS[piece.fate].format(as_plain(" ".join(piece.text.split())))
 
@@ -79,7 +79,7 @@ def _sure(answer: Answer) -> str:
 
 
 def show_numbers(p: Page, effect: Experiment) -> None:
-    """Log probability of the original answer before and after, the factor, the mean divergence."""
+    """Show log probability of the original output before and after, the factor, the mean divergence."""
     if not effect.asked.ids:
         return
     before, after = float(effect.before.sum()), float(effect.after.sum())
@@ -108,7 +108,7 @@ def _metric(name: str, value: str, below: str) -> None:
 
 
 def show_steps(p: Page, effect: Experiment) -> None:
-    """How much each token of the answer changes, and the candidates of one step before and after."""
+    """Show how much each token of the output changes, and the candidates of one step before and after."""
     displays, writes = effect.asked.displays, p.checkpoint.config.has_decoder
     if not displays:
         return

@@ -18,14 +18,14 @@ def experiment_with(
     sentence: str | None = None,
     keep_answer: bool = False,
 ) -> Experiment:
-    """Return a run beside the same run with something changed; by default beside itself.
+    """Return a run compared with the same run under a change; by default with itself.
 
     Args:
-        run: The original run; what it answers by itself is ``experiment_with(run).answer_before``.
+        run: The original run; its own output is ``experiment_with(run).answer_before``.
         specs: Edits as texts (``transformer.runs.edit_specs``).
         checkpoint: Another file of the same model.
-        sentence: Another sentence, to which the model writes an answer of its own.
-        keep_answer: Whether the other sentence, of as many tokens, is read with the original answer instead.
+        sentence: Another sentence, for which the model generates its own output.
+        keep_answer: Whether the other sentence, of as many tokens, is read with the original output instead.
     """
     if sentence is not None and not keep_answer:
         return experiment_beside(run, replace(run, sentence=sentence, target=None))
@@ -42,5 +42,5 @@ def experiment_with(
 
 
 def experiment_beside(run: Run, other: Run) -> Experiment:
-    """Return a run beside any other one, such as another model on the same sentence."""
+    """Return a run compared with any other one, such as another model on the same sentence."""
     return store.get(run, ("experiment", "beside", other), lambda: Experiment(load_trace(run), load_trace(other)))

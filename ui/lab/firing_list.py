@@ -1,4 +1,4 @@
-"""The sentences in which a head or a unit fires: drawn as strips, listed in context, and opened by a click."""
+"""Sentences in which a head or a unit is most active: drawn as strips, listed in context, opened by a click."""
 
 from collections.abc import Callable, Sequence
 
@@ -11,12 +11,12 @@ from transformer.text.tokens import Token, TokenSequence
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import common
 
-_DRAWN = 10  # the first screen holds so many rows
+_DRAWN = 10  # rows on the first screen
 _TABLE = "where-it-fires"
 
 
 def show_firings(firings: Sequence[Firing], *, of_unit: bool, open_: Callable[[Firing], None]) -> None:
-    """``open_`` is called before the next run with the firing whose row was chosen."""
+    """Show the examples; ``open_`` is called before the next run with the chosen one."""
     drawn = firings[:_DRAWN]
     show_figure(
         firing_strips(
@@ -53,7 +53,7 @@ def _row(firing: Firing, *, of_unit: bool) -> dict[str, object]:
 
 
 def in_context(firing: Firing) -> str:
-    """The text with the query in [ ] and the key in « »; where they read two texts, both, the query's first."""
+    """Return the text with the query in [ ] and the key in « »; if they read two texts, both, the query's first."""
     if firing.asked is firing.read:
         return _marked(
             firing.read, {firing.query: "[{}]"} | ({firing.key: "«{}»"} if firing.key != firing.query else {})

@@ -1,4 +1,4 @@
-"""What the role of a head is called, in the words of the Heads page, which other pages use as well."""
+"""Names of roles, in the words of the Heads page, which other pages use as well."""
 
 import math
 
@@ -9,9 +9,9 @@ from ui.words.texts import PageText
 
 
 def test_name(test: str, where: int, text: PageText, *, short: bool = False) -> str:
-    """Return "offset −1" or "det→noun"; ``short``, the two nearest neighbours have names of their own.
+    """Return "offset −1" or "det→noun"; if ``short``, the two nearest neighbours have their own names.
 
-    ``where``: the offset, the first one of a window.
+    ``where`` is the offset, the first one of a window.
     """
     if short and test == "offset" and abs(where) == 1:
         return text["role_short"]["previous" if where < 0 else "next"]
@@ -19,7 +19,7 @@ def test_name(test: str, where: int, text: PageText, *, short: bool = False) -> 
 
 
 def role_text(head: HeadRole, text: PageText) -> str:
-    """Return "previous token (0.87)", or "no clear role" with the place that gets the largest share."""
+    """Return "previous token (0.87)", or "no clear role" with the kind of position that has the largest share."""
     name = text["role"][head.role]
     if not math.isnan(head.score):
         return text["chosen_score"].format(role=name, score=three_digits(head.score))

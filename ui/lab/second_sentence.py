@@ -1,4 +1,4 @@
-"""A second sentence, typed or chosen among those that differ in a word and have as many tokens."""
+"""A second sentence, typed or chosen among those that differ in one word and have as many tokens."""
 
 import re
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from ui.shell.presentation.presenter import labels, presenting
 from ui.words.texts import model_sentences, other_pictures, pictures
 
 _MOST = 5  # ready pairs in the row
-_LONGEST = 200  # characters of a sentence in which words are tried
+_LONGEST = 200  # characters of a sentence in which words are replaced
 
 
 def second_sentence(
@@ -34,12 +34,12 @@ def second_sentence(
 ) -> str:
     """Draw a box for the sentence and a row of ready pairs; return what was typed or chosen.
 
-    The page's own texts name the controls: ``second``, ``second_help``, ``pairs``.
+    The page's texts name the controls: ``second``, ``second_help``, ``pairs``.
 
     Args:
         p: The page.
-        key: The key of the widget, in the address, too.
-        first: The sentence until one is typed or chosen; by default the first one that is offered, if any.
+        key: Key of the widget, also in the address.
+        first: The sentence until one is typed or chosen; by default the first ready one, if any.
         box: Where the box is drawn, if not beside the pairs.
         chips: Where the pairs are drawn, if not beside the box.
     """
@@ -65,12 +65,12 @@ def second_sentence(
 
 
 def swapped(p: Page) -> str:
-    """The sentence with one word changed that is offered first; nothing where none fits."""
+    """Return the first ready sentence with one word changed; "" if none fits."""
     return next((other for clean, other in ready_pairs(p) if clean == p.focus.sentence), "")
 
 
 def ready_pairs(p: Page) -> tuple[tuple[str, str], ...]:
-    """(clean, corrupted) that fit this model, those of the page's sentence first."""
+    """Return the (clean, corrupted) pairs that fit this model, those of the page's sentence first."""
     return store.get(p.run, "swaps", lambda: _offered(p.checkpoint, p.focus.sentence, answer_of(p.trace).text))
 
 
@@ -80,7 +80,7 @@ def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:
 
 
 def _label(sentence: str, clean: str, corrupt: str) -> str:
-    """ "cat → dog"; where it is another sentence, in its words; of a picture, what it shows."""
+    """Return "cat → dog"; for another sentence its words, for an image what it shows."""
     if shows := {text: label for label, text in pictures()}.get(corrupt):
         return shows
     both = [(a, b) for a, b in zip(re.findall(r"\w+", clean), re.findall(r"\w+", corrupt), strict=False) if a != b]
@@ -89,12 +89,12 @@ def _label(sentence: str, clean: str, corrupt: str) -> str:
 
 
 def _offered(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[tuple[str, str], ...]:
-    """(clean, corrupt), those of this sentence first; before all others those that change a word of the answer."""
+    """Return (clean, corrupt) pairs, those of this sentence first, beginning with words of the output."""
     if isinstance(checkpoint.config, PictureConfig):
         others = [(sentence, other) for _, other in other_pictures(sentence)]
         return tuple(pair for pair in others if _fits(checkpoint, *pair))
     own = [(sentence, other) for other in _swapped(sentence, answer) if _fits(checkpoint, sentence, other)]
-    task = start_of(sentence, checkpoint.framing.starts)  # which a ready pair begins with, too
+    task = start_of(sentence, checkpoint.framing.starts)  # which a ready pair begins with as well
     ready = [tuple(task + each for each in pair.values()) for pair in model_sentences()["pair"].values()]
     ready += [pair[::-1] for pair in ready if pair[1] == sentence]
     found = [pair for pair in ready if pair[0] == sentence and _fits(checkpoint, *pair)] + own
@@ -104,7 +104,7 @@ def _offered(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[tuple[
 
 
 def _swapped(sentence: str, answer: str) -> Iterator[str]:
-    """The sentence with one of its words replaced by another of its group; words of the answer before all others."""
+    """Yield the sentence with one word replaced by another of its group, words of the output first."""
     repeated = set(re.findall(r"\w+", answer))
     groups = [group.split() for group in model_sentences()["swap"]]
     for group in sorted(groups, key=repeated.isdisjoint):
@@ -115,7 +115,7 @@ def _swapped(sentence: str, answer: str) -> Iterator[str]:
 
 
 def _forced(checkpoint: Checkpoint, sentence: str) -> list[str]:
-    """Where no word has a group: any word of any group in the place of the last long word that it fits."""
+    """Return the sentence with its last long word replaced by any that fits, if no word has a group."""
     if len(sentence) > _LONGEST:
         return []
     words = [word for group in model_sentences()["swap"] for word in group.split()]

@@ -1,6 +1,6 @@
-"""Over which sentences something is measured: those that come with the program, or the lines of the reader's own file.
+"""Sentences to measure on: the included ones, or the lines of the reader's own file.
 
-What one page was given, the others have as well, for as long as the session lasts.
+A file given on one page is used on the others, too, as long as the session lasts.
 """
 
 from dataclasses import dataclass
@@ -17,23 +17,24 @@ _OWN = "sentence list: own"
 
 @dataclass(frozen=True)
 class SentenceList:
-    """``name``: of the file."""
+    """A list of sentences; ``name`` is that of the file."""
 
     name: str
     sentences: tuple[str, ...]
 
     @property
     def digest(self) -> str:
+        """Hash of the sentences."""
         return sentence_digest(self.sentences)
 
     @property
     def python(self) -> str:
-        """The Python that gives the sentences, where ``read_sentences`` is imported."""
+        """Return the Python code for the sentences, after importing ``read_sentences``."""
         return "read_sentences()" if self.name == SHIPPED.name else f"read_sentences({self.name!r})"
 
 
 def sentence_list() -> SentenceList:
-    """The list that is read now, behind a button that lets one give another; a public server takes no files."""
+    """Return the current list, and draw a button for giving another; a public server accepts no files."""
     if public():
         return SentenceList(SHIPPED.name, read_sentences())
     allowed = limits()

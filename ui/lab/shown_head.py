@@ -1,4 +1,4 @@
-"""Which head a page shows that compares two runs: the one whose maps differ most, or the one that the reader chose."""
+"""The head on a page that compares two runs: the one whose maps differ most, or the reader's choice."""
 
 from transformer.runs.head_places import Head
 from ui.shell import choice
@@ -14,12 +14,12 @@ MOST, CHOSEN = "most", "chosen"
 
 
 def is_chosen(p: Page) -> bool:
-    """Whether the page shows the head of the sidebar. It does once the reader has chosen one, here or elsewhere."""
+    """Return whether the page shows the sidebar's head, which it does once the reader has chosen one."""
     return choice.read_option(KEY, _names(), _first(p)) == CHOSEN
 
 
 def choose_head(p: Page) -> None:
-    """Draw the control: the head that differs most, or one of the reader's choice in the sidebar."""
+    """Draw the control: the head that differs most, or the sidebar's."""
     choice.one_of(common("shown_head.label"), _names(), _first(p), key=KEY, label_visibility="collapsed")
 
 
@@ -30,7 +30,7 @@ def location(p: Page) -> Head | None:
 
 
 def select_head(_state: State, cell: SelectCell) -> Actions:
-    """Say what a cell of a map of all heads means: that head is shown."""
+    """Show the head whose cell was clicked on a map of all heads."""
     return SelectHead(cell.query, cell.key), SetChoice(KEY, (CHOSEN,))
 
 
@@ -39,7 +39,7 @@ def _names() -> dict[str, list[str]]:
 
 
 def _first(p: Page) -> str:
-    """The head that differs most, until the reader has chosen one on any page."""
+    """Return the default: the head that differs most, until the reader has chosen one on any page."""
     config, name = p.checkpoint.config, p.focus.checkpoint
     untouched = {_place(fit_model(focus, config)[0]) for focus in (opening_focus(name), default_focus(name))}
     return MOST if _place(p.focus) in untouched else CHOSEN

@@ -1,5 +1,7 @@
-"""Sweeps: analyses that run the model for one place after the other. A short one begins by itself; a long one waits
-until it is asked for, and an estimate stands in its place."""
+"""Sweeps: analyses that run the model for one location after the other.
+
+A short one starts by itself; a long one starts on request, and an estimate is shown instead.
+"""
 
 from collections.abc import Sequence
 
@@ -11,19 +13,19 @@ from transformer.attribution.attention_trust import spearman
 from ui.compute.store import Name, store
 from ui.shell.page import Page
 
-LARGE = 6e10  # weights of the layers × tokens × places: about five seconds of a core
-CHECKED = 5  # of the estimate's largest numbers, which are measured
+LARGE = 6e10  # weights of the layers × tokens × locations: about five seconds on one core
+CHECKED = 5  # largest numbers of the estimate, which are also measured
 _ASKED = "sweep: asked for"
 
 
 def waits(p: Page, name: Name, places: int) -> bool:
-    """Whether the sweep that gives ``name`` is long, and neither done nor asked for."""
+    """Return whether the sweep for ``name`` is long, and neither done nor requested."""
     asked = st.session_state.get(_ASKED) == (hash(p.run), name)
     return is_long(p, places) and not asked and store.known(p.run, name) is None
 
 
 def is_long(p: Page, places: int) -> bool:
-    """Of so many ``places``, each of which takes a pass over the sentence."""
+    """Return whether a sweep over ``places`` locations is long; each takes a pass over the sentence."""
     stacks, model = p.trace.stacks, p.checkpoint.model
 
     def count() -> int:
@@ -34,7 +36,7 @@ def is_long(p: Page, places: int) -> bool:
 
 
 def start_button(p: Page, name: Name, label: str) -> None:
-    """Ask for it."""
+    """Draw a button that requests the sweep."""
     st.button(label, icon=":material/play_arrow:", key="sweep start", on_click=_ask, args=((hash(p.run), name),))
 
 
@@ -43,7 +45,7 @@ def _ask(what: tuple[int, Name]) -> None:
 
 
 def say_error(p: Page, names: Sequence[str], estimated: np.ndarray, measured: np.ndarray, *, count: int) -> None:
-    """How far an estimate of ``count`` places can be trusted: its largest numbers beside what was measured there."""
+    """Show the error of an estimate of ``count`` locations: its largest numbers compared with measurements."""
     pair = p.text["estimate_pair"]
     pairs = [
         pair.format(place=name, estimated=signed(float(guess)), measured=signed(float(true)))
@@ -53,7 +55,7 @@ def say_error(p: Page, names: Sequence[str], estimated: np.ndarray, measured: np
 
 
 def say_agreement(p: Page, estimated: np.ndarray, measured: np.ndarray) -> None:
-    """How good the estimate was, where everything is measured: [place] each."""
+    """Show how good the estimate was once everything is measured: [place] each."""
     known = np.isfinite(estimated) & np.isfinite(measured)
     if known.sum() > 1:
         error = three_digits(float(np.abs(estimated - measured)[known].mean()))

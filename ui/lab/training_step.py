@@ -1,4 +1,4 @@
-"""One training step on the sentence: on the page Embeddings what it does to E, on the page Training the whole model."""
+"""One training step on the sentence: its effect on E (page Embeddings), or on the whole model (Training)."""
 
 import math
 
@@ -25,11 +25,11 @@ _KINDS = (
     "feed_forward",
     "norms",
     "convolution_weights",
-)  # of blocks inside of a layer
+)  # blocks inside of a layer
 
 
 def one_training_step(p: Page) -> None:
-    """Which rows of E get a gradient from this sentence, and how far they move."""
+    """Show which rows of E get a gradient from this sentence, and how far they move."""
     text = page_text("embeddings")
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     step, _ = _step(p, controls, optimizer="sgd")
@@ -47,7 +47,7 @@ def one_training_step(p: Page) -> None:
 
 
 def step_in_detail(p: Page) -> None:
-    """The section of the page Training: loss before and after, the gradient in every block, what moves in E."""
+    """Draw the section of the page Training: loss before and after, gradients by block, moved rows of E."""
     text = p.text
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
@@ -86,7 +86,7 @@ def step_in_detail(p: Page) -> None:
 
 
 def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[TrainingStep, dict[str, object]]:
-    """The step that the controls ask for (learning rate, a classifier's class), and what it was asked with."""
+    """Return the step with the settings of the controls (learning rate, a classifier's class), and these."""
     text, config = page_text("embeddings"), p.checkpoint.config
     arguments: dict[str, object] = {"stack": p.focus.stack, "optimizer": optimizer}
     with controls:
@@ -109,7 +109,7 @@ def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[Trainin
             )
             arguments["label"] = names.index(name)
     arguments["rate"] = rate
-    if not config.has_decoder and not config.n_classes:  # it has to guess the followed token
+    if not config.has_decoder and not config.n_classes:  # a masked-token model predicts the followed token
         arguments["masked"] = min(p.focus.token, len(_real(p)) - 1)
     trace = p.trace
     step = jobs.result(
@@ -118,13 +118,13 @@ def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[Trainin
         lambda _: training_step(trace, **arguments),
         doing=common("wait.step"),
     )
-    if step is None:  # stopped
+    if step is None:  # cancelled
         p.finish()
     return step, arguments
 
 
 def _loss(p: Page, step: TrainingStep) -> str:
-    """What was asked, how the loss changed, and that the model on the page did not."""
+    """Return what was predicted, how the loss changed, and that the model on the page did not."""
     text, config = page_text("embeddings"), p.checkpoint.config
     asked = "asked_next" if config.has_decoder else "asked_class" if config.n_classes else "asked_blank"
     end = text["training_worse"] if step.loss_after > step.loss_before else text["training_copy"]
@@ -137,7 +137,7 @@ def _loss(p: Page, step: TrainingStep) -> str:
 
 
 def _who_moved(p: Page, step: TrainingStep) -> None:
-    """Why these rows and no others."""
+    """Explain why these rows moved and no others."""
     text, config = page_text("embeddings"), p.checkpoint.config
     still = {"still": whole(int((step.moved == 0).sum())), "count": whole(len(step.moved))}
     if config.n_classes:
@@ -151,7 +151,7 @@ def _who_moved(p: Page, step: TrainingStep) -> None:
 
 
 def _by_block(p: Page, step: TrainingStep) -> go.Figure:
-    """The gradient of all blocks: the places of the model below each other, the kinds of blocks side by side."""
+    """Return the gradient of all blocks: rows are locations of the model, columns kinds of blocks."""
     text, shared = p.text, p.checkpoint.config.tie_embeddings
     outside = text["step_outside"]
     found: dict[str, dict[str, float]] = {text[f"step_{kind}"]: {} for kind in ("outside", *_KINDS)}
@@ -189,5 +189,5 @@ def _snippet(p: Page, arguments: dict[str, object]) -> str:
 
 
 def _real(p: Page) -> list:
-    """The tokens without pads."""
+    """Return the tokens without padding."""
     return [token for token in p.trace.tokens(p.focus.stack) if token.role != "pad"]

@@ -1,1 +1,1 @@
-"""What this server is: its settings, what it allows, and what it takes of Streamlit beyond the documentation."""
+"""The server: its settings, its limits, and its use of Streamlit beyond the documentation."""

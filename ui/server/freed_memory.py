@@ -1,4 +1,4 @@
-"""What is freed goes back to the system. No Streamlit here."""
+"""Return of freed memory to the system. No Streamlit here."""
 
 import ctypes
 import os
@@ -10,14 +10,14 @@ _ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
 
 @lru_cache(maxsize=1)
 def give_back_what_is_freed() -> None:
-    """Before there are many threads: from now on there are two heaps, and blocks of more than 2 MB lie apart.
+    """Limit glibc to two heaps, with blocks over 2 MB outside of them; call it before there are many threads.
 
-    By itself glibc begins a heap for each of many threads and comes to take blocks of up to 32 MB from it. What is
-    freed there, between what stays, is kept by the process: with a class, as much again as all that is in use. Who has
-    set glibc's own variables (``MALLOC_…``) knows better.
+    By default glibc creates a heap for each of many threads and puts blocks of up to 32 MB into it. Memory freed there,
+    between blocks that stay, is kept by the process: with a class, as much again as everything in use. glibc's own
+    variables (``MALLOC_…``) take precedence.
     """
     if not sys.platform.startswith("linux") or any(name.startswith("MALLOC_") for name in os.environ):
         return
-    if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:  # other libraries have none
+    if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:  # other libraries lack it
         mallopt(_ARENA_MAX, 2)
         mallopt(_MMAP_THRESHOLD, 2 << 20)

@@ -1,5 +1,8 @@
-"""What this server allows. One that is open to everybody (``GLASSFORMER_PUBLIC=1``) takes no files and no paths, and
-has narrower limits; docs/settings.md lists them. No Streamlit here."""
+"""Limits of this server. No Streamlit here.
+
+A public server (``GLASSFORMER_PUBLIC=1``) accepts no files and no paths, and has lower limits; docs/settings.md lists
+them.
+"""
 
 import os
 import re
@@ -14,10 +17,18 @@ _FOLDERS = re.compile(r"(?<![\w./:])(?:[A-Za-z]:)?(?:[\\/][^\\/\s:;,'\"<>|]+)+(?
 
 @dataclass(frozen=True)
 class Limits:
-    """``jobs``: long computations at once, of which ``trainings`` may be live trainings; ``characters`` of one text;
-    ``sentences`` of one's own over which something is measured; ``sessions``: visitors at once; ``idle_minutes``
-    without a click, and a visitor's seat is for who waits; ``recording_mb``: megabytes that one recorded pass may
-    take; ``uploads_mb``: megabytes of sent files that are held at a time, and as many of kept checkpoints on disk."""
+    """Limits of a server.
+
+    Attributes:
+        jobs: Number of long computations at a time.
+        trainings: Number of live trainings among them.
+        characters: Length of a text.
+        sentences: Number of a user's own sentences that something is measured on.
+        sessions: Number of visitors at a time.
+        idle_minutes: Time without a click after which a visitor's seat goes to someone who is waiting.
+        recording_mb: Megabytes that one recorded pass may take.
+        uploads_mb: Megabytes of uploaded files in memory, and as many of stored checkpoints on disk.
+    """
 
     jobs: int
     trainings: int
@@ -30,7 +41,7 @@ class Limits:
 
     @property
     def visitor_uploads_mb(self) -> int:
-        """Megabytes of sent files that are held for one visitor: two checkpoints of the largest size."""
+        """Megabytes of uploaded files held for one visitor: two checkpoints of the largest size."""
         return min(200, self.uploads_mb)
 
 
@@ -39,12 +50,15 @@ PUBLIC = Limits(jobs=1, trainings=1, characters=1_000, sessions=60, recording_mb
 
 
 def public() -> bool:
-    """Whether everybody can reach this server. Any value but 0 says so: a typing error must not open what is closed."""
-    return os.environ.get("GLASSFORMER_PUBLIC", "").strip() not in ("", "0")  # also where another setting is wrong
+    """Return whether everybody can reach this server.
+
+    Any value but 0 means yes, so that a typing error does not open what should be closed.
+    """
+    return os.environ.get("GLASSFORMER_PUBLIC", "").strip() not in ("", "0")  # also if another setting is wrong
 
 
 def limits() -> Limits:
-    """By the environment; what it does not say depends on ``public()``."""
+    """Return the limits set by the environment; defaults depend on ``public()``."""
     said, usual = settings(), PUBLIC if public() else PRIVATE
     jobs = said.jobs or usual.jobs
     return Limits(
@@ -63,9 +77,11 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 def hosts(address: str | None) -> list[str]:
-    """The names under which a server that listens on ``address`` is reached; empty: any. A server for this machine only
-    has this machine's names, or a stranger's page whose name leads here could talk to it. A public server has nothing
-    that a stranger could not have anyway."""
+    """Return the names under which a server that listens on ``address`` is reached; empty for any.
+
+    A server for this machine only has this machine's names; otherwise a third-party page whose name resolves to it
+    could talk to it. A public server has nothing to protect from that.
+    """
     named = [host.strip("[]") for host in settings().hosts]
     if named:
         return [*named, *LOOPBACK]  # health checks come from this machine
@@ -73,9 +89,9 @@ def hosts(address: str | None) -> list[str]:
 
 
 def without_folders(text: str) -> str:
-    """What an error says, on a public server without the folders that the server's files lie in: their names stay."""
+    """Return an error message, on a public server without the folders of the server's files."""
     if not public():
         return text
     for folder in filter(None, os.environ.get("GLASSFORMER_CHECKPOINTS", "").split(os.pathsep)):
-        text = text.replace(folder.rstrip("/\\"), "…")  # its name may have a space
+        text = text.replace(folder.rstrip("/\\"), "…")  # its name may contain a space
     return _FOLDERS.sub("…", text)

@@ -1,4 +1,4 @@
-"""The address by which other machines reach this server. No Streamlit here."""
+"""The address at which other machines reach this server. No Streamlit here."""
 
 import socket
 from urllib.parse import urlsplit
@@ -10,12 +10,12 @@ _FAR_AWAY = ("192.0.2.1", 9)  # an address that nobody has (RFC 5737); nothing i
 
 
 def is_local(url: str) -> bool:
-    """Whether only this machine can open ``url``."""
+    """Return whether only this machine can open ``url``."""
     return (urlsplit(url).hostname or "") in LOOPBACK
 
 
 def network_address(url: str, *, listens_on: str | None) -> str:
-    """Return ``url`` as other machines reach it, or as it is where that is unknown.
+    """Return ``url`` as other machines reach it, or unchanged if that is unknown.
 
     Args:
         url: Address that a browser uses.
@@ -29,10 +29,10 @@ def network_address(url: str, *, listens_on: str | None) -> str:
 
 
 def _own_host() -> str:
-    """This machine in its network, "" without one."""
+    """Return this machine's address in its network, "" without one."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
         try:
-            asking.connect(_FAR_AWAY)  # chooses an interface
+            asking.connect(_FAR_AWAY)  # selects a network interface
         except OSError:
             return ""
         return asking.getsockname()[0]

@@ -1,7 +1,7 @@
-"""Files on their way from browsers to Streamlit's memory, refused before they are read where they would not fit.
+"""Upload limits: files from browsers are refused before they are read if they would not fit into memory.
 
-The limits hold per visitor and for all visitors together, on every server. What a request announces counts from its
-first byte, so that many uploads at once cannot exceed what one after the other could not.
+The limits apply per visitor and to all visitors together, on every server. The size that a request announces counts
+from its first byte, so that many simultaneous uploads cannot exceed what successive ones could not.
 """
 
 import asyncio
@@ -26,14 +26,17 @@ from ui.server.streamlit_private import (
     sent_bytes,
 )
 
-MAX_FILE_MB = 100  # only checkpoints are sent, and they are small
-MOST_FILES = 100  # of one visitor; a checkpoint with its snapshots has about 20
-STALL_SECONDS = 60  # without a byte, and an upload is given up
+MAX_FILE_MB = 100  # only checkpoints are uploaded, and they are small
+MOST_FILES = 100  # per visitor; a checkpoint with its snapshots has about 20
+STALL_SECONDS = 60  # time without a byte after which an upload is aborted
 
 
 class Refusal(NamedTuple):
-    """HTTP status and sentence of a refused file. ``key`` names the sentence that the page shows, ``most`` its number;
-    both are empty where only a program, not a page, can send such a request."""
+    """HTTP status and sentence for a refused file.
+
+    ``key`` names the sentence that the page shows, ``most`` its number; both are empty if only a program, not a page,
+    can send such a request.
+    """
 
     status: int
     sentence: str
@@ -41,14 +44,14 @@ class Refusal(NamedTuple):
     most: int = 0
 
 
-_announced: dict[str, list[int]] = {}  # session → bytes of each of its requests that are being read
+_announced: dict[str, list[int]] = {}  # session → bytes of each of its requests in progress
 _refused: dict[str, Refusal] = {}  # session → the last refusal, until its page has shown it
 
 
 def accept_files() -> None:
-    """Let Streamlit take files within the limits from now on.
+    """Let Streamlit accept files within the limits from now on.
 
-    ``.streamlit/config.toml`` allows none: under ``streamlit run`` nothing bounds them before the app has run once.
+    ``.streamlit/config.toml`` allows none: under ``streamlit run`` nothing limits them before the app has run once.
     """
     _bound_files()
     if not config.get_option("server.maxUploadSize"):
@@ -63,7 +66,7 @@ def _bound_files() -> None:
 async def _take_file(
     session: str, file: str, scope: Scope, receive: Receive, send: Send, pass_on: Callable[..., Awaitable[None]]
 ) -> None:
-    """Answer one ``PUT`` of a file: by ``pass_on`` where there is room for it, else by a refusal."""
+    """Answer one ``PUT`` of a file: by ``pass_on`` if there is space for it, else by a refusal."""
     size = _announced_size(Headers(scope=scope))
     if refusal := _refusal(session, file, size):
         if refusal.key:
@@ -85,7 +88,7 @@ async def _take_file(
 
 
 def take_refusal(session: str) -> Refusal | None:
-    """Return why a file of this session was last refused, once."""
+    """Return, once, why a file of this session was last refused."""
     return _refused.pop(session, None)
 
 
@@ -119,7 +122,7 @@ def _total(held: dict[str, list[int]]) -> int:
 
 
 def _announced_size(headers: Headers) -> int | None:
-    """Bytes of the request's body; ``None`` where it says none, or may end elsewhere than it says."""
+    """Return the bytes of the request's body; ``None`` if it states none, or may end elsewhere."""
     said = headers.get("content-length", "")
     return int(said) if said.isascii() and said.isdigit() and "transfer-encoding" not in headers else None
 

@@ -1,5 +1,7 @@
-"""All settings of the environment, read and checked once at the start: a wrong one stops the server with one sentence,
-and not every visitor's page. docs/settings.md lists what they mean. No Streamlit here."""
+"""Settings from the environment, read and checked once at the start. No Streamlit here.
+
+A wrong one stops the server with one sentence instead of every visitor's page. docs/settings.md explains them.
+"""
 
 import os
 import re
@@ -12,12 +14,12 @@ _LARGEST = 10**9
 
 
 class SettingError(ValueError):
-    """A setting that makes no sense; the message names it, its value and what would be right."""
+    """An invalid setting; the message names it, its value and what would be valid."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """``None``: left out, so that what is usual holds. Fields are called as the variables are, without the prefix."""
+    """All settings; ``None`` means that the default applies. Fields have the variables' names without prefix."""
 
     checkpoints: str = ""
     public: bool = False
@@ -38,7 +40,11 @@ class Settings:
 
 
 def settings(environment: Mapping[str, str] | None = None) -> Settings:
-    """What the environment says. Raises ``SettingError`` for the first setting that makes no sense."""
+    """Return the settings of the environment.
+
+    Raises:
+        SettingError: For the first invalid setting.
+    """
     environment = os.environ if environment is None else environment
     values = {}
     for field in fields(Settings):
@@ -50,7 +56,7 @@ def settings(environment: Mapping[str, str] | None = None) -> Settings:
 
 
 def stop_if_wrong() -> None:
-    """End the program with the sentence, before anything heavy is loaded or anybody is served."""
+    """End the program with a sentence, before anything is loaded or anybody is served."""
     try:
         settings()
     except SettingError as error:
@@ -64,7 +70,7 @@ def _number(name: str, said: str) -> int:
 
 
 def _truth(_: str, said: str) -> bool:
-    """Any value but 0 says yes: a typing error must not open what is closed."""
+    """Return true for any value but 0, so that a typing error does not open what should be closed."""
     return said != "0"
 
 

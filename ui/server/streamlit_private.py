@@ -1,12 +1,12 @@
-"""What this project takes from Streamlit beyond its documentation: named here, and nowhere else.
+"""Everything that this project uses of Streamlit beyond its documentation.
 
-A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. Five kinds:
+A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. There are five kinds:
 
-- the context of the running script: whether there is one, of which page and session, and how the browser came there;
-- how it calls the callbacks of widgets, where this module mends a fault of Streamlit (``keep_callbacks_whole``);
-- its address for files (``route_uploads_through``), and what it holds of them;
-- the runtime, by which ``deploy/warm_up.py`` opens pages before anybody comes, which sessions are there, and its
-  settings; the type of a page of the navigation;
+- the context of the running script: whether there is one, its page and session, and how the browser came there;
+- how it calls the callbacks of widgets, where this module fixes a fault of Streamlit (``keep_callbacks_whole``);
+- its address for files (``route_uploads_through``), and the files that it holds;
+- the runtime, by which ``deploy/warm_up.py`` opens pages before anybody comes, its sessions and its settings; the type
+  of a page of the navigation;
 - ``TEST_IDS``, by which style sheets find Streamlit's own elements in the page (``data-testid``).
 """
 
@@ -92,61 +92,64 @@ TEST_IDS = {
 
 
 def runs_a_script() -> bool:
-    """Whether Streamlit runs a page in this thread; not in a test of a function, or in a plain script."""
+    """Return whether Streamlit runs a page in this thread; not in a unit test or a plain script."""
     return get_script_run_ctx(suppress_warning=True) is not None
 
 
 def page_hash() -> str:
-    """Names the page that runs; empty where none does."""
+    """Return the hash of the running page; "" if there is none."""
     return getattr(get_script_run_ctx(suppress_warning=True), "page_script_hash", "")
 
 
 def hash_of(page: StreamlitPage) -> str:
-    """Return what ``page_hash`` gives while that page runs."""
+    """Return what ``page_hash`` returns while that page runs."""
     return page._script_hash
 
 
 def runs_a_fragment() -> bool:
-    """Whether a fragment runs without the rest of its page."""
+    """Return whether a fragment runs without the rest of its page."""
     return bool(getattr(get_script_run_ctx(suppress_warning=True), "fragment_ids_this_run", None))
 
 
 def session_id() -> str:
-    """Names the browser session that runs; empty where none does."""
+    """Return the id of the running browser session; "" if there is none."""
     return getattr(get_script_run_ctx(suppress_warning=True), "session_id", "")
 
 
 def is_connected(session: str) -> bool:
-    """Whether the browser of that session is there; it may come back for two minutes after it has gone."""
+    """Return whether the browser of a session is connected; it may reconnect within two minutes."""
     return bool(Runtime.instance().is_active_session(session))
 
 
 def may_come_back(session: str) -> bool:
-    """Whether that session is there, or its browser has gone so lately that Streamlit would give it back."""
+    """Return whether a session is connected, or could still reconnect."""
     return Runtime.exists() and Runtime.instance()._session_mgr.get_session_info(session) is not None
 
 
 def names_our_host(host: str | None) -> bool:
-    """Whether a request's Host is one of ``server.allowedHosts``; every one is where that is empty."""
+    """Return whether a request's Host is one of ``server.allowedHosts``; any Host is, if that is empty."""
     return is_host_allowed(host)
 
 
 def ignore_settings_of_current_folder(app: Path) -> None:
-    """Read no ``.streamlit/config.toml`` from the current folder, only those of ``app`` and of the user's home.
+    """Ignore ``.streamlit/config.toml`` in the current folder, but not those of ``app`` and of the home folder.
 
-    A downloaded model may bring one that lets other sites in (``server.allowedHosts``). ``streamlit run`` has read it
+    A downloaded model may contain one that admits other sites (``server.allowedHosts``). ``streamlit run`` has read it
     before the app begins; a server of our own calls this first.
     """
 
     def beside_the_app(*names: str) -> str:
+        """Return the path of files beside the app."""
         return str(app.joinpath(".streamlit", *names))
 
     file_util.get_project_streamlit_file_path = beside_the_app
 
 
 def route_uploads_through(take: Callable[..., Awaitable[None]]) -> None:
-    """From now on ``take(session, file, scope, receive, send, pass_on)`` answers whoever sends a file to Streamlit's
-    own address for files, in servers that run already, too; ``pass_on(scope, receive, send)`` lets Streamlit take it.
+    """Let ``take(session, file, scope, receive, send, pass_on)`` handle uploads from now on.
+
+    This also applies to servers that are already running; ``pass_on(scope, receive, send)`` lets Streamlit accept the
+    file.
     """
     original = Route.handle
 
@@ -164,12 +167,12 @@ def route_uploads_through(take: Callable[..., Awaitable[None]]) -> None:
 
 
 def is_upload_address(session: str, file: str) -> bool:
-    """Whether this server gave that session the address to send a file to."""
+    """Return whether this server gave a session this address to upload a file to."""
     return hmac.compare_digest(file.encode(), _upload_id(session, file[:_NONCE_DIGITS]).encode())
 
 
 def _upload_id(session: str, nonce: str) -> str:
-    """The nonce and its signature: what was given out need not be remembered."""
+    """Return the nonce and its signature, so that issued addresses need not be remembered."""
     return nonce + hmac.new(_SECRET, f"{session}/{nonce}".encode(), "sha256").hexdigest()[:32]
 
 
@@ -187,21 +190,21 @@ MemoryUploadedFileManager.get_upload_urls = _signed_upload_urls
 
 
 def sent_bytes() -> dict[str, list[int]]:
-    """Session → the sizes of the sent files that Streamlit holds for it."""
+    """Return the sizes of the uploaded files that Streamlit holds, by session."""
     manager = Runtime.instance().uploaded_file_mgr
     with manager._lock:
         return {session: [len(file.data) for file in files.values()] for session, files in manager.file_storage.items()}
 
 
 def forget_files(files: Iterable[UploadedFile]) -> None:
-    """Free sent files of the session that runs, once they are used."""
+    """Free uploaded files of the running session once they are used."""
     context = get_script_run_ctx(suppress_warning=True)
     for file in files:
         context.uploaded_file_mgr.remove_file(context.session_id, file.file_id)
 
 
 def drop_files_without_visitor() -> None:
-    """Free the sent files of sessions whose browser has gone; Streamlit does so minutes later, or not at all."""
+    """Free the uploaded files of disconnected sessions; Streamlit does so minutes later, or not at all."""
     manager = Runtime.instance().uploaded_file_mgr
     for session in sent_bytes():
         if not is_connected(session):
@@ -209,13 +212,13 @@ def drop_files_without_visitor() -> None:
 
 
 def rerun(session: str) -> None:
-    """Run the page of a connected session again, as a click would. Call it on the server's event loop."""
+    """Run the page of a connected session again, as after a click; call it on the server's event loop."""
     if found := Runtime.instance()._session_mgr.get_active_session_info(session):
         found.session.request_rerun(None)
 
 
 def take_no_files() -> None:
-    """From now on Streamlit's own address for files refuses all of them, the empty ones too, whoever sends them."""
+    """Let Streamlit refuse all uploaded files from now on, even empty ones."""
     config.set_option("server.maxUploadSize", 0)  # more than that is not even read
     MemoryUploadedFileManager.add_file = _refuse_file
 
@@ -225,21 +228,21 @@ def _refuse_file(*_: object, **__: object) -> None:
 
 
 def tell_no_metrics() -> None:
-    """From now on Streamlit's own address for metrics names nothing: neither memory nor how many sessions there are."""
+    """Let Streamlit's metrics address return nothing from now on: neither memory nor the number of sessions."""
     StatsManager.get_stats = lambda *_, **__: {}
 
 
 def went_back_or_forward() -> bool:
-    """Whether the browser's own buttons led here. An empty address then means the defaults, not a change of page."""
+    """Return whether the browser's Back or Forward led here; an empty address then means the defaults."""
     return bool(getattr(get_script_run_ctx(suppress_warning=True), "is_history_navigation", False))
 
 
 def keep_callbacks_whole() -> None:
-    """From now on all callbacks of a reader's click come to their end before the next script of this reader begins.
+    """Let all callbacks of a reader's click finish before the reader's next script begins, from now on.
 
-    Streamlit itself stops a script that another click has overtaken, even in the middle of a callback, and lets the
-    next script begin meanwhile; that one takes the widget's value for known, and calls nothing. So a sentence was lost
-    if something else was clicked at once.
+    By default, Streamlit stops a script that another click has overtaken, even in the middle of a callback, and starts
+    the next script meanwhile; that one takes the widget's value for known and calls nothing. So a sentence was lost if
+    something else was clicked at once.
     """
     original = SafeSessionState.on_script_will_rerun
 

@@ -1,7 +1,7 @@
-"""The folder of a server's uploads, which is removed when the server stops, or after it was killed. No Streamlit here.
+"""Folder of a server's uploads, removed when the server stops or after it was killed. No Streamlit here.
 
-A lock file lies beside each folder. The operating system releases the lock when the server's process ends, however it
-ends: so a folder without a living server is known for certain, and two servers leave each other's alone.
+There is a lock file beside each folder. The operating system releases the lock when the server's process ends, however
+it ends: so a folder without a running server is recognised reliably, and two servers do not interfere.
 """
 
 import atexit
@@ -19,9 +19,13 @@ _own: dict[Path, int] = {}  # folder → descriptor of its lock
 
 
 def new_folder() -> Path:
-    """Make a folder for uploads among this machine's temporary files. Raises ``OSError`` where that is impossible."""
+    """Create a folder for uploads among this machine's temporary files.
+
+    Raises:
+        OSError: If that is impossible.
+    """
     lock, folder = None, Path()
-    while lock is None:  # once, unless another server that starts now takes the new lock file for one without a server
+    while lock is None:  # once, unless another starting server removes the new lock file as an abandoned one
         folder = Path(tempfile.gettempdir()) / f"{PREFIX}{uuid.uuid4().hex[:12]}"
         lock = _locked(_lock_of(folder), os.O_CREAT | os.O_EXCL)
     folder.mkdir(mode=0o700)
@@ -31,21 +35,24 @@ def new_folder() -> Path:
 
 
 def remove_own_folders() -> None:
-    """Remove what this server has kept."""
+    """Remove everything that this server has stored."""
     while _own:
         _remove(*_own.popitem())
 
 
 def remove_abandoned_folders() -> None:
-    """Remove the folders of this user's servers that have ended without doing so."""
+    """Remove the folders of this user's servers that ended without doing so."""
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*{_LOCK}"):
-        with suppress(OSError):  # of another user, or gone meanwhile
+        with suppress(OSError):  # another user's, or already removed
             if (folder := path.with_suffix("")) not in _own and (lock := _locked(path)) is not None:
                 _remove(folder, lock)
 
 
 def remove_folders_at_sigterm() -> None:
-    """Remove them also where the process is told to end; Python itself then ends without a word. Main thread only."""
+    """Also remove the folders when the process receives SIGTERM; main thread only.
+
+    Python itself would exit without cleaning up.
+    """
 
     def end(number: int, _: object) -> None:
         remove_own_folders()
@@ -60,7 +67,7 @@ def _lock_of(folder: Path) -> Path:
 
 
 def _remove(folder: Path, lock: int) -> None:
-    """Remove the folder of a lock that this process holds; the lock file stays as long as anything is left of it."""
+    """Remove the folder of a lock that this process holds; the lock file stays as long as anything is left."""
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):
         if sys.platform == "win32":  # where an open file cannot be removed
@@ -72,7 +79,10 @@ def _remove(folder: Path, lock: int) -> None:
 
 
 def _locked(path: Path, flags: int = 0) -> int | None:
-    """The descriptor of the file, locked; ``None`` where another process holds the lock or has removed the file."""
+    """Open and lock a file, and return its descriptor.
+
+    The result is ``None`` if another process holds the lock or has removed the file.
+    """
     descriptor = os.open(path, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0) | flags, 0o600)
     try:
         if sys.platform == "win32":

@@ -1,1 +1,1 @@
-"""Around every page: its frame, the focus, the address, navigation, sidebar, lessons, presenter."""
+"""Parts around every page: frame, focus, address, navigation, sidebar, lessons, presenter."""

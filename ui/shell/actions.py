@@ -1,12 +1,12 @@
-"""What a reader does in a figure, as plain values: every figure sends one of these (``ui.shell.reducer``).
+"""A reader's actions in figures, as plain values that every figure sends (``ui.shell.reducer``).
 
-No figure changes anything by itself. What a cell means on a page is said by a function of the state and the action,
-which the figure is given as ``means`` and which returns the actions that follow:
+No figure changes anything by itself. The meaning of a cell on a page is defined by a function of the state and the
+action, which the figure receives as ``means`` and which returns the resulting actions:
 
     def _open_arithmetic(state: State, cell: SelectCell) -> Actions:
         return SelectToken(cell.query), SetChoice("attention_key", (cell.key,)), Reveal("attention arithmetic")
 
-An action that no ``means`` is given for means what its name says.
+An action without ``means`` does what its name says.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class SelectCell:
-    """A cell of a map: which row, which column. On a map of attention: which query token, which key token."""
+    """Selects a cell of a map by row and column; on an attention map, by query and key."""
 
     query: int
     key: int
@@ -24,7 +24,7 @@ class SelectCell:
 
 @dataclass(frozen=True)
 class SelectHead:
-    """A head; without ``stack`` and ``kind`` one of the attention that the page is about."""
+    """Selects a head; without ``stack`` and ``kind``, one of the page's attention."""
 
     layer: int
     head: int
@@ -34,7 +34,7 @@ class SelectHead:
 
 @dataclass(frozen=True)
 class SelectToken:
-    """A token, by its position; without ``stack`` in the one that the page is about."""
+    """Selects a token by position; without ``stack``, in the page's stack."""
 
     token: int
     stack: str | None = None
@@ -42,7 +42,7 @@ class SelectToken:
 
 @dataclass(frozen=True)
 class SelectLocation:
-    """A place in the model; what is ``None`` stays as it is."""
+    """Selects a location in the model; ``None`` leaves a part unchanged."""
 
     stack: str | None = None
     kind: str | None = None
@@ -53,7 +53,7 @@ class SelectLocation:
 
 @dataclass(frozen=True)
 class SelectSentence:
-    """Another sentence, which the model answers by itself, at one of its tokens if that is said."""
+    """Selects another sentence, for which the model generates the output, and optionally one of its tokens."""
 
     sentence: str
     token: int | None = None
@@ -61,7 +61,7 @@ class SelectSentence:
 
 @dataclass(frozen=True)
 class SelectChip:
-    """One card of several rows of cards."""
+    """Selects one card in several rows of cards."""
 
     row: int
     card: int
@@ -69,7 +69,7 @@ class SelectChip:
 
 @dataclass(frozen=True)
 class PaintMask:
-    """Cells that were painted in one movement, and whether they are to be allowed or blocked."""
+    """Paints cells in one movement, and allows or blocks them."""
 
     cells: tuple[SelectCell, ...]
     allowed: bool
@@ -77,9 +77,9 @@ class PaintMask:
 
 @dataclass(frozen=True)
 class SetChoice:
-    """The values of one control of a page, none for its default; without ``page`` of the one that is shown.
+    """Sets the values of one control of a page, none for its default; by default on the current page.
 
-    ``owner``: what the values belong to, where the control does not belong to the same when it is drawn.
+    ``owner`` is what the values belong to, if that may differ from the control's owner when it is drawn.
     """
 
     key: str
@@ -90,14 +90,14 @@ class SetChoice:
 
 @dataclass(frozen=True)
 class SelectStep:
-    """A step of a text that is written."""
+    """Selects a step of a generated text."""
 
     step: int
 
 
 @dataclass(frozen=True)
 class OpenPage:
-    """Another page, by its name, at a place in the model."""
+    """Opens another page by name, at a location in the model."""
 
     page: str
     location: SelectLocation | None = None
@@ -105,7 +105,7 @@ class OpenPage:
 
 @dataclass(frozen=True)
 class Reveal:
-    """The keyboard, and the window, go to what was opened in the container of that key."""
+    """Moves the keyboard focus and the window to the container with that key."""
 
     container: str
 

@@ -1,12 +1,12 @@
-"""The address of the page, ``?checkpoint=…&layer=1``: read and written here and nowhere else.
+"""The address of the page, ``?checkpoint=…&layer=1``, which is read and written only here.
 
-It is a copy of the page's state (``page_state``) and is written once per run, when the page has been drawn, since
+It is a copy of the page's state (``page_state``) and is written once per run, after the page has been drawn, because
 every message to the browser becomes an entry in its history. A fragment, which runs without its page, writes at once.
 
-When a reader opens another page, Streamlit makes two entries where the parameters differ: the old page under the new
-parameters, then the new page, to which it turns when React draws: a busy browser has the final address before that.
-Therefore the new address is sent before the navigation, with the name of the page as the parameter ``OPENING``. On that
-message, and on no other, ``frame.js`` turns to the page, which makes the one entry; the final address replaces it.
+When a reader opens another page, Streamlit makes two entries if the parameters differ: the old page with the new
+parameters, then the new page, when React draws: in a busy browser the final address arrives before that. Therefore the
+new address is sent before the navigation, with the name of the page as the parameter ``OPENING``. On that message, and
+on no other, ``frame.js`` switches to the page, which makes the only entry; the final address replaces it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,7 +23,7 @@ Parameters = Mapping[str, Sequence[str]]
 
 
 def parameters() -> dict[str, list[str]]:
-    """Return everything that the browser's address says."""
+    """Return all parameters of the browser's address."""
     found = {name: st.query_params.get_all(name) for name in st.query_params if name != OPENING}
     return {name: values for name, values in found.items() if values}
 
@@ -34,18 +34,18 @@ def value(name: str, default: str = "") -> str:
 
 
 def is_opening() -> bool:
-    """Whether the app itself opens the page, so that the session holds the truth and not the address."""
+    """Return whether the app itself opens the page, so that the session, not the address, is authoritative."""
     return OPENING in st.query_params
 
 
 def write(wanted: Parameters, *, opening: str = "") -> None:
-    """Make the address exactly ``wanted``, in one message, if it differs. Values that are too long are left out.
+    """Set the address to exactly ``wanted``, in one message, if it differs. Values that are too long are left out.
 
-    ``opening``: the name of the page, where it is only being opened.
+    ``opening`` is the name of the page if it is only being opened.
     """
     short = {name: [*values] for name, values in wanted.items() if values and sum(map(len, values)) <= LONGEST}
     if parameters() == short:
-        short = parameters()  # in the order that the address has
+        short = parameters()  # in the order of the address
     if opening:
         short[OPENING] = [opening]
     there = {name: st.query_params.get_all(name) for name in st.query_params}
@@ -54,5 +54,5 @@ def write(wanted: Parameters, *, opening: str = "") -> None:
 
 
 def open_page(name: str, page: StreamlitPage) -> NoReturn:
-    """Leave this page for the one of that name; its address follows from the session."""
+    """Leave this page for another; its address follows from the session."""
     st.switch_page(page, query_params={OPENING: name})

@@ -1,4 +1,4 @@
-"""Admission to a server that serves a limited number of visitors at once (``GLASSFORMER_SESSIONS``)."""
+"""Admission to a server with a limited number of visitors at a time (``GLASSFORMER_SESSIONS``)."""
 
 from functools import lru_cache
 
@@ -16,9 +16,9 @@ LOOK_AGAIN = 5  # seconds
 
 
 def admit() -> None:
-    """Go on where there is a seat for this session; else say how many are before it, and end the run.
+    """Continue if there is a seat for this session; otherwise show its position in line and end the run.
 
-    Whatever runs asks, a page or a part of one: that is how a session shows that it is in use.
+    Every page and fragment calls this, which shows that the session is in use.
     """
     if public():
         _close_addresses()
@@ -37,11 +37,12 @@ def admit() -> None:
 
 @lru_cache(maxsize=1)
 def seats() -> Seats:
+    """Return the seats of this server."""
     return Seats(limits().sessions, idle=60 * limits().idle_minutes)
 
 
 def _wait() -> None:
-    """Lets in as soon as it can; that it runs is what keeps the place in line."""
+    """Admit the session as soon as possible; running keeps its position in line."""
     place = _place()
     if not place:
         st.rerun()
@@ -54,19 +55,22 @@ def _place() -> int:
 
 @lru_cache(maxsize=1)
 def _close_addresses() -> None:
-    """Streamlit takes files, and counts what it holds, at addresses of its own, whatever the pages do."""
+    """Close Streamlit's own addresses, at which it accepts files and reports metrics."""
     take_no_files()
     tell_no_metrics()
 
 
 @lru_cache(maxsize=1)
 def _clean_up() -> None:
-    """Under ``streamlit run``; ``deploy.serve`` does so when it starts."""
+    """Remove abandoned folders under ``streamlit run``; ``deploy.serve`` does so when it starts."""
     remove_abandoned_folders()
 
 
 @lru_cache(maxsize=1)
 def _know_hosts() -> None:
-    """Under ``streamlit run``; ``deploy.serve`` has done so before it listens. What was set by hand stays."""
+    """Set the allowed hosts under ``streamlit run``, unless they were set by hand.
+
+    ``deploy.serve`` does so before it listens.
+    """
     if not config.get_option("server.allowedHosts"):
         config.set_option("server.allowedHosts", hosts(config.get_option("server.address")))

@@ -1,5 +1,8 @@
-"""What stands below the first screen of a page. The browser lays out in one piece what comes in one piece: sent along
-with the picture above, it would hold that up by a quarter of a second or more."""
+"""Content below the first screen of a page, drawn after the figure above it.
+
+The browser lays out together what arrives together: sent along with the figure, it would delay it by a quarter of a
+second or more.
+"""
 
 from collections.abc import Callable
 
@@ -9,15 +12,16 @@ from charts.canvas.module import painted
 from ui.shell.fragments import fragment
 from ui.shell.page import guard
 
-_PAINTED = "the first picture is painted"  # in the session
+_PAINTED = "the first picture is painted"  # key in the session
 _component = st.components.v2.component("glassformer_painted", js=painted())
 
 
 @fragment
 def below_the_picture(draw: Callable[[], None]) -> None:
-    """``draw``; on the first page of a visit once its picture has been painted, and at once where there is no browser.
+    """Call ``draw``; on the first page of a visit only once its figure has been drawn.
 
-    ``draw`` may run without its page: a click in it that changes the focus would not be seen above.
+    Without a browser it is called at once. ``draw`` may run without its page: a click in it that changes the focus
+    would not be visible above.
     """
     if st.context.url and not st.session_state.get(_PAINTED):
         st.skeleton()

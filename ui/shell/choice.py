@@ -1,15 +1,15 @@
-"""The controls of a page whose value is part of its view: kept in the session (``page_state``) and in the address.
+"""Controls whose value is part of a page's view, kept in the session (``page_state``) and in the address.
 
 Each is drawn like Streamlit's own, with the parameter of the address as its ``key``:
 
     if choice.toggle(p.text["stretch"], key="attention_stretch"):
         …
 
-It is set from the session before it is drawn, reports to it in its callback, and owns nothing. ``default``: the value
-that the address leaves unsaid. ``owner``: what the value belongs to, such as the sentence; for another one it begins
-at the default again. ``whole_page=True``: the value changes more than the fragment in which the control stands, such as
-what the sidebar offers, so that the whole page runs when it changes. A value of an address that the control cannot have
-is corrected, and a line on the page says so.
+It is set from the session before it is drawn, reports to it in its callback, and owns nothing. ``default`` is the value
+that the address leaves out. ``owner`` is what the value belongs to, such as the sentence; for another one it starts at
+the default again. ``whole_page=True`` runs the whole page when the value changes, because it affects more than the
+control's fragment, such as the choices in the sidebar. A value in an address that the control cannot have is corrected,
+and a line on the page says so.
 """
 
 import math
@@ -25,39 +25,39 @@ from ui.shell import focus as shared_focus
 from ui.shell import page_state
 from ui.words.texts import PageText, common, page_texts, quoted
 
-# What an option was called in addresses that people may have kept
+# Former names of options, in addresses that people may have kept.
 FORMER = {"show_lines": ("Lignes",), "view_layers": ("after every layer", "après chaque couche")}
 _NOBODY = object()
 _WHOLE_PAGE = "choice: a fragment has changed the whole page"
 _TRUTHS = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
 _LONGEST_NUMBER = 20  # characters
-# Every control that was drawn in this process, by page and key: how it is drawn. The tests go through them.
+# Every control drawn in this process, by page and key, with its kind, for tests that go through all of them.
 drawn: dict[tuple[str, str], str] = {}
 
 
 def value(key: str, default: str = "", *, page: str = "") -> str:
-    """Return the text of a choice before its control is drawn, or where it has none."""
+    """Return the text of a choice before its control is drawn, or without a control."""
     return (page_state.values(key, page=page) or (default,))[-1]
 
 
 def is_on(key: str, *, default: bool = False, page: str = "") -> bool:
-    """Whether a ``toggle`` is on, also where it is not drawn."""
+    """Return whether a ``toggle`` is on, even if it is not drawn."""
     return _TRUTHS.get(value(key, page=page), default)
 
 
 def values(key: str, *, page: str = "") -> tuple[str, ...]:
-    """Return the texts of a choice that has several."""
+    """Return the texts of a choice with several values."""
     return page_state.values(key, page=page)
 
 
 def put(key: str, *texts: object, page: str = "", owner: object = None) -> None:
-    """Change a choice elsewhere than at its control, e.g. in a button's callback; no text means its default."""
+    """Change a choice outside of its control, e.g. in a button's callback; no text means its default."""
     page_state.keep(key, tuple(map(_text, texts)), page=page, adopted=True, owner=owner)
     _write_from_a_fragment()
 
 
 def toggle(label: str, *, key: str, default: bool = False, owner: object = _NOBODY, **more: Any) -> bool:
-    """Draw a switch; "true" and "false" in the address."""
+    """Draw a switch, "true" or "false" in the address."""
     return _draw(st.toggle, label, key, _read(key, owner, default, _truth), default, begin="value", **more)
 
 
@@ -73,7 +73,7 @@ def slider(
     owner: object = _NOBODY,
     **more: Any,
 ) -> Any:
-    """Draw a slider, of a range where ``default`` is a pair."""
+    """Draw a slider, for a range if ``default`` is a pair."""
     reading = partial(_number, low=low, high=high)
     if isinstance(default, tuple):
         found = _read_all(key, owner, default, reading)
@@ -86,7 +86,7 @@ def slider(
 
 
 def number(label: str, low: int, high: int, default: int, *, key: str, owner: object = _NOBODY, **more: Any) -> int:
-    """Draw a box for a whole number."""
+    """Draw a box for an integer."""
     found = _read(key, owner, default, partial(_number, low=low, high=high))
     return _draw(st.number_input, label, key, found, default, low, high, begin="value", **more)
 
@@ -94,7 +94,7 @@ def number(label: str, low: int, high: int, default: int, *, key: str, owner: ob
 def text(
     label: str, default: str = "", *, key: str, owner: object = _NOBODY, several_lines: bool = False, **more: Any
 ) -> str:
-    """Draw a box for a text. ``in_form=True``: it stands in a form."""
+    """Draw a text box; ``in_form=True`` if it is in a form."""
     box = st.text_area if several_lines else st.text_input
     return _draw(box, label, key, _read(key, owner, default, str), default, begin="value", **more)
 
@@ -102,7 +102,7 @@ def text(
 def several(
     label: str, options: Sequence[Any], default: Sequence[Any], *, key: str, owner: object = _NOBODY, **more: Any
 ) -> list:
-    """Draw a list of which several options may be chosen."""
+    """Draw a list from which several options can be chosen."""
     if owner is not _NOBODY:
         page_state.belongs_to(key, owner)
     known = {_text(option): option for option in options}
@@ -131,7 +131,7 @@ def buttons(
     pills: bool = False,
     **more: Any,
 ) -> Any:
-    """Draw a row of buttons, one of which is chosen, whose options the address holds as they are."""
+    """Draw a row of buttons, one of which is chosen; the address contains the option itself."""
     row = st.pills if pills else st.segmented_control
     found = _read(key, owner, default, {_text(option): option for option in options}.get)
     return _draw(row, label, key, found, default, options, begin="default", required=True, **more)
@@ -148,9 +148,9 @@ def select(
     called: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Any:
-    """Draw a list whose options the address holds as they are; ``default=None``: nothing is chosen at first.
+    """Draw a list; the address contains the option itself. With ``default=None`` nothing is chosen at first.
 
-    ``accept_new_options``: any text may be typed in. ``called``: options by what addresses may call them besides.
+    ``accept_new_options`` allows any text. ``called`` maps other names in addresses to options.
     """
     known = {**(called or {}), **{_text(option): option for option in options}}
     found = _read(
@@ -161,9 +161,9 @@ def select(
 
 
 def chosen_section(text: PageText, sections: Sequence[str], *, key: str, **more: Any) -> str:
-    """Which section of a page to draw, by the names ``section_<name>`` of its text.
+    """Return the section of a page to draw, by the names ``section_<name>`` of its text.
 
-    Unlike tabs, only what is chosen is computed.
+    Unlike with tabs, only the chosen section is computed.
     """
     return chosen_option(text, "section", sections, key=key, wrap=True, **more)
 
@@ -179,10 +179,11 @@ def chosen_option(
     words: Callable[[PageText, str], str] | None = None,
     **more: Any,
 ) -> str:
-    """One of a few as a row of buttons, shown by the names ``<name>_<option>`` of a page's text, or by ``words`` of the
-    text and the option; ``first`` at first. ``label``: of the row, if not the text called ``name``.
+    """Draw a row of buttons for a few options, and return the chosen one.
 
-    The address holds the option itself, which is the same in every language.
+    Options are shown by the names ``<name>_<option>`` of a page's text, or by ``words`` of the text and the option;
+    ``first`` is the default. ``label`` is that of the row, if not the text called ``name``. The address contains the
+    option itself, which is the same in every language.
     """
     names = names_of(text, name, options, words=words)
     return one_of(label or text[name], names, first, key=key, **more)
@@ -191,8 +192,8 @@ def chosen_option(
 def names_of(
     text: PageText, name: str, options: Sequence[str], *, words: Callable[[PageText, str], str] | None = None
 ) -> dict[str, list[str]]:
-    """Return what ``chosen_option`` calls its options, for ``read_option`` before they are drawn."""
-    texts = (text, *page_texts(text.name))  # of a picture, too
+    """Return the names of ``chosen_option``'s options, for ``read_option`` before they are drawn."""
+    texts = (text, *page_texts(text.name))  # also of a page about images
 
     def names(option: str) -> list[str]:
         text_name = f"{name}_{option}"
@@ -213,10 +214,10 @@ def one_of(
     owner: object = _NOBODY,
     **more: Any,
 ) -> Any:
-    """One of the keys of ``names``, as a row of buttons, ``in_list`` or ``in_slider``, with the first name of each.
+    """Draw one of the keys of ``names``, as a row of buttons, ``in_list`` or ``in_slider``, by their first names.
 
-    Addresses that people have kept may hold an option's name in any language instead: ``names`` says for every option
-    what it is called, or was.
+    Addresses that people have kept may contain an option's name in any language instead: ``names`` lists for every
+    option its current and former names.
     """
     options = list(names)
     first = options[0] if first is None else first
@@ -231,19 +232,19 @@ def one_of(
 
 
 def read_option(key: str, names: Mapping[Any, Sequence[str]], first: Any, *, owner: object = _NOBODY) -> Any:
-    """What ``one_of`` returns, before it is drawn, or where another control shows it."""
+    """Return what ``one_of`` returns, before it is drawn, or if another control shows it."""
     known = {name: option for option, called in names.items() for name in called}
     known |= {_text(option): option for option in names}
     return _read(key, owner, first, known.get)
 
 
 def tabs(text: PageText, names: Sequence[str], *, key: str) -> list[DeltaGenerator]:
-    """A tab for each of the texts called ``names``; the open one is in the address by that name."""
+    """Draw a tab for each of the texts called ``names``; the address contains the open one by that name."""
     texts = page_texts(text.name)
     found = read_option(key, {name: [one[name] for one in texts] for name in names}, names[0])
     words = {text[name]: name for name in names}
     drawn[page_state.current_page(), key] = "tabs"
-    # Tabs that begin with another one would be other tabs.
+    # Tabs with another first tab would be a different widget.
     if st.session_state.get(key, text[names[0]]) != text[found]:
         st.session_state[key] = text[found]
     return st.tabs(
@@ -255,7 +256,7 @@ def tabs(text: PageText, names: Sequence[str], *, key: str) -> list[DeltaGenerat
 
 
 def fold(label: str, *, key: str, **more: Any) -> DeltaGenerator:
-    """A part of the page that is folded away until a reader opens it; ``open`` says whether it is."""
+    """Draw a part of the page that is collapsed until a reader opens it; ``open`` tells whether it is."""
     page, found = page_state.current_page(), _read(key, _NOBODY, False, _truth)
     drawn[page, key] = "expander"
     if st.session_state.get(key, False) != found:
@@ -264,7 +265,7 @@ def fold(label: str, *, key: str, **more: Any) -> DeltaGenerator:
 
 
 def _read(key: str, owner: object, default: Any, reading: Callable[[str], Any]) -> Any:
-    """The value that a choice has, or ``default`` where ``reading`` finds none in its text (``None``)."""
+    """Return the value of a choice, or ``default`` if ``reading`` returns ``None`` for its text."""
     return _read_all(key, owner, (default,), reading)[-1]
 
 
@@ -289,7 +290,7 @@ def _read_all(key: str, owner: object, default: tuple, reading: Callable[[str], 
 
 
 def _correct(key: str, texts: Sequence[str], found: Sequence, *, default: Sequence, said: bool) -> None:
-    """Keep what is shown where it is not, or not literally, what was asked for; ``said``: on the page, too."""
+    """Keep what is shown if it is not literally what was requested; ``said`` also shows a line on the page."""
     own = () if found == default else _texts(found)
     if own != page_state.values(key):
         if said:
@@ -299,19 +300,19 @@ def _correct(key: str, texts: Sequence[str], found: Sequence, *, default: Sequen
 
 
 def _is_that_number(text: str, found: Any) -> bool:
-    """Whether a number is the one that was asked for, and not the nearest one; true of what is no number."""
+    """Return whether a number is exactly the requested one; true for anything that is not a number."""
     try:
         return isinstance(found, (bool, str)) or not isinstance(found, (int, float)) or float(text) == found
-    except ValueError:  # an option that was asked for by its name
+    except ValueError:  # an option that was requested by name
         return True
 
 
 def _draw(
     widget: Callable[..., Any], label: str, key: str, found: Any, default: Any, *arguments: Any, begin: str, **more: Any
 ) -> Any:
-    """Draw a widget that shows ``found`` and reports what the reader makes of it.
+    """Draw a widget that shows ``found`` and reports the reader's changes.
 
-    The value is given to a widget that begins, and set where a widget that is there shows another one.
+    The value is passed to a new widget, and set if an existing widget shows another one.
     """
     page, in_form, whole_page = page_state.current_page(), more.pop("in_form", False), more.pop("whole_page", False)
     if whole_page and st.session_state.pop(_WHOLE_PAGE, False) and runs_a_fragment():
@@ -343,7 +344,7 @@ def _draw_in_form(
     first: dict,
     more: dict,
 ) -> Any:
-    """Inside of a form no callback is called: what the widget answers is kept, unless the choice has changed."""
+    """Draw a widget in a form, where callbacks are not called: its value is kept unless the choice has changed."""
     last = f"choice in a form: {key}"
     if key in st.session_state and st.session_state.get(last, found) != found:
         st.session_state[key], first = found, {}
@@ -354,9 +355,9 @@ def _draw_in_form(
 
 
 def _report(page: str, key: str, default: tuple[str, ...], whole_page: bool = False) -> None:
-    """The callback of every control. A message that was not made by our page may report that nothing is chosen.
+    """Handle the change of a control. A message not made by our page may report that nothing is chosen.
 
-    A callback cannot run the page, so ``_draw`` does where ``whole_page`` asks for it.
+    A callback cannot run the page, so ``_draw`` does if ``whole_page`` is set.
     """
     texts = _texts(st.session_state.get(key))
     page_state.keep(key, () if texts == default else texts, page=page)
@@ -372,7 +373,7 @@ def _report_tab(page: str, key: str, names: Mapping[str, str], first: str) -> No
 
 
 def as_texts(values: Sequence[Any]) -> tuple[str, ...]:
-    """Return the values of a choice as the address says them."""
+    """Return the values of a choice as texts of the address."""
     return tuple(map(_text, values))
 
 
@@ -398,7 +399,7 @@ def _truth(text: str) -> bool | None:
 
 
 def _number(text: str, *, low: float, high: float) -> float | None:
-    """The nearest number that the control can have; ``None`` where the text is no number."""
+    """Return the nearest number that the control can have; ``None`` if the text is not a number."""
     if len(text) > _LONGEST_NUMBER:
         return None
     try:

@@ -1,4 +1,4 @@
-"""One figure of a page without its frame, for somebody else's page: ``?embed=true``, Streamlit's own convention."""
+"""One figure of a page without its frame, for embedding in other pages: ``?embed=true``, as in Streamlit."""
 
 from html import escape
 from pathlib import Path
@@ -15,19 +15,21 @@ MARGINS = 16  # pixels above and below the figure together
 
 
 def embedded() -> bool:
-    """Whether the address says ``embed=true``. Streamlit keeps that parameter from ``st.query_params``."""
+    """Return whether the address contains ``embed=true``, a parameter that ``st.query_params`` hides."""
     return bool(st.context.is_embedded)
 
 
 def style_for_a_frame() -> None:
-    """The style sheet, while the page stands in another one; once per run."""
+    """Add the style sheet if the page is embedded; once per run."""
     if embedded():
         st.html(_STYLE)
 
 
 def heights() -> tuple[int, int]:
-    """Of the page's first figure as this reader sees it, and of the window, in pixels; the first is 0 where the page
-    has no figure, or until it is known."""
+    """Return the heights of the page's first figure and of the window in pixels, as this reader sees them.
+
+    The first is 0 if the page has no figure, or until it is known.
+    """
     seen = _height(key="figure height", on_seen_change=_nothing).get("seen")
     if not isinstance(seen, dict):
         return 0, 0
@@ -36,14 +38,14 @@ def heights() -> tuple[int, int]:
 
 
 def _nothing() -> None:
-    """Streamlit reports a state only if it has a callback; the returned value is all that is needed."""
+    """Do nothing: Streamlit reports a state only if it has a callback, and the returned value is enough."""
 
 
 def iframe(link: str, *, title: str, figure: int, window: int) -> str:
-    """The line of HTML that shows the first figure behind ``link``, an address with parameters, in another page.
+    """Return the HTML that shows the first figure of ``link``, an address with parameters, in another page.
 
-    ``figure``, ``window``: their ``heights()``. A map is as high as the window has room for, and that of the frame
-    tells nothing about it (``charts/canvas/source/toolkit/theme.js``).
+    ``figure`` and ``window`` are its ``heights()``. A map is as high as the window allows, so the height of the frame
+    does not define it (``charts/canvas/source/toolkit/theme.js``).
     """
     address = f"{link}&{urlencode({'embed': 'true', 'window': window})}"
     return (

@@ -1,4 +1,4 @@
-"""One quiet line where a sentence is longer than, or unlike, what the model was trained on."""
+"""A line about a sentence that is longer than, or unlike, the model's training text."""
 
 from charts.toolkit.numbers import language_name, percent, whole
 from transformer.runs.inputs import prompt_ids
@@ -9,11 +9,11 @@ from ui.words.language_guess import guess_language
 from ui.words.texts import common
 
 READ = "en"  # the language that every recipe's model reads
-_MANY_BYTES = 0.2  # share of tokens from which on a sentence is unlike the training text
+_MANY_BYTES = 0.2  # share of tokens from which on a sentence counts as unlike the training text
 
 
 def unlike_training(trace: Trace, name: str) -> str:
-    """What is unusual about the sentence for the checkpoint ``name``, in a line; "" where nothing is."""
+    """Return a line about what is unusual in the sentence for the checkpoint ``name``; "" if nothing is."""
     tokens = [token for token in _typed(trace) if token.role in ("", "other")]
     reasons = []
     recipe = recipe_of(name)
@@ -32,7 +32,7 @@ def unlike_training(trace: Trace, name: str) -> str:
 
 
 def _typed(trace: Trace) -> tuple[Token, ...]:
-    """The tokens of the sentence, without what a decoder-only model wrote behind it."""
+    """Return the tokens of the sentence, without those that a decoder-only model generated after it."""
     if trace.source is not None:
         return trace.source.tokens
     return trace.target.tokens[: len(prompt_ids(trace.checkpoint, trace.sentence))]

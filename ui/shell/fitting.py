@@ -1,4 +1,4 @@
-"""The nearest place that a model has to the one that is asked for, with a line about each thing that it lacks."""
+"""The nearest existing location for a requested one, with a line about everything that the model lacks."""
 
 from dataclasses import replace
 
@@ -11,14 +11,14 @@ from ui.words.texts import common
 
 
 def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]]:
-    """The nearest place that this model has, with one line for each thing it does not have."""
+    """Return the nearest location in this model, with one line for each part that it lacks."""
     notes = []
     kinds = attention_kinds(config)
     if (focus.stack, focus.kind) not in kinds:
         near = next((pair for pair in kinds if pair[0] == focus.stack), kinds[0])
-        # A model with one stack is not worth a line unless cross-attention was asked for: there is nothing to choose.
+        # With a single stack there is no choice, so a line is needed only if cross-attention was requested.
         if focus.stack not in STACKS or focus.kind != "self":
-            missing = _(f"{focus.stack[:20]} {focus.kind[:20]}-attention")  # a typed address may hold anything
+            missing = _(f"{focus.stack[:20]} {focus.kind[:20]}-attention")  # a typed address may contain anything
             notes.append(common("note.attention", missing=missing, shown=_(f"{near[0]} {near[1]}-attention")))
         focus = replace(focus, stack=near[0], kind=near[1])
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
@@ -34,7 +34,7 @@ def fit_model(focus: Focus, config: ModelConfig) -> tuple[Focus, tuple[str, ...]
 
 
 def fit_trace(focus: Focus, trace: Trace) -> tuple[Focus, tuple[str, ...]]:
-    """The nearest token that the focused stack read."""
+    """Return the focus on the nearest token that the focused stack read."""
     count = len(trace.tokens(focus.stack))
     if focus.token == LAST:
         typed = count if trace.source is not None else len(prompt_ids(trace.checkpoint, trace.sentence))
@@ -46,7 +46,7 @@ def fit_trace(focus: Focus, trace: Trace) -> tuple[Focus, tuple[str, ...]]:
 
 
 def attention_kinds(config: ModelConfig) -> tuple[tuple[str, str], ...]:
-    """The (stack, kind) pairs of a model, in the order of the forward pass."""
+    """Return the (stack, kind) pairs of a model, in the order of the forward pass."""
     pairs = []
     if config.has_encoder:
         pairs.append(("encoder", "self"))

@@ -1,8 +1,8 @@
-"""What the reader looks at: one ``Focus`` per browser session, shared by all pages and kept in the address.
+"""The reader's ``Focus``: one per browser session, shared by all pages and kept in the address.
 
-The session holds the truth: the focus, and beside it the choices of each page (``page_state``). The address is their
-copy. It wins where it says something that was not lately written there, i.e. when an address is opened, and when the
-browser goes back or forward. Widgets are only ever set from the focus, never asked.
+The session is authoritative: the focus, and the choices of each page (``page_state``). The address is their copy. It
+takes precedence if it contains something that was not recently written there, i.e. when an address is opened, and when
+the browser goes back or forward. Widgets are set from the focus and never read.
 """
 
 from __future__ import annotations
@@ -29,37 +29,46 @@ from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quoted, speak, take_language_from
 
 MAX_PADS = 16
-LAST = -1  # a token: the last one that was typed
+LAST = -1  # as a token: the last one that was typed
 PLACE = ("stack", "kind", "layer", "head")
-# What an address says of the view. One that says none of it opens as the checkpoint does; one that says any of it says
-# it all: the rest is the first head of the first layer, whatever the checkpoint opens with, now or later.
+# Parameters of the view. An address without any opens the checkpoint's opening; an address with one of them defines
+# all: the rest is the first head of the first layer, whatever the checkpoint opens with, now or later.
 VIEW = ("sentence", "target", *PLACE, "token", "pads", "lesson")
 
-# A text that is somewhat too long stays in its box, to be shortened. A session is no place for megabytes of one: of
-# what is so many times too long, only what could be read is kept.
+# A text that is somewhat too long stays in its box, to be shortened. A session must not hold megabytes: of a text that
+# is so many times too long, only the readable part is kept.
 _TOO_MUCH = 5
 _CUT = "focus: what was cut"
 _PICTURE = re.compile(r"(?=.*[0-9])[0-9a-g]{64}")
 _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "focus: notes", "focus: notes of"
-# Who clicks twice at once sends the second click before the browser has heard of the address that the first one wrote.
+# After a double click, the second click is sent before the browser has received the address that the first one wrote.
 _LATE = 8
-NOTE, FINGERPRINT = "note", "fingerprint"  # what a teacher's link adds to the address of a view (share.py)
+NOTE, FINGERPRINT = "note", "fingerprint"  # what an instructor's link adds to the address of a view (share.py)
 NO_CHOICES = (NOTE, FINGERPRINT, PAGE)
 
 
 @dataclass(frozen=True)
 class Focus:
-    """Checkpoint, sentence and place in the model.
+    """Checkpoint, sentence and location in the model.
 
-    ``checkpoint``: name of its folder. ``target``: what the decoder reads; empty lets the model answer. ``kind``:
-    "self" or "cross". ``layer`` and ``head`` count from 0, as in the names of activations. ``token`` is a position in
-    the sequence that ``stack`` reads; ``LAST`` until it is known how many there are. ``pads``: padding tokens added to
-    the source. ``reads``, ``writes``: the languages of the sentence and of the answer, by the codes of a checkpoint of
-    many languages; empty as it came.
-    ``way``: "special" or "chat" where the sentence is more than text; a chat has a ``system`` line and the
-    ``variables`` of its template, as JSON. ``written``: 1 where the maps hold what a model wrote behind the sentence.
-    ``language``: the name of a folder of texts. ``presenter``: 1 for large letters and fewer controls. ``lesson``: the
-    name of the one that is running, if any, and ``lesson_step`` where in it, from 1.
+    Attributes:
+        checkpoint: Name of its folder.
+        target: What the decoder reads; if empty, the model generates it.
+        kind: "self" or "cross".
+        layer: Index of the layer, from 0 as in the names of activations.
+        head: Index of the head, from 0.
+        token: Position in the sequence that ``stack`` reads; ``LAST`` until the length is known.
+        pads: Number of padding tokens added to the source.
+        reads: Language of the sentence, by the codes of a multilingual checkpoint; empty for its default.
+        writes: Language of the output; empty for its default.
+        way: "special" or "chat" if the sentence is more than text.
+        system: System message of a chat.
+        variables: Variables of a chat's template, as JSON.
+        written: 1 if the maps include what a model generated after the sentence.
+        language: Name of a folder of texts.
+        presenter: 1 for large letters and fewer controls.
+        lesson: Name of the running lesson, if any.
+        lesson_step: Its step, from 1.
     """
 
     checkpoint: str = ""
@@ -84,7 +93,7 @@ class Focus:
 
     @classmethod
     def from_address(cls, address: Mapping[str, str], *, default: Focus) -> tuple[Focus, tuple[str, ...]]:
-        """The focus that an address asks for, and one line for each parameter that makes no sense."""
+        """Return the focus in an address, and one line for each invalid parameter."""
         values, notes = {}, []
         for field in fields(cls):
             if field.name not in address:
@@ -100,7 +109,7 @@ class Focus:
         return replace(default, **values), tuple(notes)
 
     def to_address(self, *, default: Focus) -> dict[str, str]:
-        """Only what differs from ``default``, so that an address stays short; a huge sentence is left out."""
+        """Return only what differs from ``default``, so that an address stays short; a huge sentence is left out."""
         return {
             name: str(value)
             for name, value in asdict(self).items()
@@ -112,7 +121,7 @@ _NAMES = tuple(field.name for field in fields(Focus))
 
 
 def fit_checkpoint(focus: Focus, names: Sequence[str]) -> tuple[Focus, tuple[str, ...]]:
-    """The focus on a checkpoint that exists, with a line if the one asked for does not."""
+    """Return the focus on an existing checkpoint, with a line if the requested one does not exist."""
     if not names or focus.checkpoint in names:
         return focus, ()
     missing = "checkpoint"
@@ -125,7 +134,7 @@ def fit_checkpoint(focus: Focus, names: Sequence[str]) -> tuple[Focus, tuple[str
 
 
 def fit_language(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
-    """The focus in a language that there are texts in, with a line if there are none in the one asked for."""
+    """Return the focus in an existing language, with a line if the requested one does not exist."""
     if focus.language in languages():
         return focus, ()
     note = common("note.language", code=quoted(focus.language), known=", ".join(languages()))
@@ -133,8 +142,11 @@ def fit_language(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
 
 
 def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
-    """The focus on a picture where the model reads pictures, on a sentence where it reads text, with a line if it was
-    on the other. What may be a picture with a slip stays, and the page says what is wrong with it."""
+    """Return the focus on an image if the model reads images, and on a sentence otherwise.
+
+    A line says if it was the other kind. What may be an image with a typing error stays, and the page says what is
+    wrong.
+    """
     config = readable_config(focus.checkpoint)
     if config is None:
         return focus, ()
@@ -145,13 +157,13 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
         return replace(focus, sentence=opening.sentence, target=opening.target), (common("note.no_picture"),)
     if re.fullmatch(rf"[{LEVELS[: config.n_levels]}\s]+", focus.sentence):
         return replace(focus, pads=0), ()
-    # A line only about a sentence that somebody gave: an example is in nobody's way.
+    # A line only about the reader's own sentence, not about an example.
     notes = () if _is_ready(focus) else (common("note.no_text", sentence=quoted(focus.sentence)),)
     return replace(focus, sentence=opening_focus(focus.checkpoint).sentence, target="", pads=0), notes
 
 
 def opening_focus(checkpoint: str = "") -> Focus:
-    """What the app opens with: the first checkpoint, or the one of that name, on what it is best seen by."""
+    """Return the focus that the app, or a checkpoint, opens with."""
     focus, opening = default_focus(checkpoint), opening_of(checkpoint or _first())
     place = opening.first.place
     if focus.token == LAST:
@@ -160,9 +172,10 @@ def opening_focus(checkpoint: str = "") -> Focus:
 
 
 def default_focus(checkpoint: str = "") -> Focus:
-    """What an address leaves unsaid that says something of the view: the checkpoint's own sentence, its first head.
+    """Return the defaults of an address that defines a view: the checkpoint's own sentence, its first head.
 
-    Of somebody else's model that goes on writing: the prompt alone, and its last token, which says what comes next.
+    For a third-party model that continues texts it is the prompt alone, and its last token, which predicts the next
+    one.
     """
     checkpoint = checkpoint or _first()
     sentence, tasks = opening_of(checkpoint).first.sentence, tasks_of(checkpoint)
@@ -172,7 +185,7 @@ def default_focus(checkpoint: str = "") -> Focus:
 
 
 def continues_prompts(checkpoint: str) -> bool:
-    """Whether it is somebody else's, and writes on behind what it reads."""
+    """Return whether a checkpoint is third-party and continues what it reads."""
     config = readable_config(checkpoint)
     return isinstance(config, FamilyConfig) and config.kind == "decoder-only"
 
@@ -182,15 +195,17 @@ def _first() -> str:
 
 
 def default_of(address: Mapping[str, str]) -> Focus:
-    """What an address leaves unsaid. It may name anything; what is no checkpoint here is not looked at."""
+    """Return the defaults for an address, which may name anything; an unknown checkpoint is ignored."""
     name = address.get("checkpoint", "")
     known = name if name in choosable_checkpoints(name) else ""
     return default_focus(known) if address.keys() & set(VIEW) else opening_focus(known)
 
 
 def address_of(focus: Focus, *, whole: bool = False) -> dict[str, str]:
-    """The parameters that ``default_of`` and ``Focus.from_address`` make ``focus`` of again. ``whole``: that still do
-    where the checkpoint has got another opening, or another checkpoint is the first."""
+    """Return the parameters from which ``Focus.from_address`` restores ``focus``, with ``default_of``.
+
+    With ``whole``, they still do so if the checkpoint gets another opening, or another checkpoint is the first.
+    """
     said = focus.to_address(default=default_focus(focus.checkpoint))
     if whole:
         short = {"sentence": focus.sentence} if len(focus.sentence) <= LONGEST else {}
@@ -202,20 +217,23 @@ def address_of(focus: Focus, *, whole: bool = False) -> dict[str, str]:
 
 
 def with_task(sentence: str, focus: Focus) -> str:
-    """An example behind the task that stands before the sentence now, unless it brings one."""
+    """Return an example with the current task prefix, unless it has its own."""
     tasks = tasks_of(focus.checkpoint)
     return sentence if start_of(sentence, tasks) else start_of(focus.sentence, tasks) + sentence
 
 
 def tasks_of(checkpoint: str) -> Sequence[str]:
-    """The prefixes of the tasks that it learned."""
+    """Return the prefixes of the tasks that a checkpoint learned."""
     config = readable_config(checkpoint)
     return () if config is None else config.task_prefixes
 
 
 def _for_checkpoint(checkpoint: str, focus: Focus) -> dict[str, object]:
-    """What changes with the checkpoint: an example gives way to the new one's opening. A sentence of somebody's own
-    stays, without a task that the other model did not learn; a place that nobody chose gives way, one chosen stays."""
+    """Return what changes with the checkpoint.
+
+    An example is replaced by the new checkpoint's opening. The reader's own sentence stays, without a task that the
+    other model did not learn; a location that was chosen stays, too.
+    """
     opening = opening_focus(checkpoint)
     changes: dict[str, object] = {"reads": "", "writes": "", "way": "", "system": "", "variables": ""}
     changes["written"] = opening.written
@@ -232,14 +250,14 @@ def _for_checkpoint(checkpoint: str, focus: Focus) -> dict[str, object]:
 
 
 def _is_ready(focus: Focus) -> bool:
-    """Whether the sentence is one of the app's own, of whatever checkpoint, and not the visitor's."""
+    """Return whether the sentence is one of the app's own, of any checkpoint, and not the reader's."""
     return is_ready(focus.sentence, tasks_of(focus.checkpoint))
 
 
 def begin() -> Focus:
-    """Once at the start of every run (``app.py``): agree with the address that the browser brings, fit the checkpoint.
+    """Begin a run (in ``app.py``): adopt the browser's address if it is new, and fit the checkpoint.
 
-    The session holds the truth unless the browser brings an address that was not written lately.
+    The session is authoritative unless the browser has an address that was not recently written.
     """
     if runs_a_script():
         begin_run()
@@ -255,7 +273,7 @@ def begin() -> Focus:
         foreign = bool(arrived) and arrived not in known and not shared_address.is_opening()
     if focus is None or foreign:
         own = {name: values[-1] for name, values in arrived.items() if name in _NAMES}
-        # First the language, because what the rest of the address has wrong is said in it.
+        # First the language, because errors in the rest of the address are explained in it.
         asked = own.get("language", ENGLISH)
         _keep(Focus(language=asked if asked in languages() else ENGLISH))
         focus, corrections = Focus.from_address(own, default=default_of(own))
@@ -268,7 +286,7 @@ def begin() -> Focus:
 
 
 def whole_address() -> dict[str, Sequence[str]]:
-    """Return what the address of this view says: the focus, the choices of the page, what a teacher's link adds."""
+    """Return the address of this view: the focus, the page's choices, and an instructor's additions."""
     added = {name: values for name, values in shared_address.parameters().items() if name in (NOTE, FINGERPRINT)}
     focus, choices = address_of(current()), page_state.choices()
     return {
@@ -279,9 +297,9 @@ def whole_address() -> dict[str, Sequence[str]]:
 
 
 def write_address(*, opening: str = "") -> None:
-    """Copy the view to the address. Once per run, when the page has been drawn, and in a fragment at every change.
+    """Copy the view to the address, once per run after the page has been drawn, and in a fragment at every change.
 
-    ``opening``: the name of the page, where it is only being opened.
+    ``opening`` is the name of the page if it is only being opened.
     """
     shared_address.write(whole_address(), opening=opening)
     if runs_a_script():
@@ -289,23 +307,23 @@ def write_address(*, opening: str = "") -> None:
 
 
 def _know(address: dict[str, list[str]]) -> None:
-    """A click may come with an address that was replaced a moment ago: it is not taken for one that a reader brings."""
+    """Remember a written address: a click may still carry it after it was replaced, and must not count as new."""
     written = [one for one in st.session_state.get(_WRITTEN, ()) if one != address]
     st.session_state[_WRITTEN] = (*written[-_LATE:], address)
 
 
 def current() -> Focus:
-    """The focus of this browser session."""
+    """Return the focus of this browser session."""
     return st.session_state.get(_FOCUS) or opening_focus()
 
 
 def notes() -> tuple[str, ...]:
-    """One line for each parameter that had to be corrected for what is looked at now."""
+    """Return one line for each corrected parameter of the current view."""
     return st.session_state.get(_NOTES, ())
 
 
 def change(**values: object) -> None:
-    """Change the focus, e.g. as ``on_click=change, kwargs={"head": 3}``; the next run shows it and writes the address.
+    """Change the focus, e.g. as ``on_click=change, kwargs={"head": 3}``; the next run shows it.
 
     See ``changed``.
     """
@@ -324,10 +342,10 @@ def keep(focus: Focus, *, told: Sequence[str] = ()) -> None:
 def changed(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]]:
     """Return the focus with these values, and a line for each text that is too long to be kept.
 
-    Another sentence, target or stack starts at its first token; another checkpoint has an opening of its own.
+    Another sentence, target or stack starts at its first token; another checkpoint has its own opening.
 
     Raises:
-        TypeError: For a name that ``Focus`` lacks.
+        TypeError: If ``Focus`` lacks a name.
     """
     if "checkpoint" in values:
         fitting = _for_checkpoint(str(values["checkpoint"]), focus)
@@ -346,7 +364,7 @@ def changed(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]]:
 
 
 def cut_line() -> str:
-    """That the text typed last was not kept whole, where that is so."""
+    """Return a line that the last typed text was shortened, or ""."""
     return st.session_state.get(_CUT, "")
 
 
@@ -361,14 +379,14 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
 
 
 def store_if_corrected(focus: Focus, *, corrections: Sequence[str] = ()) -> None:
-    """``store`` what the page found to be wrong; ``begin`` has kept everything else in this run."""
+    """``store`` corrections that the page made; ``begin`` has kept everything else in this run."""
     kept = focus == st.session_state.get(_FOCUS) and st.session_state.get(_NOTES_OF) == _place(focus)
     if corrections or not kept:
         store(focus, corrections=corrections)
 
 
 def add_note(line: str) -> None:
-    """Say on the page that something of the address had to be corrected."""
+    """Show a line on the page about a correction of the address."""
     st.session_state[_NOTES] = tuple(dict.fromkeys((*notes(), line)))
     st.session_state[_NOTES_OF] = _place(current())
 
@@ -380,14 +398,16 @@ def _keep(focus: Focus) -> None:
 
 
 def _place(focus: Focus | None) -> tuple:
-    """The focus for which a correction holds. The page repeats the correction until the focus changes, because it may
-    run again before the reader has read the line."""
+    """Return the part of the focus for which a correction holds.
+
+    The page repeats the correction until the focus changes, because it may run again before the reader has read the
+    line.
+    """
     return focus, page_hash()
 
 
 def _language() -> str:
-    """Of the session that is served where ``begin`` has not begun: in a callback, and in a fragment, which runs without
-    its page."""
+    """Return the session's language where ``begin`` has not run: in a callback or a fragment."""
     focus: Focus | None = st.session_state.get(_FOCUS) if runs_a_script() else None
     return focus.language if focus else ENGLISH
 

@@ -1,4 +1,4 @@
-"""Parts of a page that run without the rest of it: ``st.fragment``, with the rule for what they may keep.
+"""Parts of a page that run without the rest of it: ``st.fragment``, with a rule for what they may keep.
 
 A session keeps the arguments of its fragments, the callbacks of its widgets with their arguments, and
 ``st.session_state`` as long as its browser tab is open. So none of them may hold what all sessions share: a checkpoint,
@@ -11,8 +11,8 @@ a trace, a run, a decoding, a tensor, a large array. They hold names, and look u
 
     st.button("Remove head", on_click=_remove, args=(p.focus.layer, p.focus.head))
 
-The store may have dropped a checkpoint meanwhile; it is then loaded again. What takes long belongs in the store under
-the run (``store.get(p.run, name, make)``) and is looked up by the fragment, too. ``tests/pages/conftest.py`` follows
+The store may have dropped a checkpoint meanwhile; it is then loaded again. Long computations belong in the store under
+the run (``store.get(p.run, name, make)``) and are looked up by the fragment, too. ``tests/pages/conftest.py`` follows
 all references of a session after each test of a page.
 """
 
@@ -41,7 +41,7 @@ def fragment(draw: Callable[_Arguments, None], *, run_every: float | None = None
         run_every: Seconds after which the part is drawn again by itself.
 
     Raises:
-        TypeError: When the part is called with a checkpoint, a trace, a run or a decoding.
+        TypeError: If the part is called with a checkpoint, a trace, a run or a decoding.
     """
 
     @wraps(draw)

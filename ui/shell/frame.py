@@ -1,6 +1,8 @@
-"""What every page itself needs of the browser: the document's language, a way for the keyboard straight to the figure,
-and, while a lesson runs, the figure in sight at each of its steps. It also says what a figure shows, for its files, and
-tells the page around the app, if there is one, the address of the view."""
+"""What every page needs in the browser.
+
+This is the document's language, a keyboard shortcut to the figure and, during a lesson, scrolling to the figure of each
+step. It also tells exported files what a figure shows, and an outer page, if there is one, the address of the view.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -18,7 +20,7 @@ from ui.shell.outer_page import PAGE, outer_origin, seen_address
 from ui.shell.share import link
 from ui.words.texts import common, language
 
-VIEW = "what is shown"  # in the session
+VIEW = "what is shown"  # key in the session
 
 _component = component("frame", Path(__file__).with_suffix(".js"))
 
@@ -28,18 +30,22 @@ _pdf_writer = st.components.v2.component("glassformer_pdf_writer", js=pdf_carrie
 
 
 def bring_canvas() -> None:
-    """Once on every page that may have a picture: what draws it. Streamlit sends the bytes once, and from then on only
-    their name; they are some 38 KB, as much as a dozen pictures."""
+    """Load the script of the figures, on every page that may have one.
+
+    Streamlit sends the bytes once, some 38 KB or a dozen figures, and later only their name.
+    """
     _canvas(key="canvas script", data=packed_module())
 
 
-@fragment  # to bring what writes PDF does not run the page again
+@fragment  # loading the PDF writer does not run the page again
 def frame(*, place: str, step: Step | None, view: Mapping[str, str]) -> None:
-    """Once on every page. ``place`` names the lesson's ``step`` that is shown, if any: each brings its figure in
-    sight: what has the key ``step.figure``, and the page's first figure if that stands below it; else that figure
-    alone; and the controls that it lights up.
+    """Set up the frame of a page.
 
-    ``view``: the ``checkpoint``, its ``fingerprint`` and, on a page about a sentence, that and its ``target``.
+    Args:
+        place: Identifies the current step of a lesson, if any; each new step scrolls to its figure.
+        step: The step. Its figure is the part with the key ``step.figure``, together with the page's first figure if
+            that is below it; otherwise the first figure alone; and the controls that it highlights.
+        view: The ``checkpoint``, its ``fingerprint`` and, on a page about a sentence, that and its ``target``.
     """
     st.session_state[VIEW] = view
     data = {"language": language(), "skip": common("page.skip"), "step": place, "view": view}
@@ -56,12 +62,14 @@ def frame(*, place: str, step: Step | None, view: Mapping[str, str]) -> None:
 
 
 def _nothing() -> None:
-    """Streamlit reports an event only if it has a callback; the returned value is all that is needed."""
+    """Do nothing: Streamlit reports an event only if it has a callback, and the returned value is enough."""
 
 
 def provenance(title: str) -> dict[str, str]:
-    """What a file that the server makes says of itself; ``charts/canvas/source/frame/provenance.js`` does it for those
-    that the browser makes."""
+    """Return the metadata of a file that the server makes.
+
+    ``charts/canvas/source/frame/provenance.js`` does the same for files made by the browser.
+    """
     view = st.session_state.get(VIEW)
     if not view:
         return {"title": title, "software": "Glassformer"}

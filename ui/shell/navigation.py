@@ -1,4 +1,4 @@
-"""The one list of pages, and how to get from one to another with the focus."""
+"""The list of pages, and navigation between them that keeps the focus."""
 
 import os
 from copy import copy
@@ -26,9 +26,10 @@ LABORATORY_SIGN = ":material/science:"  # before the name of each of its pages, 
 
 @dataclass(frozen=True)
 class Entry:
-    """``name`` is the file ``pages/<name>.py``, the address of the page and the name of its text.
+    """One page; ``name`` is the file ``pages/<name>.py``, the address of the page and the name of its text.
 
-    ``in_menu``: whether the page is in the row above the pages or in a menu of it. The row has no room for more.
+    ``in_menu`` says whether the page is in the row above the pages or in one of its menus. The row has no space for
+    more.
     """
 
     name: str
@@ -36,11 +37,12 @@ class Entry:
 
     @property
     def title(self) -> str:
-        """In the language of this run."""
+        """Title in the language of this run."""
         return page_text(self.name).title
 
     @property
     def exists(self) -> bool:
+        """Whether the file of the page exists."""
         return f"{self.name}.py" in _files()
 
 
@@ -49,7 +51,7 @@ def _files() -> frozenset[str]:
     return frozenset(os.listdir(f"{REPOSITORY}/pages"))
 
 
-# The laboratory is a menu of its own; all others stand in one row above the page.
+# The laboratory is a separate menu; all other pages are in one row above the page.
 GROUPS: dict[str, tuple[Entry, ...]] = {
     "follow": (
         Entry("overview"),
@@ -80,24 +82,24 @@ _IN_NO_MENU = frozenset([entry.name for group in GROUPS.values() for entry in gr
 
 @once_a_run
 def pages() -> dict[str, StreamlitPage]:
-    """The pages whose file exists, by name. The first one is where the app opens."""
+    """Return the pages whose file exists, by name; the app opens with the first."""
     entries = [
         (name, page_text(name).title, LABORATORY_SIGN if name in _IN_LABORATORY else "") for name in page_names()
     ]
-    # Copies: a run notes on its page that it may be drawn, and another session's run must not take that away.
+    # Copies: a run marks its page as drawable, and another session's run must not undo that.
     return {name: copy(page) for name, page in _made(tuple(entries), runs_a_script()).items()}
 
 
-@lru_cache(maxsize=32)  # languages; seventeen pages made anew are 3 ms of the 50 ms of a run
+@lru_cache(maxsize=32)  # languages; creating seventeen pages takes 3 ms of the 50 ms of a run
 def _made(entries: tuple[tuple[str, str, str], ...], _within_a_run: bool) -> dict[str, StreamlitPage]:
-    """Outside a run Streamlit makes pages that cannot be drawn; those are kept apart."""
+    """Return the pages, cached separately outside of a run, where Streamlit makes pages that cannot be drawn."""
     first = entries[0][0]
     return {
         name: st.Page(
             REPOSITORY / "pages" / f"{name}.py",
             title=title,
             icon=sign,
-            url_path=name if name != first else "home",  # never seen: it lives at "/"
+            url_path=name if name != first else "home",  # never visible: it is served at "/"
             default=name == first,
             visibility="hidden" if name in _IN_NO_MENU else "visible",
         )
@@ -106,20 +108,22 @@ def _made(entries: tuple[tuple[str, str, str], ...], _within_a_run: bool) -> dic
 
 
 def is_in_laboratory(name: str) -> bool:
-    """Whether the page is one of the laboratory."""
+    """Return whether a page belongs to the laboratory."""
     return name in _IN_LABORATORY
 
 
 @once_a_run
 def page_names() -> list[str]:
-    """The pages whose file exists, in the order of the forward pass and then of the laboratory."""
+    """Return the names of existing pages, first in the order of the forward pass, then of the laboratory."""
     files = _files()
     return [entry.name for group in GROUPS.values() for entry in group if f"{entry.name}.py" in files]
 
 
 def beside(name: str) -> tuple[str | None, str | None]:
-    """The pages before and after the one of that name, in the order of the forward pass and then of the laboratory;
-    ``None`` where there is none, and for a page that is not in the list."""
+    """Return the names of the pages before and after a page, in the order of ``page_names``.
+
+    They are ``None`` if there is none, and for a page that is not in the list.
+    """
     order = page_names()
     if name not in order:
         return None, None
@@ -128,8 +132,8 @@ def beside(name: str) -> tuple[str | None, str | None]:
 
 
 def navigation() -> StreamlitPage:
-    """Set up the browser's tab, draw the navigation and return the page to run."""
-    # An icon by name would be fetched from another host.
+    """Set up the browser tab, draw the navigation and return the page to run."""
+    # A named icon would be fetched from another host.
     icon = str(Path(__file__).with_name("icon.svg"))
     st.set_page_config(
         page_icon=icon,
@@ -137,7 +141,7 @@ def navigation() -> StreamlitPage:
         initial_sidebar_state="collapsed" if current().presenter or embedded() else SIDEBAR_WIDTH,
     )
     existing = pages()
-    shown: dict[str, list[StreamlitPage]] = {"": []}  # without a heading a page stands in the row itself
+    shown: dict[str, list[StreamlitPage]] = {"": []}  # a page without a heading is in the row itself
     for title, group in GROUPS.items():
         heading = common("navigation.laboratory") if title == "laboratory" else ""
         shown.setdefault(heading, []).extend(existing[entry.name] for entry in group if entry.name in existing)
@@ -154,22 +158,22 @@ def navigation() -> StreamlitPage:
 
 
 def _announce(existing: dict[str, StreamlitPage]) -> None:
-    """Send the address of a page that the reader turns to before the navigation: see ``ui.shell.address``."""
-    asked = page_hash()  # none where the browser brings an address
+    """Send the address of a newly opened page before the navigation; see ``ui.shell.address``."""
+    asked = page_hash()  # empty if the browser provides an address
     name = next((name for name, page in existing.items() if hash_of(page) == asked), "")
     if name and page_state.turn_to(name):
         write_address(opening=name)
 
 
 def _turn_to_the_page_that_is_named(existing: dict[str, StreamlitPage]) -> None:
-    """``?page=attention``, as the address of a page around the app has it, instead of ``/attention``."""
+    """Open ``?page=attention``, which the address of an outer page contains instead of ``/attention``."""
     named = address.value(PAGE)
     if named in existing:
         address.open_page(named, existing[named])
 
 
 def _by_its_name(name: str, page: StreamlitPage) -> StreamlitPage:
-    """The first page lives at "/"; its name, as of any other page, leads there."""
+    """Return a page that redirects its name to "/", where the first page is served."""
 
     def lead_there() -> None:
         address.open_page(name, page)
@@ -178,7 +182,7 @@ def _by_its_name(name: str, page: StreamlitPage) -> StreamlitPage:
 
 
 def go_to(name: str, **focus_values: object) -> NoReturn:
-    """Open another page, e.g. ``go_to("attention", stack="encoder", layer=1, head=3)``, focus included."""
+    """Open another page with a focus, e.g. ``go_to("attention", stack="encoder", layer=1, head=3)``."""
     existing = pages()
     if name not in existing:
         raise ValueError(f"there is no page {name!r}; there are {', '.join(existing)}")
@@ -187,8 +191,10 @@ def go_to(name: str, **focus_values: object) -> NoReturn:
 
 
 def place_among_pages(name: str, *, shown: bool) -> None:
-    """Near the title: the sign of the laboratory, and an arrow to the next page, whose text only a screen reader reads;
-    it is also the tooltip."""
+    """Draw, near the title, the sign of the laboratory and an arrow to the next page.
+
+    The arrow's text is a tooltip and is read by screen readers.
+    """
     if is_in_laboratory(name):
         st.badge(common("navigation.laboratory"), icon=LABORATORY_SIGN, color="gray", width="content")
     _, after = beside(name)
@@ -198,7 +204,7 @@ def place_among_pages(name: str, *, shown: bool) -> None:
 
 
 def links_onward(name: str) -> None:
-    """To the page before and the one after, with the focus, where somebody has read to the end of a page."""
+    """Draw links at the end of a page to the previous and the next page, keeping the focus."""
     before, after = beside(name)
     with st.container(horizontal=True, horizontal_alignment="distribute", key="onward"):
         with st.container(width="content"):

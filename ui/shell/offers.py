@@ -1,5 +1,8 @@
-"""A row of ready things to take, one click each. Buttons, not a choice: what stands elsewhere may be changed by hand at
-any moment, and a choice that the browser still holds then would be reported as if it had been made again."""
+"""A row of buttons for ready-made values.
+
+They are buttons and not a choice: the value may be changed elsewhere at any moment, and a choice that the browser still
+holds would then be reported as if it had been made again.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -17,7 +20,7 @@ def offers(
     take: Callable[[str], None],
     show_label: bool = True,
 ) -> None:
-    """``take(name)`` is called, before the page runs, when one is clicked; ``chosen`` is marked."""
+    """Draw the row; ``take(name)`` is called on a click, before the page runs; ``chosen`` is highlighted."""
     with st.container(key=f"offers {key}", gap="xxsmall"):
         if show_label:
             st.caption(label)

@@ -1,4 +1,4 @@
-"""What a checkpoint opens with, and its examples: its own (``opening.toml`` beside its card), or those of its kind."""
+"""The opening and the examples of a checkpoint: its own (``opening.toml``), or those of its kind."""
 
 import logging
 from collections.abc import Sequence
@@ -17,25 +17,27 @@ _LOG = logging.getLogger(__name__)
 
 
 def opening_of(checkpoint: str) -> Opening:
-    """Its own, or that of its kind where it came without one, or with one that cannot be read (a line in the log)."""
+    """Return a checkpoint's own opening, or that of its kind if it has none that can be read (logged)."""
     return _own(checkpoint) or _of_kind(readable_config(checkpoint))
 
 
 def examples_of(checkpoint: str) -> tuple[Example, ...]:
-    """Sentences that show something with this checkpoint, the opening first."""
+    """Return example sentences for this checkpoint, the opening first."""
     return opening_of(checkpoint).examples
 
 
 def label_of(example: Example) -> str:
+    """Return the label of an example in the language of this run."""
     return in_language(example.label, language())
 
 
 def shows_of(example: Example) -> str:
+    """Return what an example shows, in the language of this run."""
     return in_language(example.shows, language())
 
 
 def name_in_list(checkpoint: str) -> str:
-    """ "Fills in blanks · bert-en": what it does, then the folder's name; the name alone where nobody says."""
+    """Return what a checkpoint does with its folder's name, "Fills in blanks · bert-en", or only its name."""
     own = _own(checkpoint)
     if own is None:
         return checkpoint
@@ -43,12 +45,12 @@ def name_in_list(checkpoint: str) -> str:
 
 
 def is_ready(sentence: str, tasks: Sequence[str]) -> bool:
-    """Whether a sentence is one of the app's own, of whatever checkpoint, maybe behind one of ``tasks``."""
+    """Return whether a sentence is one of the app's own, of any checkpoint, with or without one of ``tasks``."""
     return bool({sentence, sentence.removeprefix(start_of(sentence, tasks))} & _ready(checkpoint_names()))
 
 
 def start_of(sentence: str, starts: Sequence[str]) -> str:
-    """The task's prefix that a sentence begins with, or nothing."""
+    """Return the task prefix that a sentence begins with, or ""."""
     return next((start for start in starts if sentence.startswith(start)), "")
 
 
@@ -83,7 +85,7 @@ def _read(folder: Path, _changed: int) -> Opening | None:
 
 
 def _of_kind(config: ModelConfig | None) -> Opening:
-    """Examples for such a model, at its first head: nothing is known about what its heads do."""
+    """Return examples for this kind of model, at its first head, since its heads are unknown."""
     if isinstance(config, PictureConfig):
         size = config.picture_size**2
         shown = next(((text, label) for label, text in pictures() if len(text) == size), (LEVELS[0] * size, "0"))
@@ -92,7 +94,7 @@ def _of_kind(config: ModelConfig | None) -> Opening:
         kind = "encoder-decoder" if config is None else "classifier" if config.n_classes else config.kind
         found = [
             Example(sentence=each.sentence, label={"en": each.label}, shows={"en": each.shows})
-            for each in examples(kind)  # in the language of this run already
+            for each in examples(kind)  # already in the language of this run
         ]
     first = replace(found[0], place=dict(zip(PLACE, ("encoder", "self", 0, 0, 0), strict=True)))
     return Opening(name={"en": ""}, examples=(first, *found[1:]))

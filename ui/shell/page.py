@@ -1,4 +1,4 @@
-"""The frame of every page: title, question, what to look at, the sentence's tokens, and what to do when it fails.
+"""Frame of every page: title, question, hints, tokens of the sentence, and error messages.
 
 with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     show_figure(charts.attention.weights(p.trace.attention(p.focus.stack, p.focus.layer, p.focus.kind)), name="map")
@@ -59,24 +59,24 @@ from ui.words.glossary_terms import glossary, with_links
 from ui.words.once_a_run import end_run, once_a_run
 from ui.words.texts import PageText, as_plain, common, page_text
 
-OF_WORDS = ("decoding", "surgery", "lens", "paths", "bugs")  # pages about a word of an answer, or a class
-WRITING = ("overview", "decoding")  # pages about what the model writes
-PROMPT_ONLY = Greedy(1)  # of which the recorded pass reads nothing
+OF_WORDS = ("decoding", "surgery", "lens", "paths", "bugs")  # pages about one token of the output, or a class
+WRITING = ("overview", "decoding")  # pages about generation
+PROMPT_ONLY = Greedy(1)  # the recorded pass then reads only the prompt
 FRAME_STYLE = Path(__file__).with_name("page.css")
 _LOG = logging.getLogger(__name__)
 
 
 class _Finished(Exception):
-    """The page ends here."""
+    """Ends the page."""
 
 
 class Page:
-    """What a page works with, by name: a fragment or a callback may keep it.
+    """Everything that a page works with, by name, so that a fragment or a callback may keep it.
 
     ``checkpoint`` and ``trace`` are looked up in ``ui.compute.store`` once per run of the script. They are shared by
     all sessions, so they are read-only, and this object does not keep them: what a session keeps between two runs
-    (fragments, callbacks, session state) stays in memory as long as its tab is open, while the store drops what has
-    not been used lately. See ``ui.shell.fragments``.
+    (fragments, callbacks, session state) stays in memory as long as its tab is open, while the store drops what has not
+    been used recently. See ``ui.shell.fragments``.
     """
 
     def __init__(self, name: str, focus: Focus) -> None:
@@ -85,27 +85,27 @@ class Page:
 
     @once
     def text(self) -> PageText:
-        """The paragraphs of ``views/<name>/en.toml``, for what the model reads and what it answers."""
+        """Texts of ``views/<name>/en.toml``, for this kind of model and output."""
         return text_for(page_text(self.name), readable_config(self.focus.checkpoint))
 
     @property
     def reads_pictures(self) -> bool:
-        """Whether the model reads pictures, so that a token is a patch."""
+        """Whether the model reads images, so that a token is a patch."""
         return isinstance(readable_config(self.focus.checkpoint), PictureConfig)
 
     @property
     def encodes_sentences(self) -> bool:
-        """Whether the model is an encoder without a head, whose answer is the vector of a sentence."""
+        """Whether the model is an encoder without a head, whose output is a sentence vector."""
         return self.checkpoint.config.encodes_sentences
 
     @property
     def checkpoint(self) -> transformer.Checkpoint:
-        """The checkpoint of the focus, in its languages and with its prompt."""
+        """Checkpoint of the focus, with its languages and its prompt."""
         return _checkpoint_of(self.focus)
 
     @property
     def run(self) -> Run:
-        """What the trace is made from, as far as this kind of model has it: the key of what is computed from it."""
+        """What the trace is made from, as far as this kind of model uses it: the key of derived results."""
         config, focus = self.checkpoint.config, self.focus
         target = focus.target if config.has_decoder else ""
         alone = config.kind == "decoder-only" and not (target or focus.written or self.name in WRITING)
@@ -119,19 +119,19 @@ class Page:
 
     @property
     def trace(self) -> Trace:
-        """Every activation of the focused sentence."""
+        """Trace of the focused sentence."""
         return _trace_of(self.name, self.focus)
 
     @property
     def checkpoint_place(self) -> str:
-        """``place_of`` this page's checkpoint."""
+        """Return ``place_of`` this page's checkpoint."""
         return self.place_of(self.focus.checkpoint)
 
     @staticmethod
     def place_of(name: str) -> str:
-        """Where somebody else finds a checkpoint's directory: for commands and snippets."""
+        """Return where others find a checkpoint's directory, for commands and snippets."""
         if name in found_here():
-            return name  # which ``transformer.load`` finds, too
+            return name  # which ``transformer.load`` also finds
         if is_received(name):
             return "the/folder/that/was/uploaded"
         path = checkpoint_path(name)
@@ -142,7 +142,7 @@ class Page:
 
     @property
     def load_line(self) -> str:
-        """The Python that gives this page's ``checkpoint``, where ``transformer`` is imported."""
+        """Return the Python line that loads this page's ``checkpoint``, after ``import transformer``."""
         spoken = {"source": self.focus.reads, "target": self.focus.writes}
         chosen = "".join(f", {name}={code!r}" for name, code in spoken.items() if code)
         line = f'checkpoint = transformer.load("{self.checkpoint_place}")\n'
@@ -155,7 +155,7 @@ class Page:
 
     @property
     def preamble(self) -> str:
-        """The Python that gives ``checkpoint`` and ``trace`` of this page, for ``show_snippet``."""
+        """Return the Python code for ``checkpoint`` and ``trace`` of this page, for ``show_snippet``."""
         arguments = [repr(self.focus.sentence)]
         if self.trace.forced:
             arguments.append(f"target={self.focus.target!r}")
@@ -167,13 +167,15 @@ class Page:
         return f"import transformer\n\n{self.load_line}{trace}"
 
     def set_focus(self, **values: object) -> NoReturn:
-        """Change the shared focus and the address, and run the page again. In a widget's callback, which runs before
-        the page does, use ``ui.shell.focus.change(**values)`` instead."""
+        """Change the shared focus and the address, and run the page again.
+
+        In a widget's callback, which runs before the page does, use ``ui.shell.focus.change(**values)`` instead.
+        """
         shared_focus.change(**values)
         st.rerun()
 
     def nothing_to_show(self, sentence: str) -> NoReturn:
-        """Say in one line why the page has nothing to show, and end it."""
+        """Show in one line why the page has nothing to show, and end it."""
         st.info(sentence, icon=":material/info:")
         self.finish()
 
@@ -211,13 +213,16 @@ def page(
     marks: Place | None = None,
     only: Stack | None = None,
 ) -> Iterator[Page]:
-    """Draw the frame of a page and hand out what it works with; a problem becomes a sentence, never a traceback.
+    """Draw the frame of a page and yield its ``Page``; an error becomes a sentence, never a traceback.
 
-    ``needs``: which of "stack", "kind", "layer", "head", "token" the page lets one choose, or a function that says so
-    once the checkpoint is open, where it depends on the page's own choices. ``strip=False``: for a page
-    about the checkpoint rather than the sentence; its ``p.trace`` is then made only where it is asked for.
-    ``marks``: which token of which stack the strip marks, on a page that may look at another than the focused one.
-    ``only``: the one stack whose tokens the strip offers, where a click on those of another would change nothing.
+    Args:
+        name: Name of the page.
+        needs: Which of "stack", "kind", "layer", "head", "token" can be chosen, or a function that returns this once
+            the checkpoint is open, if it depends on the page's own choices.
+        strip: ``False`` for a page about the checkpoint rather than the sentence; its ``p.trace`` is made only on
+            demand.
+        marks: Which token of which stack the strip marks, if it is not the focused one.
+        only: The only stack whose tokens the strip offers, if a click on another stack's tokens would change nothing.
     """
     if not callable(needs) and (unknown := set(needs) - set(NEEDS)):
         raise ValueError(f"page({name!r}) needs {sorted(unknown)}, which is unknown; choose from {', '.join(NEEDS)}")
@@ -239,7 +244,7 @@ def page(
         shared_focus.write_address()
         page_state.end()
         links_onward(p.name)
-        with corner:  # last, when the page has written to the address what it keeps there
+        with corner:  # last, after the page has written its state to the address
             share(p.focus.checkpoint, p.checkpoint.fingerprint, title=p.text.title)
     finally:
         end_run()
@@ -248,7 +253,7 @@ def page(
 def _draw_frame(
     p: Page, *, needs: Sequence[str] | Needs, strip: bool, marks: Place | None, only: Stack | None, room: DeltaGenerator
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Everything above the page's own part; the corner beside its title, and where lines about the view are."""
+    """Draw everything above the page's own part; return the corner beside its title and the space for lines."""
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
         st.title(p.text.title, anchor=False, width="content")
         st.markdown(f"##### {p.text.question}", width="stretch")
@@ -285,7 +290,7 @@ def _draw_frame(
     shared_focus.store_if_corrected(p.focus, corrections=corrections)
     if p.encodes_sentences and p.name in OF_WORDS:
         p.nothing_to_show(common("problem.no_words", name=as_plain(p.checkpoint.name)))
-    lines = st.container(gap="small")  # also where there are none, so that nothing below moves up once they are gone
+    lines = st.container(gap="small")  # even if empty, so that nothing below moves when lines disappear
     with lines:
         about_sentence = (*map(said, p.trace.notes), unlike_training(p.trace, p.focus.checkpoint)) if strip else ()
         _say((*shared_focus.notes(), *about_sentence))
@@ -298,21 +303,21 @@ def _say(lines: Iterable[str]) -> None:
 
 
 def _view(p: Page, *, of_sentence: bool) -> dict[str, str]:
-    """What files of the page's figures say about themselves."""
+    """Return the metadata for files of the page's figures."""
     read = {"sentence": p.focus.sentence, "target": p.run.target or ""} if of_sentence else {}
     return {"checkpoint": p.focus.checkpoint, "fingerprint": p.checkpoint.fingerprint, **read}
 
 
 @contextmanager
 def guard() -> Iterator[None]:
-    """Whatever goes wrong inside becomes a sentence on the page. For fragments, which run without their page."""
+    """Turn any error within the block into a sentence on the page; for fragments."""
     try:
-        admit()  # who clicks in a fragment may have lost the seat meanwhile
+        admit()  # the reader may have lost the seat meanwhile
         yield
     except _Finished:
         pass
     except transformer.InputError as error:
-        if line := shared_focus.cut_line():  # before what else is wrong with it
+        if line := shared_focus.cut_line():  # before other problems with it
             st.warning(as_plain(line), icon=":material/content_cut:")
         st.warning(as_plain(said(error)), icon=":material/edit:")
     except transformer.NotFiniteError as error:
@@ -329,11 +334,12 @@ def guard() -> Iterator[None]:
 
 
 def _room_in_sidebar(page: str) -> DeltaGenerator:
-    """Room for the selectors, also where this page runs without ``app.py``.
+    """Return the space for the selectors, even if this page runs without ``app.py``.
 
-    Streamlit knows that an app with a folder ``pages/`` has its own navigation only after ``app.py`` has run once. A
-    fresh server whose very first request is the address of a page runs that file alone: then make it know, and
-    run again. A page that is started by itself (``streamlit run pages/tokens.py``, a test) draws the sidebar.
+    Streamlit knows that an app with a folder ``pages/`` has its own navigation only after ``app.py`` has run once. If
+    the first request to a new server is the address of a page, Streamlit runs that file alone: this function then
+    informs it and runs again. A page that is started by itself (``streamlit run pages/tokens.py``, a test) draws the
+    sidebar.
     """
     room = take_room()
     if room is None and "restarted" not in st.session_state:
@@ -349,7 +355,7 @@ def _room_in_sidebar(page: str) -> DeltaGenerator:
 
 
 def _open_checkpoint(p: Page) -> tuple[str, ...]:
-    """Open it, in the languages that the focus asks for; a line for each that it does not know."""
+    """Open the checkpoint in the requested languages, and return a line for each unknown one."""
     if not p.focus.checkpoint:
         st.warning(common("problem.no_checkpoints", folder=as_plain(without_folders(str(checkpoints_folder())))))
         raise _Finished
@@ -376,11 +382,11 @@ def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:
 
 
 def _look_for(text: PageText, config: ModelConfig, *, shown: bool) -> None:
-    """Behind one button, so that the picture they speak of is on the first screen."""
+    """Draw what to notice, behind a button, so that the figure in question stays on the first screen."""
     st.html(FRAME_STYLE)
     style_for_a_room()
     style_for_a_frame()
-    if not shown:  # a lesson or a teacher says what to look for
+    if not shown:  # a lesson or an instructor says what to notice
         return
     with st.popover(common("page.look_for"), icon=":material/lightbulb:", key="look for"):
         sentences = with_links(text.look_for_of(traits_of(config)), glossary(text.name))
@@ -388,7 +394,7 @@ def _look_for(text: PageText, config: ModelConfig, *, shown: bool) -> None:
 
 
 def _glossary(page: str) -> None:
-    """Show the terms of the page behind one button; not while somebody presents."""
+    """Draw the glossary terms of the page behind a button, except during a presentation."""
     if presenting() or not (terms := glossary(page)):
         return
     with st.popover(common("page.glossary"), icon=":material/menu_book:", key="glossary"):

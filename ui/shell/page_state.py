@@ -1,11 +1,11 @@
-"""What the reader has chosen on each page, beside the focus: the session holds it, and the address is its copy.
+"""The reader's choices on each page; the session holds them, and the address is their copy.
 
-A choice is kept as the texts that its parameter has in the address, e.g. ``("lines",)`` for ``attention_show=lines``;
-a choice that is not kept is at its default. Widgets are set from here before they are drawn and report to here in
-their callbacks (``ui.shell.choice``). A control that is not drawn therefore keeps its value, and the address of a page
-is known before the page runs: ``navigation`` sends it when another page is opened.
+A choice is kept as the texts of its parameter in the address, e.g. ``("lines",)`` for ``attention_show=lines``; a
+choice that is not kept is at its default. Widgets are set from here before they are drawn and report to here in their
+callbacks (``ui.shell.choice``). A control that is not drawn therefore keeps its value, and the address of a page is
+known before the page runs: ``navigation`` sends it when another page is opened.
 
-An address that the browser brings (opened, typed, Back, Forward) replaces the choices of its page.
+An address that the browser provides (opened, typed, Back, Forward) replaces the choices of its page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,11 +20,11 @@ _CHOICES, _OWNERS = "page state: choices", "page state: owners"  # by page and p
 _ARRIVED, _BROUGHT = "page state: arrived", "page state: brought"
 _PAGE, _NAMES, _LAST = "page state: page", "page state: names", "page state: hash of the last page"
 _TOLD = "page state: page that the browser was told of"
-_MOST = 64  # parameters that an address may bring
+_MOST = 64  # parameters that an address may contain
 
 
 def enter(page: str) -> None:
-    """Begin the page of that name: what the browser's address brought belongs to it."""
+    """Begin the page of that name, with the parameters of the browser's address."""
     state = st.session_state
     state[_PAGE], state[_LAST], state[_TOLD] = page, page_hash(), page
     state[_NAMES] = {**state.get(_NAMES, {}), page_hash(): page}
@@ -36,41 +36,41 @@ def enter(page: str) -> None:
 
 
 def current_page() -> str:
-    """Return the name of the page that runs, or of the last one that ran."""
+    """Return the name of the running page, or of the last one."""
     return st.session_state.get(_PAGE, "")
 
 
 def is_another_page() -> bool:
-    """Whether the reader has turned to another page than that of the last run."""
+    """Return whether the reader has opened another page since the last run."""
     return st.session_state.get(_LAST, page_hash()) != page_hash()
 
 
 def turn_to(page: str) -> bool:
-    """Note that the browser is told of the page of that name; return whether it was told of another one before.
+    """Record that the browser is sent to this page; return whether it was another one before.
 
-    The page that a session begins with is the browser's own.
+    A session begins with the page that the browser opened.
     """
     before, st.session_state[_TOLD] = st.session_state.get(_TOLD, page), page
     return before != page
 
 
 def take(parameters: Mapping[str, Sequence[str]]) -> None:
-    """Keep what the browser's address says until the page ``enter``s, which gives up its own choices for it."""
+    """Hold the parameters of the browser's address until the page ``enter``s and replaces its choices with them."""
     st.session_state[_ARRIVED] = {name: tuple(values) for name, values in [*parameters.items()][:_MOST]}
 
 
 def end() -> None:
-    """End the page: it has taken what the browser's address brought. A run that begins anew has not come so far."""
+    """End the page, which has used the parameters of the address; an interrupted run does not reach this."""
     st.session_state[_BROUGHT] = None
 
 
 def is_restored() -> bool:
-    """Whether the browser has brought an address for this page, so that all of it is as the address says."""
+    """Return whether the browser has provided an address for this page, which then defines all choices."""
     return st.session_state.get(_BROUGHT) is not None
 
 
 def is_brought(key: str) -> bool:
-    """Whether the value of a choice came with the address that the browser has brought for this page."""
+    """Return whether the value of a choice came with the browser's address for this page."""
     return key in (st.session_state.get(_BROUGHT) or ())
 
 
@@ -89,15 +89,15 @@ def all_choices() -> Mapping[str, Mapping[str, Texts]]:
 
 
 def values(key: str, *, page: str = "") -> Texts:
-    """Return the texts of a choice, none if it is at its default. ``page``: another page than the one that runs."""
+    """Return the texts of a choice, none if it is at its default, on the running page or ``page``."""
     return all_choices().get(page or current_page(), {}).get(key, ())
 
 
 def keep(key: str, texts: Sequence[str], *, page: str = "", adopted: bool = False, owner: object = None) -> None:
-    """Keep the texts of a choice; none sets it back to its default.
+    """Set the texts of a choice; none resets it to its default.
 
-    ``adopted``: it was not made at its own control, and belongs to ``owner``, or to whatever the control belongs to
-    when it is drawn.
+    ``adopted`` says that it was not made at its own control, and belongs to ``owner``, or to the control's owner when
+    it is drawn.
     """
     page, state = page or current_page(), st.session_state
     others = {name: kept for name, kept in all_choices().get(page, {}).items() if name != key}
@@ -109,9 +109,9 @@ def keep(key: str, texts: Sequence[str], *, page: str = "", adopted: bool = Fals
 
 
 def belongs_to(key: str, owner: object) -> None:
-    """Forget a choice that was made for another ``owner``, e.g. another sentence.
+    """Reset a choice that was made for another ``owner``, e.g. another sentence.
 
-    A choice that an address has brought, or that is ``adopted``, is for the owner that it meets first.
+    A choice from an address, or an ``adopted`` one, is assigned to the first owner.
     """
     page, state = current_page(), st.session_state
     owners, new = state.get(_OWNERS, {}).get(page, {}), _name_of(owner)
@@ -123,5 +123,5 @@ def belongs_to(key: str, owner: object) -> None:
 
 
 def _name_of(owner: object) -> int:
-    """A number in place of what may be long: a session keeps it."""
+    """Return a number for an owner, which may be long, since a session keeps it."""
     return hash(repr(owner))

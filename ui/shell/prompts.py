@@ -1,5 +1,7 @@
-"""How a model that goes on writing reads what is typed: as text, with special tokens, or as a chat; and whether the
-maps hold what it wrote, too."""
+"""How a generative model reads the typed text: as text, with special tokens, or as a chat.
+
+Also whether the maps include what it generated.
+"""
 
 from dataclasses import replace
 
@@ -18,21 +20,24 @@ WAYS = ("", "special", "chat")
 
 
 def prompt_of(focus: Focus) -> Prompt | None:
-    """What the focus asks for; ``None`` for plain text."""
+    """Return the prompt settings in the focus; ``None`` for plain text."""
     if focus.way == "chat":
         return Prompt(True, focus.system, focus.variables)
     return Prompt() if focus.way else None
 
 
 def fit_prompt(focus: Focus, checkpoint: Checkpoint) -> tuple[Focus, tuple[str, ...]]:
-    """The focus without a way to read that this checkpoint does not know, and a line about it."""
+    """Return the focus without a prompt setting that this checkpoint lacks, and a line about it."""
     if focus.way in _ways(checkpoint):
         return focus, ()
     return replace(focus, way=""), (common("note.way", way=quoted(focus.way), name=quoted(checkpoint.name)),)
 
 
 def choose_prompt(focus: Focus, checkpoint: Checkpoint, room: DeltaGenerator, *, writes: bool) -> None:
-    """In ``room``, below the sentence. ``writes``: the page shows all that the model writes, whatever is chosen."""
+    """Draw the controls in ``room``, below the sentence.
+
+    ``writes`` says that the page shows everything that the model generates, whatever is chosen.
+    """
     if len(ways := _ways(checkpoint)) == 1:
         return
     with room:
@@ -52,7 +57,10 @@ def _ways(checkpoint: Checkpoint) -> tuple[str, ...]:
 
 
 def _box(widget: object, name: str, value: object, **more: object) -> None:
-    """Set from the focus, and reports to it; it keeps nothing. On another page it is another widget."""
+    """Draw a widget that is set from the focus and reports to it, but keeps nothing.
+
+    It is a new widget on each page.
+    """
     key = f"prompt {name} {page_hash()}"
     if st.session_state.get(key) != value:
         st.session_state[key] = value

@@ -1,7 +1,7 @@
-"""From what a reader does to what is shown: one pure function, ``reduce``, for all figures of all pages.
+"""The reducer from actions to state: one pure function, ``reduce``, for all figures of all pages.
 
-``send`` is the callback of every figure: it reduces the session's state and keeps the new one before the page runs. The
-address follows from the state (``focus.write_address``).
+``send`` is the callback of every figure: it reduces the session's state and stores the new one before the page runs.
+The address follows from the state (``focus.write_address``).
 """
 
 from __future__ import annotations
@@ -30,10 +30,13 @@ from ui.shell.page_state import Texts
 
 @dataclass(frozen=True)
 class State:
-    """What is shown: the focus of all pages, and the choices by page and parameter, none where all is at its default.
+    """The state of the view: the focus of all pages, and the choices by page and parameter.
 
-    ``owners``: what choices belong to that were made in this step. ``reveals``: containers that the keyboard is led to.
-    ``opens``: the page that is opened, if it is another one than ``page``. ``told``: lines about the focus.
+    Attributes:
+        owners: What choices made in this step belong to.
+        reveals: Containers that the keyboard is led to.
+        opens: The page that is opened, if it differs from ``page``.
+        told: Lines about the focus.
     """
 
     focus: Focus
@@ -45,7 +48,7 @@ class State:
     told: tuple[str, ...] = ()
 
     def values(self, key: str) -> Texts:
-        """Return the texts of a choice of the page that is shown, none for its default."""
+        """Return the texts of a choice of the current page, none for its default."""
         return self.choices.get(self.page, {}).get(key, ())
 
 
@@ -56,12 +59,12 @@ def reduce(state: State, action: Action, means: Meaning | None = None) -> State:
     """Return the state after an action.
 
     Args:
-        state: What is shown.
-        action: What the reader does.
-        means: What a cell, say, means where it is clicked: a pure function.
+        state: The current state.
+        action: The reader's action.
+        means: Meaning of the action where it occurs, e.g. of a cell: a pure function.
 
     Raises:
-        TypeError: For an action that means nothing by itself, without ``means``.
+        TypeError: If the action has no meaning by itself and ``means`` is missing.
     """
     if means is not None:
         for following in means(state, action):
@@ -92,19 +95,19 @@ def reduce(state: State, action: Action, means: Meaning | None = None) -> State:
 
 
 def _looking_at(state: State, **values: object) -> State:
-    """With another focus, where it is another one: the same stack again does not begin at its first token."""
+    """Return the state with another focus if it differs: the same stack again keeps its token."""
     new = {name: value for name, value in values.items() if value not in (None, getattr(state.focus, name))}
     focus, told = shared_focus.changed(state.focus, **new)
     return replace(state, focus=focus, told=(*state.told, *told))
 
 
 def current() -> State:
-    """Return what this browser session shows."""
+    """Return the state of this browser session."""
     return State(shared_focus.current(), page_state.current_page(), page_state.all_choices())
 
 
 def send(action: Action, means: Meaning | None = None) -> None:
-    """Reduce the session's state, in a callback: the page has not run yet."""
+    """Reduce the session's state, in a callback, before the page runs."""
     before = current()
     after = reduce(before, action, means)
     if after.focus != before.focus:

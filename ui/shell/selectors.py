@@ -1,4 +1,4 @@
-"""Choosing a stack, kind of attention, layer and head, in the sidebar of the pages that ask for it."""
+"""Selectors for stack, kind of attention, layer and head, in the sidebar of the pages that need them."""
 
 from collections.abc import Sequence
 
@@ -14,15 +14,15 @@ from ui.words.texts import PageText, common
 
 NEEDS = ("stack", "kind", "layer", "head", "token")
 _MAX_BUTTONS = 8
-_OF_MANY_TASKS = ("t5", "bart")  # families of encoder and decoder; Marian, M2M100 and mBART translate
-_DRAWN_ON = "choose: drawn on"  # the page of the run before
+_OF_MANY_TASKS = ("t5", "bart")  # encoder-decoder families; Marian, M2M100 and mBART translate
+_DRAWN_ON = "choose: drawn on"  # the page of the last run
 
 
 def work_of(config: ModelConfig) -> str:
-    """What a model does, as texts name it: "classifier", "text-to-text", or its kind.
+    """Return what a model does, as texts name it: "classifier", "text-to-text", or its kind.
 
-    An encoder and a decoder translate, unless it was trained on tasks with prefixes or is of a family whose checkpoints
-    do many things; which of them a config.json need not say.
+    An encoder-decoder translates, unless it was trained on tasks with prefixes or is of a family whose checkpoints do
+    many things; a config.json need not state which.
     """
     if config.n_classes:
         return "classifier"
@@ -31,10 +31,12 @@ def work_of(config: ModelConfig) -> str:
 
 
 def traits_of(config: ModelConfig) -> frozenset[str]:
-    """What a sentence about a model may depend on: what it does (``work_of``), its positions, "pre" or "post" norm,
-    "picture" where it reads one, "rms" where its norms subtract no mean, "gated" where its feed-forward layers have a
-    gate, "window" where some layers look only so far back, "tanh" where it stands between their two
-    matrices."""
+    """Return the traits that a text about a model may depend on.
+
+    These are what it does (``work_of``), its positions, "pre" or "post" norm, "picture" if it reads one, "rms" if its
+    norms do not subtract the mean, "gated" if its feed-forward layers have a gate, "window" if some layers have a
+    limited range, and "tanh" if that is their activation.
+    """
     picture = ("picture",) if isinstance(config, PictureConfig) else ()
     more = [trait for trait, name in (("rms", "rms_norm"), ("gated", "gated")) if getattr(config, name, False)]
     more += ["window"] if any(getattr(config, "windows", ())) else []
@@ -43,17 +45,17 @@ def traits_of(config: ModelConfig) -> frozenset[str]:
 
 
 def text_for(text: PageText, config: ModelConfig | None) -> PageText:
-    """A page's text with what its tables [of_classes] and [of_pictures] say, where it is about such a model."""
+    """Return a page's text with the replacements in [of_classes] and [of_pictures] for such a model."""
     classes = ("of_classes",) if config is not None and config.n_classes else ()
     return text.instead(*classes, *(("of_pictures",) if isinstance(config, PictureConfig) else ()))
 
 
 def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:
-    """Draw in ``room`` what ``needs`` names and the model leaves a choice of; a choice changes the shared focus."""
+    """Draw in ``room`` the selectors in ``needs`` for which the model has a choice; they change the shared focus."""
     kinds = attention_kinds(config)
     stacks = tuple(dict.fromkeys(stack for stack, _ in kinds))
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
-    # On another page it is another widget, without a choice, though the key still leads to the one of the page before.
+    # On another page it is another widget without a value, though the key still refers to the previous page's.
     anew = st.session_state.get(_DRAWN_ON) != page_hash()
     st.session_state[_DRAWN_ON] = page_hash()
     with room:
@@ -69,7 +71,7 @@ def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: 
 
 
 def _choose(name: str, options: list, value: object, *, anew: bool) -> None:
-    """Buttons while they fit, else a list. The widget is set from the focus and reports to it; it keeps nothing."""
+    """Draw buttons if they fit, else a list; the widget is set from the focus, reports to it and keeps nothing."""
     key = f"choose {name}"
     if anew or st.session_state.get(key) != value:
         st.session_state[key] = value
@@ -87,13 +89,13 @@ def _choose(name: str, options: list, value: object, *, anew: bool) -> None:
 
 
 def _change(name: str) -> None:
-    """A message that was not made by our page may report that nothing is chosen: it changes nothing."""
+    """Handle a choice; a message not made by our page may report that nothing is chosen, which is ignored."""
     if (chosen := st.session_state[f"choose {name}"]) is not None:
         shared_focus.change(**_changed(name, chosen))
 
 
 def _changed(name: str, chosen: str | int) -> dict[str, str | int]:
-    """What a choice changes in the focus."""
+    """Return the changes of the focus for a choice."""
     if name == "stack":
         return {"stack": chosen, "kind": "self"}
     if name == "kind":

@@ -1,7 +1,7 @@
-"""A link to exactly this view: the whole address with the checkpoint, its fingerprint, and what a teacher wants to say.
+"""A link to exactly this view: the whole address with the checkpoint, its fingerprint, and an optional note.
 
-The address in the browser leaves out what is as it is at the start; such a link says all of it, so that it still shows
-the same picture, or says what is different, on a server that opens with something else.
+The address in the browser leaves out defaults; such a link contains everything, so that it shows the same view, or
+states the difference, on a server with other defaults.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ LONGEST_NOTE = 500
 def link(
     page_url: str, parameters: Mapping[str, Sequence[str]], *, checkpoint: str, fingerprint: str, note: str = ""
 ) -> str:
-    """``page_url?checkpoint=…&fingerprint=…``, then everything that is in the address already, then the note."""
+    """Return ``page_url?checkpoint=…&fingerprint=…``, then the address's other parameters, then the note."""
     own = {"checkpoint": [checkpoint], FINGERPRINT: [fingerprint]}
     others = {name: values for name, values in parameters.items() if name not in (*own, NOTE)}
     said = {NOTE: [note[:LONGEST_NOTE]]} if note.strip() else {}
@@ -35,10 +35,14 @@ def link(
 
 @fragment
 def share(checkpoint: str, fingerprint: str, *, title: str) -> None:
-    """Draw a button that opens the link, ready to be copied, with room for a note.
+    """Draw a button that opens the link, ready to be copied, with a box for a note.
 
-    The link is made only once somebody opens it. ``checkpoint``: its name, with the ``fingerprint`` of its weights.
-    ``title``: of the page, for the frame in which another page shows its figure.
+    The link is created only when the button is opened.
+
+    Args:
+        checkpoint: Name of the checkpoint.
+        fingerprint: Fingerprint of its weights.
+        title: Title of the page, for a page that embeds its figure.
     """
     button = st.popover(common("share.button"), icon=":material/share:", type="tertiary", key=BUTTON, on_change="rerun")
     if not button.open:
@@ -67,8 +71,7 @@ def share(checkpoint: str, fingerprint: str, *, title: str) -> None:
 
 
 def show_what_a_link_says(checkpoint: Checkpoint) -> None:
-    """The teacher's note, as plain text; and one line where the weights are others than those that the link was made
-    with."""
+    """Show the instructor's note as plain text, and a line if the weights differ from those of the link."""
     if note := address.value(NOTE).strip():
         shown = note if len(note) <= LONGEST_NOTE else f"{note[:LONGEST_NOTE]} … {common('share.note_cut')}"
         st.info("  \n".join(map(as_plain, shown.splitlines())), icon=":material/sticky_note_2:")

@@ -1,4 +1,4 @@
-"""The sidebar of every page: checkpoint, sentence, selectors of the page, examples, target and padding, language."""
+"""Sidebar of every page: checkpoint, sentence, selectors of the page, examples, target and padding, language."""
 
 from contextvars import ContextVar
 
@@ -17,19 +17,19 @@ from ui.shell.selectors import work_of
 from ui.shell.typing import follow_typing
 from ui.words.texts import as_plain, common, languages
 
-# Where this run's sidebar has room for the selectors of its page: below the sentence, above the examples.
+# Where this run's sidebar has space for the page's selectors: below the sentence, above the examples.
 _room: ContextVar[DeltaGenerator | None] = ContextVar("room", default=None)
 
 
 def take_room() -> DeltaGenerator | None:
-    """The room for selectors, once per run; ``None`` where this run has drawn no sidebar."""
+    """Return the space for selectors, once per run; ``None`` if this run has drawn no sidebar."""
     room = _room.get()
     _room.set(None)
     return room
 
 
 def sidebar() -> None:
-    """Draw it, once per run, before the page. Widgets are set from the focus and report to it; they keep nothing."""
+    """Draw the sidebar once per run, before the page; widgets are set from the focus and keep nothing."""
     focus = shared_focus.current()
     config = readable_config(focus.checkpoint)
     with st.sidebar:
@@ -65,7 +65,7 @@ def _sentence(focus: Focus, *, help: str) -> None:
 
 
 def _examples(focus: Focus) -> None:
-    """A menu, each example with its sentence; below it, what the one that is in the box shows."""
+    """Draw a menu of examples with their sentences, and what the current one shows."""
     found, now = examples_of(focus.checkpoint), (focus.sentence, focus.target)
     st.menu_button(
         common("sidebar.examples"),
@@ -77,12 +77,13 @@ def _examples(focus: Focus) -> None:
         on_click=_use_example,
     )
     shown = next((each for each in found if (with_task(each.sentence, focus), each.target) == now), None)
-    if shown and shown.sentence == focus.sentence:  # else after a task, and it describes models of one task
+    # Otherwise a task precedes it, and its text is about models of one task.
+    if shown and shown.sentence == focus.sentence:
         st.caption(shows_of(shown))
 
 
 def _checkpoint(focus: Focus) -> None:
-    """Which model, with what it does and its size: everything below is about it."""
+    """Draw the choice of a model, with what it does and its size; everything below is about it."""
     names = choosable_checkpoints(focus.checkpoint)
     if not names:
         return
@@ -105,20 +106,20 @@ def _checkpoint(focus: Focus) -> None:
             work = "vector"
         if work == "text-to-text" and not config.task_prefixes:
             work = "answer"
-        # A long name ends beyond the box; the folder, by which a link and the command line call it, is read here.
+        # A long name is cut off in the box; the folder, which links and the command line use, is shown here.
         does = focus.checkpoint if name_in_list(focus.checkpoint) != focus.checkpoint else common(f"task.{work}")
         st.caption(" · ".join((does, *family, size)))
 
 
 def _in_group(name: str) -> str:
-    """A name in the list, with where it comes from, unless it came with the app."""
+    """Return a name for the list, with its origin unless it is included with the app."""
     group = group_of(name)
     shown = shown_name(name_in_list(name))
     return shown if group == "shipped" else common(f"sidebar.{group}", name=shown)
 
 
 def _named_more(config: ModelConfig | None) -> str:
-    """After what ``_more`` has for this model."""
+    """Return the name of the options that ``_more`` has for this model."""
     if config is None or (config.has_encoder and config.has_decoder):
         return common("sidebar.more")
     return common("sidebar.target" if config.has_decoder else "sidebar.pads")
@@ -151,7 +152,7 @@ def _more(focus: Focus) -> None:
 
 
 def _language(focus: Focus) -> None:
-    """Draw the languages by their codes, beside the presenter's switch: both fit on a projector's first screen."""
+    """Draw the languages by their codes, beside the presenter's switch, to fit on a projector's first screen."""
     names = languages()
     if len(names) > 1:
         st.session_state["sidebar language"] = focus.language  # this overwrites no typed text
@@ -180,7 +181,7 @@ def _presenter(focus: Focus) -> None:
 
 
 def _set(name: str, value: object) -> None:
-    """Only where it differs: setting a value that is there already would overwrite what is being typed."""
+    """Set a value only if it differs: setting it again would overwrite what is being typed."""
     key = f"sidebar {name}"
     if key not in st.session_state or st.session_state[key] != value:
         st.session_state[key] = value

@@ -1,7 +1,7 @@
-"""What a model is told about the sentence: which language it reads and writes, and which task the sentence begins with.
+"""Languages and task of the sentence, for models that need to know them.
 
-M2M100 and NLLB are told both languages, Marian's models of many languages the one that they write. T5's config names
-what its sentences began with in training ("translate English to French: ").
+M2M100 and NLLB are given both languages, Marian's multilingual models the output language. T5's config lists the
+prefixes of its training sentences ("translate English to French: ").
 """
 
 from collections.abc import Sequence
@@ -18,13 +18,13 @@ from ui.shell.focus import Focus, start_of
 from ui.shell.openings import is_ready
 from ui.words.texts import common, model_sentences, quoted
 
-# A task as long as "translate English to Romanian: " is read whole.
+# Wide enough for a task as long as "translate English to Romanian: ".
 _STYLE = "<style>[class*=st-key-choose-begins] input { padding-inline: 0.4rem 0; font-size: 0.78rem; }</style>"
-_HALF = 104  # pixels: two in the sidebar's row
+_HALF = 104  # pixels; two fit in the sidebar's row
 
 
 def fit_languages(focus: Focus, checkpoint: Checkpoint) -> tuple[Focus, tuple[str, ...]]:
-    """The focus without languages that this checkpoint does not know, and a line for each of them."""
+    """Return the focus without languages that this checkpoint lacks, and a line for each of them."""
     notes = []
     for name, known in zip(("reads", "writes"), languages_of(checkpoint), strict=True):
         if (code := getattr(focus, name)) and code not in known:
@@ -34,7 +34,7 @@ def fit_languages(focus: Focus, checkpoint: Checkpoint) -> tuple[Focus, tuple[st
 
 
 def spoken_languages(focus: Focus, checkpoint: Checkpoint, room: DeltaGenerator) -> None:
-    """One row in ``room``, below the sentence, where the model leaves a choice; nothing elsewhere."""
+    """Draw a row in ``room``, below the sentence, if the model has a choice."""
     reads, writes = languages_of(checkpoint)
     starts = checkpoint.framing.starts
     if not (reads or writes or starts):
@@ -54,7 +54,10 @@ def spoken_languages(focus: Focus, checkpoint: Checkpoint, room: DeltaGenerator)
 
 
 def _choose(name: str, options: Sequence[str], value: str | None, width: int | str) -> None:
-    """Set from the focus, and reports to it; it keeps nothing. On another page it is another widget."""
+    """Draw a widget that is set from the focus and reports to it, but keeps nothing.
+
+    It is a new widget on each page.
+    """
     key = f"choose {name} {page_hash()}"
     if st.session_state.get(key) != value:
         st.session_state[key] = value
@@ -76,7 +79,7 @@ def _speak(key: str, name: str) -> None:
 
 
 def _begin(key: str, starts: Sequence[str]) -> None:
-    """The sentence with another beginning, or with none. One of the app's examples gives way to that of the task."""
+    """Replace the task prefix of the sentence; one of the app's examples is replaced by that of the task."""
     sentence, start = shared_focus.current().sentence, st.session_state[key] or ""
     rest = sentence.removeprefix(start_of(sentence, starts))
     if is_ready(sentence, starts):

@@ -1,1 +1,1 @@
-"""How a figure, a table, a formula or a drawing stands on a page, and how it is exported."""
+"""Display of figures, tables, formulas and canvases on a page, and their export."""

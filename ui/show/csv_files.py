@@ -1,4 +1,4 @@
-"""Tables as CSV that a spreadsheet opens as what it is: numbers and texts."""
+"""Tables as CSV that a spreadsheet opens as plain numbers and texts."""
 
 import pandas as pd
 
@@ -6,5 +6,5 @@ from transformer.disk.tables import harmless_cell
 
 
 def as_csv(table: pd.DataFrame) -> bytes:
-    """Return UTF-8 with a header in which no cell is a formula (``harmless_cell``); numbers are numbers."""
+    """Return UTF-8 with a header in which no cell is a formula (``harmless_cell``); numbers stay numbers."""
     return table.map(harmless_cell).rename(columns=harmless_cell).to_csv(index=False).encode("utf-8")

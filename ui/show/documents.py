@@ -1,4 +1,4 @@
-"""Documents in the language of the reader, which name the model that they come from."""
+"""Documents in the reader's language, which name their model."""
 
 from collections.abc import Mapping, Sequence
 
@@ -20,7 +20,7 @@ def document_of(
     about: Mapping[str, str] | None = None,
     kind: str = "",
 ) -> str:
-    """Build a document about ``checkpoint``, ``None`` where it is about several; the rest as in ``document``."""
+    """Build a document about ``checkpoint``, or several if ``None``; other arguments as in ``document``."""
     model = {"checkpoint": checkpoint.name, "fingerprint": checkpoint.fingerprint} if checkpoint else {}
     return document(
         title,

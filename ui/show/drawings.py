@@ -1,10 +1,10 @@
-"""Drawings of the canvas on a page: one head, all heads, lines between tokens, or a text being written.
+"""Canvas figures on a page: one head, all heads, lines between tokens, or a generated text.
 
-A picture is a Streamlit component (``streamlit.components.v2``) fed with the bytes of a ``CanvasFigure``; the script
-that draws it comes to the browser once, by ``ui.shell.frame.bring_canvas``. Hovering, zooming, switching heads, the
-table and the exports all happen in the browser; only a click comes back to Python. It is told to ``on_click`` in
-Streamlit's callback: what that changes (``ui.shell.focus.change``, the session's state) is there before the page runs,
-once. The session keeps ``on_click``: it holds names and few numbers (``ui.shell.fragments``).
+A figure is a Streamlit component (``streamlit.components.v2``) with the bytes of a ``CanvasFigure``; its script is sent
+to the browser once, by ``ui.shell.frame.bring_canvas``. Hovering, zooming, switching heads, the table and the exports
+all happen in the browser; only a click is sent to Python. It is passed to ``on_click`` in Streamlit's callback, so that
+its changes (``ui.shell.focus.change``, the session's state) are made before the page runs, once. The session keeps
+``on_click``: it holds names and few numbers (``ui.shell.fragments``).
 """
 
 from __future__ import annotations
@@ -38,41 +38,46 @@ _PICTURE = st.components.v2.component("glassformer_canvas", js=picture())
 
 
 def show_map(figure: CanvasFigure, *, key: str, means: Meaning | None = None) -> None:
-    """One map (``attention_map``, ``value_map``). A click sends ``SelectCell``; without ``means`` no cell can be
-    clicked."""
+    """Show one map (``attention_map``, ``value_map``).
+
+    A click sends ``SelectCell``; without ``means`` no cell can be clicked.
+    """
     read = partial(read_cell, shape=_shape(figure))
     _mount(figure if means else figure.with_metadata(still=True), "click", read, means, key=key)
 
 
 def show_mask_editor(figure: CanvasFigure, *, key: str, means: Meaning) -> None:
-    """``mask_editor``. The end of a stroke sends ``PaintMask``."""
+    """Show a ``mask_editor``; the end of a stroke sends ``PaintMask``."""
     _mount(figure, "edit", partial(read_stroke, shape=_shape(figure)), means, key=key)
 
 
 def show_grid(figure: CanvasFigure, *, key: str, means: Meaning | None = None) -> None:
-    """All heads of all layers (``attention_grid``). A click sends ``SelectHead``."""
+    """Show all heads of all layers (``attention_grid``); a click sends ``SelectHead``."""
     shown = frozenset(HeadChoice(tile["layer"], tile["head"]) for tile in figure.metadata["tiles"])
     _mount(figure, "click", partial(read_head, shown=shown), means, key=key)
 
 
 def show_overview(figure: CanvasFigure, *, key: str, means: Meaning | None = None) -> None:
-    """``attention_overview``. A click sends ``SelectHead``."""
+    """Show an ``attention_overview``; a click sends ``SelectHead``."""
     _mount(figure, "click", partial(read_any_head, shown=frozenset(heads_of(figure))), means, key=key)
 
 
 def show_lines(figure: CanvasFigure, *, key: str, means: Meaning | None = None) -> None:
-    """``attention_lines``. A click sends ``SelectToken``; in cross-attention only query tokens can be clicked."""
+    """Show ``attention_lines``; a click on a token (of the queries) sends ``SelectToken``."""
     _mount(figure, "click", partial(read_token, count=len(figure.metadata["rows"])), means, key=key)
 
 
 def show_steps(figure: CanvasFigure, *, key: str, means: Meaning) -> None:
-    """``written_steps``, all steps in the browser. When the reader rests at another step, it sends ``SelectStep``."""
+    """Show ``written_steps``, all in the browser; stopping at another step sends ``SelectStep``."""
     _mount(figure, "step", read_step, means, key=key)
 
 
 def show_living_picture(figure: CanvasFigure, *, key: str, on_inside: Callable[[tuple[str, int]], None]) -> None:
-    """``living_picture_canvas``. It sends ``SelectLocation`` where the reader rests, and ``OpenPage`` where a link is
-    followed. ``on_inside`` is told which layer was unfolded whose numbers it has not got."""
+    """Show a ``living_picture_canvas``.
+
+    It sends ``SelectLocation`` when the reader stops, and ``OpenPage`` for a link. ``on_inside`` is called with an
+    unfolded layer whose numbers are missing.
+    """
     shown = LivingPicturePlaces.of_figure(figure)
     hear = {
         "on_place_change": partial(_told, key, "place", partial(read_location, shown=shown), None),
@@ -85,7 +90,7 @@ def show_living_picture(figure: CanvasFigure, *, key: str, on_inside: Callable[[
 def _mount(
     figure: CanvasFigure, event: str, read: Callable[[object], Action | None], means: Meaning | None, *, key: str
 ) -> None:
-    """Send what the browser says about ``event`` ("click", "edit"), where ``read`` finds an action in it."""
+    """Mount a figure, and send the action that ``read`` finds in ``event`` ("click", "edit")."""
     _PICTURE(key=key, data=spoken(figure).packed(), **{f"on_{event}_change": partial(_told, key, event, read, means)})
 
 
@@ -100,7 +105,7 @@ def _ask(key: str, read: Callable[[object], tuple[str, int] | None], tell: Calla
 
 
 def spoken(figure: CanvasFigure) -> CanvasFigure:
-    """With the captions that the browser writes by itself, where the language is not English."""
+    """Return the figure with translated captions of the browser, if the language is not English."""
     words = browser_words()
     return figure.with_metadata(words=words, language=language()) if words else figure
 
@@ -110,13 +115,13 @@ def _shape(figure: CanvasFigure) -> tuple[int, int]:
 
 
 def read_cell(value: object, shape: tuple[int, int]) -> SelectCell | None:
-    """A click as the browser sends it, {"query": row, "key": column}, on a map of that many rows and columns."""
+    """Validate a click from the browser, {"query": row, "key": column}, on a map of this shape."""
     numbers = whole_numbers(value, ("query", "key"))
     return SelectCell(*numbers) if numbers and numbers[0] < shape[0] and numbers[1] < shape[1] else None
 
 
 def read_stroke(value: object, shape: tuple[int, int]) -> PaintMask | None:
-    """A stroke as the browser sends it: {"cells": [query, key, query, key, …], "allowed": bool}."""
+    """Validate a stroke from the browser: {"cells": [query, key, query, key, …], "allowed": bool}."""
     if not isinstance(value, Mapping) or not isinstance(value.get("allowed"), bool):
         return None
     numbers = value.get("cells")
@@ -129,13 +134,13 @@ def read_stroke(value: object, shape: tuple[int, int]) -> PaintMask | None:
 
 
 def read_head(value: object, shown: Collection[HeadChoice]) -> SelectHead | None:
-    """{"layer": …, "head": …}, of a grid that shows these heads."""
+    """Validate {"layer": …, "head": …} from a grid of these heads."""
     numbers = whole_numbers(value, ("layer", "head"))
     return SelectHead(*numbers) if numbers and HeadChoice(*numbers) in shown else None
 
 
 def read_any_head(value: object, shown: Collection[AnyHead]) -> SelectHead | None:
-    """{"stack": …, "attention": …, "layer": …, "head": …}, of a picture that shows these heads."""
+    """Validate {"stack": …, "attention": …, "layer": …, "head": …} from a figure of these heads."""
     numbers = whole_numbers(value, ("layer", "head"))
     named = numbers and tuple(value.get(name) for name in ("stack", "attention"))
     if not named or not all(isinstance(name, str) for name in named):
@@ -146,7 +151,7 @@ def read_any_head(value: object, shown: Collection[AnyHead]) -> SelectHead | Non
 
 @dataclass(frozen=True)
 class LivingPicturePlaces:
-    """Counts by which a choice in a ``living_picture_canvas`` is checked: its callbacks keep them, not its arrays."""
+    """Counts that validate choices in a ``living_picture_canvas``, kept in callbacks instead of its arrays."""
 
     layers: Mapping[str, int]  # by stack, like the tokens
     tokens: Mapping[str, int]
@@ -167,7 +172,7 @@ class LivingPicturePlaces:
 
 
 def read_location(value: object, shown: LivingPicturePlaces) -> SelectLocation | None:
-    """{"stack": …, "kind": …, "layer": …, "head": …, "token": …}, of a ``living_picture_canvas``."""
+    """Validate {"stack": …, "kind": …, "layer": …, "head": …, "token": …} of a ``living_picture_canvas``."""
     numbers = whole_numbers(value, ("layer", "head", "token"))
     stack = numbers and one_of(value.get("stack"), shown.layers)
     kind = stack and one_of(value.get("kind"), [kind for of, kind in shown.heads if of == stack])
@@ -179,26 +184,26 @@ def read_location(value: object, shown: LivingPicturePlaces) -> SelectLocation |
 
 
 def read_link(value: object, shown: LivingPicturePlaces) -> OpenPage | None:
-    """{"page": …} and a place, of a ``living_picture_canvas``."""
+    """Validate {"page": …} and a location of a ``living_picture_canvas``."""
     location = read_location(value, shown)
     page = location and one_of(value.get("page"), shown.pages)
     return OpenPage(page, location) if page else None
 
 
 def read_layer(value: object, shown: LivingPicturePlaces) -> tuple[str, int] | None:
-    """{"stack": …, "layer": …}, of a ``living_picture_canvas``."""
+    """Validate {"stack": …, "layer": …} of a ``living_picture_canvas``."""
     numbers = whole_numbers(value, ("layer",))
     stack = numbers and one_of(value.get("stack"), shown.layers)
     return (stack, numbers[0]) if stack and numbers[0] < shown.layers[stack] else None
 
 
 def read_token(value: object, count: int) -> SelectToken | None:
-    """{"token": …}, one of ``count``."""
+    """Validate {"token": …}, one of ``count``."""
     numbers = whole_numbers(value, ("token",))
     return SelectToken(*numbers) if numbers and numbers[0] < count else None
 
 
 def read_step(value: object) -> SelectStep | None:
-    """The number of a step."""
+    """Validate the number of a step."""
     step = whole_number(value)
     return None if step is None else SelectStep(step)

@@ -1,6 +1,7 @@
-"""Files from figures: pictures made in the browser (Plotly) or on the server (Altair), a page that works offline, CSV.
+"""Files from figures: images, a page that works offline, CSV.
 
-What is offered is sent only while the menu is open: neither its script nor the files cost a run of the page anything.
+Images are made in the browser (Plotly) or on the server (Altair). Neither scripts nor files are sent before the menu is
+open, so they cost a run of the page nothing.
 """
 
 import base64
@@ -28,7 +29,11 @@ _FORMATS = ("png", "svg", "pdf")
 
 
 def figure_kind(figure: Any) -> str:
-    """ "plotly" or "altair". Raises ``TypeError`` for anything else."""
+    """Return "plotly" or "altair".
+
+    Raises:
+        TypeError: For anything else.
+    """
     package = type(figure).__module__.split(".", 1)[0]
     if package not in ("plotly", "altair"):
         raise TypeError(
@@ -38,9 +43,9 @@ def figure_kind(figure: Any) -> str:
 
 
 def self_contained_html(figure: Any, said: Mapping[str, str] | None = None) -> bytes:
-    """A page that shows the figure without any other file or host: the drawing library is inside.
+    """Return a page that shows the figure without any other file or host, including the drawing library.
 
-    ``said`` (``ui.shell.frame.provenance``) stands in its head as ``<meta name="glassformer:…">``.
+    ``said`` (``ui.shell.frame.provenance``) is in its head as ``<meta name="glassformer:…">``.
     """
     if figure_kind(figure) == "plotly":
         html = figure.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False, "responsive": True})
@@ -51,7 +56,7 @@ def self_contained_html(figure: Any, said: Mapping[str, str] | None = None) -> b
 
 
 def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
-    """Everything that can be saved of a figure; ``title`` is proposed for the one that goes into a paper."""
+    """Draw the menu of all exports of a figure; ``title`` is the default title of the one for a paper."""
     _picture_buttons(figure, kind, name, title)
     said = provenance(title)
     offered = {
@@ -62,7 +67,7 @@ def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
         for what, (label, mime, make) in offered.items():
             st.download_button(
                 label,
-                data=make,  # only when somebody asks for it: a page with Plotly inside has 4 MB
+                data=make,  # only on demand: a page with Plotly inside has 4 MB
                 file_name=f"{name}.{what}",
                 mime=mime,
                 key=f"export {what} {name}",
@@ -86,16 +91,16 @@ def _picture_buttons(figure: Any, kind: str, name: str, title: str) -> None:
 
 
 def _nothing() -> None:
-    """Streamlit reports an event only if it has a callback; the returned value is all that is needed."""
+    """Do nothing: Streamlit reports an event only if it has a callback, and the returned value is enough."""
 
 
 def _millimetres(wish: dict) -> float:
-    """The width on paper, within what a printed page can hold."""
+    """Return the width on paper, limited to that of a printed page."""
     return measure(wish.get("millimetres"), 84, least=20, most=400)
 
 
 def _altair_picture(figure: Any, wish: dict) -> bytes:
-    """PNG or SVG."""
+    """Return PNG or SVG."""
     import vl_convert
 
     if wish["format"] == "paper":
@@ -105,4 +110,4 @@ def _altair_picture(figure: Any, wish: dict) -> bytes:
     specification = figure.to_json()
     if wish["format"] == "png":
         return vl_convert.vegalite_to_png(specification, scale=2)
-    return vl_convert.vegalite_to_svg(specification).encode("utf-8")  # the browser makes a PDF of it
+    return vl_convert.vegalite_to_svg(specification).encode("utf-8")  # the browser converts it to PDF

@@ -1,4 +1,4 @@
-"""Showing things the same way on every page, each with its exports: figures, tables, formulas, code."""
+"""Figures, tables, formulas and code, shown in the same way on every page, with exports."""
 
 import inspect
 import pickle
@@ -31,20 +31,23 @@ from ui.words.texts import common
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
-ARITHMETIC = "%.6g"  # six significant digits, as ``ui.show.score_formula`` writes them
-_MAX_STYLED = 20_000  # cells; a larger table keeps the signs of the browser
+ARITHMETIC = "%.6g"  # six significant digits, as in ``ui.show.score_formula``
+_MAX_STYLED = 20_000  # cells; a larger table keeps the browser's notation
 _MARKS = re.compile(r":color\[\]\{\}|[*_`$\\]")  # of Markdown, and what ``as_plain`` adds
 
 
 def show_figure(
     figure: Any, *, name: str, caption: str = "", alt: str = "", on_select: Any = "ignore", room: int = 0
 ) -> None:
-    """A Plotly or Altair figure over the full width, in the colours of the theme, with its numbers and exports.
+    """Show a Plotly or Altair figure over the full width, in the theme's colours, with numbers and exports.
 
-    ``name`` (unique on its page, words with hyphens) names the exported files. ``alt`` describes the figure to readers
-    who cannot see it; where there is none, its caption does. ``on_select``: a callback; the selection is then in the
-    session's state under ``chart <name>``. ``room``: the pixels that its words need, in one that is scrolled sideways
-    where the window is narrower.
+    Args:
+        figure: The figure.
+        name: Name of the exported files, unique on its page, words with hyphens.
+        caption: Markdown below the figure.
+        alt: Description for readers who cannot see it; by default its caption.
+        on_select: A callback; the selection is then in the session's state under ``chart <name>``.
+        room: Pixels that its text needs; in a narrower window the figure scrolls sideways.
     """
     kind, alt = figure_kind(figure), alt or _MARKS.sub("", caption)
     if kind == "altair":
@@ -88,7 +91,7 @@ def _keep(figure: Any) -> str:
 
 @fragment
 def _below(digest: str, *, kind: str, name: str, caption: str, title: str) -> None:
-    """Caption, the figure's numbers as a table, its exports: on a run of their own, and made only when asked for."""
+    """Draw caption, table of numbers and exports, as a fragment that creates them only on demand."""
     with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
         if caption:
             st.caption(caption)
@@ -122,13 +125,16 @@ def show_table(
     arithmetic: bool = False,
     **options: Any,
 ) -> Any:
-    """A table over the full width: three significant digits on the screen, full precision in its CSV.
+    """Show a table over the full width: three significant digits on the screen, full precision in its CSV.
 
-    ``arithmetic``: columns are worked out from one another, so that each number has six digits of its own, as in the
-    formulas: with those of a column, −0.000109 × 16 would read −0.0001 × 16 = −0.0017.
-
-    ``options`` go to ``st.dataframe`` (``column_config``, ``on_select``, …), whose result is returned. Headings are
-    English or texts of the page: what the catalogue of the session's language knows is translated.
+    Args:
+        table: The table; its headings are English or texts of the page, and are translated by the session's catalogue.
+        name: As in ``show_figure``.
+        caption: Markdown below the table.
+        height: Height in pixels, or "auto".
+        arithmetic: Whether columns are computed from each other, so that each number has six digits of its own, as in
+            formulas: with those of a column, −0.000109 × 16 would read −0.0001 × 16 = −0.0017.
+        options: Passed to ``st.dataframe`` (``column_config``, ``on_select``, …), whose result is returned.
     """
     headings = {column: gettext(column) for column in table if isinstance(column, str)}
     configured = {headings.get(column, column): how for column, how in options.get("column_config", {}).items()}
@@ -142,7 +148,7 @@ def show_table(
     if signs() != (".", ",") and table.size <= _MAX_STYLED:
         shown, numbers = _in_signs_of_reader(table, digits), {}
     options["column_config"] = {**numbers, **configured}
-    options.setdefault("placeholder", "")  # Streamlit writes "None" where there is nothing
+    options.setdefault("placeholder", "")  # Streamlit would write "None" in empty cells
     with st.container(key=f"table {name}", gap="xsmall"):
         result = st.dataframe(shown, key=f"data {name}", hide_index=True, height=height, **options)
         with st.container(horizontal=True, horizontal_alignment="right", vertical_alignment="center"):
@@ -162,7 +168,7 @@ def show_table(
 
 
 def _in_signs_of_reader(table: pd.DataFrame, digits: Mapping[str, str]) -> "Styler":
-    """The table with its numbers written for the reader; it is still sorted by the numbers themselves."""
+    """Return the table with numbers in the reader's notation; it is still sorted by the numbers."""
     ways = {column: partial(_written, form) for column, form in digits.items()}
     ways |= dict.fromkeys(table.select_dtypes("integer").columns, whole)
     return table.style.format(ways, na_rep="")
@@ -173,7 +179,7 @@ def _written(digits: str, value: float) -> str:
 
 
 def digits_of(column: pd.Series) -> str:
-    """How a column's numbers are written: all with the same decimals, unless the small ones would be 0 then."""
+    """Return the number format of a column: equal decimals, unless small numbers would then be 0."""
     sizes = column.abs()
     sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
     if sizes.empty or sizes.max() >= 1e6:
@@ -183,7 +189,7 @@ def digits_of(column: pd.Series) -> str:
 
 
 def show_formula(latex: str, *, caption: str = "") -> None:
-    """A formula in LaTeX; ``caption`` says its shapes for this sentence."""
+    """Show a formula in LaTeX; ``caption`` states its shapes for this sentence."""
     st.latex(latex)
     if caption:
         st.caption(caption, text_alignment="center")
@@ -191,19 +197,19 @@ def show_formula(latex: str, *, caption: str = "") -> None:
 
 @dataclass(frozen=True)
 class Source:
-    """Where a piece of code stands and what it says."""
+    """Location and text of a piece of code."""
 
     code: str
     file: str
     line: int
 
 
-# Python 3.11's parser, which finds the source of a class, raises SystemError where two threads use it at once.
+# Python 3.11's parser, which finds the source of a class, raises SystemError if two threads use it at once.
 _one_at_a_time = Lock()
 
 
 def source_of(thing: Callable | type) -> Source:
-    """The source of a function, class or method as it is installed; ``file`` is relative to the repository."""
+    """Return the source of a function, class or method as installed; ``file`` is relative to the repository."""
     with _one_at_a_time:
         return _source_of(thing)
 
@@ -218,15 +224,15 @@ def _source_of(thing: Callable | type) -> Source:
 
 
 def show_source(*things: Callable | type) -> None:
-    """The code of the very objects that computed what is on the page, folded away; not while somebody presents."""
+    """Show the code that computed what is on the page, collapsed; not during a presentation."""
     name = "-".join(thing.__qualname__ for thing in things)
     _folded("show.source", ":material/code:", lambda: "\n\n\n".join(map(_with_place, things)), name=name)
 
 
 def show_snippet(name: str, code: str) -> None:
-    """Python that reproduces a number outside the app; begin it with ``p.preamble``. Not while somebody presents.
+    """Show Python that reproduces a number outside the app, beginning with ``p.preamble``.
 
-    ``name``: no other snippet on the page has it.
+    It is not shown during a presentation. ``name`` is unique on the page.
     """
     _folded("show.snippet", ":material/terminal:", lambda: code, name=f"snippet-{name}")
 
@@ -238,7 +244,7 @@ def _with_place(thing: Callable | type) -> str:
 
 @fragment
 def _folded(label: str, icon: str, code: Callable[[], str], *, name: str) -> None:
-    """Python that the browser gets when somebody opens it: to colour code takes a second of the first view."""
+    """Show code that is sent to the browser on demand, since highlighting it takes a second."""
     if presenting():
         return
     with st.expander(common(label), icon=icon, key=f"code {name}", on_change="rerun") as fold:

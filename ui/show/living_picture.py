@@ -1,4 +1,4 @@
-"""The living picture: the sentence on its way through the model, with the numbers of this trace."""
+"""The living picture: the sentence moving through the model, with the numbers of this trace."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,8 +23,8 @@ from ui.show.drawings import show_living_picture
 
 KEY = "living picture"
 _INSIDE = "living picture: unfolded"
-STOP = "living picture stop"  # an option of a lesson's step: where the picture is (living_picture/beats.js)
-LINKS = {  # the page that tells more of what is unfolded
+STOP = "living picture stop"  # an option of a lesson's step: where the picture stops (living_picture/beats.js)
+LINKS = {  # the page with details of what is unfolded
     "self_attention": "attention",
     "cross_attention": "attention",
     "feed_forward": "feed_forward",
@@ -43,7 +43,7 @@ def living_picture(p: Page) -> None:
 
 
 def edited_picture(p: Page, specs: tuple[str, ...]) -> None:
-    """The same of the model with the edits that ``specs`` name, which answers by itself. Cut heads are dashed."""
+    """Draw the same for the model with the edits in ``specs``, on its own output; cut heads are dashed."""
     run = replace(p.run, target=None, strategy=None, edits=tuple(edits_from(p.checkpoint, specs)))
     trace = store.get(p.run, ("edited trace", *specs), lambda: trace_of(run))
     inside = _unfolded(p)
@@ -56,7 +56,7 @@ def edited_picture(p: Page, specs: tuple[str, ...]) -> None:
 
 
 def cut_heads(specs: tuple[str, ...]) -> Iterator[dict[str, object]]:
-    """Heads whose result does not arrive, as the picture knows them."""
+    """Yield the heads whose output is removed, in the picture's format."""
     for spec in map(EditSpec.parse, specs):
         if spec.action in ("zero", "mean") or (spec.action == "drop" and spec.part != "feed_forward"):
             yield {"stack": spec.stack, "kind": spec.part, "layer": spec.layer, "head": spec.head}
@@ -79,7 +79,10 @@ def _show(p: Page, figure: CanvasFigure, *, key: str) -> None:
 def living_picture_figure(
     picture: LivingPicture, trace: Trace, focus: Focus, *, links: bool = True, stop: str = ""
 ) -> CanvasFigure:
-    """The picture as it opens at ``focus``, with links to the pages that exist; ``stop``: of a lesson."""
+    """Return the figure that opens at ``focus``, with links to existing pages.
+
+    ``stop`` is that of a lesson.
+    """
     pictures = None
     if isinstance(trace.checkpoint.config, PictureConfig):
         tokenizer = trace.checkpoint.tokenizer

@@ -1,12 +1,18 @@
-"""The score of a query and a key as LaTeX: what this model makes of their product."""
+"""The score of a query and a key as LaTeX."""
 
 from charts.toolkit.numbers import in_tex, number
 from transformer.attention_maps.attention_arithmetic import ScoreRule
 
 
 def score_formula(rule: ScoreRule, product: str, *, root: str = "", added: str = "") -> str:
-    """``product``: q · k by name or in numbers. ``root``: what d_k is called (in numbers by default). ``added``: what
-    the model adds, with its sign in front."""
+    """Return the formula of a score.
+
+    Args:
+        rule: How this model turns q · k into a score.
+        product: q · k, by name or in numbers.
+        root: Name of d_k; its number by default.
+        added: What the model adds, with its sign in front.
+    """
     radicand = rule.radicand
     if not rule.is_scaled:
         score = product
@@ -22,9 +28,10 @@ def score_formula(rule: ScoreRule, product: str, *, root: str = "", added: str =
 
 
 def tex_number(value: float, *, digits: int = 6) -> str:
-    """Significant digits as LaTeX; six, because with three, sums and quotients would not add up on the page."""
+    """Format a number for LaTeX; with only three digits, sums and quotients would not add up on the page."""
     return in_tex(number(f"{value:.{digits}g}"))
 
 
 def signed(value: float) -> str:
+    """Format a number with its sign."""
     return f"- {tex_number(-value)}" if value < 0 else f"+ {tex_number(value)}"

@@ -1,7 +1,7 @@
-"""GNU gettext catalogues: ``ui/words/<language>/messages.po`` says what figures, tables and errors say in English,
-and ``browser.po`` what the scripts of the browser say.
+"""GNU gettext catalogues: translations of texts in figures, tables, errors and browser scripts.
 
-English needs none. What a catalogue lacks, and what would not fit (other ``{placeholders}``), stays English.
+``ui/words/<language>/messages.po`` translates what Python writes, ``browser.po`` what the scripts of the browser write.
+English needs none. What a catalogue lacks, or what would not fit (other ``{placeholders}``), stays English.
 """
 
 import logging
@@ -15,14 +15,14 @@ from ui.server.limits import without_folders
 from ui.words import texts
 from ui.words.translations import ENGLISH, changed, placeholders
 
-MESSAGES, BROWSER = "messages", "browser"  # gettext's domains: what Python says, and what is sent to the scripts
+MESSAGES, BROWSER = "messages", "browser"  # gettext's domains: for Python, and for the scripts
 _LOG = logging.getLogger(__name__)
 
 
 def said(problem: Exception | str) -> str:
-    """The sentence of an error or a note of ``transformer/``, in the language of this session.
+    """Return an error or a note of ``transformer/`` in the language of this session.
 
-    What is not about a typed text names no folder of a public server.
+    Unless it is about a typed text, it names no folder of a public server.
     """
     sentence = message_of(problem) if isinstance(problem, Exception) else problem
     words = sentence.translated(gettext, numbers.number) if isinstance(sentence, Message) else sentence
@@ -30,17 +30,17 @@ def said(problem: Exception | str) -> str:
 
 
 def gettext(template: str) -> str:
-    """A template of the library in the language of this session."""
+    """Return a template of the library in the language of this session."""
     return catalogue(texts.language()).get(template, template)
 
 
 def browser_words() -> Mapping[str, str]:
-    """What the scripts in the browser say, from English to the language of this session; nothing in English."""
+    """Return the words of the browser scripts, from English to the language of this session; none in English."""
     return catalogue(texts.language(), BROWSER)
 
 
 def catalogue(language: str, domain: str = MESSAGES) -> Mapping[str, str]:
-    """English template → the same in ``language``."""
+    """Return English template → translation for ``language``."""
     path = f"{texts.ROOT}/ui/words/{language}/{domain}.po"
     if language == ENGLISH or (when := changed(path)) is None:
         return {}
@@ -49,11 +49,11 @@ def catalogue(language: str, domain: str = MESSAGES) -> Mapping[str, str]:
 
 @lru_cache(maxsize=32)
 def _read(path: str, _changed: int) -> dict[str, str]:
-    import polib  # not before somebody asks for another language
+    import polib  # only if somebody uses another language
 
     try:
         entries = polib.pofile(path, encoding="utf-8").translated_entries()
-    except (OSError, UnicodeDecodeError) as error:  # polib says OSError for wrong syntax
+    except (OSError, UnicodeDecodeError) as error:  # polib raises OSError for wrong syntax
         _LOG.warning("%s is left out: %s", path, error)
         return {}
     fitting = {}

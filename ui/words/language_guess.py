@@ -1,8 +1,8 @@
-"""Which language a sentence is in, guessed from its commonest words: enough to tell an English sentence from others."""
+"""Guess of a sentence's language from its most common words, enough to tell English from others."""
 
 import re
 
-# Function words that are common in one of these languages and are no words of the others.
+# Function words that are common in one of these languages and do not occur in the others.
 _WORDS = {
     "en": "the of and to is was that it for with he she they are this have not you from were which his her what do my",
     "fr": "le les des et est une dans qui que pas vous nous il elle pour avec sur ce cette sont mon ma mes du au",
@@ -11,11 +11,11 @@ _WORDS = {
     "it": "il lo gli della che è di non per una con sono mi ma anche del questo ho nella",
 }
 COMMON = {language: frozenset(words.split()) for language, words in _WORDS.items()}
-_LEAST = 2  # words that must speak for a language
+_LEAST = 2  # number of words needed for a guess
 
 
 def guess_language(text: str) -> str:
-    """The code of the language whose common words occur most often; "" where too few do, or two languages tie."""
+    """Return the code of the language with the most common words in ``text``; "" if too few, or a tie."""
     words = re.findall(r"[^\W\d_]+", text.lower())
     counts = sorted(((sum(map(known.__contains__, words)), code) for code, known in COMMON.items()), reverse=True)
     (most, language), (second, _) = counts[:2]

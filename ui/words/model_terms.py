@@ -1,4 +1,4 @@
-"""What a model does that others do otherwise, as it is written in sentences and formulas."""
+"""Differences between models in sentences and formulas."""
 
 from torch import nn
 
@@ -11,29 +11,33 @@ from ui.words.texts import PageText
 
 
 def embedding_scale(embedding: Embedding, width: int) -> str:
-    """What stands behind a row of E: " × √d_model" in the paper, another factor, or nothing. ``width``: d_model."""
+    """Return the factor of a row of E: " × √d_model" in the paper, another one, or "".
+
+    ``width`` is d_model.
+    """
     if abs(embedding.scale - width**0.5) < 1e-3:
         return " × √d_model"
     return "" if embedding.scale == 1 else f" × {three_digits(embedding.scale)}"
 
 
 def output_bias(model: nn.Module) -> str:
-    """What stands behind the heads of a layer in a formula: " + b_O", or nothing where W_O has no bias."""
+    """Return the bias term after the heads of a layer: " + b_O", or "" if W_O has no bias."""
     attentions = [module for module in model.modules() if isinstance(module, MultiHeadAttention)]
     return " + b_O" if any(attention.output_projection.bias is not None for attention in attentions) else ""
 
 
 def rotary_words(text: PageText, key: str, factor: float, **values: object) -> str:
-    """The Attention page's sentence ``key`` about turned queries, and one more where the turn multiplies, too.
+    """Return the Attention page's sentence ``key`` about rotated queries.
 
-    ``text``: of that page. ``factor``: the attention factor of stretched waves, 1 where there is none.
+    If the rotation also multiplies, another sentence is added. ``text`` is that of the page, ``factor`` the attention
+    factor of scaled frequencies, 1 if there is none.
     """
     said = text[key].format(**values)
     return said if factor == 1 else f"{said} {text['arithmetic_factor'].format(factor=three_digits(factor))}"
 
 
 def logits_formula(projection: nn.Module, h: str, matrix: str) -> str:
-    """The logits of a row ``h`` as LaTeX: ``h`` times ``matrix`` in the paper; what others do before and behind it."""
+    """Return the logits of a row ``h`` as LaTeX: ``h`` times ``matrix``, with other models' further steps."""
     if isinstance(projection, TokenHead):
         return rf"\text{{norm}}\big(f({h}\, W_1 + b_1)\big)\, {matrix} + c"
     scale, cap = getattr(projection, "scale", 1.0), getattr(projection, "cap", None)

@@ -1,9 +1,9 @@
-"""What a run of the script asks the disk or the store, asked once per run.
+"""Cache for one run of the script: what a run reads from disk or the store is read once.
 
-A page needs a hundred texts, and for each it matters whether its file has changed; files seldom change, and then the
-next run sees it. The answers belong to the thread that runs the script and to one run of it: ``begin_run`` forgets
-those of the last run, ``end_run`` those of this one, and ``within_a_run`` does both. Where no run has begun (tests,
-notebooks, the thread of a long computation), every question is asked anew.
+A page needs a hundred texts, and for each it matters whether its file has changed; files seldom change, and the next
+run notices. The values belong to one run and its thread: ``begin_run`` discards those of the last run, ``end_run``
+those of this one, and ``within_a_run`` does both. Outside of a run (tests, notebooks, threads of long computations)
+nothing is cached.
 """
 
 from collections.abc import Callable, Hashable, Iterator
@@ -18,18 +18,18 @@ _answers: ContextVar[dict[Hashable, object] | None] = ContextVar("what this run 
 
 
 def begin_run() -> None:
-    """At the start of a run of the script, in its thread."""
+    """Begin a run of the script, in its thread."""
     _answers.set({})
 
 
 def end_run() -> None:
-    """Forget all answers at the end of a run: nothing that it looked up stays in memory because of it."""
+    """Discard all values at the end of a run, so that nothing stays in memory because of it."""
     _answers.set(None)
 
 
 @contextmanager
 def within_a_run() -> Iterator[None]:
-    """Begin a run and end it; inside of a run that has begun, do neither."""
+    """Begin and end a run, unless one has begun already."""
     if _answers.get() is not None:
         yield
         return
@@ -41,7 +41,7 @@ def within_a_run() -> Iterator[None]:
 
 
 def once_a_run(ask: Callable[_Arguments, _Answer]) -> Callable[_Arguments, _Answer]:
-    """``ask(*arguments)`` with hashable arguments, whose answer holds until the run ends."""
+    """Cache the results of ``ask`` (with hashable arguments) until the run ends."""
 
     @wraps(ask)
     def remembered(*arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Answer:

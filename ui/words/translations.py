@@ -1,8 +1,8 @@
-"""Text files of one language laid over those of English, so that a half-translated folder works.
+"""Text files of one language merged with those of English, so that a partly translated folder works.
 
-English has every text. Another language replaces what it says, key by key and table by table; a text that could break a
-page (another kind of value, another list length, other ``{placeholders}``) or a file that is no TOML is left out, with
-a line in the log, and English speaks in its place.
+English has every text. Another language replaces texts key by key and table by table; a text that could break a page
+(another type of value, another list length, other ``{placeholders}``) or a file that is not TOML is ignored, with a
+line in the log, and the English text is used.
 """
 
 import logging
@@ -28,7 +28,7 @@ _PLACEHOLDER = re.compile(r"\{\w+[^{}]*\}")
 
 @once_a_run
 def names_of_languages(folder: Path) -> dict[str, str]:
-    """By code, i.e. name of the folder: those whose ``common.toml`` says ``[language] name``; English first."""
+    """Return the names of languages by code: folders whose ``common.toml`` has ``[language] name``; English first."""
     found = {}
     for code in sorted(os.listdir(folder)):
         if (when := changed(path := f"{folder}/{code}/common.toml")) is None:
@@ -42,10 +42,12 @@ def names_of_languages(folder: Path) -> dict[str, str]:
 
 @once_a_run
 def read(root: Path, name: str, language: str) -> dict[str, Any]:
-    """The texts of that name over the English ones. Not to be changed: they are shared by all sessions.
+    """Return the texts of that name merged with the English ones; shared by all sessions, so never change it.
 
-    Those of a page lie with its views, ``views/<name>/<language>.toml``; those of the frame in ``ui/words/<language>``.
-    Raises ``FileNotFoundError`` where there is no English file.
+    Those of a page are with its views, ``views/<name>/<language>.toml``; those of the frame in ``ui/words/<language>``.
+
+    Raises:
+        FileNotFoundError: If there is no English file.
     """
     place = f"{root}/ui/words/*/{name}.toml" if name in SHARED else f"{root}/views/{name}/*.toml"
     english = place.replace("*", ENGLISH)
@@ -59,14 +61,14 @@ def read(root: Path, name: str, language: str) -> dict[str, Any]:
 
 
 def read_for_all(root: Path, name: str) -> dict[str, Any]:
-    """A file that is one for all languages. Not to be changed: it is shared by all sessions."""
+    """Return a file that is the same for all languages; shared by all sessions, so never change it."""
     path = f"{root}/ui/words/{name}.toml"
     return _parsed(path, changed(path))
 
 
 def placeholders(text: str) -> frozenset[str]:
-    """What ``str.format`` would fill in: ``{layer}`` and the like, but not the braces of LaTeX's arguments."""
-    if "{{" in text:  # made for str.format, with LaTeX in it
+    """Return what ``str.format`` would fill in: ``{layer}`` and the like, but not LaTeX's braces."""
+    if "{{" in text:  # written for str.format, and contains LaTeX
         try:
             return frozenset(f"{{{name}:{how}}}" for _, name, how, _ in Formatter().parse(text) if name is not None)
         except ValueError:
@@ -75,7 +77,7 @@ def placeholders(text: str) -> frozenset[str]:
 
 
 def over(english: Any, translated: Any, *, place: str = "") -> Any:
-    """``translated`` where it says something that can stand in the place of ``english``, else ``english``."""
+    """Return ``translated`` merged over ``english``; a part that does not fit is replaced by English."""
     if isinstance(english, dict) and isinstance(translated, dict):
         known = {
             key: over(value, translated[key], place=f"{place}.{key}") if key in translated else value
@@ -97,8 +99,10 @@ def over(english: Any, translated: Any, *, place: str = "") -> Any:
 
 @once_a_run
 def changed(path: str) -> int | None:
-    """When a file was changed; ``None`` where there is none. Asked for every text, and looked up once a run; once for
-    all runs on a public server, whose files nobody edits."""
+    """Return when a file was changed; ``None`` if it does not exist.
+
+    It is called for every text and looked up once per run, or only once on a public server, whose files nobody edits.
+    """
     return _changed_at_first(path) if public() else _changed_now(path)
 
 

@@ -1,4 +1,4 @@
-"""A button with a name that copies a text; Streamlit’s own icon, in the corner of a code block, is for the mouse."""
+"""A labelled button that copies a text; Streamlit’s own icon in a code block needs a mouse."""
 
 from pathlib import Path
 
@@ -9,5 +9,5 @@ _component = component("copying", Path(__file__).with_name("copying.js"))
 
 
 def copy_button(text: str, *, label: str, key: str) -> None:
-    """Copies ``text``; the button then says so for a moment."""
+    """Draw a button that copies ``text`` and confirms it for a moment."""
     _component(key=key, data={"text": text, "label": label, "done": common("share.copied")})

@@ -1,1 +1,1 @@
-"""Lessons and routes: their steps, the bar above a page, and the way through the pages."""
+"""Lessons and routes: their steps, the lesson bar, and navigation to opened parts."""

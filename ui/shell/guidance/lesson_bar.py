@@ -1,5 +1,7 @@
-"""The lesson that is running, as a bar at the foot of every page: what to do, what to notice, a question with its
-answer after the guess. Which lesson and step is part of the focus, and so of the address."""
+"""The running lesson, as a bar at the foot of every page: instructions, hints, and a question.
+
+The explanation appears after the guess. Lesson and step are part of the focus, and so of the address.
+"""
 
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -25,7 +27,7 @@ _measured = st.components.v2.component(
 
 
 def running(focus: Focus) -> tuple[Focus, Lesson | None, tuple[str, ...]]:
-    """The lesson that the focus names, the focus on a step that it has, and a line about what does not exist."""
+    """Return the lesson in the focus, the focus on an existing step, and a line about what does not exist."""
     if not focus.lesson:
         return focus, None, ()
     text, lesson = page_text("lessons"), find_course(focus.lesson, texts.language())
@@ -39,27 +41,26 @@ def running(focus: Focus) -> tuple[Focus, Lesson | None, tuple[str, ...]]:
 
 
 def open_step(lesson: Lesson, number: int) -> None:
-    """Go to a step, counted from 1: to its page, with its place in the model. Ends this run."""
+    """Go to a step, counted from 1: to its page and its location in the model. This ends the run."""
     step = lesson.steps[number - 1]
     st.session_state.pop(_PREPARED, None)
     go_to(step.page, **step_focus(lesson, number, shared_focus.current()))
 
 
 def step_focus(lesson: Lesson, number: int, focus: Focus) -> dict[str, object]:
-    """What changes in ``focus`` at that step, lesson and step included."""
+    """Return what changes in ``focus`` at that step, including lesson and step."""
     aimed = asdict(lesson.steps[number - 1].focused(focus, default=shared_focus.default_focus()))
     return {name: aimed[name] for name in PLACE} | {"lesson": lesson.name, "lesson_step": number}
 
 
 def score(lesson: Lesson) -> tuple[int, int]:
-    """Of the questions that were answered in this session: how many rightly, and how many."""
+    """Return how many questions of this session were answered correctly, and how many were answered."""
     made = [(lesson.steps[number - 1], guess) for (name, number), guess in _guesses().items() if name == lesson.name]
     return sum(guess == step.answer for step, guess in made), len(made)
 
 
 def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> Step | None:
-    """Draw the step, on the page of that name, at the foot of the window, so that it hides nothing. Returns the step
-    where this is its page."""
+    """Draw the step at the foot of the window, and return it if this is its page."""
     text, number = page_text("lessons"), focus.lesson_step
     step = lesson.steps[number - 1]
     _prepare(lesson, number, page=page)
@@ -71,7 +72,7 @@ def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> Step | None:
     with st.container(border=True, key="lesson bar", gap="xsmall"):
         with st.container(horizontal=True, vertical_alignment="center", gap="small", key="lesson head"):
             place = text["place"].format(number=number, count=len(lesson.steps))
-            # The lesson's own title is left out in a narrow window, with the dot behind it (lesson_bar.css).
+            # The lesson's own title is hidden in a narrow window, with the dot after it (lesson_bar.css).
             st.markdown(f":material/school: **{lesson.title} ·** {place} · **{step.title}**", width="stretch")
             if page != step.page and st.button(text["to_page"], type="primary", key="lesson page"):
                 open_step(lesson, number)
@@ -102,10 +103,11 @@ def _moves(lesson: Lesson, number: int, text: PageText) -> None:
 
 @fragment
 def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool) -> None:
-    """What to do and to notice; a guess first, and only then the answer. In a fragment: the page need not run again.
+    """Draw instructions and hints; first the guess, and only then the explanation.
 
-    Once somebody has guessed, the two share the first lines, so that the answer has the whole width and the bar does
-    not grow. ``here``: this is the step's page, so that its parts may be covered.
+    This is a fragment, so the page need not run again. After a guess, both share the first lines, so that the
+    explanation has the full width and the bar does not grow. ``here`` says that this is the step's page, so that its
+    parts may be covered.
     """
     guess = _guesses().get((lesson.name, number))
     left, right = (column.container(gap="xsmall") for column in st.columns(2, gap="medium"))
@@ -119,7 +121,7 @@ def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool
     if not step.question:
         return
     right_guess = guess == step.answer
-    # A sentence has its own full stop.
+    # A choice that is a sentence has its own full stop.
     said = text["right" if right_guess else "wrong"].format(answer=step.choices[step.answer].removesuffix("."))
     mark = ":green[:material/check:]" if right_guess else ":orange[:material/close:]"
     with st.container(key="lesson feedback"):
@@ -143,7 +145,7 @@ def _question(lesson: Lesson, number: int, step: Step, text: PageText, *, here: 
                 st.button(text["show_me"], key="lesson show", type="tertiary", on_click=_show, args=place)
             check = (*place, chosen)
             st.button(text["check"], key="lesson check", disabled=chosen is None, on_click=_check, args=check)
-    if covered:  # as long as this line stands here (regions.py)
+    if covered:  # as long as this line is present (regions.py)
         with st.container(key=regions.ASKED):
             st.caption(text["guess_first"])
 
@@ -158,7 +160,7 @@ def _show(name: str, number: int) -> None:
 
 
 def forget_guesses(name: str) -> None:
-    """So that a lesson can be taken again."""
+    """Forget the guesses of a lesson, so that it can be taken again."""
     st.session_state[_GUESSES] = {place: guess for place, guess in _guesses().items() if place[0] != name}
     st.session_state[_SHOWN] = {place for place in _shown() if place[0] != name}
 
@@ -168,19 +170,18 @@ def _guesses() -> dict[tuple[str, int], int]:
 
 
 def _shown() -> set[tuple[str, int]]:
-    """The steps whose covered parts somebody wanted to see before guessing."""
+    """Return the steps whose covered parts the reader chose to see before guessing."""
     return st.session_state.get(_SHOWN, set())
 
 
 def _prepare(lesson: Lesson, number: int, *, page: str) -> None:
-    """Set the page's own controls as the step wants them: once, before the page draws them, and never against the
-    address."""
+    """Set the page's controls for the step: once, before they are drawn, and never against the address."""
     step = lesson.steps[number - 1]
     if page != step.page or st.session_state.get(_PREPARED) == (lesson.name, number):
         return
     st.session_state[_PREPARED] = (lesson.name, number)
     elsewhere = {key for other in lesson.steps if other.page == page for key in other.options}
-    # Also where there are none: the step before may have had some, and a step that does not name an option was written
+    # Even if the step sets no controls: the previous one may have, and a step that does not name an option was written
     # for its default.
     wanted = {**dict.fromkeys(elsewhere, ()), **step.changes, **{key: (value,) for key, value in step.options.items()}}
     for key, values in wanted.items():

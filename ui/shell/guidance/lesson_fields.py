@@ -1,4 +1,4 @@
-"""The fields of a lesson's file, each checked by itself; what is wrong is named with its place."""
+"""Fields of a lesson's file, each validated separately; errors name the position."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -9,14 +9,14 @@ from transformer.runs.edit_specs import EditSpec
 from transformer.text.message import Message, did_you_mean, short_repr
 from ui.shell.guidance.regions import NAME, PAGE
 
-CHANGES = ("edit", "mask", "second")  # what a page keeps in the address beside its controls, by the name it has there
+CHANGES = ("edit", "mask", "second")  # parameters besides the controls of a page, under their names in the address
 _MASK = re.compile(
     r"own|layer|no_causal|no_padding|itself|(window|word) \d{1,5}|(allow|block) \d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*"
 )
 
 
 def covered(values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """What hides the answer: the parts that are named, else the step's figure; or why nothing has to."""
+    """Return what hides the answer: the named parts, or the step's figure; or why nothing is hidden."""
     if not values.get("question"):
         if lonely := [key for key in ("cover", "open") if key in values]:
             raise MessageError("{where} has {key} but no question", where=where, key=lonely[0])
@@ -29,7 +29,7 @@ def covered(values: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def parts(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    """Keys of parts of a page; a single one need not be a list."""
+    """Return the keys of parts of a page; a single one need not be a list."""
     found = values.get(name, [])
     found = [found] if isinstance(found, str) else found
     if not isinstance(found, list) or not all(isinstance(one, str) and NAME.fullmatch(one) for one in found):
@@ -43,7 +43,7 @@ def parts(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
 
 
 def changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
-    """The texts of one kind of change, each of which makes sense; a single one need not be a list."""
+    """Return valid texts of one kind of change; a single one need not be a list."""
     found = values.get(name, [])
     found = [found] if isinstance(found, str) else found
     if not isinstance(found, list) or not all(isinstance(one, str) and one.strip() for one in found):
@@ -67,6 +67,7 @@ def changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]
 
 
 def known(values: Mapping[str, Any], names: Sequence[str], where: str) -> None:
+    """Check that there are no unknown fields."""
     for name in values:
         if name not in names:
             raise MessageError(
@@ -78,6 +79,7 @@ def known(values: Mapping[str, Any], names: Sequence[str], where: str) -> None:
 
 
 def text(values: Mapping[str, Any], name: str, where: str) -> str:
+    """Return a required text."""
     value = values.get(name)
     if value is None:
         raise MessageError("{where}: {name} is missing", where=where, name=name)
@@ -87,6 +89,7 @@ def text(values: Mapping[str, Any], name: str, where: str) -> str:
 
 
 def minutes(values: Mapping[str, Any], where: str) -> int:
+    """Return the duration in minutes."""
     value = values.get("minutes")
     if not isinstance(value, int) or isinstance(value, bool) or value < 1:
         raise MessageError(

@@ -1,7 +1,7 @@
-"""Lessons as a teacher writes them: ``lessons/<language>/<number>-<name>.toml``, read and checked.
+"""Lessons as instructors write them: ``lessons/<language>/<number>-<name>.toml``, read and validated.
 
-A file has ``title``, ``aim``, ``minutes``, maybe a table ``focus`` that holds for all its steps, and a ``[[step]]`` for
-every step. ``lessons/README.md`` says it for teachers.
+A file has ``title``, ``aim``, ``minutes``, optionally a table ``focus`` for all its steps, and a ``[[step]]`` per step.
+``lessons/README.md`` explains it to instructors.
 """
 
 import tomllib
@@ -38,14 +38,17 @@ _ALLOWED = {"stack": STACKS, "kind": KINDS}
 
 @dataclass(frozen=True)
 class Step:
-    """One step: what to do on ``page`` and what to notice there; then maybe a question.
+    """One step: what to do on ``page`` and what to notice there, and optionally a question.
 
-    ``answer`` is the place of the right one among ``choices``, from 0. ``focus`` holds every name of ``PLACE`` that is
-    not as in ``Focus()``; ``options``: values of that page's own controls, by the keys of their widgets. ``changes``
-    has every name of ``CHANGES`` with what the address would hold under it: edits, a painted mask, a second sentence.
-    ``figure``: the key of the part of the page that is brought in sight; "" for its main figure. ``covers``: keys of
-    the parts that hold the answer, hidden until somebody has guessed; ``uncovered``: why there are none, where the
-    question is answered by using the page. ``lights``: keys of the controls that the step names.
+    Attributes:
+        answer: Index of the correct choice.
+        focus: Every name of ``PLACE`` that differs from ``Focus()``.
+        options: Values of the page's controls, by key.
+        changes: Every name of ``CHANGES`` with its texts in the address: edits, a painted mask, a second sentence.
+        figure: Key of the part of the page to scroll to; "" for its main figure.
+        covers: Keys of the parts that show the answer, hidden until the guess.
+        uncovered: Why there are none, if the question is answered by using the page.
+        lights: Keys of the controls that the step names.
     """
 
     page: str
@@ -65,13 +68,13 @@ class Step:
     lights: tuple[str, ...] = ()
 
     def focused(self, focus: Focus, *, default: Focus) -> Focus:
-        """``focus`` moved to this step's place: what the step does not name is as in ``default``."""
+        """Return ``focus`` moved to this step's location; what the step does not name is as in ``default``."""
         return replace(focus, **({name: getattr(default, name) for name in PLACE} | dict(self.focus)))
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """``name`` is the file's name without its ending; lessons come in the order of their names. ``minutes``: about."""
+    """A lesson; ``name`` is the file's name without extension, by which lessons are sorted."""
 
     name: str
     title: str
@@ -81,13 +84,19 @@ class Lesson:
 
 
 def read_lesson(path: Path) -> Lesson:
-    """The lesson of one file. Raises ``ValueError`` that names the file, the step and the field that are wrong."""
+    """Read the lesson of one file.
+
+    Raises:
+        ValueError: If it is invalid; the message names the file, the step and the field.
+    """
     return _read(path, path.stat().st_mtime_ns)
 
 
 def lessons(language: str = FALLBACK, *, folder: Path | None = None) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
-    """All lessons in one language, in English where a lesson has not been translated; and a sentence for every file
-    that cannot be read. A broken translation is shown in English too."""
+    """Return all lessons in one language, and a sentence for every file that cannot be read.
+
+    A lesson without a valid translation is returned in English.
+    """
     folder = folder or LESSONS
     paths: dict[str, list[Path]] = {}
     for spoken in dict.fromkeys((language, FALLBACK)):
@@ -105,7 +114,7 @@ def lessons(language: str = FALLBACK, *, folder: Path | None = None) -> tuple[tu
 
 
 def find_lesson(name: str, language: str = FALLBACK, *, folder: Path | None = None) -> Lesson | None:
-    """The lesson of that name, ``None`` where there is none that can be read."""
+    """Return the lesson of that name, ``None`` if there is none that can be read."""
     return next((lesson for lesson in lessons(language, folder=folder)[0] if lesson.name == name), None)
 
 
@@ -206,7 +215,7 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
 
 
 def _answer(answer: Any, choices: Sequence[str], where: str) -> int:
-    """As the text of the right choice, or its number from 1."""
+    """Return the index of the correct choice, given as its text or its number from 1."""
     if isinstance(answer, int) and not isinstance(answer, bool) and 1 <= answer <= len(choices):
         return answer - 1
     if answer in choices:
@@ -220,7 +229,7 @@ def _answer(answer: Any, choices: Sequence[str], where: str) -> int:
 
 
 def _focus(values: Any, where: str) -> dict[str, str | int]:
-    """A place in the model, checked name by name."""
+    """Return a location in the model, validated name by name."""
     if not isinstance(values, dict):
         raise MessageError(
             "{where} is {found}; write e.g. {example}",

@@ -1,16 +1,16 @@
-"""What a step of a lesson covers while its guess is open, and what it lights up: parts of the page, by their keys.
+"""Parts of a page that a lesson step covers until the guess, or highlights, by their keys.
 
 A covered part keeps its place, so that nothing moves when it is uncovered, but it is hidden from sight, from the
-keyboard and from screen readers. The rules hold as long as the bar holds the line that asks for the guess: a fragment
-takes that line away and all is seen at once, though the page does not run again.
+keyboard and from screen readers. The rules hold as long as the bar contains the line that asks for the guess: a
+fragment removes that line and everything is visible at once, without a new run of the page.
 """
 
 import re
 from collections.abc import Sequence
 
 PAGE = "page"  # everything below the tokens of the sentence
-ASKED = "lesson cover"  # the line of the bar that asks for the guess
-NAME = re.compile(r"\w[\w -]*")  # a key of a part of a page
+ASKED = "lesson cover"  # key of the bar's line that asks for the guess
+NAME = re.compile(r"\w[\w -]*")  # key of a part of a page
 
 _BAR = f'[data-testid="stLayoutWrapper"]:has(> .st-key-lesson-bar .st-key-{ASKED.replace(" ", "-")})'
 _BELOW = f"{_BAR} ~ *:not(.st-key-token-strip)"
@@ -22,7 +22,7 @@ _VEIL = (
 )
 _LIGHT = (
     "outline: 3px solid light-dark(#c2570c, #ffb066); outline-offset: 3px; border-radius: 0.5rem; "
-    "animation: lesson-light 0.9s ease-in-out 3;"  # a browser that should move nothing knows no such animation
+    "animation: lesson-light 0.9s ease-in-out 3;"  # browsers with reduced motion ignore this animation
 )
 _PULSE = (
     "@media (prefers-reduced-motion: no-preference) { @keyframes lesson-light { "
@@ -31,7 +31,7 @@ _PULSE = (
 
 
 def style(*, covers: Sequence[str], lights: Sequence[str], sentence: str) -> str:
-    """The style sheet of one step; "" where it has none. ``sentence`` stands on what is covered."""
+    """Return the style sheet of one step, "" if it has none; ``sentence`` is shown on covered parts."""
     sheet = []
     for name in covers:
         if name == PAGE:
@@ -42,7 +42,7 @@ def style(*, covers: Sequence[str], lights: Sequence[str], sentence: str) -> str
             sheet.append(_rule(hidden, "position: relative;"))
         sheet.append(_rule([*hidden, *(f"{one} *" for one in hidden)], "visibility: hidden !important;"))
         sheet.append(_rule(veils, f"{_VEIL} content: {_quoted(sentence)};"))
-        if name == PAGE:  # where it stands, lesson_bar.js measures
+        if name == PAGE:  # lesson_bar.js measures its position
             place = "position: fixed; inset: var(--lesson-veil-top, 8rem) 1rem calc(var(--lesson-bar, 10rem) + 0.5rem)"
             sheet.append(_rule(veils, f"{place} calc(var(--lesson-left, 0px) + 1rem); pointer-events: none;"))
     if lights:
@@ -55,10 +55,10 @@ def _rule(selectors: Sequence[str], declarations: str) -> str:
 
 
 def _class(name: str) -> str:
-    """As Streamlit makes it of a key."""
+    """Return the class that Streamlit derives from a key."""
     return f".st-key-{name.replace(' ', '-')}"
 
 
 def _quoted(text: str) -> str:
-    """As a string of CSS, inside of a style element."""
+    """Return a CSS string that is safe within a style element."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("<", "\\3c ") + '"'

@@ -1,4 +1,4 @@
-"""Ready routes: steps of several lessons as one, for a class of a given length (``lessons/routes.toml``)."""
+"""Prepared routes: steps of several lessons as one, for a class of a given length (``lessons/routes.toml``)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLACE = re.compile(r"(\S+) ([1-9]\d{0,3})")  # a lesson and the number of a ste
 
 
 def routes(language: str = FALLBACK) -> tuple[Lesson, ...]:
-    """Each is a lesson like any other; one whose steps are not all there, or cannot be read, is left out."""
+    """Return the routes, each a lesson like any other; one whose steps are incomplete or invalid is left out."""
     try:
         found = parse_toml(read_plain_text(LESSONS / "routes.toml", LONGEST_FILE)).get("route")
     except (OSError, ValueError):
@@ -46,6 +46,6 @@ def _are_texts(values: object) -> bool:
 
 
 def find_course(name: str, language: str = FALLBACK) -> Lesson | None:
-    """The lesson or route of that name, ``None`` where there is none that can be read."""
+    """Return the lesson or route of that name, ``None`` if there is none that can be read."""
     lesson = find_lesson(name, language)
     return lesson or next((route for route in routes(language) if route.name == name), None)

@@ -1,4 +1,4 @@
-"""The way to what a click opens: the focus of the keyboard moves there, and the window where it is out of sight."""
+"""Navigation to what a click opens: keyboard focus and, if it is out of sight, the window move there."""
 
 from pathlib import Path
 
@@ -10,18 +10,20 @@ _component = component("way", Path(__file__).with_suffix(".js"))
 
 
 def opened(place: str) -> None:
-    """In a callback, or before the page runs again: something was opened in the container with the key ``place``."""
+    """Record that something was opened in the container with the key ``place``.
+
+    Call this in a callback, or before the page runs again.
+    """
     st.session_state[_count(place)] = st.session_state.get(_count(place), 0) + 1
 
 
 def way_to(place: str) -> None:
-    """On every run, also while there is nothing in ``place``: leads there once, when it has been ``opened``."""
+    """Lead to ``place`` once it has been ``opened``; call this on every run, even while ``place`` is empty."""
     _component(key=f"way to {place}", data={"place": _class(place), "opened": st.session_state.get(_count(place), 0)})
 
 
 def read_aloud(place: str) -> None:
-    """What changes in ``place`` is said by a screen reader, while the keyboard stays where it is: on the picture that
-    is being edited."""
+    """Let screen readers announce changes in ``place`` while the keyboard stays on the edited figure."""
     _component(key=f"way to {place}", data={"place": _class(place), "aloud": True})
 
 

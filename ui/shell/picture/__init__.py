@@ -1,4 +1,4 @@
-"""The picture that a model of pictures reads: drawn by hand, or chosen from some of the test pictures."""
+"""The image that an image model reads: drawn by hand, or chosen from test images."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,12 +18,12 @@ _WORDS = ("title", "hint", "erase", "clear", "examples")
 
 
 def draw_picture(focus: Focus, config: PictureConfig) -> None:
-    """A sheet to draw on, and the test pictures; what is drawn or chosen becomes the sentence."""
+    """Draw a canvas for the image, and the test images; what is drawn or chosen becomes the sentence."""
     _component(key="sidebar picture", data=picture_data(focus.sentence, config), on_chosen_change=_chosen)
 
 
 def picture_data(sentence: str, config: PictureConfig) -> dict:
-    """What the component draws; a text that is no whole picture gives an empty sheet."""
+    """Return the data of the component; text that is not a complete image gives an empty canvas."""
     size = config.picture_size
     return {
         "size": size,
@@ -40,7 +40,7 @@ def picture_data(sentence: str, config: PictureConfig) -> dict:
 
 
 def show_picture(sentence: str, config: PictureConfig, *, width: int = 56) -> None:
-    """The picture that the model reads, small; its pixels are dark on white in every theme."""
+    """Show the image that the model reads, small; its pixels are dark on white in every theme."""
     size, most = config.picture_size, config.n_levels - 1
     pixels = "".join(
         f'<rect x="{at % size}" y="{at // size}" width="1" height="1" fill-opacity="{level / most:.3g}"/>'
@@ -51,7 +51,7 @@ def show_picture(sentence: str, config: PictureConfig, *, width: int = 56) -> No
 
 
 def _levels(text: str, config: PictureConfig) -> Sequence[int] | None:
-    """The shade of every pixel, or ``None`` for what is no picture of this size."""
+    """Return the shade of every pixel, or ``None`` if the text is not an image of this size."""
     try:
         return levels_in(text, config)
     except InputError:

@@ -1,1 +1,1 @@
-"""Presenting to a class: large figures, and keys in place of the mouse."""
+"""Presentation to a class: large figures, and keyboard control."""

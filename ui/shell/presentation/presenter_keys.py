@@ -1,5 +1,7 @@
-"""Presenting without the mouse: keys that move what is looked at, from page to page or step to step of a lesson, full
-screen, and out again. The browser does the counting; Python hears of a key only where something changes."""
+"""Keyboard control for presentations: keys that move the focus, turn pages or lesson steps, and go full screen.
+
+The browser counts; Python receives a key only if something changes.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,17 +17,17 @@ from ui.words.texts import common
 
 _KEY = "presenter keys"
 _component = component("presenter_keys", Path(__file__).with_name("presenter_keys.js"))
-# What a key may be bound to, in the order in which it is given away.
+# What a key may control, in order of preference.
 _ACROSS, _DOWN = ("token", "head"), ("layer",)
 
 
 def presenter_keys(
     page: str, focus: Focus, lesson: Lesson | None, *, needs: Sequence[str], counts: dict[str, int], steps: bool
 ) -> None:
-    """One small line with the keys, while somebody presents; it follows them, too.
+    """Draw a small line with the keys during a presentation, and handle them.
 
-    ``counts``: of the layers, heads and tokens that there are. ``steps``: the page has a stepper of its own, which
-    moves by ← and →.
+    ``counts`` are the numbers of layers, heads and tokens. ``steps`` says that the page has its own stepper, which uses
+    ← and →.
     """
     if not presenting():
         return
@@ -40,8 +42,10 @@ def presenter_keys(
 
 
 def keys_data(places: dict[str, list[int]], *, turn: list[bool], steps: bool, plays: bool = False) -> dict:
-    """What the component draws and knows: ``bound`` gives each key what it moves, ``turn`` whether there is a page
-    before and after. ``plays``: the keys that turn pages first go through the steps of the page's picture."""
+    """Return the data of the component: ``bound`` maps each key to what it moves, ``turn`` to existing pages.
+
+    ``plays`` says that the keys that turn pages first go through the steps of the page's figure.
+    """
     across = [name for name in _ACROSS if name in places and places[name][1] > 1]
     keys = {"plain": "steps" if steps else across.pop(0) if across else "", "shift": across[0] if across else ""}
     keys["down"] = next((name for name in _DOWN if name in places and places[name][1] > 1), "")
@@ -56,7 +60,7 @@ def _order() -> list[str]:
 
 
 def _turn(page: str, focus: Focus, lesson: Lesson | None) -> list[bool]:
-    """Whether there is one before and one after: of the lesson's steps while one runs, else of the pages."""
+    """Return whether there is a previous and a next one: lesson step during a lesson, otherwise page."""
     if lesson:
         return [focus.lesson_step > 1, focus.lesson_step < len(lesson.steps)]
     place = _order().index(page)
@@ -72,7 +76,7 @@ def _go(page: str, focus: Focus, lesson: Lesson | None, by: int) -> None:
 
 
 def _moved() -> None:
-    """Before the page runs: the focus is where the keys went. What does not fit, the page corrects and says."""
+    """Apply the keys to the focus before the page runs; the page corrects and reports what does not fit."""
     move = heard(_KEY, "move")
     if not isinstance(move, dict):
         return

@@ -1,4 +1,4 @@
-"""The tokens that the model read, as a strip of small buttons: a look shows where words were cut, a click chooses."""
+"""The tokens that the model read, as a strip of small buttons that show word boundaries and select tokens."""
 
 from pathlib import Path
 
@@ -10,8 +10,8 @@ from ui.shell.focus import Focus
 from ui.shell.reducer import State, send
 from ui.words.texts import common
 
-# A choice on pages that begin at another token than the first: that the first one was clicked, at which every focus
-# begins by itself. It belongs to checkpoint and sentence.
+# A choice on pages that begin at another token than the first: whether the first one, every focus's default, was
+# clicked. It belongs to checkpoint and sentence.
 FIRST_CHOSEN = "lens_start"
 _OTHERWISE = ("lens", "positions")
 _component = component("token_strip", Path(__file__).with_name("strip.js"))
@@ -26,9 +26,16 @@ def token_strip(
     place: tuple[str, int] | None = None,
     only: str | None = None,
 ) -> None:
-    """One row per sequence in use. ``choose``: a click focuses a token; ``all_stacks``: also of the other stack.
-    ``place``: the stack and the token to mark, where the page looks at another than the focused one. ``only``: the one
-    stack whose tokens the page is about."""
+    """Draw one row per sequence in use.
+
+    Args:
+        trace: The run.
+        focus: The focus.
+        choose: Whether a click selects a token.
+        all_stacks: Whether tokens of the other stack can be selected, too.
+        place: Stack and token to mark, if it is not the focused one.
+        only: The only stack whose tokens the page is about.
+    """
     _component(
         key="token strip",
         data=strip_rows(trace, focus, choose=choose, all_stacks=all_stacks, place=place, only=only),
@@ -45,13 +52,13 @@ def strip_rows(
     place: tuple[str, int] | None = None,
     only: str | None = None,
 ) -> dict:
-    """What the component draws: plain text only, which it puts on the page with ``textContent``."""
+    """Return the data of the component: plain text only, which it adds to the page with ``textContent``."""
     rows, at = [], place or (focus.stack, focus.token)
     for stack in trace.stacks:
         if only and stack != only:
             continue
         if not all_stacks and stack != focus.stack and focus.kind != "cross":
-            continue  # nothing on the page is about what the other stack read
+            continue  # nothing on the page is about the other stack's tokens
         clickable = choose and (all_stacks or stack == focus.stack)
         thumbnails = trace.checkpoint.tokenizer.thumbnails(trace.tokens(stack).ids)
         one = "picture" if thumbnails else "text"
@@ -69,7 +76,7 @@ def strip_rows(
 
 
 def _tokens(sequence: TokenSequence, thumbnails: list[list[float] | None]) -> list[dict]:
-    """``thumbnails``: of patches, the ink of their pixels from 0 to 1; of tokens of a text there are none."""
+    """Return tokens as data; ``thumbnails`` of patches are the ink of their pixels from 0 to 1, or ``None``."""
     tokens = [{"text": token.display, "id": token.id, "special": token.special} for token in sequence]
     for token, pixels in zip(tokens, thumbnails, strict=False):
         token["pixels"] = pixels
@@ -85,6 +92,6 @@ def _chosen() -> None:
 
 
 def _choose_token(state: State, chosen: SelectToken) -> Actions:
-    """The token; and on pages that begin at another one, that the first one was meant."""
+    """Select the token and, on pages that begin at another one, record that the first one was chosen."""
     first, owner = () if chosen.token else (1,), (state.focus.checkpoint, state.focus.sentence)
     return chosen, *(SetChoice(FIRST_CHOSEN, first, page, owner) for page in _OTHERWISE)

@@ -1,4 +1,4 @@
-"""Tokens as cards: the text with its spaces visible, a number below, a colour for its kind, a bar for a probability."""
+"""Tokens as cards: text with visible spaces, a number below, a colour for its kind, a probability bar."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -18,8 +18,14 @@ _component = component("chips", Path(__file__).with_name("chips.js"))
 
 @dataclass(frozen=True)
 class Chip:
-    """One card. ``below`` stands under ``text``; ``hint`` shows on hover; ``share`` (0 … 1) is drawn as a bar;
-    ``pixels`` (ink from 0 to 1, row by row of a square) as a small picture."""
+    """One card.
+
+    Attributes:
+        below: Text below ``text``.
+        hint: Text shown on hover.
+        share: Length of a bar, from 0 to 1.
+        pixels: Ink from 0 to 1, row by row of a square, drawn as a small image.
+    """
 
     text: str
     below: str = ""
@@ -37,7 +43,7 @@ class Chip:
 
 @dataclass(frozen=True)
 class ChipRow:
-    """A line of cards with a title in front; ``chosen`` is the index of the card that is followed."""
+    """A row of cards with a title in front; ``chosen`` is the index of the followed card."""
 
     title: str
     chips: tuple[Chip, ...]
@@ -51,10 +57,10 @@ def chips(
     legend: Mapping[str, str] | None = None,
     means: Meaning | None = None,
 ) -> None:
-    """Draw rows of cards; ``legend`` explains the tones that occur. A click on a card sends ``SelectChip``; without
-    ``means`` no card can be clicked.
+    """Draw rows of cards; ``legend`` explains the tones that occur.
 
-    Texts are typed by users: they reach the page as text only (``textContent``).
+    A click on a card sends ``SelectChip``; without ``means`` no card can be clicked. Texts are typed by users: they
+    reach the page as text only (``textContent``).
     """
     data = chips_data(rows, legend=legend, choose=means is not None)
     counts = tuple(len(row.chips) for row in rows)
@@ -67,14 +73,14 @@ def _told(key: str, counts: Sequence[int], means: Meaning | None) -> None:
 
 
 def read_choice(value: object, counts: Sequence[int]) -> SelectChip | None:
-    """A click as the browser sends it, {"row": …, "card": …}, on rows of so many cards. It may send anything."""
+    """Validate a click from the browser, {"row": …, "card": …}, on rows of so many cards."""
     numbers = whole_numbers(value, ("row", "card"))
     choice = numbers and SelectChip(*numbers)
     return choice if choice and choice.row < len(counts) and choice.card < counts[choice.row] else None
 
 
 def chips_data(rows: Sequence[ChipRow], *, legend: Mapping[str, str] | None, choose: bool) -> dict:
-    """What the component draws. Only tones that occur stand in the legend."""
+    """Return the data of the component; the legend contains only tones that occur."""
     used = {chip.tone for row in rows for chip in row.chips}
     return {
         "rows": [
