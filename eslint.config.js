@@ -9,6 +9,6 @@ export default [
     languageOptions: { globals: { ...globals.browser, COLOURS: "readonly" } }, // COLOURS: charts/canvas/module.py
     rules: { eqeqeq: "error", "no-shadow": "error", "no-var": "error", "prefer-const": "error" },
   },
-  { files: ["web/source/worker.js"], languageOptions: { globals: globals.worker } },
+  { files: ["web/source/worker.js", "web/source/service_worker.js"], languageOptions: { globals: globals.worker } },
   { files: ["**/build.js"], languageOptions: { globals: globals.node } },
 ];

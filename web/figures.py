@@ -11,6 +11,7 @@ from typing import Any
 from charts.canvas.attention_maps import attention_map, attention_name, predicted_rows, title_of
 from charts.canvas.attention_overview import attention_overview
 from charts.canvas.living_picture_canvas import living_picture_canvas
+from transformer.config import LEVELS, PictureConfig
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.opening_file import in_language, read_opening
 from transformer.predictions.living_picture_numbers import living_picture_numbers
@@ -20,13 +21,17 @@ from transformer.runs.tracing import trace
 from ui.words.catalogues import browser_words, gettext
 from ui.words.texts import language, page_text, speaking
 
-_MESSAGES = {  # of transformer/runs/inputs.py and transformer/runs/decoding.py
+_MESSAGES = {  # of transformer/runs/inputs.py, transformer/runs/decoding.py and transformer/pictures/picture_text.py
     "empty": "{what} is empty. Type at least one word, or take one of the examples.",
     "characters": "{what} has {length} characters; at most {most} are allowed. Nothing was cut: shorten it.",
     "tokens": "{what} has {length} tokens, special tokens included, but this model reads at most {limit}. Nothing was "
     "cut: shorten it by about {more} tokens.",
     "room": "The text has {length} tokens, and this model sees at most {limit}: there is no room to write. Shorten it.",
     "unfinished": "The answer did not end within {count} tokens; it was stopped there.",
+    "sign": "{sign} is not a pixel. This model reads pictures of {size} × {size} pixels: one character for each, from "
+    "{first} (nothing) to {last} (full ink), row by row.",
+    "pixels": "The picture has {found} pixels; this model reads {size} × {size}, which makes {wanted}: one character "
+    "for each, from {first} (nothing) to {last} (full ink), row by row.",
     "sentence": "The sentence",
     "target": "The target",
     "text": "The text",
@@ -43,6 +48,10 @@ def description_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[s
     for one in languages:
         with speaking(one):
             said[one] = _in_this_language(run)
+    picture = None
+    if isinstance(config, PictureConfig):
+        signs = LEVELS[: config.n_levels]
+        picture = {"size": config.picture_size, "patch": config.patch_size, "signs": signs}
     return {
         "name": checkpoint.name,
         "kind": config.kind,
@@ -53,13 +62,25 @@ def description_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[s
         "heads": config.n_heads,
         "layers": {stack: run.n_layers(stack) for stack in run.stacks},
         "attentions": [list(kind) for kind in run.attention_kinds()],
-        "displays": [tokenizer.display(id) for id in range(tokenizer.vocabulary_size)],
-        "roles": {id: role for id in range(tokenizer.vocabulary_size) if (role := tokenizer.special.role(id))},
+        "displays": [tokenizer.display(id) for id in range(4 if picture else tokenizer.vocabulary_size)],
+        "roles": {id: role for id in range(4) if (role := tokenizer.special.role(id))},
+        "picture": picture,
         "framing": {
             part: list(getattr(framing, part)) for part in ("before", "after", "answer", "given", "ends", "end")
         },
         "languages": said,
     }
+
+
+def recorded_picture(checkpoint: Checkpoint) -> bytes:
+    """Return the living picture of what the checkpoint opens with, for a browser that cannot run the model."""
+    opening = read_opening(checkpoint.path)
+    run = trace(checkpoint, opening.first.sentence if opening else "The cat sat on the mat.")
+    words, pictures = browser_words(), None
+    if isinstance(checkpoint.config, PictureConfig):
+        pictures = {stack: checkpoint.tokenizer.thumbnails(run.tokens(stack).ids) for stack in run.stacks}
+    figure = living_picture_canvas(living_picture_numbers(run), pictures=pictures)
+    return (figure.with_metadata(words=words, language=language()) if words else figure).packed()
 
 
 def opening_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from transformer.config import PictureConfig
 from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.living_picture_numbers import CANDIDATES, UNITS, threads
 from transformer.probes import Edit, Recording, record
@@ -99,6 +100,8 @@ class StackGraph(nn.Module):
         own, other = _EXAMPLE[self.stack], _EXAMPLE["encoder"]
         most = self.config.max_length - 1
         position = torch.export.Dim(f"{self.stack}_position", min=2, max=most)
+        if isinstance(self.config, PictureConfig):  # every picture has the same number of patches
+            own, position = self.config.max_length, torch.export.Dim.STATIC
         memory = torch.export.Dim("memory_position", min=2, max=most)
         ids = torch.arange(4, 4 + own)[None]
         inputs: list[Tensor] = [ids]

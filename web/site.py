@@ -14,13 +14,15 @@ from charts.canvas.module import canvas_colours, packed_module
 from transformer.disk.plain_files import parse_toml
 from transformer.disk.whole_files import write_text
 from transformer.files.checkpoints import Checkpoint, load
-from ui.words.texts import languages
-from web.figures import description_of, opening_of
+from ui.words.texts import languages, speaking
+from web.figures import description_of, opening_of, recorded_picture
 from web.graphs import WEIGHTS, graphs_of
 
 FOLDER = Path(__file__).parent
 RUNTIME = "onnxruntime.wasm.gz"
 SCRIPTS = ("site", "worker")
+# What opens the page without a network; the files of models are kept as they are loaded (web/source/files.js).
+_SHELL = ("index.html", "site.js", "worker.js", "canvas.bin", "LICENSES.txt")
 _LICENSES = ("charts/canvas/source/LICENSES.txt", "web/LICENSES.txt")
 
 
@@ -67,6 +69,10 @@ def write_site(
         folder / "index.html",
         page.replace("{{site}}", data).replace("{{description}}", escape(description, quote=True)),
     )
+    version = hashlib.sha256(b"".join((folder / name).read_bytes() for name in _SHELL)).hexdigest()[:16]
+    worker = (FOLDER / "source" / "service_worker.js").read_text(encoding="utf-8")
+    kept = json.dumps({"version": version, "files": _SHELL})
+    write_text(folder / "service_worker.js", f"const SHELL = {kept};\n{worker}")
     return {
         file.relative_to(folder).as_posix(): file.stat().st_size for file in sorted(folder.rglob("*")) if file.is_file()
     }
@@ -81,17 +87,20 @@ def _write_model(folder: Path, checkpoint: Checkpoint, spoken: tuple[str, ...]) 
     packed = {f"{graph.stack}.onnx.gz": graph.onnx for graph in graphs}
     packed["model.json.gz"] = json.dumps(described, ensure_ascii=False, separators=(",", ":")).encode()
     packed["tokenizer.json.gz"] = (checkpoint.path / "tokenizer.json").read_bytes()
-    files = {}
-    for name, content in packed.items():
-        files[name] = gzip.compress(content, mtime=0)
-    files[WEIGHTS] = (checkpoint.path / WEIGHTS).read_bytes()
+    packed[f"{WEIGHTS}.gz"] = (checkpoint.path / WEIGHTS).read_bytes()
     listed = []
-    for name, content in files.items():
-        (folder / name).write_bytes(content)
-        listed.append(_listed(name, content))
-    return {"checkpoint": checkpoint.name, "kind": checkpoint.config.kind, "files": listed} | opening_of(
-        checkpoint, spoken
-    )
+    for name, content in packed.items():
+        small = gzip.compress(content, mtime=0)
+        (folder / name).write_bytes(small)
+        listed.append(_listed(name, small))
+    recorded = {}
+    for one in spoken:
+        with speaking(one):
+            (folder / f"recorded-{one}.bin").write_bytes(recorded_picture(checkpoint))
+        recorded[one] = f"models/{checkpoint.name}/recorded-{one}.bin"
+    entry = {"checkpoint": checkpoint.name, "kind": checkpoint.config.kind, "files": listed, "recorded": recorded}
+    entry |= {"picture": described["picture"], "classes": described["classes"]}
+    return entry | opening_of(checkpoint, spoken)
 
 
 def _listed(name: str, content: bytes) -> dict[str, Any]:

@@ -38,8 +38,9 @@ def test_the_image_holds_every_room_of_the_app() -> None:
         for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
         if line.startswith("!")
     }
-    assert copied >= NEEDED
-    assert let_through >= NEEDED
+    served = NEEDED - {"web"}  # a command's, which no server runs
+    assert copied >= served
+    assert let_through >= served
 
 
 def included() -> dict[str, str]:

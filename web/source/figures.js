@@ -121,7 +121,7 @@ export class Figures {
       stacks: template.stacks.map((stack) => ({
         ...stack,
         tokens: run.stacks[stack.name].map(({ text, label, special, role }) => ({ text, label, special, role })),
-        pictures: run.pictures ?? stack.pictures,
+        pictures: run.pictures?.[stack.name] ?? null,
       })),
       attentions: template.attentions.map((one) => ({ ...one, exact: true })),
       written: listed,

@@ -1,4 +1,4 @@
-// Files of the site: fetched once, checked against their fingerprints, inflated where their name ends in .gz.
+// Files of the site: fetched once and kept, checked against their fingerprints, inflated where their name ends in .gz.
 
 import { fromBase64 } from "../../charts/canvas/source/toolkit/base64.js";
 
@@ -7,13 +7,36 @@ export async function fetchFiles(files, told) {
   const found = {};
   await Promise.all(
     files.map(async (file) => {
-      const bytes = await fetchOne(file, told);
-      await check(file, bytes);
+      const bytes = (await keptBytes(file, told)) ?? (await fetchAndKeep(file, told));
       const name = file.as ?? file.name.replace(/\.gz$/, "");
       found[name] = file.name.endsWith(".gz") ? await gunzip(bytes) : bytes;
     }),
   );
   return found;
+}
+
+// A browser keeps files for pages with https (or of this machine) only, and none in a private window.
+const KEPT = "glassformer-models";
+const openCache = () => globalThis.caches?.open(KEPT).catch(() => null) ?? null;
+const keyOf = ({ path, sha256 }) => `${path.split("#")[0]}?${sha256}`;
+
+async function keptBytes(file, told) {
+  if (!file.sha256 || file.content !== undefined) return null;
+  const response = await (await openCache())?.match(keyOf(file));
+  if (!response) return null;
+  told(file.bytes);
+  return new Uint8Array(await response.arrayBuffer());
+}
+
+async function fetchAndKeep(file, told) {
+  const bytes = await fetchOne(file, told);
+  await check(file, bytes);
+  const cache = file.content === undefined && file.sha256 ? await openCache() : null;
+  if (!cache) return bytes;
+  // What had the same name before is of an older site.
+  for (const old of await cache.keys()) if (old.url.startsWith(`${file.path}?`)) await cache.delete(old);
+  await cache.put(keyOf(file), new Response(bytes)).catch(() => {}); // no room: it is loaded again next time
+  return bytes;
 }
 
 async function fetchOne({ path, bytes: size, content }, told) {

@@ -1,7 +1,7 @@
 // One model in ONNX Runtime: what a sentence becomes, every number of it, and what the model writes.
 
 import * as runtime from "onnxruntime-web/wasm";
-import { Text } from "./tokens.js";
+import { Pictures, Text } from "./tokens.js";
 
 const WEIGHTS = "model.safetensors";
 
@@ -24,7 +24,9 @@ export class Model {
     const read = (name) => JSON.parse(new TextDecoder().decode(files[name]));
     const model = new Model();
     model.described = read("model.json");
-    model.text = new Text(model.described, read("tokenizer.json"));
+    model.text = model.described.picture
+      ? new Pictures(model.described)
+      : new Text(model.described, read("tokenizer.json"));
     model.sessions = {};
     for (const stack of Object.keys(model.described.graphs))
       model.sessions[stack] = await runtime.InferenceSession.create(files[`${stack}.onnx`], {
@@ -52,6 +54,7 @@ export class Model {
       this.checkLength(source.length, "sentence");
       found.stacks.encoder = this.text.sequence(source);
     }
+    if (this.described.picture) found.pictures = { encoder: this.text.thumbnails(source) };
     if (!this.writes) {
       Object.assign(found.outputs, await this.pass("encoder", source, { chosen: source }, request));
       const best = found.outputs["candidates.ids"];
@@ -116,6 +119,10 @@ export class Model {
 
   read(text) {
     this.checkText(text, "sentence");
+    if (this.described.picture)
+      return this.text.encode(text, (name, values) => {
+        throw new InputProblem(name, values);
+      });
     const blanks = this.described.kind === "encoder-only" && !this.described.classes.length;
     return blanks ? this.text.encodeWithBlanks(text) : this.text.encode(text);
   }

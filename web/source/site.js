@@ -9,6 +9,7 @@ import { Stage } from "../../charts/canvas/source/frame/stage.js";
 import { fromBase64 } from "../../charts/canvas/source/toolkit/base64.js";
 import { make } from "../../charts/canvas/source/toolkit/elements.js";
 import { decodePayload } from "../../charts/canvas/source/toolkit/payload.js";
+import { drawingPad } from "./pad.js";
 import { PAGES, appAddress, openingOf, readState, writeState } from "./state.js";
 
 const TYPING = 120; // milliseconds without a key before the model runs
@@ -48,6 +49,7 @@ class Site {
 
   startWorker() {
     this.worker?.terminate();
+    if (!canRun()) return this.fail("", this.texts.no_wasm);
     this.worker = new Worker(globalThis.glassformerWorker ?? "worker.js", { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.hear(data));
     this.worker.addEventListener("error", (event) => this.fail(event.message || "worker.js"));
@@ -126,9 +128,8 @@ class Site {
     } else if (data.done === this.asked) await this.show(data);
   }
 
-  fail(problem) {
+  fail(problem, said = fill(this.texts.failed, { problem })) {
     this.progress.hidden = true;
-    const said = typeof WebAssembly === "undefined" ? this.texts.no_wasm : fill(this.texts.failed, { problem });
     this.say(said, true);
     const retry = make("button", { type: "button", textContent: this.texts.retry });
     retry.addEventListener("click", () => this.startWorker());
@@ -267,10 +268,20 @@ class Site {
       texts.model,
     );
     const writes = model.kind !== "encoder-only";
-    const label = model.kind === "decoder-only" ? texts.prompt : writes ? texts.sentence : texts.blanks;
+    const [prompt, classes] = [model.kind === "decoder-only", model.classes?.length];
+    const label = model.picture
+      ? texts.picture
+      : prompt
+        ? texts.prompt
+        : writes || classes
+          ? texts.sentence
+          : texts.blanks;
     this.sentence = this.area(label, state.sentence, "sentence");
     this.target = this.area(texts.target, state.target, "target", texts.target_hint);
     this.target.parentElement.hidden = model.kind !== "encoder-decoder";
+    this.pad = model.picture
+      ? drawingPad(model.picture, texts, this.sentence, () => this.sentence.dispatchEvent(new Event("input")))
+      : "";
     this.examples = this.select(
       [["", texts.choose_example], ...model.examples.map(({ label: name }, k) => [String(k), name[state.language]])],
       "",
@@ -306,7 +317,7 @@ class Site {
       make(
         "main",
         {},
-        make("div", { className: "texts" }, this.sentence.parentElement, this.target.parentElement),
+        make("div", { className: "texts" }, this.sentence.parentElement, this.target.parentElement, this.pad),
         this.shows,
         this.progress,
         this.answer,
@@ -453,6 +464,7 @@ class Site {
     const { place, sentence, target, shows } = example;
     this.sentence.value = sentence;
     this.target.value = target;
+    this.pad.show?.();
     this.shows.hidden = false;
     this.shows.textContent = shows[this.state.language];
     this.set({ ...place, sentence, target, forced: [], cell: null });
@@ -501,6 +513,12 @@ class Site {
   }
 }
 
+// The smallest module with an instruction of SIMD, which the runtime needs.
+const SIMD = [
+  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11,
+];
+const canRun = () => typeof WebAssembly === "object" && WebAssembly.validate(new Uint8Array(SIMD));
+
 // A worker that was made of a Blob knows no folder.
 const absolute = (file) => ({ ...file, path: new URL(file.path ?? file.name, location.href).href });
 
@@ -511,4 +529,6 @@ async function lazyScript() {
   return new Uint8Array(await response.arrayBuffer());
 }
 
+if (isSecureContext && location.protocol !== "file:")
+  navigator.serviceWorker?.register("service_worker.js").catch(() => {});
 globalThis.glassformerSite = new Site(document.getElementById("app")); // for tests and benchmarks

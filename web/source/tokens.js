@@ -61,3 +61,63 @@ export class Text {
     });
   }
 }
+
+// A picture written as text, cut into patches, as transformer/pictures/ does it.
+export class Pictures {
+  constructor(described) {
+    this.described = described;
+    Object.assign(this, described.picture);
+  }
+
+  role(id) {
+    return this.described.roles[id] ?? "";
+  }
+
+  // The shade of every pixel; `refuse(name, values)` where the text is no picture.
+  levels(text, refuse) {
+    const signs = [...text.replace(/\s/g, "").toLowerCase()];
+    const { size } = this;
+    const ends = { size, first: this.signs[0], last: this.signs[this.signs.length - 1] };
+    const wrong = signs.find((sign) => !this.signs.includes(sign));
+    if (wrong) refuse("sign", { sign: `'${wrong}'`, ...ends });
+    if (signs.length !== size ** 2) refuse("pixels", { found: signs.length, wanted: size ** 2, ...ends });
+    return signs.map((sign) => this.signs.indexOf(sign));
+  }
+
+  encode(text, refuse) {
+    const levels = this.levels(text, refuse);
+    const { size, patch, signs } = this;
+    const ids = [];
+    for (let row = 0; row < size; row += patch)
+      for (let column = 0; column < size; column += patch) {
+        let number = 0;
+        for (let y = 0; y < patch; y++)
+          for (let x = 0; x < patch; x++) number = number * signs.length + levels[(row + y) * size + column + x];
+        ids.push(4 + number);
+      }
+    return ids;
+  }
+
+  // The ink of the pixels of every patch; null for a special token.
+  thumbnails(ids) {
+    const base = this.signs.length;
+    return ids.map((id) => {
+      if (id < 4) return null;
+      const pixels = [];
+      for (let rest = id - 4, k = 0; k < this.patch ** 2; k++, rest = Math.floor(rest / base))
+        pixels.unshift(rest % base);
+      return pixels.map((level) => level / (base - 1));
+    });
+  }
+
+  // Labelled by their places, from 1.
+  sequence(ids) {
+    const perRow = this.size / this.patch;
+    return ids.map((id, index) => {
+      const place = index - 1; // after the class token
+      const role = this.role(id);
+      const text = role ? this.described.displays[id] : `r${Math.floor(place / perRow) + 1}c${(place % perRow) + 1}`;
+      return { id, text, label: text, special: Boolean(role), role };
+    });
+  }
+}

@@ -1,0 +1,39 @@
+// Opens the page without a network. The constant SHELL, in front of this file, says which files it needs, and their version:
+// another version is another cache. Models are not among them: files.js keeps each as it is loaded.
+
+/* global SHELL, clients, skipWaiting */
+
+const NAME = `glassformer-page-${SHELL.version}`;
+
+addEventListener("install", (event) => {
+  // Past the browser's own cache, which may hold an older version.
+  const fresh = SHELL.files.map((file) => new Request(file, { cache: "reload" }));
+  event.waitUntil(
+    caches
+      .open(NAME)
+      .then((cache) => cache.addAll(fresh))
+      .then(() => skipWaiting()),
+  );
+});
+
+addEventListener("activate", (event) => {
+  const old = (name) => name.startsWith("glassformer-page-") && name !== NAME;
+  event.waitUntil(
+    caches
+      .keys()
+      .then((names) => Promise.all(names.filter(old).map((name) => caches.delete(name))))
+      .then(() => clients.claim()),
+  );
+});
+
+addEventListener("fetch", (event) => {
+  const { request } = event;
+  if (request.method !== "GET" || new URL(request.url).origin !== location.origin) return;
+  const wanted = request.mode === "navigate" ? "index.html" : request;
+  event.respondWith(
+    caches
+      .open(NAME)
+      .then((cache) => cache.match(wanted))
+      .then((kept) => kept ?? fetch(request)),
+  );
+});
