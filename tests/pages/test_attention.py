@@ -374,7 +374,7 @@ def test_read_aloud_says_what_the_row_says(tiny_checkpoint: Callable) -> None:
     assert words == f"‘{labels[0]}’ looks mostly at ‘{labels[1]}’ (0.875), then at ‘{labels[2]}’ (0.125)."
     assert "is padding" in read_aloud(TEXT, sharp, head=0, row=len(labels) - 1)
     nothing = transformer.AttentionView(**{**vars(view), "allowed": np.zeros_like(view.allowed)})
-    assert "may look at nothing" in read_aloud(TEXT, nothing, head=0, row=0)
+    assert "cannot attend to any token" in read_aloud(TEXT, nothing, head=0, row=0)
 
 
 def test_masked_cells_are_counted_by_their_reason(tiny_checkpoint: Callable) -> None:
