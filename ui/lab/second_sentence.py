@@ -20,7 +20,7 @@ from ui.shell.page import Page
 from ui.shell.presentation.presenter import labels, presenting
 from ui.words.texts import model_sentences, other_pictures, pictures
 
-_MOST = 5  # ready pairs in the row
+_MOST, _FEW = 5, 4  # ready pairs in a row of their own, and in one with other controls
 _LONGEST = 200  # characters of a sentence in which words are replaced
 
 
@@ -55,6 +55,8 @@ def second_sentence(
             width=330,
             label_visibility=labels(),
         )
+    if chips is not None and not p.reads_pictures:
+        offered = offered[:_FEW]
     pairs = {_label(p.focus.sentence, *pair): pair for pair in offered}
     if len(pairs) > 1:
         here = next((label for label, pair in pairs.items() if pair == (p.focus.sentence, typed)), None)

@@ -70,7 +70,7 @@ def author(p: Page, row: DeltaGenerator) -> None:
     else:
         _list_sources(p, shown)
     st.caption(f"{p.text['author_fixed']} {p.text['author_caution']}")
-    with st.expander(p.text["how"], icon=":material/function:"):
+    with st.expander(p.text["author_how"], icon=":material/function:"):
         rms = isinstance(p.checkpoint.model.get_submodule(found.question.stack).final_norm, RMSNorm)
         read = p.text["author_read_rms" if rms else "author_read"]
         show_formula(p.text["author_formula"].replace("%READ%", read), caption=_shapes(p, found))

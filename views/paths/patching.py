@@ -295,7 +295,8 @@ def _draw_key(p: Page, shown: PathsViewModel) -> None:
     st.markdown("  \n".join(lines))
     names = {"answer": as_plain(shown.answer), "other": as_plain(shown.other)}
     st.markdown(text[f"key_{shown.choices.patches}"].format(**names))
-    st.markdown(text["key_scale"].format(**names))
+    below = f" {text['key_negative']}" if np.nanmin(shown.values, initial=0.0) < -0.05 else ""
+    st.markdown(text["key_scale"].format(**names) + below)
 
 
 def _place_name(p: Page, shown: PathsViewModel, place: Place) -> str:
