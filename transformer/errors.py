@@ -35,6 +35,10 @@ class NotFiniteError(MessageError):
     written: tuple[int, ...] = ()
 
 
+class NotExposedError(MessageError):
+    """Something that a model does not show because its own code computes it. The message says what, and why."""
+
+
 class TraceFileError(MessageError):
     """A file that holds no complete trace. The message says what is wrong with it."""
 

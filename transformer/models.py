@@ -16,7 +16,14 @@ from transformer.probes import Probe, name_probes
 
 
 class Model(nn.Module):
-    """Common base of the three models: configuration, named probes, initialisation."""
+    """Common base of the three models: configuration, named probes, initialisation.
+
+    Attributes:
+        own_code: Whether the modules compute what they describe. Those of a guest (``transformer.guests``) do not: its
+            own code computes, and no part of it can run alone or be replaced.
+    """
+
+    own_code = True
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -50,6 +57,10 @@ class Model(nn.Module):
         for name, parameter in self.named_parameters():
             shared[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=trained(name))
         return copy.deepcopy(self, shared)
+
+    def not_exposed(self, name: str) -> Exception | None:
+        """Return the error that says why nothing is recorded at ``name``; ``None`` if there is nothing to be said."""
+        return None
 
     @property
     def n_parameters(self) -> int:

@@ -181,8 +181,17 @@ def is_recording() -> bool:
 
 
 def has_forward_hooks(model: nn.Module) -> bool:
-    """Return whether ``model`` has forward hooks, which fused kernels would bypass."""
-    return any(module._forward_hooks or module._forward_pre_hooks for module in model.modules())
+    """Return whether ``model`` has forward hooks, which fused kernels would bypass.
+
+    The hooks with which a guest fills its own probes (``own_hooks``) do not count.
+    """
+    own = getattr(model, "own_hooks", frozenset())
+    return any(
+        own.isdisjoint(hooks) or len(own.intersection(hooks)) < len(hooks)
+        for module in model.modules()
+        for hooks in (module._forward_hooks, module._forward_pre_hooks)
+        if hooks
+    )
 
 
 def name_probes(model: nn.Module) -> dict[str, Probe]:

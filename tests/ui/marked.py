@@ -13,7 +13,15 @@ from tests.conftest import ROOT
 FOLDERS = ("transformer", "charts", "ui", "views", "pages")
 SCRIPTS = [*sorted((ROOT / "charts" / "canvas" / "source").rglob("*.js")), ROOT / "ui" / "show" / "exports.js"]
 SIGNS = ("−", "+", "1:1", "PNG", "SVG", "PDF", "HTML", "CSV")  # the same in every language
-ERRORS = {"MessageError", "InputError", "CheckpointError", "NotEnoughMemoryError", "NotFiniteError", "TraceFileError"}
+ERRORS = {
+    "MessageError",
+    "InputError",
+    "CheckpointError",
+    "NotEnoughMemoryError",
+    "NotExposedError",
+    "NotFiniteError",
+    "TraceFileError",
+}
 NAMES = {"Message", "N_", "_", *ERRORS}
 
 

@@ -33,6 +33,7 @@ from transformer.files.layout import (
 from transformer.files.model_card import card_of
 from transformer.files.names import resolve
 from transformer.files.once import once
+from transformer.guests.opening import needs_own_code, open_guest, with_defaults
 from transformer.models import Model
 from transformer.pictures.patch_tokenizer import load_tokenizer
 from transformer.text.foreign.tokenizer import open_tokenizer
@@ -107,23 +108,25 @@ class Checkpoint:
         return bool(self.mapping)
 
 
-def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
+def load(path: str | Path, *, device: str | torch.device = "cpu", own_code: bool = False) -> Checkpoint:
     """Read a checkpoint directory; weights are float32 in memory, whatever the file holds.
 
-    A directory in Hugging Face's layout can be opened if its family is known (``transformer.families``); so can a GGUF
-    file, and checkpoints that other programs keep on this computer, by name (``transformer.files.names``). No more
+    A directory in Hugging Face's layout can be opened: if its family is known, with our own layers
+    (``transformer.families``); otherwise its own code in ``transformers`` runs it (``transformer.guests``). So can a
+    GGUF file, and checkpoints that other programs keep on this computer, by name (``transformer.files.names``). No more
     memory is allocated for the weights than their file justifies.
 
     Args:
         path: Directory, file or name.
         device: Where the model runs.
+        own_code: Whether ``transformers`` runs a model of a known family, too.
 
     Raises:
         CheckpointError: If a file is missing, broken, or does not fit the others; the message states both numbers.
     """
     path = resolve(path)
     if is_foreign(path):
-        return _load_foreign(path, device)
+        return _load_foreign(path, device, own_code=own_code)
     _check_files(path)
     try:
         config = own_config(path / CONFIG)
@@ -149,12 +152,14 @@ def load(path: str | Path, *, device: str | torch.device = "cpu") -> Checkpoint:
     return Checkpoint(path=path, model=model, tokenizer=tokenizer, card=card_of(path))
 
 
-def _load_foreign(path: Path, device: str | torch.device) -> Checkpoint:
+def _load_foreign(path: Path, device: str | torch.device, *, own_code: bool) -> Checkpoint:
     if path.is_dir() and _pickles(path) and not any(path.glob("*.safetensors*")):
         raise _only_pickles(path)
     fields = fields_of(path)
     generation = read_json(path / GENERATION) if (path / GENERATION).is_file() else {}
-    opened = open_model(path, fields)
+    as_guest = own_code or needs_own_code(path, fields)
+    opened = open_guest(path, fields) if as_guest else open_model(path, fields)
+    fields = with_defaults(fields) if as_guest else fields
     tokenizer = open_tokenizer(path, config=fields, generation=generation)
     mask_padding(opened.model, padding_of(opened.config, tokenizer))
     return Checkpoint(

@@ -9,6 +9,7 @@ from transformer.disk.gguf_file import is_gguf
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError, MessageError
 from transformer.families.foreign_folder import fields_of, fingerprint_files, read_config
+from transformer.guests.opening import guest_config, needs_own_code
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"
@@ -69,14 +70,21 @@ def is_foreign(path: Path) -> bool:
         return False
 
 
-def config_of(path: Path) -> ModelConfig:
+def config_of(path: Path, *, own_code: bool = False) -> ModelConfig:
     """Return the configuration of a checkpoint directory, without its weights.
+
+    Args:
+        path: Directory or GGUF file.
+        own_code: As in ``transformer.load``.
 
     Raises:
         ValueError: If it is invalid.
     """
     path = Path(path)
-    return read_config(path, fields_of(path)) if is_foreign(path) else own_config(path / CONFIG)
+    if not is_foreign(path):
+        return own_config(path / CONFIG)
+    fields = fields_of(path)
+    return guest_config(path, fields) if own_code or needs_own_code(path, fields) else read_config(path, fields)
 
 
 def own_config(file: Path) -> ModelConfig:

@@ -12,6 +12,7 @@ from transformer.disk.gguf_file import files_of, is_gguf
 from transformer.disk.plain_files import read_plain_text
 from transformer.errors import CheckpointError
 from transformer.families.foreign_folder import FAMILIES, read_json
+from transformer.guests.opening import can_run
 
 OLLAMA, LM_STUDIO = "ollama:", "lmstudio:"
 CONFIG = "config.json"
@@ -84,7 +85,8 @@ def _hub_names() -> Iterator[str]:
             continue
         for snapshot in _folders(folder / "snapshots"):
             try:
-                known = read_json(snapshot / CONFIG).get("model_type") in FAMILIES
+                fields = read_json(snapshot / CONFIG)
+                known = fields.get("model_type") in FAMILIES or can_run(fields)
             except CheckpointError:
                 known = len(list(files_of(snapshot))) == 1
             if known:

@@ -38,6 +38,7 @@ class DecodingState:
     def __init__(
         self, model: Model, source_ids: Tensor | None, *, cached: bool = True, hooked: bool | None = None
     ) -> None:
+        cached = cached and model.own_code  # a guest reads the whole text at each step
         hooked = has_forward_hooks(model) if hooked is None else hooked
         self.model = cast(Any, model)  # a model with a decoder
         self.source_ids = source_ids

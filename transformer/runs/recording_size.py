@@ -99,6 +99,7 @@ def _bytes(model: Model, name: str, source: int, target: int) -> int:
         "hidden": (in_decoder and getattr(config, "decoder_d_ff", None)) or config.d_ff,
         "vocabulary": config.vocabulary_size,
         "class": config.n_classes,
+        "expert": getattr(config, "n_experts", 0),
     }
     axes = model.probes[name].axes
     return prod(sizes[axis] for axis in axes) * (_TRUTH if last == "allowed" else _NUMBER)

@@ -87,4 +87,5 @@ def _inside(name: str) -> bool:
 def reduce_activations(model: Model, recording: Recording) -> Mapping[str, Activation]:
     """Return what a trace keeps of ``recording``: all of it if it is small or was edited."""
     whole = RecordedActivations(model.probes, recording.tensors)
-    return whole if whole.n_bytes < LARGE or recording.edits else SlimActivations(model, recording)
+    whole_kept = whole.n_bytes < LARGE or recording.edits or not model.own_code
+    return whole if whole_kept else SlimActivations(model, recording)

@@ -105,6 +105,8 @@ class Trace:
         try:
             return self.activations[name]
         except KeyError:
+            if self.run is not None and (why := self.run.checkpoint.model.not_exposed(name)) is not None:
+                raise why from None
             hint = did_you_mean(name, self.activations, otherwise="names() lists all")
             raise KeyError(f"this trace has no activation {name!r}; {hint}") from None
 

@@ -1,0 +1,276 @@
+"""Guests beside the eager code of ``transformers``: outputs, maps, edits, and what they say they do not show."""
+
+from __future__ import annotations
+
+import threading
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, WRITERS, guest_checkpoint
+from transformer import CheckpointError, Greedy, decode, load, trace
+from transformer.errors import NotExposedError
+from transformer.files.checkpoints import Checkpoint
+from transformer.probes import Edit, record
+from transformer.runs.edits import ablate_edge, ablate_head, override_mask, patch, scale_head
+
+transformers = pytest.importorskip("transformers")
+
+TOLERANCE = 1e-6
+BY_DAY = ("phi", "mixtral", "bloom", "xlm-roberta", "mbart")
+CASES = [pytest.param(kind, marks=() if kind in BY_DAY else pytest.mark.nightly) for kind in GUESTS]
+TEXT = "The cat sat on the mat because it was tired."
+
+
+@pytest.fixture(scope="module")
+def opened(tmp_path_factory: pytest.TempPathFactory):
+    """``opened("phi")``: the guest as a checkpoint."""
+    found: dict[str, Checkpoint] = {}
+
+    def get(kind: str) -> Checkpoint:
+        if kind not in found:
+            found[kind] = load(guest_checkpoint(kind, tmp_path_factory.mktemp("guests")))
+        return found[kind]
+
+    return get
+
+
+def eager(checkpoint: Checkpoint) -> Any:
+    model_class = getattr(transformers, checkpoint.config.architecture)
+    return model_class.from_pretrained(checkpoint.path, attn_implementation="eager").eval()
+
+
+def texts(checkpoint: Checkpoint, length: int) -> tuple[list[torch.Tensor], dict[str, torch.Tensor]]:
+    """Random ids for the guest and for the eager code; two texts, of which the second is padded in an encoder."""
+    generator = torch.Generator().manual_seed(length)
+    ids = torch.randint(5, checkpoint.config.vocabulary_size, (2, length), generator=generator)
+    if checkpoint.config.has_encoder and length > 4:
+        ids[1, -2:] = checkpoint.config.pad_id
+    asked = {"input_ids": ids}
+    inputs = [ids]
+    if checkpoint.config.has_encoder:
+        asked["attention_mask"] = (ids != checkpoint.config.pad_id).long()
+    if checkpoint.config.kind == "encoder-decoder":
+        target = torch.randint(5, checkpoint.config.vocabulary_size, (2, max(1, length - 2)), generator=generator)
+        target[:, 0] = checkpoint.framing.answer[0]
+        asked["decoder_input_ids"] = target
+        inputs.append(target)
+    return inputs, asked
+
+
+def maps(checkpoint: Checkpoint, expected: Any) -> dict[str, torch.Tensor]:
+    named = {"encoder.layers.{}.self": expected.get("encoder_attentions")}
+    named |= {"decoder.layers.{}.self": expected.get("decoder_attentions")}
+    named |= {"decoder.layers.{}.cross": expected.get("cross_attentions")}
+    if checkpoint.config.kind != "encoder-decoder":
+        named = {("encoder" if checkpoint.config.has_encoder else "decoder") + ".layers.{}.self": expected.attentions}
+    return {
+        f"{name.format(index)}_attention.weights": weights
+        for name, layers in named.items()
+        for index, weights in enumerate(layers)
+    }
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_outputs_and_every_map_are_those_of_the_eager_code(opened, kind: str) -> None:
+    checkpoint = opened(kind)
+    theirs = eager(checkpoint)
+    for length in (1, 2, 9, 33):
+        inputs, asked = texts(checkpoint, length)
+        with torch.inference_mode():
+            expected = theirs(**asked, output_attentions=True)
+            with record() as recording:
+                logits = checkpoint.model(*inputs)
+            unwatched = checkpoint.model(*inputs)
+        assert (logits - expected.logits).abs().max() <= TOLERANCE * max(1.0, expected.logits.abs().max())
+        assert torch.equal(logits, unwatched)
+        found = maps(checkpoint, expected)
+        assert len(found) == sum(name.endswith("attention.weights") for name in recording.tensors)
+        for name, weights in found.items():
+            shown = recording.tensors[name]
+            if name.startswith("encoder"):  # what padding looks at means nothing
+                real = asked["attention_mask"].bool()
+                shown, weights = shown.transpose(1, 2)[real], weights.transpose(1, 2)[real]
+            assert (shown - weights).abs().max() <= TOLERANCE, name
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_every_probe_is_shown_in_its_shape_and_every_edit_counts(opened, kind: str) -> None:
+    checkpoint = opened(kind)
+    inputs, _ = texts(checkpoint, 7)
+    model = checkpoint.model
+    with torch.inference_mode():
+        with record() as recording:
+            logits = model(*inputs)
+        assert set(recording.tensors) == set(model.probes)
+        for name, tensor in recording.tensors.items():
+            assert tensor.ndim == 1 + len(model.probes[name].axes), name
+        for name in (name for name in model.probes if ".layers.1." in name):
+            tensor = recording.tensors[name]
+            change = (
+                torch.zeros_like if tensor.dtype == torch.bool else lambda tensor: tensor + 0.3 * tensor.square() + 0.1
+            )
+            with record([Edit(name, change)]):
+                changed = model(*inputs)
+            assert (changed - logits).abs().max() > 1e-6, name
+            with record([Edit(name, torch.clone)]):
+                assert (model(*inputs) - logits).abs().max() < 1e-4, name
+        assert torch.equal(model(*inputs), logits), "nothing of an edit is left behind"
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_the_stream_is_the_sum_of_what_was_written(opened, kind: str) -> None:
+    from transformer.layers.residual_stream import residual_identity, sublayers
+
+    checkpoint = opened(kind)
+    run = trace(checkpoint, TEXT, strategy=Greedy(3))
+    for stack in run.stacks:
+        for step in sublayers(run, stack):
+            identity = residual_identity(run, step, norm=checkpoint.config.norm)
+            assert identity.largest_deviation < 1e-4 * np.abs(identity.total).max()
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_a_trace_and_what_is_written_need_no_more_than_the_folder(opened, kind: str) -> None:
+    checkpoint = opened(kind)
+    run = trace(checkpoint, TEXT, strategy=Greedy(4))
+    for view in run.attention_views():
+        assert np.allclose(view.weights.sum(axis=-1), 1, atol=1e-5) or kind == "gpt_oss"
+        assert not view.weights[:, ~view.allowed].any()
+    if not checkpoint.config.has_decoder:
+        return
+    theirs = eager(checkpoint)
+    found = decode(checkpoint, TEXT, Greedy(4))
+    framing = checkpoint.framing
+    if kind in WRITERS:
+        source = torch.tensor([run.source.ids])
+        given = {"input_ids": source, "decoder_input_ids": torch.tensor([[*framing.answer, *found.tokens.ids[:-1]]])}
+    else:
+        ids = run.target.ids[: len(run.target.ids) - len(found.tokens.ids) + 1]
+        given = {"input_ids": torch.tensor([[*ids, *found.tokens.ids[:-1]]])}
+    with torch.inference_mode():
+        logits = theirs(**given).logits[0, -len(found.tokens.ids) :].clone()
+        logits[:, list(framing.never)] = -torch.inf
+        assert logits.argmax(dim=-1).tolist() == list(found.tokens.ids)
+
+
+def test_heads_edges_and_masks_are_edited_by_the_functions_of_our_own_models(opened) -> None:
+    checkpoint = opened("phi")
+    plain = trace(checkpoint, TEXT, strategy=Greedy(1))
+    removed = trace(checkpoint, TEXT, strategy=Greedy(1), edits=[ablate_head("decoder", layer=0, head=1)])
+    assert not removed.values("decoder.layers.0.self_attention.context")[1].any()
+    same = trace(checkpoint, TEXT, strategy=Greedy(1), edits=[scale_head("decoder", layer=0, head=1, factor=1.0)])
+    assert np.allclose(same.values("decoder.logits"), plain.values("decoder.logits"), atol=1e-6)
+    edge = trace(checkpoint, TEXT, strategy=Greedy(1), edits=[ablate_edge("decoder", layer=1, head=0, query=4, key=2)])
+    assert edge.values("decoder.layers.1.self_attention.weights")[0, 4, 2] == 0
+    n = len(plain.target)
+    allowed = np.eye(n, dtype=bool)
+    alone = trace(checkpoint, TEXT, strategy=Greedy(1), edits=[override_mask("decoder", layer=0, allowed=allowed)])
+    assert np.array_equal(alone.attention("decoder", 0).weights[0], np.eye(n, dtype=np.float32))
+    name = "decoder.layers.0.residual.out"
+    patched = trace(checkpoint, TEXT, strategy=Greedy(1), edits=[*removed.run.edits, patch(name, plain.values(name))])
+    assert np.allclose(patched.values("decoder.logits"), plain.values("decoder.logits"), atol=1e-5)
+
+
+def test_each_thread_sees_its_own_edits_only(opened) -> None:
+    checkpoint = opened("phi")
+    inputs, _ = texts(checkpoint, 9)
+
+    def run(factor: float) -> torch.Tensor:
+        with torch.inference_mode(), record([scale_head("decoder", layer=0, head=0, factor=factor)]) as recording:
+            checkpoint.model(*inputs)
+        return recording.tensors["decoder.logits"]
+
+    factors = [0.0, 1.0, 2.0, 3.0] * 3
+    alone, together = {factor: run(factor) for factor in set(factors)}, {}
+
+    def remember(place: int, factor: float) -> None:
+        together[place] = run(factor)
+
+    threads = [threading.Thread(target=remember, args=each) for each in enumerate(factors)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert all(torch.equal(together[place], alone[factor]) for place, factor in enumerate(factors))
+
+
+def test_opening_another_registers_nothing_more_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    from transformers import AttentionInterface
+
+    before = None
+    for place in range(2):
+        load(guest_checkpoint("opt", tmp_path / str(place)))
+        names = set(AttentionInterface._global_mapping)
+        assert "glassformer" in names and before in (None, names)
+        before = names
+    own = transformers.OPTForCausalLM.from_pretrained(tmp_path / "0" / "opt")
+    assert own.config._attn_implementation != "glassformer"
+    assert not any(module._forward_hooks or module._forward_pre_hooks for module in own.modules())
+
+
+def test_what_it_does_not_show_is_said_in_a_sentence(opened) -> None:
+    experts = trace(opened("mixtral"), TEXT, strategy=Greedy(1))
+    with pytest.raises(NotExposedError, match="mixtures of experts"):
+        experts.values("decoder.layers.0.feed_forward.hidden")
+    shares = experts.values("decoder.layers.0.feed_forward.router")
+    assert np.allclose(shares.sum(axis=-1), 1, atol=1e-5) and ((shares > 0).sum(axis=-1) == 2).all()
+    with pytest.raises(NotExposedError, match="attention is code of its own"):
+        trace(opened("bloom"), TEXT, strategy=Greedy(1)).values("decoder.layers.0.self_attention.query")
+    with pytest.raises(KeyError, match="no activation 'decoder.layers.9"):
+        experts.values("decoder.layers.9.residual.out")
+
+
+def test_code_of_a_folder_is_never_run(tmp_path: Path) -> None:
+    """``auto_map`` names code in the folder; a ``model_type`` that nobody knows is refused."""
+    import json
+
+    path = guest_checkpoint("opt", tmp_path)
+    (path / "modeling.py").write_text("raise SystemExit('this ran')\n")
+    fields = json.loads((path / "config.json").read_text())
+    mapped = {"AutoConfig": "modeling.C", "AutoModelForCausalLM": "modeling.M"}
+    (path / "config.json").write_text(json.dumps(fields | {"auto_map": mapped}))
+    assert load(path).config.family == "opt"
+    (path / "config.json").write_text(json.dumps(fields | {"auto_map": mapped, "model_type": "theirs"}))
+    with pytest.raises(CheckpointError, match="code in a folder is not run"):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "sentence"),
+    [
+        ({"quantization_config": {"quant_method": "awq"}}, "quantised .awq."),
+        ({"architectures": ["OPTForQuestionAnswering"]}, "only models that predict tokens"),
+        ({"architectures": ["__import__"]}, "only models that predict tokens"),
+        ({"num_hidden_layers": 10**9}, "num_hidden_layers is 1000000000"),
+        ({"num_hidden_layers": 3}, "lacks the weights model.decoder.layers.2"),
+        ({"hidden_size": 64}, "cannot build this model|lacks the weights|does not fit"),
+        ({"num_attention_heads": "x"}, "cannot build this model"),
+    ],
+)
+def test_a_folder_that_cannot_be_run_is_refused_in_a_sentence(tmp_path: Path, changes: dict, sentence: str) -> None:
+    import json
+
+    path = guest_checkpoint("opt", tmp_path)
+    fields = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(fields | changes))
+    with pytest.raises(CheckpointError, match=sentence):
+        load(path)
+
+
+def test_a_family_that_has_a_translation_runs_by_its_own_code_where_that_is_asked_for(tmp_path: Path) -> None:
+    from tests.foreign_checkpoints import foreign_checkpoint
+
+    path = foreign_checkpoint("hf-llama", tmp_path)
+    ours, own = (trace(load(path, own_code=asked), TEXT, strategy=Greedy(3)) for asked in (False, True))
+    assert not own.checkpoint.model.own_code and ours.checkpoint.model.own_code
+    assert set(ours.names()) <= set(own.names()) | {name for name in ours.names() if "_norm." in name}
+    for name in ("decoder.logits", "decoder.layers.1.self_attention.weights", "decoder.layers.1.feed_forward.hidden"):
+        assert np.allclose(ours.values(name), own.values(name), atol=1e-4)
+
+
+def test_the_samples_by_day_are_of_every_kind() -> None:
+    assert set(BY_DAY) & ENCODERS.keys() and set(BY_DAY) & WRITERS.keys() and set(BY_DAY) <= GUESTS.keys()

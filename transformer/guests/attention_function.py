@@ -1,0 +1,232 @@
+"""One attention function for every family that ``transformers`` runs: it shows what it computes to the call that runs.
+
+``transformers`` hands queries, keys (after rotary positions), values, mask, scale and what a family adds to one
+function that is registered by name. The families whose attention is code of their own, and calls no such function, are
+read by watching the softmax and the product with the values behind it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from functools import cache, partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.overrides import TorchFunctionMode
+
+from transformer.attention import attention_weights
+from transformer.fast.shortcut import uses_fast_path
+
+NAME = "glassformer"  # under which the function is registered
+_FORMULA = ("softcap", "s_aux", "position_bias")  # what fused kernels do not compute
+
+
+@dataclass
+class GuestPass:
+    """One pass of a guest's stack that somebody watches, over ``batch`` texts of ``n_positions`` tokens.
+
+    ``depth``: the layer that runs now. ``kept``: what one hook of a layer leaves for a later one.
+    """
+
+    stack: str
+    batch: int
+    n_positions: int
+    depth: int = -1
+    kept: dict[str, Tensor] = field(default_factory=dict)
+
+    def shaped(self, tensor: Tensor) -> Tensor:
+        """[batch, position, …] of a tensor that may have one row per position of all texts."""
+        rows = tensor.ndim == 2 and len(tensor) == self.batch * self.n_positions
+        return tensor.reshape(self.batch, self.n_positions, -1) if rows else tensor
+
+
+@dataclass
+class AttentionCall:
+    """What a family handed to ``attend``, for the trial pass that finds out how a network is built."""
+
+    module: nn.Module
+    query: Tensor  # [batch, head, query, channel]
+    key: Tensor  # [batch, key head, key, channel]
+    value: Tensor  # [batch, key head, key, channel]
+    scale: float
+    cap: float | None
+    context: Tensor  # [batch, query, head · channel]
+    has_bias: bool
+    has_sinks: bool
+
+
+_pass: ContextVar[GuestPass | None] = ContextVar("glassformer_guest_pass", default=None)
+_trial: ContextVar[list[AttentionCall] | None] = ContextVar("glassformer_guest_trial", default=None)
+
+
+def current_pass() -> GuestPass | None:
+    """Return the pass that is watched in this context, ``None`` where nobody looks."""
+    return _pass.get()
+
+
+@contextmanager
+def watched(guest_pass: GuestPass | None) -> Iterator[None]:
+    """Let hooks and the attention function show what they see of this context's pass, or nothing of it."""
+    token = _pass.set(guest_pass)
+    try:
+        yield
+    finally:
+        _pass.reset(token)
+
+
+@contextmanager
+def trial() -> Iterator[list[AttentionCall]]:
+    """Collect every call of the attention function in this context."""
+    calls: list[AttentionCall] = []
+    token = _trial.set(calls)
+    try:
+        yield calls
+    finally:
+        _trial.reset(token)
+
+
+@cache
+def register() -> str:
+    """Make ``attend`` and the mask that it reads known to ``transformers``, once a process; return the name."""
+    from transformers import AttentionInterface, AttentionMaskInterface
+    from transformers.masking_utils import eager_mask
+
+    AttentionInterface.register(NAME, attend)
+    AttentionMaskInterface.register(NAME, eager_mask)  # without it, decoders would see the future
+    return NAME
+
+
+def attend(
+    module: nn.Module,
+    query: Tensor,  # [batch, head, query, channel]
+    key: Tensor,  # [batch, key head, key, channel]
+    value: Tensor,  # [batch, key head, key, channel]
+    attention_mask: Tensor | None,  # [batch, 1, query, key]: 0 or the lowest number, or a bias of each head as well
+    scaling: float | None = None,
+    dropout: float = 0.0,
+    **given: Any,
+) -> tuple[Tensor, Tensor | None]:  # [batch, query, head, channel], [batch, head, query, key]
+    """softmax(QKᵀ · scale + bias) V as the eager code of each family computes it, each step through its probe."""
+    calls, probes = _trial.get(), probes_of(module)
+    n_heads = query.shape[1]
+    shared_key, shared_value = key, value
+    key = key.repeat_interleave(n_heads // key.shape[1], dim=1) if key.shape[1] < n_heads else key
+    value = value.repeat_interleave(n_heads // value.shape[1], dim=1) if value.shape[1] < n_heads else value
+    scale = query.shape[-1] ** -0.5 if scaling is None else scaling
+    sinks = given.get("s_aux") if given.get("s_aux") is not None else getattr(module, "sinks", None)
+    plain = sinks is None and not any(given.get(name) is not None for name in _FORMULA)
+    if probes is None and calls is None and plain and uses_fast_path():
+        context = F.scaled_dot_product_attention(query, key, value, attention_mask, dropout, scale=scale)
+        return context.transpose(1, 2).contiguous(), None
+    if probes is not None:
+        query, key, value = probes.query(query), probes.key(key), probes.value(value)
+    scores = torch.matmul(query, key.transpose(2, 3)) * scale  # [batch, head, query, key]
+    if cap := given.get("softcap"):
+        scores = torch.tanh(scores / cap) * cap
+    if (bias := given.get("position_bias")) is not None:
+        scores = scores + bias
+    allowed, bias = _read_mask(attention_mask, scores)
+    if bias is not None:
+        scores = scores + bias
+    if probes is not None:
+        scores, allowed = probes.scores(scores), probes.allowed(allowed)
+    if sinks is None:
+        weights = attention_weights(scores.float(), allowed[:, None]).to(query.dtype)
+    else:
+        weights = _with_sinks(scores, allowed, sinks)
+    if probes is not None:
+        weights = probes.weights(weights)
+    context = torch.matmul(F.dropout(weights, dropout, module.training), value)  # [batch, head, query, channel]
+    if probes is not None:
+        context = probes.context(context)
+    context = context.transpose(1, 2).contiguous()
+    if calls is not None:
+        biased = given.get("position_bias") is not None or bias is not None
+        merged = context.flatten(2)
+        calls.append(
+            AttentionCall(module, query, shared_key, shared_value, scale, cap, merged, biased, sinks is not None)
+        )
+    return context, weights
+
+
+def _read_mask(mask: Tensor | None, scores: Tensor) -> tuple[Tensor, Tensor | None]:
+    """Which keys a query may attend to, [batch, query, key], and the finite numbers of the mask where it has some."""
+    batch, _, n_queries, n_keys = scores.shape
+    if mask is None:
+        return scores.new_ones(batch, n_queries, n_keys, dtype=torch.bool), None
+    mask = mask[..., :n_keys]
+    if mask.dtype == torch.bool:
+        return mask[:, 0].expand(batch, n_queries, n_keys), None
+    allowed = mask > torch.finfo(mask.dtype).min / 2
+    finite = torch.where(allowed, mask, 0.0) if bool((mask * allowed).any()) else None
+    return allowed[:, 0].expand(batch, n_queries, n_keys), finite
+
+
+def _with_sinks(scores: Tensor, allowed: Tensor, sinks: Tensor) -> Tensor:
+    """A head may also attend to nothing: its sink takes a share of each row and gives no value (gpt-oss)."""
+    scores = torch.where(allowed[:, None], scores, torch.finfo(scores.dtype).min)
+    column = sinks.reshape(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
+    together = torch.cat((scores, column), dim=-1)
+    together = together - together.max(dim=-1, keepdim=True).values  # as the family does: half precision overflows
+    return torch.softmax(together.float(), dim=-1)[..., :-1].to(scores.dtype) * allowed[:, None]
+
+
+def show(module: nn.Module, probes: Callable[[GuestPass], Any]) -> None:
+    """From now on ``module`` shows its attention to ``probes(pass)``, a module with our attention's probes."""
+    module.__dict__["_glassformer_probes"] = probes
+
+
+def probes_of(module: nn.Module) -> Any:
+    """Return the probes of an attention module; ``None`` where nobody watches this pass."""
+    guest_pass, probes = _pass.get(), module.__dict__.get("_glassformer_probes")
+    return None if guest_pass is None or probes is None else probes(guest_pass)
+
+
+_SOFTMAXES = (F.softmax, torch.softmax, Tensor.softmax)
+_PRODUCTS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm)
+
+
+class WatchedSoftmax(TorchFunctionMode):
+    """Shows the softmax of an attention that is code of its own, and the product with the values behind it."""
+
+    def __init__(self, probes: Any) -> None:
+        super().__init__()
+        self.probes, self.weights = probes, None
+
+    def __torch_function__(
+        self, func: Callable, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        kwargs = kwargs or {}
+        if func in _SOFTMAXES and self.weights is None and args and args[0].ndim == 4:
+            scores = args[0]
+            allowed = self.probes.allowed((scores > torch.finfo(scores.dtype).min / 2).all(dim=1))
+            scores = self.probes.scores(scores)
+            self.weights = self.probes.weights(attention_weights(scores.float(), allowed[:, None]).to(scores.dtype))
+            return self.weights
+        if func in _PRODUCTS and self.weights is not None and self.probes is not None:
+            batch, n_heads, n_queries, n_keys = self.weights.shape
+            given, value = args[:2]
+            if given.shape[-2:] == (n_queries, n_keys):
+                probes, self.probes = self.probes, None
+                value = probes.value(value.reshape(batch, n_heads, n_keys, -1)).reshape(value.shape)
+                context = func(given, value, *args[2:], **kwargs)
+                shown = probes.context(context.reshape(batch, n_heads, n_queries, -1))
+                return shown.reshape(context.shape)
+        return func(*args, **kwargs)
+
+
+def watch_softmax(module: nn.Module) -> None:
+    """Let an attention module that calls no registered function run under ``WatchedSoftmax`` where it is watched."""
+    module.forward = partial(_watched_forward, module)
+
+
+def _watched_forward(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
+    if (probes := probes_of(module)) is None:
+        return type(module).forward(module, *args, **kwargs)
+    with WatchedSoftmax(probes):
+        return type(module).forward(module, *args, **kwargs)

@@ -1,0 +1,261 @@
+"""Our own layers as a description of a guest's: the same names, probes and matrices, while its own code computes.
+
+What was found in the guest (``structure``) stands where our own layers have it, sharing its memory. What was not found
+is a ``NotExposed``, which says so in a sentence to whoever asks.
+"""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from transformer.attention import MultiHeadAttention
+from transformer.decoder import DecoderLayer
+from transformer.encoder import EncoderLayer
+from transformer.errors import NotExposedError
+from transformer.families.family_config import FamilyConfig
+from transformer.feed_forward import ACTIVATION_FUNCTIONS, FeedForward
+from transformer.guests.structure import (
+    FoundAttention,
+    FoundFeedForward,
+    FoundLayer,
+    FoundNorm,
+    FoundProjection,
+)
+from transformer.layer_norm import LayerNorm, RMSNorm
+from transformer.positions import LearnedEncoding
+from transformer.probes import Probe
+from transformer.text.message import Message
+from transformer.variants.gated_feed_forward import GatedFeedForward
+from transformer.variants.grouped_attention import GroupedQueryAttention
+from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
+from transformer.variants.partial_rotary import PartialRotaryEncoding
+
+EXPERTS = Message("the units of its feed-forward layers, which are mixtures of experts")
+ATTENTION = Message("queries and keys, because its attention is code of its own")
+
+
+def not_exposed(what: str) -> NotExposedError:
+    """Return the error that says what a guest does not show."""
+    return NotExposedError(
+        "This model is run by its own code in transformers, which does not expose {what}.", what=what
+    )
+
+
+class NotExposed(nn.Module):
+    """Stands where a guest shows nothing of a part. Asking it for anything raises ``NotExposedError``."""
+
+    def __init__(self, what: str, **probes: Probe) -> None:
+        super().__init__()
+        self.__dict__["what"] = what
+        for name, probe in probes.items():
+            setattr(self, name, probe)
+
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return super().__getattr__(name)
+        except AttributeError:
+            if name.startswith("_"):
+                raise
+            raise not_exposed(self.__dict__["what"]) from None
+
+    def forward(self, *_: object) -> Tensor:
+        raise not_exposed(self.__dict__["what"])
+
+
+class SharedLinear(nn.Module):
+    """x Wᵀ + b with rows of another linear layer's matrix, times ``factor``: looked up when it is asked for."""
+
+    def __init__(self, source: nn.Module, rows: Tensor | None = None, factor: float = 1.0) -> None:
+        super().__init__()
+        self.source, self.rows, self.factor = source, rows, factor
+
+    @property
+    def weight(self) -> Tensor:
+        """[output, input], as in ``nn.Linear``."""
+        weight = self.source.weight if isinstance(self.source, nn.Linear) else self.source.weight.T
+        return self._chosen(weight)
+
+    @property
+    def bias(self) -> Tensor | None:
+        bias = getattr(self.source, "bias", None)
+        return None if bias is None else self._chosen(bias)
+
+    @property
+    def in_features(self) -> int:
+        return self.weight.shape[1]
+
+    @property
+    def out_features(self) -> int:
+        return self.weight.shape[0]
+
+    def _chosen(self, tensor: Tensor) -> Tensor:
+        tensor = tensor if self.rows is None else tensor[self.rows.to(tensor.device)]
+        return tensor if self.factor == 1.0 else tensor * self.factor
+
+    def forward(self, x: Tensor) -> Tensor:
+        return F.linear(x, self.weight, self.bias)
+
+
+class SharedPositions(nn.Module):
+    """Rows of a guest's table of positions: [1, position, model]."""
+
+    def __init__(self, table: nn.Module, offset: int) -> None:
+        nn.Module.__init__(self)
+        self.table, self.offset = table, offset
+
+    def forward(self, n_positions: int, start: int = 0) -> Tensor:
+        return self.table.weight[None, self.offset + start : self.offset + start + n_positions]
+
+
+class SharedLearnedPositions(SharedPositions, LearnedEncoding):
+    """The same of a table that was trained."""
+
+
+def linear(module: nn.Module, rows: Tensor | None = None, factor: float = 1.0) -> nn.Module:
+    """A guest's linear layer as ours: itself where it is one, else a view of it."""
+    if rows is None and factor == 1.0 and type(module) is nn.Linear:
+        return module
+    return SharedLinear(module, rows, factor)
+
+
+def describe_norm(found: FoundNorm | None, config: FamilyConfig) -> nn.Module:
+    """Our norm with the guest's numbers; of a norm of another kind what goes in and comes out."""
+    if found is None:
+        return NotExposed(Message("a norm in this place: there is none"))
+    if not found.kind:
+        probes = {name: Probe("position", "model") for name in ("input", "output")}
+        return NotExposed(Message("the steps of its norms"), **probes)
+    return norm_of(found, config.d_model)
+
+
+def norm_of(found: FoundNorm, width: int) -> nn.Module:
+    """Our norm of a known kind with the guest's numbers."""
+    stored = getattr(found.module, "weight", None)
+    if found.kind == "layer":
+        norm: Any = LayerNorm(SimpleNamespace(layer_norm_epsilon=found.epsilon, d_model=width))
+        _give(norm, "bias", getattr(found.module, "bias", None), torch.zeros(width), 0.0)
+    else:
+        norm = RMSNorm(width, found.epsilon)
+    _give(norm, "weight", stored, torch.ones(width), found.offset)
+    return norm
+
+
+def _give(norm: nn.Module, name: str, stored: nn.Parameter | None, usual: Tensor, offset: float) -> None:
+    """The guest's own parameter, or a number that is none of its parameters."""
+    del norm._parameters[name]
+    if stored is not None and offset == 0.0:
+        norm.register_parameter(name, stored)
+    else:
+        setattr(norm, name, usual if stored is None else (stored.detach() + offset))
+
+
+def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, *, factor: float) -> nn.Module:
+    """Our attention with the guest's matrices, each in the order of our heads."""
+    with torch.device("meta"):
+        if config.grouped:
+            attention: Any = GroupedQueryAttention(config, n_key_heads=config.n_key_heads)
+        else:
+            attention = MultiHeadAttention(config)
+    call = found.call
+    for name in ("query", "key", "value"):
+        attention.__setattr__(f"{name}_projection", _projection(getattr(found, name)))
+    attention.output_projection = (
+        NotExposed(Message("the matrix that its heads write with"))
+        if found.output is None
+        else linear(found.output, None, factor)
+    )
+    attention.rotary = None
+    if found.rotated:
+        rotary = config.rotary[index] if config.rotary else None
+        attention.rotary = (
+            NotExposed(Message("how its rotary positions turn queries and keys"))
+            if rotary is None
+            else PartialRotaryEncoding(rotary)
+        )
+    if call is None:
+        attention.query, attention.key = NotExposed(ATTENTION), NotExposed(ATTENTION)
+        attention.__dict__["scale"] = None
+        return attention
+    attention.scale = call.scale
+    attention.d_head, attention.n_heads = call.query.shape[-1], call.query.shape[1]
+    if config.grouped:
+        attention.score_cap = call.cap
+        attention.window = config.windows[index] if config.windows else None
+        for name in ("query_norm", "key_norm"):
+            norm = getattr(found, name)
+            if norm is not None:
+                setattr(attention, name, NotExposed(Message("the norms of its queries and keys")))
+    return attention
+
+
+def _projection(found: FoundProjection | None) -> nn.Module:
+    if found is None:
+        return NotExposed(Message("the matrices that make its queries, keys and values"))
+    return linear(found.module, found.rows, found.factor)
+
+
+def describe_feed_forward(found: FoundFeedForward | None, config: FamilyConfig, *, factor: float) -> nn.Module:
+    """Our feed-forward layer with the guest's matrices; of a mixture of experts what it writes and whom it asks."""
+    if found is None:
+        return NotExposed(Message("its feed-forward layers"))
+    output = Probe("position", "model")
+    if found.experts is not None:
+        router = {} if found.router is None else {"router": Probe("position", "expert")}
+        return NotExposed(EXPERTS, output=output, **router)
+    hidden = Probe("position", "hidden")
+    if found.first is None or found.down is None:
+        return NotExposed(Message("what its feed-forward units are made of"), hidden=hidden, output=output)
+    with torch.device("meta"):
+        layer: Any = GatedFeedForward(config) if found.gated else FeedForward(config)
+    layer.activation = ACTIVATION_FUNCTIONS.get(found.activation) or _unknown_activation
+    half = torch.arange(found.width)
+    if found.fused:
+        layer.gate_projection = linear(found.first, half)
+        layer.input_projection = linear(found.first, half + found.width)
+    elif found.gated and found.second is not None:
+        layer.gate_projection, layer.input_projection = linear(found.first), linear(found.second)
+    else:
+        layer.input_projection = linear(found.first)
+    if found.gated and found.activation_module is None:
+        layer.gate = NotExposed(Message("the gates of its feed-forward units"))
+    layer.output_projection = linear(found.down, None, factor)
+    return layer
+
+
+def _unknown_activation(_: Tensor) -> Tensor:
+    raise not_exposed(Message("its activation function"))
+
+
+def describe_layer(found: FoundLayer, config: FamilyConfig, index: int, *, causal: bool) -> nn.Module:
+    """One of our layers, with the order of norms and sums that was found."""
+    with torch.device("meta"):
+        if found.order == "parallel":
+            layer: Any = ParallelLayer(config)
+        elif found.order == "pre" and {"self_attention_output_norm", "feed_forward_output_norm"} & found.norms.keys():
+            layer = SandwichLayer(config)
+        elif causal:
+            layer = DecoderLayer(config, cross=config.has_encoder)
+        else:
+            layer = EncoderLayer(config)
+    layer.pre_norm = found.order != "post"
+    layer.self_attention = describe_attention(found.self_attention, config, index, factor=found.factor)
+    if getattr(layer, "cross_attention", None) is not None:
+        layer.cross_attention = (
+            NotExposed(Message("its cross-attention"))
+            if found.cross_attention is None
+            else describe_attention(found.cross_attention, config, index, factor=found.factor)
+        )
+    layer.feed_forward = describe_feed_forward(found.feed_forward, config, factor=found.factor)
+    for name, child in list(layer.named_children()):
+        if isinstance(child, LayerNorm | RMSNorm):
+            setattr(layer, name, describe_norm(found.norms.get(name), config))
+    if not found.order:
+        for stage in list(layer.residual):
+            if stage.startswith("after"):
+                del layer.residual[stage]
+    return layer

@@ -1,0 +1,562 @@
+"""A network of ``transformers`` as one of our models: it computes, and shows its numbers at our layers' probes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextvars import ContextVar
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer.families.family_config import FamilyConfig
+from transformer.feed_forward import ACTIVATION_FUNCTIONS
+from transformer.guests import described_parts as parts
+from transformer.guests.attention_function import GuestPass, current_pass, show, watch_softmax, watched
+from transformer.guests.structure import FoundFeedForward, FoundLayer, FoundStack, find_norm
+from transformer.guests.trial_pass import Trial, close, same
+from transformer.layer_norm import LayerNorm, RMSNorm
+from transformer.masks import padding_mask
+from transformer.models import Model
+from transformer.probes import Probe, is_recording, name_probes, record
+from transformer.text.message import Message
+from transformer.variants.output_heads import Pooling, ScaledProjection, TokenHead
+
+_STEPS = (".mean", ".std", ".mean_square", ".normalized")  # of a norm, which its own code does not name
+
+
+@dataclass(frozen=True)
+class GuestConfig(FamilyConfig):
+    """A ``FamilyConfig`` of a model that its own code runs. ``architecture``: the class in ``transformers``.
+
+    ``n_experts``: of each feed-forward layer, 0 where none is a mixture of experts.
+    """
+
+    architecture: str = ""
+    n_experts: int = 0
+
+
+class _Reached(Exception):
+    """The stack has given its output, and nothing behind it is wanted."""
+
+    def __init__(self, hidden: Tensor) -> None:
+        super().__init__()
+        self.hidden = hidden
+
+
+_stop: ContextVar[nn.Module | None] = ContextVar("glassformer_guest_stop", default=None)
+_given: ContextVar[tuple[nn.Module, Tensor] | None] = ContextVar("glassformer_guest_given", default=None)
+
+
+def _carried(carrier: nn.Module, carries: type, *args: Any, **kwargs: Any) -> Any:
+    """The ``forward`` of the module that carries a stack: it may end there, or begin behind it."""
+    given = _given.get()
+    if given is not None and given[0] is carrier:
+        return (given[1],) if carries is tuple else carries(last_hidden_state=given[1])
+    output = type(carrier).forward(carrier, *args, **kwargs)
+    if _stop.get() is carrier:
+        raise _Reached(output[0])
+    return output
+
+
+class GuestStack(nn.Module):
+    """The encoder or the decoder of a guest, described in our parts."""
+
+    def __init__(self, config: FamilyConfig, found: FoundStack, *, causal: bool) -> None:
+        super().__init__()
+        self.pad_id: int | None = None
+        self.embedding = _describe_embedding(found, config)
+        self.position_bias = None
+        if config.positions == "relative":
+            self.position_bias = parts.NotExposed(Message("the table of its relative positions"))
+        self.layers = nn.ModuleList(
+            parts.describe_layer(layer, config, index, causal=causal) for index, layer in enumerate(found.layers)
+        )
+        self.final_norm = None if found.final_norm is None else parts.describe_norm(found.final_norm, config)
+        if not found.settles:
+            self.final_norm = parts.NotExposed(Message("what stands behind its last layer"))
+
+
+class GuestEmbedding(nn.Module):
+    """The embedding of a guest: E[id] · scale + P[position], and a norm, of which it has what it has."""
+
+    segment: Tensor | None
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.token = Probe("position", "model")
+
+
+def _describe_embedding(found: FoundStack, config: FamilyConfig) -> nn.Module:
+    embedding: Any = GuestEmbedding()
+    embedding.table = found.token_table or parts.NotExposed(Message("the table of its embeddings"))
+    embedding.scale = found.token_scale or 1.0
+    embedding.segment = found.segment
+    embedding.position_encoding = None
+    if found.position_table is not None:
+        trained = getattr(found.position_table.weight, "requires_grad", False)
+        kind = parts.SharedLearnedPositions if trained else parts.SharedPositions
+        embedding.position_encoding = kind(found.position_table, found.position_offset)
+        embedding.position = Probe("position", "model")
+    if found.token_scale is None:  # the table is narrower than the model, or something unknown is added
+        embedding.projection = parts.NotExposed(Message("how the embeddings of its tokens become the first vectors"))
+    embedding.sum = Probe("position", "model")
+    embedding.norm = None if found.embedding_norm is None else parts.describe_norm(found.embedding_norm, config)
+    return embedding
+
+
+class GuestModel(Model):
+    """Our model's methods on a network of ``transformers``, whose weights are in memory once.
+
+    ``network`` computes. ``encoder`` and ``decoder`` describe it: the same parts as in our models, with its matrices
+    and with the probes, at which hooks in the network show (and let edits change) what passes.
+    """
+
+    own_code = False
+
+    def __init__(self, config: GuestConfig, network: nn.Module, stacks: Mapping[str, FoundStack]) -> None:
+        super().__init__(config)
+        self.network: Any = network
+        self.own_hooks: set[int] = set()
+        self._carriers = {name: found.carrier for name, found in stacks.items()}
+        for name, found in stacks.items():
+            stack = GuestStack(config, found, causal=name == "decoder")
+            setattr(self, name, stack)
+            if found.carrier is not None and found.carrier is not network:
+                found.carrier.forward = partial(_carried, found.carrier, found.carries)
+            _Hooks(self, stack, name, found)
+        writes = self.decoder if config.has_decoder else self.encoder
+        if config.pooling:
+            self.pooling = Pooling(config.pooling)
+        elif config.n_classes:
+            self.classifier = parts.NotExposed(Message("the layers of its classifier"), logits=Probe("class"))
+        else:
+            writes.vocabulary_projection = parts.NotExposed(Message("the layers that make logits of its last vectors"))
+            writes.logits = Probe("position", "vocabulary")
+        self.probes = name_probes(self)
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, nn.Parameter]]:
+        """Each under the guest's own name: our parts share them, or see rows of them."""
+        return self.network.named_parameters(prefix, recurse, remove_duplicate)
+
+    def not_exposed(self, name: str) -> Exception | None:
+        module: Any = self
+        for part in name.split("."):
+            if isinstance(module, parts.NotExposed):
+                break
+            children = dict(module.named_children())
+            if part not in children:
+                between = part.startswith("after_") and isinstance(module, nn.ModuleDict)
+                return parts.not_exposed(Message("the stream between its sub-layers")) if between else None
+            module = children[part]
+        return parts.not_exposed(module.what) if isinstance(module, parts.NotExposed) else None
+
+    def encode(self, ids: Tensor) -> Tensor:
+        """[batch, source position] → [batch, source position, model]."""
+        mask = padding_mask(ids, self.config.pad_id).long()
+        network = self.network.get_encoder() if self.config.has_decoder else self.network
+        return self._hidden("encoder", network, input_ids=ids, attention_mask=mask)
+
+    def decode(
+        self, ids: Tensor, memory: Tensor | None = None, source_ids: Tensor | None = None, start: int = 0
+    ) -> Tensor:
+        """[batch, position] → [batch, position, model]; ``memory`` and ``source_ids`` where there is an encoder."""
+        given: dict[str, Any] = {"use_cache": False}
+        if memory is None:
+            return self._hidden("decoder", self.network, input_ids=ids, **given)
+        from transformers.modeling_outputs import BaseModelOutput
+
+        given["encoder_outputs"] = BaseModelOutput(last_hidden_state=memory)
+        given["attention_mask"] = None if source_ids is None else padding_mask(source_ids, self.config.pad_id).long()
+        return self._hidden("decoder", self.network, decoder_input_ids=ids, **given)
+
+    def project(self, hidden: Tensor) -> Tensor:
+        """Logits of what the last stack gave: [batch, position, vocabulary]."""
+        stack: Any = self.decoder if self.config.has_decoder else self.encoder
+        return stack.logits(self._behind(hidden))
+
+    def classify(self, hidden: Tensor, ids: Tensor) -> Tensor:
+        """Logits [batch, class]."""
+        return self.classifier.logits(self._behind(hidden, ids))
+
+    def forward(self, *ids: Tensor) -> Tensor:
+        """Logits of one text, or of a source and a target; of an encoder without a head the vector of the text."""
+        if self.config.kind == "encoder-decoder":
+            return self.project(self.decode(ids[1], self.encode(ids[0]), ids[0]))
+        hidden = self.encode(ids[0]) if self.config.has_encoder else self.decode(ids[0])
+        if self.config.pooling:
+            return self.pooling(hidden, padding_mask(ids[0], self.config.pad_id))
+        return self.classify(hidden, ids[0]) if self.config.n_classes else self.project(hidden)
+
+    def _hidden(self, stack: str, network: nn.Module, **given: Any) -> Tensor:
+        """What a stack gives; the probes see it where this call records, or where somebody has put hooks on them."""
+        ids = next(iter(given.values()))
+        guest_pass = GuestPass(stack, *(given.get("decoder_input_ids", ids).shape[:2])) if self._is_seen() else None
+        carrier = self._carriers[stack]
+        token = _stop.set(carrier)
+        try:
+            with watched(guest_pass):
+                return network(**given)[0]
+        except _Reached as reached:
+            return reached.hidden
+        finally:
+            _stop.reset(token)
+
+    def _is_seen(self) -> bool:
+        return is_recording() or any(probe._forward_hooks for probe in self.probes.values())
+
+    def _behind(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
+        """The logits that the network makes of the output of its last stack."""
+        batch, n_positions = hidden.shape[:2]
+        ids = hidden.new_zeros(batch, n_positions, dtype=torch.long) if ids is None else ids
+        given: dict[str, Any] = {"input_ids": ids}
+        if self.config.kind == "encoder-decoder":
+            from transformers.modeling_outputs import BaseModelOutput
+
+            memory = hidden.new_zeros(batch, 1, self.config.d_model)
+            given = {"decoder_input_ids": ids, "encoder_outputs": BaseModelOutput(last_hidden_state=memory)}
+        if self.config.has_decoder:
+            given["use_cache"] = False
+        carrier = self._carriers["decoder" if self.config.has_decoder else "encoder"]
+        token = _given.set((carrier, hidden))
+        try:
+            with watched(GuestPass("head", batch, n_positions) if self._is_seen() else None):
+                return self.network(**given)["logits"]
+        finally:
+            _given.reset(token)
+
+
+def describe_output(model: GuestModel, hidden: Tensor, trial: Trial) -> None:
+    """Put what stands behind the last stack under our names, where it makes the logits of ``trial`` of ``hidden``."""
+    stack = model.decoder if model.config.has_decoder else model.encoder
+    head = model.network.get_output_embeddings()
+    logits = trial.logits
+    if not isinstance(head, nn.Linear) or logits is None:
+        return
+    if not model.config.has_decoder:
+        token_head = _token_head(head, hidden, trial)
+        if token_head is not None:
+            stack.vocabulary_projection, norm = token_head
+            _Watch(model, "head", trial.overwritten).attach_norm(norm, lambda _: stack.vocabulary_projection.norm)
+            model.probes = name_probes(model)
+        return
+    with torch.inference_mode():
+        plain = head(hidden) if head.in_features == hidden.shape[-1] else None
+    if plain is not None and plain.shape == logits.shape:
+        ratio = float((plain * logits).sum() / plain.square().sum())
+        cap = getattr(model.network.config, "final_logit_softcapping", None)
+        for scale, bound in ((1.0, None), (ratio, None), (1.0, cap)):
+            found = plain * scale
+            found = bound * torch.tanh(found / bound) if bound else found
+            if float((found - logits).abs().max()) > 2e-5 * float(logits.abs().max()):
+                continue
+            if (scale, bound) == (1.0, None):
+                stack.vocabulary_projection = head
+                return
+            with torch.device("meta"):
+                projection = ScaledProjection(
+                    *head.weight.shape[::-1], bias=head.bias is not None, scale=scale, cap=bound
+                )
+            projection.weight, projection.bias = head.weight, head.bias
+            stack.vocabulary_projection = projection
+            return
+
+
+def _token_head(head: nn.Linear, hidden: Tensor, trial: Trial) -> tuple[nn.Module, nn.Module] | None:
+    """norm(f(x W + b)) Eᵀ + c as our ``TokenHead``, and the guest's norm in it, where it has these layers in a row."""
+    dense = next((e for e in trial.events if type(e.module) is nn.Linear and same(e.input, hidden)), None)
+    last = next((e for e in trial.events if e.module is head), None)
+    norm = None if last is None else next((e for e in trial.events if e.inputs and same(e.output, last.input)), None)
+    if dense is None or last is None or norm is None:
+        return None
+    found = find_norm(norm)
+    function = next(
+        (f for f in ACTIVATION_FUNCTIONS.values() if close(f(dense.output), norm.input)),
+        None,
+    )
+    if function is None or found.kind != "layer" or trial.logits is None or not close(last.output, trial.logits):
+        return None
+    token_head = TokenHead.__new__(TokenHead)
+    nn.Module.__init__(token_head)
+    token_head.dense, token_head.activation, token_head.projection = dense.module, function, head
+    token_head.norm = parts.norm_of(found, norm.input.shape[-1])
+    return token_head, norm.module
+
+
+def _routed(guest_pass: GuestPass, probe: Probe, output: Any) -> Any:
+    """Show how much each position takes of each expert, and route by what edits make of it."""
+    if isinstance(output, Tensor):
+        return probe(guest_pass.shaped(output)).reshape(output.shape)
+    chosen = next((each for each in output if isinstance(each, Tensor) and not each.is_floating_point()), None)
+    place = next((i for i, each in enumerate(output) if chosen is not None and each.shape == chosen.shape), None)
+    if chosen is None or place is None:
+        return (probe(guest_pass.shaped(output[0])).reshape(output[0].shape), *output[1:])
+    weights = output[place]
+    whole = weights.new_zeros(*output[0].shape).scatter(-1, chosen, weights)
+    given = guest_pass.shaped(whole)
+    shown = probe(given)
+    routed = weights if shown is given else shown.reshape(whole.shape).gather(-1, chosen)
+    return (*output[:place], routed, *output[place + 1 :])
+
+
+class _Watch:
+    """Hooks in a network, each in the passes over the stack ``name`` alone."""
+
+    def __init__(self, model: GuestModel, name: str, overwritten: set[int]) -> None:
+        self.model, self.name, self.overwritten = model, name, overwritten
+
+    def before(self, module: nn.Module, change: Callable[[GuestPass, Tensor], Tensor]) -> None:
+        """``change`` what ``module`` is given, in the passes that are watched."""
+
+        def hook(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
+            guest_pass = current_pass()
+            if guest_pass is None or guest_pass.stack != self.name:
+                return None
+            given = args[0] if args else kwargs["hidden_states"]
+            changed = change(guest_pass, guest_pass.shaped(given)).reshape(given.shape)
+            if args:
+                return (changed, *args[1:]), kwargs
+            return args, {**kwargs, "hidden_states": changed}
+
+        self.model.own_hooks.add(module.register_forward_pre_hook(hook, with_kwargs=True).id)
+
+    def after(self, module: nn.Module, change: Callable[[GuestPass, Tensor, Tensor], Tensor]) -> None:
+        """``change(pass, given, output)`` what ``module`` gives, in the passes that are watched."""
+        copies = id(module) in self.overwritten
+
+        def hook(_: nn.Module, args: tuple, kwargs: dict, output: Any) -> Any:
+            guest_pass = current_pass()
+            if guest_pass is None or guest_pass.stack != self.name:
+                return None
+            whole = isinstance(output, Tensor)
+            first = output if whole else output[0]
+            given = args[0] if args else next(iter(kwargs.values()))
+            given = guest_pass.shaped(given) if isinstance(given, Tensor) else first
+            changed = change(guest_pass, given, guest_pass.shaped(first)).reshape(first.shape)
+            changed = changed.clone() if copies else changed
+            return changed if whole else (changed, *output[1:])
+
+        self.model.own_hooks.add(module.register_forward_hook(hook, with_kwargs=True).id)
+
+    def after_all(self, module: nn.Module, change: Callable[[GuestPass, Any], Any]) -> None:
+        """``change(pass, output)`` all that ``module`` gives."""
+
+        def hook(_: nn.Module, args: tuple, output: Any) -> Any:
+            guest_pass = current_pass()
+            return None if guest_pass is None or guest_pass.stack != self.name else change(guest_pass, output)
+
+        self.model.own_hooks.add(module.register_forward_hook(hook).id)
+
+    def attach_norm(self, module: nn.Module, described: Callable[[GuestPass], Any]) -> None:
+        self.before(module, lambda guest_pass, x: described(guest_pass).input(x))
+        self.after(module, lambda guest_pass, x, y: _norm_steps(described(guest_pass), x, y))
+
+
+class _Hooks(_Watch):
+    """The hooks in a network through which a stack's probes see what passes."""
+
+    def __init__(self, model: GuestModel, stack: GuestStack, name: str, found: FoundStack) -> None:
+        super().__init__(model, name, found.overwritten)
+        self.layers: list[Any] = list(stack.layers)
+        self.repeated = found.repeated
+        self.seen: set[int] = set()
+        for index, (layer, what) in enumerate(zip(self.layers, found.layers, strict=True)):
+            self.attach_layer(layer, what, index)
+        self.attach_embedding(stack.embedding, found)
+        if found.final_norm is not None and found.settles:
+            self.attach_norm(found.final_norm.module, lambda _: stack.final_norm)
+
+    def once(self, module: nn.Module | None, what: str = "") -> bool:
+        """Whether a module is met for the first time: a repeated block has its hooks once."""
+        key = hash((id(module), what))
+        if module is None or key in self.seen:
+            return False
+        self.seen.add(key)
+        return True
+
+    def layer_now(self, index: int) -> Callable[[GuestPass], Any]:
+        """The layer that a hook speaks of: its own, or of a repeated block the one whose turn it is."""
+        if not self.repeated:
+            return lambda _: self.layers[index]
+        return lambda guest_pass: self.layers[guest_pass.depth]
+
+    def attach_layer(self, layer: Any, found: FoundLayer, index: int) -> None:
+        now, factor, order = self.layer_now(index), found.factor, found.order
+        if self.once(found.block):
+
+            def begin(guest_pass: GuestPass, stream: Tensor) -> Tensor:
+                guest_pass.depth += 1
+                guest_pass.kept.clear()
+                guest_pass.kept["stream"] = now(guest_pass).residual["in"](stream)
+                return guest_pass.kept["stream"]
+
+            def end(guest_pass: GuestPass, _: Tensor, stream: Tensor) -> Tensor:
+                here, kept = now(guest_pass), guest_pass.kept
+                if order == "parallel" and "after" in kept:
+                    after = kept["after"]
+                    shown = here.residual["after_self_attention"](after)
+                    stream = stream if shown is after else stream + (shown - after)
+                for moved in ("moved", "moved again"):
+                    stream = stream + kept[moved] if moved in kept else stream
+                return here.residual["out"](stream)
+
+            self.before(found.block, begin)
+            self.after(found.block, end)
+        for kind in ("self_attention", "cross_attention"):
+            attention = getattr(found, kind)
+            if attention is None or not self.once(attention.module, kind):
+                continue
+            show(attention.module, lambda guest_pass, kind=kind: getattr(now(guest_pass), kind))
+            if attention.call is None:
+                watch_softmax(attention.module)
+            writer = attention.output or attention.module
+            sandwiched = f"{kind}_output_norm" in found.norms
+
+            def write(
+                guest_pass: GuestPass, _: Tensor, output: Tensor, kind: str = kind, sandwiched: bool = sandwiched
+            ) -> Tensor:
+                update = output if factor == 1.0 else output * factor
+                shown = getattr(now(guest_pass), kind).output(update)
+                if order == "parallel" and not sandwiched:
+                    guest_pass.kept["after"] = guest_pass.kept["stream"] + shown
+                return output if shown is update else shown / factor
+
+            self.after(writer, write)
+        for name, norm in found.norms.items():
+            if found.shares_norm and name == "feed_forward_norm":
+                continue
+            if self.once(norm.module):
+                self.attach_norm(norm.module, lambda guest_pass, name=name: getattr(now(guest_pass), name))
+        self.attach_sums(found, now)
+        if found.feed_forward is not None:
+            self.attach_feed_forward(found.feed_forward, now, factor, shares_norm=found.shares_norm)
+
+    def attach_sums(self, found: FoundLayer, now: Callable[[GuestPass], Any]) -> None:
+        """The stream between two sub-layers: what the next norm reads (pre-norm), or what a norm gave (post-norm)."""
+        cross = found.cross_attention is not None
+        stages = [("after_self_attention", "cross_attention" if cross else "feed_forward", "moved")]
+        stages += [("after_cross_attention", "feed_forward", "moved again")] if cross else []
+        for stage, following, key in stages:
+            if found.order == "pre":
+                norm = found.norms.get(f"{following}_norm")
+                reader = norm.module if norm is not None else found.feed_forward.reader if found.feed_forward else None
+                if reader is None or not self.once(reader, stage):
+                    continue
+
+                def show_sum(guest_pass: GuestPass, stream: Tensor, stage: str = stage, key: str = key) -> Tensor:
+                    shown = now(guest_pass).residual[stage](stream)
+                    if shown is not stream:  # the code of the block has kept the sum; it is moved when the block ends
+                        guest_pass.kept[key] = shown - stream
+                    return shown
+
+                self.before(reader, show_sum)
+            elif found.order == "post":
+                norm = found.norms.get(f"{stage.removeprefix('after_')}_norm")
+                if norm is not None and self.once(norm.module, stage):
+                    self.after(norm.module, lambda guest_pass, _, y, stage=stage: now(guest_pass).residual[stage](y))
+
+    def attach_feed_forward(
+        self, found: FoundFeedForward, now: Callable[[GuestPass], Any], factor: float, *, shares_norm: bool
+    ) -> None:
+        def read(guest_pass: GuestPass, x: Tensor) -> Tensor:
+            norm = now(guest_pass).feed_forward_norm
+            stream = guest_pass.kept["stream"]
+            given = norm.input(stream)
+            return _norm_steps(norm, given, x if given is stream else _normed(norm, given))
+
+        def write(guest_pass: GuestPass, _: Tensor, output: Tensor) -> Tensor:
+            update = output if factor == 1.0 else output * factor
+            shown = now(guest_pass).feed_forward.output(update)
+            return output if shown is update else shown / factor
+
+        if shares_norm and self.once(found.reader, "read"):
+            self.before(found.reader, read)
+        if found.experts is not None:
+            if self.once(found.experts):
+                self.after(found.experts, write)
+                if found.router is not None:
+                    self.after_all(found.router, lambda seen, y: _routed(seen, now(seen).feed_forward.router, y))
+            return
+        if found.down is None or not self.once(found.down):
+            return
+        self.before(found.down, lambda guest_pass, x: now(guest_pass).feed_forward.hidden(x))
+        self.after(found.down, write)
+        if found.first is None:
+            return
+        if found.fused:
+
+            def open_gates(guest_pass: GuestPass, _: Tensor, y: Tensor) -> Tensor:
+                given, up = y.chunk(2, dim=-1)
+                shown = now(guest_pass).feed_forward.pre_activation(given)
+                return y if shown is given else torch.cat((shown, up), dim=-1)
+
+            self.after(found.first, open_gates)
+        else:
+            self.after(found.first, lambda guest_pass, _, y: now(guest_pass).feed_forward.pre_activation(y))
+        if found.gated and found.activation_module is not None:
+            self.after(found.activation_module, lambda guest_pass, _, y: now(guest_pass).feed_forward.gate(y))
+
+    def attach_embedding(self, embedding: Any, found: FoundStack) -> None:
+        scale = embedding.scale
+        if found.token_table is not None:
+
+            def tokens(guest_pass: GuestPass, _: Tensor, output: Tensor) -> Tensor:
+                vectors = output if scale == 1.0 else output * scale
+                shown = embedding.token(vectors)
+                return output if shown is vectors else shown / scale
+
+            self.after(found.token_table, tokens)
+        if found.position_table is not None:
+
+            def positions(guest_pass: GuestPass, _: Tensor, output: Tensor) -> Tensor:
+                return embedding.position(output if output.ndim == 3 else output[None])
+
+            self.after(found.position_table, positions)
+        if found.embedding_norm is not None:
+            self.before(found.embedding_norm.module, lambda _, x: embedding.sum(x))
+            self.attach_norm(found.embedding_norm.module, lambda _: embedding.norm)
+        else:
+            first = found.layers[0].block
+
+            def begin(guest_pass: GuestPass, stream: Tensor) -> Tensor:
+                return embedding.sum(stream) if guest_pass.depth < 0 else stream
+
+            self.before_all(first, begin)
+
+    def before_all(self, module: nn.Module, change: Callable[[GuestPass, Tensor], Tensor]) -> None:
+        """As ``before``, in front of the hooks that are there already."""
+        there = list(module._forward_pre_hooks)
+        self.before(module, change)
+        for id in there:
+            module._forward_pre_hooks.move_to_end(id)
+
+
+def _normed(norm: Any, x: Tensor) -> Tensor:
+    with watched(None), record(names=()):
+        return norm.normalise(x) if isinstance(norm, LayerNorm) else norm(x)
+
+
+def _norm_steps(norm: Any, x: Tensor, y: Tensor) -> Tensor:
+    """Show the steps of a norm that gave ``y``, and what it gives after edits of them."""
+    if isinstance(norm, LayerNorm):
+        mean = x.mean(dim=-1)
+        shown_mean = norm.mean(mean)
+        centred = x - shown_mean.unsqueeze(-1)
+        std = torch.sqrt(centred.square().mean(dim=-1) + norm.epsilon)
+        shown_std = norm.std(std)
+        normalized = centred / shown_std.unsqueeze(-1)
+        shown = norm.normalized(normalized)
+        same = shown_mean is mean and shown_std is std and shown is normalized
+        return norm.output(y if same else shown * norm.weight + norm.bias)
+    if isinstance(norm, RMSNorm):
+        mean_square = x.square().mean(dim=-1)
+        shown_square = norm.mean_square(mean_square)
+        normalized = x * torch.rsqrt(shown_square + norm.epsilon).unsqueeze(-1)
+        shown = norm.normalized(normalized)
+        same = shown_square is mean_square and shown is normalized
+        return norm.output(y if same else shown * norm.weight)
+    return norm.output(y)

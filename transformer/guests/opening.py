@@ -1,0 +1,397 @@
+"""A folder that no translation reads, opened as a guest: config, weights, and a trial pass that finds its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer.disk.tensor_files import TensorFile, check_type
+from transformer.errors import CheckpointError, NotEnoughMemoryError
+from transformer.families.foreign_folder import FAMILIES, pooling_of
+from transformer.families.memory import free_memory
+from transformer.families.rope import rotary_of
+from transformer.families.values import Values, class_names
+from transformer.families.weights import weight_files
+from transformer.guests.attention_function import register
+from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
+from transformer.guests.structure import FoundStack, find_stacks
+from transformer.guests.trial_pass import N_SOURCE, N_TARGET, trial_pass
+from transformer.text.foreign.connection import EXTRA
+from transformer.variants.partial_rotary import PartialRotaryEncoding
+
+_MOST = {
+    "num_hidden_layers": 512,
+    "decoder_layers": 512,
+    "num_experts": 4096,
+    "vocab_size": 2**24,
+    "hidden_size": 2**17,
+}
+_UNREAD = ("auto_map", "attn_implementation", "experts_implementation", "output_attentions", "output_hidden_states")
+_TASKS = {
+    "ForCausalLM": "decoder-only",
+    "LMHeadModel": "decoder-only",
+    "ForMaskedLM": "encoder-only",
+    "ForSequenceClassification": "encoder-only",
+    "ForConditionalGeneration": "encoder-decoder",
+    "Seq2SeqLM": "encoder-decoder",
+    "Model": "encoder-only",
+}
+
+
+@dataclass(frozen=True)
+class OpenedGuest:
+    """``mapping``: the name of every tensor, which is the guest's own. ``unread``: stored tensors that it has not."""
+
+    model: GuestModel
+    config: GuestConfig
+    mapping: dict[str, str]
+    unread: tuple[str, ...]
+
+
+def needs_own_code(path: Path, fields: Mapping[str, object]) -> bool:
+    """Whether a folder is opened as a guest unasked: because none of our families is its ``model_type``."""
+    kind = fields.get("model_type")
+    return path.is_dir() and isinstance(kind, str) and kind not in FAMILIES
+
+
+def can_run(fields: Mapping[str, object]) -> bool:
+    """Whether ``transformers`` is installed and knows the ``model_type`` of a config."""
+    if find_spec("transformers") is None:
+        return False
+    from transformers import CONFIG_MAPPING
+
+    return fields.get("model_type") in CONFIG_MAPPING
+
+
+def with_defaults(fields: dict) -> dict:
+    """``fields`` of a config with the special tokens that ``transformers`` takes where it names none."""
+    theirs = _their_config(fields)
+    names = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "forced_bos_token_id")
+    said = {name: value for name in names if (value := getattr(theirs, name, None)) is not None}
+    return said | {name: value for name, value in fields.items() if value is not None}
+
+
+def guest_config(folder: Path, fields: dict) -> GuestConfig:
+    """What ``config.json`` says, before anything of the network is built.
+
+    Raises ``CheckpointError`` for what ``transformers`` does not know, or is not there to run; for quantised weights;
+    and for models of other tasks.
+    """
+    try:
+        return _config(fields)
+    except CheckpointError as error:
+        raise CheckpointError("{where}: {problem}", where=folder / "config.json", problem=error) from error
+
+
+def _config(fields: dict) -> GuestConfig:
+    kind = fields.get("model_type")
+    if find_spec("transformers") is None:
+        raise CheckpointError(
+            "model_type {kind} has no translation into our own layers. Its own code can run it if transformers is "
+            "installed: {command}",
+            kind=repr(kind)[:80],
+            command=EXTRA,
+        )
+    if not can_run(fields):
+        raise CheckpointError(
+            "model_type {kind} is known neither here nor to the installed transformers; code in a folder is not run",
+            kind=repr(kind)[:80],
+        )
+    if found := fields.get("quantization_config"):
+        method = found.get("quant_method") if isinstance(found, dict) else found
+        raise CheckpointError(
+            "the weights are quantised ({method}), and only their own kernels read them. Take the folder of the same "
+            "model in float16 or bfloat16, or a GGUF file of it.",
+            method=str(method)[:40],
+        )
+    architecture = _architecture(fields)
+    task = next(task for task in _TASKS if architecture.endswith(task))
+    theirs = _their_config(fields)
+    two_stacks = bool(getattr(theirs, "is_encoder_decoder", False))
+    stacks = _TASKS[task]
+    if (
+        (stacks == "encoder-decoder") != two_stacks
+        or hasattr(theirs, "vision_config")
+        or hasattr(theirs, "audio_config")
+    ):
+        raise CheckpointError(
+            "architectures {name}: only models that read text alone can be opened", name=repr(architecture)
+        )
+    return _described(theirs, stacks, architecture, class_names(Values({**fields, "architectures": [architecture]})))
+
+
+def _architecture(fields: dict) -> str:
+    """The class in ``transformers`` that the config names first; for what names none, the one that predicts tokens."""
+    import transformers
+
+    named = fields.get("architectures")
+    name = str(named[0]) if isinstance(named, list) and named else ""
+    if not name:
+        mapping = transformers.models.auto.modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
+        name = str(mapping.get(fields["model_type"], ""))
+    known = [task for task in _TASKS if name.endswith(task)]
+    found = getattr(transformers, name, None) if name.isidentifier() else None
+    if not known or not isinstance(found, type) or not issubclass(found, transformers.PreTrainedModel):
+        raise CheckpointError(
+            "architectures {name}: only models that predict tokens, classify sentences or encode them can be opened",
+            name=repr(name)[:80],
+        )
+    return name
+
+
+def _their_config(fields: dict) -> Any:
+    """The config object of ``transformers``; what would choose code, or kernels from elsewhere, is left out."""
+    from transformers import CONFIG_MAPPING
+
+    for name, most in _MOST.items():
+        value = fields.get(name)
+        if isinstance(value, int) and not 0 <= value <= most:
+            raise CheckpointError("{name} is {value}; it must be at most {most}", name=name, value=value, most=most)
+    kept = {name: value for name, value in fields.items() if name not in _UNREAD and not name.startswith("_")}
+    try:
+        return CONFIG_MAPPING[fields["model_type"]].from_dict(kept)
+    except Exception as error:
+        raise _their_problem(error) from error
+
+
+def _their_problem(error: Exception) -> CheckpointError:
+    return CheckpointError("transformers cannot build this model: {problem}", problem=repr(str(error))[:300])
+
+
+def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]) -> GuestConfig:
+    def number(*found: str, default: int = 0) -> int:
+        values = (getattr(theirs, name, None) for name in found)
+        return next((value for value in values if isinstance(value, int) and value > 0), default)
+
+    width, n_heads = (
+        number("hidden_size", "d_model"),
+        number("num_attention_heads", "encoder_attention_heads", default=1),
+    )
+    n_layers = number("num_hidden_layers", "num_layers")
+    reads, writes = kind != "decoder-only", kind != "encoder-only"
+    decoder_heads = number("decoder_attention_heads", default=n_heads)
+    pad = getattr(theirs, "pad_token_id", None)
+    text = Values({name: value for name, value in theirs.to_dict().items() if value is not None})
+    return GuestConfig(
+        family=theirs.model_type,
+        architecture=architecture,
+        kind=kind,
+        vocabulary_size=number("vocab_size"),
+        d_model=width,
+        n_heads=n_heads,
+        head_width=number("head_dim", "d_kv", default=max(1, width // n_heads)),
+        n_key_heads=number("num_key_value_heads", default=n_heads),
+        decoder_heads=decoder_heads if decoder_heads != n_heads and kind == "encoder-decoder" else 0,
+        d_ff=number(
+            "intermediate_size", "ffn_dim", "encoder_ffn_dim", "d_ff", "n_inner", "ffn_hidden_size", default=4 * width
+        ),
+        decoder_d_ff=number("decoder_ffn_dim") if kind == "encoder-decoder" else 0,
+        n_encoder_layers=number("encoder_layers", default=n_layers) if reads else 0,
+        n_decoder_layers=number("decoder_layers", "num_decoder_layers", default=n_layers) if writes else 0,
+        max_length=text.length("max_position_embeddings", "n_positions", "seq_length", default=2048),
+        positions="none",
+        pad_id=pad if isinstance(pad, int) and 0 <= pad < number("vocab_size") else None,
+        class_names=names,
+        n_experts=number("num_local_experts", "num_experts", "n_routed_experts"),
+        pooling="" if names or not architecture.endswith("Model") or architecture.endswith("LMHeadModel") else "mean",
+    )
+
+
+def open_guest(folder: Path, fields: dict) -> OpenedGuest:
+    """The model of a folder, run by its own code in ``transformers``; no code in the folder is run.
+
+    Raises ``CheckpointError`` for what ``guest_config`` refuses, for weights that are missing, not finite, or do not
+    fit the config, and for a model that does not fit into memory: nothing is allocated before its size is known.
+    """
+    config = guest_config(folder, fields)
+    if config.pooling:
+        config = replace(config, pooling=pooling_of(folder))
+    network, unread = _network(folder, fields, config)
+    try:
+        stacks, ids, trial = _tried(network, config)
+    except Exception as error:
+        raise CheckpointError("{folder}: {problem}", folder=folder, problem=_their_problem(error)) from error
+    if set(stacks) != set(ids):
+        raise CheckpointError(
+            "{folder}: no attention was found in a trial pass of {name}, so there is nothing to show",
+            folder=folder,
+            name=config.architecture,
+        )
+    config = _settled(config, network, stacks)
+    model = GuestModel(config, network, stacks)
+    if trial.logits is not None and not config.n_classes:
+        with torch.inference_mode():
+            hidden = model.decode(*_given(ids, model)) if config.has_decoder else model.encode(ids["encoder"])
+        describe_output(model, hidden, trial)
+    names = dict(network.named_parameters())
+    return OpenedGuest(model.requires_grad_(False).eval(), config, {name: name for name in names}, unread)
+
+
+def _given(ids: Mapping[str, Tensor], model: GuestModel) -> tuple[Tensor, ...]:
+    if "encoder" not in ids:
+        return (ids["decoder"],)
+    return ids["decoder"], model.encode(ids["encoder"]), ids["encoder"]
+
+
+def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStack], dict[str, Tensor], Any]:
+    """Find the parts of a network by a pass over a few tokens of the middle of its vocabulary."""
+    first, last = min(5, config.vocabulary_size - 1), config.vocabulary_size - 1
+    n_source = min(N_SOURCE, config.max_length)
+
+    def drawn(count: int, seed: int) -> Tensor:
+        generator = torch.Generator().manual_seed(seed)
+        return torch.randint(first, last + 1, (1, count), generator=generator)
+
+    names = {"encoder-decoder": ("encoder", "decoder"), "decoder-only": ("decoder",)}.get(config.kind, ("encoder",))
+    ids = {name: drawn(n_source if name == names[0] else N_TARGET, seed) for seed, name in enumerate(names)}
+    inputs = {"input_ids": ids[names[0]], "attention_mask": torch.ones_like(ids[names[0]])}
+    if len(names) == 2:
+        inputs["decoder_input_ids"] = ids["decoder"]
+    factor = getattr(network.config, "residual_multiplier", None)
+    trial = trial_pass(network, inputs)
+    factors = [float(factor)] if isinstance(factor, (int, float)) and factor else []
+    return find_stacks(network, trial, ids=ids, factors=factors), ids, trial
+
+
+def _settled(config: GuestConfig, network: nn.Module, stacks: Mapping[str, FoundStack]) -> GuestConfig:
+    """The config with what the trial pass found out."""
+    stack = stacks.get("decoder") or stacks["encoder"]
+    layer = stack.layers[-1]
+    attention, fed = layer.self_attention, layer.feed_forward
+    norm = layer.norms.get("self_attention_norm") or next(iter(layer.norms.values()), None)
+    positions = "none"
+    if stack.position_table is not None:
+        positions = "learned"
+    elif any(each.self_attention.rotated for each in stack.layers):
+        positions = "rotary"
+    elif attention.call is not None and attention.call.has_bias:
+        positions = "relative"
+    changes: dict[str, Any] = {
+        "n_encoder_layers": len(stacks["encoder"].layers) if "encoder" in stacks else 0,
+        "n_decoder_layers": len(stacks["decoder"].layers) if "decoder" in stacks else 0,
+        "positions": positions,
+        "norm": "post" if layer.order == "post" else "pre",
+        "block": "parallel" if layer.order == "parallel" else "sequential",
+        "rms_norm": norm is not None and norm.kind == "rms",
+        "layer_norm_epsilon": norm.epsilon if norm is not None else config.layer_norm_epsilon,
+        "final_norm": stack.final_norm is not None,
+        "gated": fed is not None and fed.gated,
+        "embedding_scale": stack.token_scale or 1.0,
+    }
+    if fed is not None and fed.activation:
+        changes["activation"] = fed.activation
+    if fed is not None and fed.width and config.kind != "encoder-decoder":
+        changes["d_ff"] = fed.width
+    if (call := attention.call) is not None:
+        n_heads, d_head = call.query.shape[1], call.query.shape[-1]
+        changes |= {"head_width": d_head, "score_cap": call.cap}
+        if config.kind != "encoder-decoder":
+            changes |= {"n_heads": n_heads}
+        shares = call.key.shape[1] < n_heads or call.cap is not None
+        changes["n_key_heads"] = call.key.shape[1] if shares and config.kind != "encoder-decoder" else 0
+        changes["windows"] = tuple(_window(each.self_attention.module) for each in stack.layers)
+        if changes["n_key_heads"] == 0 and any(changes["windows"]):
+            changes["n_key_heads"] = n_heads
+    else:
+        changes["n_key_heads"] = 0
+    config = replace(config, **changes)
+    return replace(config, rotary=_rotary(config, network, stack)) if positions == "rotary" else config
+
+
+def _window(module: nn.Module) -> int | None:
+    found = getattr(module, "sliding_window", None)
+    return found if isinstance(found, int) and found > 0 else None
+
+
+def _rotary(config: GuestConfig, network: Any, stack: FoundStack) -> tuple[Any, ...]:
+    """How each layer turns queries, where our own turning gives the same numbers; nothing where one does not."""
+    values = Values({name: value for name, value in network.config.to_dict().items() if value is not None})
+    found = []
+    for layer in stack.layers:
+        attention = layer.self_attention
+        try:
+            rotary = rotary_of(values, config.d_head, base=10_000.0, share=1.0)
+        except CheckpointError:
+            return ()
+        if not turns_alike(attention, PartialRotaryEncoding(rotary)):
+            return ()
+        found.append(rotary)
+    return tuple(found)
+
+
+def turns_alike(attention: Any, rotary: PartialRotaryEncoding) -> bool:
+    """Whether ``rotary`` makes of the guest's unturned queries what its attention was given."""
+    if attention.unturned is None or attention.call is None:
+        return False
+    query = attention.call.query
+    given = attention.unturned.reshape(query.shape[2], query.shape[1], query.shape[3]).transpose(0, 1)[None]
+    return bool(torch.allclose(rotary(given), query, atol=1e-4 * float(query.abs().max())))
+
+
+def _network(folder: Path, fields: dict, config: GuestConfig) -> tuple[nn.Module, tuple[str, ...]]:
+    """The network with its weights in float32, and the names of stored tensors that it does not have."""
+    import transformers
+
+    model_class, theirs = getattr(transformers, config.architecture), _their_config(fields)
+    files = weight_files(folder)
+    sizes: dict[str, tuple[int, ...]] = {}
+    for file in files:
+        with TensorFile(file) as stored:
+            for name, tensor in stored.tensors.items():
+                check_type(file, name, tensor.type)
+                sizes[name] = tensor.shape
+    needed, free = 4 * sum(torch.Size(shape).numel() for shape in sizes.values()), free_memory()
+    if needed > free:
+        raise NotEnoughMemoryError(
+            "{folder} needs {needed} GB of memory, and {free} GB are free",
+            folder=folder,
+            needed=f"{needed / 1e9:.1f}",
+            free=f"{free / 1e9:.1f}",
+        )
+    before = transformers.logging.get_verbosity()
+    transformers.logging.set_verbosity_error()
+    try:
+        with torch.device("meta"):
+            expected = sum(parameter.numel() for parameter in model_class(theirs).parameters())
+        if expected > 4 * sum(torch.Size(shape).numel() for shape in sizes.values()) + 2**24:
+            raise CheckpointError("it holds {found} numbers but the config asks for {expected}",
+                                  found=needed // 4, expected=expected)  # fmt: skip
+        given = {"state_dict": _tensors(files), "dtype": torch.float32, "output_loading_info": True}
+        try:
+            network, report = model_class.from_pretrained(None, config=theirs, attn_implementation=register(), **given)
+        except KeyError:  # it knows only the attention that it was written with
+            network, report = model_class.from_pretrained(None, config=theirs, attn_implementation="eager", **given)
+    except CheckpointError as error:
+        raise CheckpointError("{file} does not fit its config.json: {problems}", file=folder, problems=error) from error
+    except Exception as error:
+        raise CheckpointError("{folder}: {problem}", folder=folder, problem=_their_problem(error)) from error
+    finally:
+        transformers.logging.set_verbosity(before)
+    lacking = [*map(str, report["missing_keys"]), *(str(name) for name in report.get("mismatched_keys", ()))]
+    if lacking:
+        raise CheckpointError(
+            "{folder} lacks the weights {name}, which config.json asks for", folder=folder, name=lacking[0][:200]
+        )
+    broken = [name for name, tensor in network.named_parameters() if not torch.isfinite(tensor).all()]
+    if broken:
+        raise CheckpointError(
+            "{file} holds numbers that are not finite (NaN or infinite) in {names}",
+            file=folder,
+            names=", ".join(broken[:3]),
+        )
+    return network.eval(), tuple(sorted(map(str, report["unexpected_keys"])))
+
+
+def _tensors(files: list[Path]) -> dict[str, Tensor]:
+    """All tensors in memory of this process: a file that is mapped and then cut would end the server."""
+    found: dict[str, Tensor] = {}
+    for file in files:
+        with TensorFile(file) as weights:
+            found |= {name: weights.read(name).float() for name in weights.tensors}
+    return found

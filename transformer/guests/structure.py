@@ -1,0 +1,518 @@
+"""How a network of ``transformers`` is built, found in the numbers of one trial pass.
+
+Nothing is looked up by the name of a family. A part is named only where the numbers bear it out: the residual stream
+where the sums are right, a matrix where its product is what was handed on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer.feed_forward import ACTIVATION_FUNCTIONS
+from transformer.guests.attention_function import AttentionCall
+from transformer.guests.trial_pass import Event, Trial, close, same
+
+
+@dataclass(frozen=True)
+class FoundNorm:
+    """A norm of a network. ``kind``: "layer", "rms", or "" where it is neither; ``gain`` and ``bias`` as our own norms
+    have them; None: 1 and 0."""
+
+    module: nn.Module
+    kind: str
+    epsilon: float
+    offset: float  # what is added to the stored gain
+
+
+@dataclass(frozen=True)
+class FoundProjection:
+    """Rows of a linear layer of a network, in the order of our heads, times ``factor``."""
+
+    module: nn.Module
+    rows: Tensor | None  # None: all of them
+    factor: float = 1.0
+
+
+@dataclass
+class FoundAttention:
+    """``call`` is missing where the attention is code of its own. ``output``: the linear layer W_O, ``update``: the
+    module whose output is added to the stream."""
+
+    module: nn.Module
+    call: AttentionCall | None
+    query: FoundProjection | None = None
+    key: FoundProjection | None = None
+    value: FoundProjection | None = None
+    output: nn.Module | None = None
+    query_norm: FoundNorm | None = None
+    key_norm: FoundNorm | None = None
+    rotated: bool = False
+    unturned: Tensor | None = None  # queries before rotary positions: [position, head · channel]
+
+
+@dataclass
+class FoundFeedForward:
+    """``experts``: the module of a mixture, whose units are not exposed; ``router``: the linear layer that chooses."""
+
+    first: nn.Module | None = None  # W₁ of a plain layer, W_g of a gated one, or both in one
+    second: nn.Module | None = None  # W₁ of a gated layer
+    down: nn.Module | None = None
+    gated: bool = False
+    fused: bool = False
+    activation: str = ""
+    activation_module: nn.Module | None = None
+    reader: nn.Module | None = None  # the module that is given what the layer reads
+    experts: nn.Module | None = None
+    router: nn.Module | None = None
+    width: int = 0
+
+
+@dataclass
+class FoundLayer:
+    """``order``: "pre", "post", "parallel", or "" where no sum of the parts gives what the block gave.
+
+    ``norms``: by our names. ``factor``: what each sub-layer's output is multiplied by before it is added.
+    """
+
+    block: nn.Module
+    self_attention: FoundAttention
+    cross_attention: FoundAttention | None
+    feed_forward: FoundFeedForward | None
+    order: str = ""
+    factor: float = 1.0
+    norms: dict[str, FoundNorm] = field(default_factory=dict)
+    shares_norm: bool = False  # one norm for attention and feed-forward
+
+
+@dataclass
+class FoundStack:
+    """One stack of layers. ``carrier``: the smallest module whose output is the stack's; ``settles``: whether that is
+    what the final norm gave, or the last layer."""
+
+    layers: list[FoundLayer]
+    carrier: nn.Module | None
+    carries: type | None  # the class of what the carrier gives
+    final_norm: FoundNorm | None
+    settles: bool
+    token_table: nn.Module | None
+    token_scale: float | None
+    position_table: nn.Module | None
+    position_offset: int
+    embedding_norm: FoundNorm | None
+    segment: Tensor | None  # a constant that each token gets besides (BERT)
+    sums: bool  # whether token + position is what the first layer, or the embedding's norm, is given
+    overwritten: set[int]  # modules whose output is later changed in place
+    repeated: bool  # the same block several times (ALBERT)
+
+
+def find_stacks(
+    network: nn.Module, trial: Trial, *, ids: dict[str, Tensor], factors: Sequence[float]
+) -> dict[str, FoundStack]:
+    """The stacks of a network by our names. ``ids``: what each stack read; ``factors``: multipliers of the residual
+    stream that its configuration names."""
+    attentions = _attention_events(trial)
+    found: dict[str, FoundStack] = {}
+    since = -1
+    for stack in ids:
+        prefix = _prefix(network, stack) if len(ids) == 2 else ""
+        own = [event for event in attentions if event.name.startswith(prefix)]
+        if blocks := _blocks(trial, own):
+            found[stack] = _stack(network, trial, blocks, own, ids[stack], factors, since)
+            since = blocks[-1].ended
+    return found
+
+
+def _attention_events(trial: Trial) -> list[Event]:
+    """The modules that called the attention function; where none did, those whose name says attention."""
+    called = {id(call.module) for call in trial.calls}
+    if called:
+        return [event for event in trial.events if id(event.module) in called]
+    named = [event for event in trial.events if "attention" in type(event.module).__name__.lower()]
+    return [
+        event
+        for event in named
+        if not any(other.within(event) for other in named) and any(part.isdigit() for part in event.name.split("."))
+    ]
+
+
+def _prefix(network: Any, stack: str) -> str:
+    module = network.get_encoder() if stack == "encoder" else network.get_decoder()
+    return next(name for name, each in network.named_modules() if each is module) + "."
+
+
+def _blocks(trial: Trial, attentions: Sequence[Event]) -> list[Event]:
+    """The calls of the layers: of each attention module, the outermost ancestor that a list of layers holds."""
+    names = []
+    for event in attentions:
+        parts = event.name.split(".")
+        place = next((index for index, part in enumerate(parts) if part.isdigit()), None)
+        if place is not None:
+            names.append(".".join(parts[: place + 1]))
+    return [event for event in trial.events if event.name in set(names)]
+
+
+def _stack(
+    network: nn.Module,
+    trial: Trial,
+    blocks: list[Event],
+    attentions: Sequence[Event],
+    ids: Tensor,
+    factors: Sequence[float],
+    since: int,
+) -> FoundStack:
+    layers = [_layer(trial, block, attentions, factors) for block in blocks]
+    last = blocks[-1]
+    behind = [event for event in trial.events if event.started > last.ended and _is_norm(event.module)]
+    final = next((event for event in behind if same(event.input, last.output)), None)
+    holder = blocks[0].name.rsplit(".", 1)[0]  # of the list of layers
+    name = holder.rsplit(".", 1)[0] if "." in holder else ""
+    if final is not None:
+        while name and not final.name.startswith(f"{name}."):
+            name = name.rsplit(".", 1)[0] if "." in name else ""
+    carrier = network.get_submodule(name) if name else None
+    result = (final or last).output
+    carried = [event for event in trial.events if event.module is carrier]
+    settles = carrier is None or any(same(event.output, result) for event in carried)
+    return FoundStack(
+        layers=layers,
+        carrier=carrier,
+        carries=trial.kinds.get(id(carrier)),
+        final_norm=None if final is None else find_norm(final),
+        settles=settles,
+        overwritten=trial.overwritten,
+        repeated=len({id(block.module) for block in blocks}) < len(blocks),
+        **_embedding(trial, blocks[0], ids, since),
+    )
+
+
+def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str, Any]:
+    """What stands before the first layer: the table of tokens, learned positions, a norm, and whether they add up."""
+    before = [event for event in trial.events if event.ended < first.started and event.started > since]
+    tables = [event for event in before if isinstance(event.module, nn.Embedding)]
+    tokens = next(
+        (event for event in tables if event.inputs and same(event.input, ids) and _offset(event) is None), None
+    )
+    positions = next((event for event in tables if event is not tokens and _offset(event) is not None), None)
+    norm = next(
+        (event for event in reversed(before) if _is_norm(event.module) and same(event.output, first.input)), None
+    )
+    total = first.input if norm is None else norm.input
+    scale, sums, segment = None, False, None
+    if tokens is not None and tokens.output.shape == total.shape:
+        added = total - (positions.output if positions is not None else 0.0)
+        # A constant part (the first segment of BERT) is the same at each position: compared by differences of rows.
+        own, wanted = tokens.output - tokens.output[:, :1], added - added[:, :1]
+        ratio = float((own * wanted).sum() / own.square().sum())
+        if close(own * ratio, wanted):
+            scale, sums = ratio, close(tokens.output * ratio, added)
+            if abs(scale - round(scale, 4)) < 1e-6:
+                scale = round(scale, 4)
+            if not sums:
+                segment = (added - tokens.output * scale)[0, 0].clone()
+    return {
+        "token_table": None if tokens is None else tokens.module,
+        "token_scale": scale,
+        "position_table": None if positions is None else positions.module,
+        "position_offset": 0 if positions is None else _offset(positions) or 0,
+        "embedding_norm": None if norm is None else find_norm(norm),
+        "segment": segment,
+        "sums": sums,
+    }
+
+
+def _offset(event: Event) -> int | None:
+    """Which row of a table position 0 gets, where the rows that it gave follow one another; else None."""
+    table, rows = event.module.weight, event.output.reshape(-1, event.output.shape[-1])
+    if rows.shape[-1] != table.shape[-1] or len(rows) > len(table):
+        return None
+    starts = (table == rows[0]).all(dim=-1).nonzero().flatten().tolist()
+    return next((start for start in starts if torch.equal(table[start : start + len(rows)], rows)), None)
+
+
+def _layer(trial: Trial, block: Event, attentions: Sequence[Event], factors: Sequence[float]) -> FoundLayer:
+    inside = trial.inside(block)
+    own = [event for event in attentions if event.within(block) or event is block]
+    found = [_attention(trial, inside, event, _call_of(trial, event)) for event in own[:2]]
+    outputs = {id(each.output) for each in found if each.output is not None}
+    parts = {id(part) for event in own for part in event.module.modules()} | outputs
+    rest = [event for event in inside if id(event.module) not in parts]
+    rest = [event for event in rest if not any(other.within(event) for other in own)]
+    fed = _feed_forward(rest, block.output.shape[-1])
+    layer = FoundLayer(block.module, found[0], found[1] if len(found) > 1 else None, fed)
+    _order(layer, block, inside, own, factors)
+    return layer
+
+
+def _call_of(trial: Trial, event: Event) -> AttentionCall | None:
+    """The call of the attention function that this call of a module made: as often as the module ran before."""
+    calls = [call for call in trial.calls if call.module is event.module]
+    runs = [each for each in trial.events if each.module is event.module]
+    return calls[runs.index(event)] if len(calls) == len(runs) else None
+
+
+def _attention(trial: Trial, inside: Sequence[Event], event: Event, call: AttentionCall | None) -> FoundAttention:
+    found = FoundAttention(event.module, call)
+    if call is None:
+        width = event.output.shape[-1]
+        behind = [each for each in inside if each.within(event) and _is_linear(each.module)]
+        whole = len(behind) > 1 and behind[-1].output.shape[-1] == behind[-1].input.shape[-1] == width
+        found.output = behind[-1].module if whole else None
+        return found
+    linear = [each for each in inside if _is_linear(each.module)]
+    found.output = next((each.module for each in linear if same(each.input, call.context)), None)
+    own = [each for each in linear if each.within(event) and each.module is not found.output]
+    norms = [each for each in inside if each.within(event) and _is_norm(each.module)]
+    value = _heads_as_columns(call.value)
+    found.value = next((p for each in own if (p := _columns(each, each.output, value, rows=None))), None)
+    first = slice(0, 1)  # at position 0 no rotary position turns anything
+    for name, heads in (("query", call.query), ("key", call.key)):
+        wanted = _heads_as_columns(heads)
+        projection = next(
+            (p for factor in (1.0, heads.shape[-1] ** -0.5) for each in own
+             if (p := _columns(each, each.output * factor, wanted, rows=first, factor=factor))),
+            None,
+        )  # fmt: skip
+        if projection is None:
+            for norm in norms:
+                given, gave = _rows(norm.input, wanted.shape[0]), _rows(norm.output, wanted.shape[0])
+                if gave is None or given is None or gave.shape[1] != wanted.shape[1]:
+                    continue
+                if torch.equal(gave[first].sort(dim=1).values, wanted[first].sort(dim=1).values):
+                    projection = next((p for each in own if (p := _columns(each, each.output, given, rows=None))), None)
+                    setattr(found, f"{name}_norm", find_norm(norm))
+                    if name == "query":
+                        found.unturned = gave
+                    found.rotated = found.rotated or not close(gave, wanted)
+                    break
+        setattr(found, name, projection)
+        if projection is not None and getattr(found, f"{name}_norm") is None:
+            whole = _applied(projection, own)
+            found.rotated = found.rotated or whole is None or not close(whole, wanted)
+            if name == "query":
+                found.unturned = whole
+    return found
+
+
+def _applied(projection: FoundProjection, events: Sequence[Event]) -> Tensor | None:
+    output = next(each.output for each in events if each.module is projection.module)[0]
+    chosen = output if projection.rows is None else output[:, projection.rows]
+    return chosen * projection.factor
+
+
+def _heads_as_columns(heads: Tensor) -> Tensor:
+    """[1, head, position, channel] → [position, head · channel]."""
+    return heads[0].transpose(0, 1).flatten(1)
+
+
+def _rows(tensor: Tensor, n_positions: int) -> Tensor | None:
+    """A tensor of one text as [position, …] whatever the order of its axes; None where it is none."""
+    tensor = tensor[0]
+    if tensor.ndim == 3 and tensor.shape[0] != n_positions:
+        tensor = tensor.transpose(0, 1)
+    return tensor.flatten(1) if tensor.shape[0] == n_positions and tensor.ndim > 1 else None
+
+
+def _columns(
+    event: Event, output: Tensor, wanted: Tensor, *, rows: slice | None, factor: float = 1.0
+) -> FoundProjection | None:
+    """Which columns of a linear layer's output are the columns ``wanted``, in whatever order a family keeps them."""
+    if output.ndim != 3 or output.shape[1] != wanted.shape[0] or output.shape[2] < wanted.shape[1]:
+        return None
+    given, wanted = (output[0], wanted) if rows is None else (output[0, rows], wanted[rows])
+    if given.shape == wanted.shape and torch.equal(given, wanted):
+        return FoundProjection(event.module, None, factor)
+    places: dict[tuple[float, ...], int] = {tuple(column): place for place, column in enumerate(given.T.tolist())}
+    found = [places.get(tuple(column), -1) for column in wanted.T.tolist()]
+    if min(found) < 0 or len(set(found)) < len(found):
+        return None
+    whole = found == list(range(given.shape[1]))
+    return FoundProjection(event.module, None if whole else torch.tensor(found), factor)
+
+
+def _feed_forward(rest: Sequence[Event], width: int) -> FoundFeedForward | None:
+    """The linear layers outside of attention: two or three of them, or a mixture of experts."""
+    experts = next((event for event in rest if _is_mixture(event.module)), None)
+    linear = [event for event in rest if _is_linear(event.module)]
+    if experts is not None:
+        outer = next((event for event in rest if experts.within(event)), experts)
+        inside = [event for event in rest if event.within(outer)]
+        router = next((event for event in inside if _names(event.module, "router", "gate")), None)
+        return FoundFeedForward(
+            experts=outer.module,
+            reader=outer.module,
+            router=None if router is None else router.module,
+        )
+    downs = [event for event in linear if event.output.shape[-1] == width]
+    if not downs or len(linear) < 2:
+        return None
+    down = downs[-1]
+    hidden, n_units = down.input, down.input.shape[-1]
+    ups = [event for event in linear if event.ended < down.started]
+    found = FoundFeedForward(down=down.module, width=n_units)
+    for first in ups:
+        if first.output.shape[-1] == n_units:
+            for second in (each for each in ups if each is not first and each.output.shape[-1] == n_units):
+                if name := _activation(first.output, hidden, second.output):
+                    found.first, found.second, found.gated = first.module, second.module, True
+                    found.activation = name
+        if first.output.shape[-1] == 2 * n_units:
+            gate, up = first.output.chunk(2, dim=-1)
+            if name := _activation(gate, hidden, up):
+                found.first, found.fused, found.gated, found.activation = first.module, True, True, name
+    if found.first is None:
+        alone = [event for event in ups if event.output.shape[-1] == n_units]
+        for first in alone:
+            if (name := _activation(first.output, hidden, None)) or len(alone) == 1:
+                found.first, found.activation = first.module, name
+                break
+    if found.first is None:
+        return found
+    begin = next(event for event in ups if event.module is found.first)
+    found.reader = begin.module
+    between = [event for event in rest if begin.ended < event.started < down.started and event.inputs]
+    leaves = [event for event in between if not list(event.module.children()) and not _is_linear(event.module)]
+    same_function = (each for each in leaves if _activation(each.input, each.output, None) == found.activation)
+    found.activation_module = next((each.module for each in same_function), None)
+    return found
+
+
+def _activation(given: Tensor, hidden: Tensor, other: Tensor | None) -> str:
+    """Which of our activation functions f gives hidden = f(given), or f(given) ⊙ other."""
+    if given.shape != hidden.shape:
+        return ""
+    for name, function in ACTIVATION_FUNCTIONS.items():
+        value = function(given) if other is None else function(given) * other
+        if close(value, hidden):
+            return name
+    return ""
+
+
+def _order(
+    layer: FoundLayer, block: Event, inside: Sequence[Event], own: Sequence[Event], factors: Sequence[float]
+) -> None:
+    """Where norms stand, and which sums give the stream: tried on the numbers, in turn."""
+    stream, total = block.input, block.output
+    inside = [event.shaped_like(stream) for event in inside]
+    norms = [event for event in inside if _is_norm(event.module) and event.output.shape == stream.shape]
+    first = _attention_update(layer.self_attention, inside, own[0])
+    fed = None
+    reads = None
+    if layer.feed_forward is not None:
+        last = layer.feed_forward.down or layer.feed_forward.experts
+        fed = next(event.output for event in reversed(inside) if event.module is last)
+        if layer.feed_forward.reader is not None:
+            reads = next(event.input for event in inside if event.module is layer.feed_forward.reader)
+    if first is None or fed is None or reads is None:
+        return
+    attended = _attention_input(layer.self_attention, inside, own[0], stream)
+    reader_norm = _giving(norms, attended)
+    fed_norm = _giving(norms, reads)
+    second = None
+    cross_norm = None
+    if layer.cross_attention is not None:
+        second = _attention_update(layer.cross_attention, inside, own[1])
+        cross_norm = _giving(norms, _attention_input(layer.cross_attention, inside, own[1], stream))
+        if second is None:
+            return
+    behind = {"self_attention": _taking(norms, first), "feed_forward": _taking(norms, fed)}
+    a, f = (
+        update if norm is None else norm.output
+        for update, norm in ((first, behind["self_attention"]), (fed, behind["feed_forward"]))
+    )
+    for factor in (1.0, *factors):
+        middle = stream + a * factor
+        after = middle if second is None else middle + second * factor
+        if not close(after + f * factor, total):
+            continue
+        source = reads if fed_norm is None else fed_norm.input
+        layer.factor = factor
+        layer.order = "pre" if close(source, after) else "parallel"
+        layer.norms = _found(
+            self_attention_norm=reader_norm,
+            cross_attention_norm=cross_norm,
+            feed_forward_norm=fed_norm,
+            self_attention_output_norm=behind["self_attention"],
+            feed_forward_output_norm=behind["feed_forward"],
+        )
+        layer.shares_norm = fed_norm is not None and fed_norm is reader_norm
+        return
+    one = next((norm for norm in norms if close(norm.input, stream + first)), None)
+    if one is None:
+        return
+    two = one if second is None else next((norm for norm in norms if close(norm.input, one.output + second)), None)
+    if two is None:
+        return
+    three = next((norm for norm in norms if close(norm.input, two.output + fed) and same(norm.output, total)), None)
+    if three is not None:
+        layer.order = "post"
+        layer.norms = _found(self_attention_norm=one, feed_forward_norm=three)
+        if second is not None:
+            layer.norms |= _found(cross_attention_norm=two)
+
+
+def _found(**norms: Event | None) -> dict[str, FoundNorm]:
+    return {name: find_norm(event) for name, event in norms.items() if event is not None}
+
+
+def _attention_update(attention: FoundAttention, inside: Sequence[Event], event: Event) -> Tensor | None:
+    """What attention writes, before a norm behind it."""
+    if attention.output is not None:
+        return next(each.output for each in inside if each.module is attention.output and each.ended > event.started)
+    return event.output if event.output.ndim == 3 else None
+
+
+def _attention_input(attention: FoundAttention, inside: Sequence[Event], event: Event, stream: Tensor) -> Tensor:
+    """What the projections of attention read."""
+    linear = (each for each in inside if each.within(event) and _is_linear(each.module))
+    return next((each.input for each in linear if each.input.shape == stream.shape), event.input)
+
+
+def _giving(norms: Iterable[Event], tensor: Tensor) -> Event | None:
+    return next((norm for norm in norms if same(norm.output, tensor)), None)
+
+
+def _taking(norms: Iterable[Event], tensor: Tensor) -> Event | None:
+    return next((norm for norm in norms if same(norm.input, tensor)), None)
+
+
+def find_norm(event: Event) -> FoundNorm:
+    """Which norm a module computes: tried on what it was given and gave."""
+    module, x, y = event.module, event.input.float(), event.output.float()
+    epsilon = next(
+        (float(found) for name in ("eps", "variance_epsilon", "epsilon")
+         if isinstance(found := getattr(module, name, None), (int, float))),
+        1e-5,
+    )  # fmt: skip
+    weight, bias = getattr(module, "weight", None), getattr(module, "bias", None)
+    for offset in (0.0, 1.0):
+        gain = 1.0 if weight is None else weight + offset
+        shift = 0.0 if bias is None else bias
+        centred = x - x.mean(dim=-1, keepdim=True)
+        layer = centred / torch.sqrt(centred.square().mean(dim=-1, keepdim=True) + epsilon) * gain + shift
+        if close(layer, y):
+            return FoundNorm(module, "layer", epsilon, offset if weight is not None else 0.0)
+        rms = x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + epsilon) * gain
+        if bias is None and close(rms, y):
+            return FoundNorm(module, "rms", epsilon, offset if weight is not None else 0.0)
+    return FoundNorm(module, "", epsilon, 0.0)
+
+
+def _is_norm(module: nn.Module) -> bool:
+    return "norm" in type(module).__name__.lower() and not any(True for _ in module.children())
+
+
+def _is_linear(module: nn.Module) -> bool:
+    return isinstance(module, nn.Linear) or type(module).__name__ == "Conv1D"
+
+
+def _names(module: nn.Module, *parts: str) -> bool:
+    return any(part in type(module).__name__.lower() for part in parts)
+
+
+def _is_mixture(module: nn.Module) -> bool:
+    return _names(module, "expert", "sparsemoe") or any(p.ndim == 3 for p in module.parameters(recurse=False))

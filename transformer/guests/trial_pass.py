@@ -1,0 +1,124 @@
+"""A pass over a few tokens that finds out how a network is built: which module gave what to which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from transformer.guests.attention_function import AttentionCall, trial
+
+N_SOURCE, N_TARGET = 7, 6  # tokens of the trial: different, so that cross-attention shows
+
+
+@dataclass(frozen=True, eq=False)
+class Event:
+    """One call of a module. ``started`` and ``ended`` count the beginnings and ends of all calls."""
+
+    name: str
+    module: nn.Module
+    inputs: tuple[Tensor, ...]
+    outputs: tuple[Tensor, ...]
+    started: int
+    ended: int
+
+    @property
+    def input(self) -> Tensor:
+        return self.inputs[0]
+
+    @property
+    def output(self) -> Tensor:
+        return self.outputs[0]
+
+    def shaped_like(self, stream: Tensor) -> Event:
+        """The same call with what it was given and gave as [batch, position, …], where it was one row per position."""
+        rows = stream.shape[0] * stream.shape[1]
+
+        def shaped(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
+            first = tensors[0] if tensors else stream
+            if first.ndim != 2 or len(first) != rows:
+                return tensors
+            return (first.reshape(*stream.shape[:2], -1), *tensors[1:])
+
+        return replace(self, inputs=shaped(self.inputs), outputs=shaped(self.outputs))
+
+    def within(self, other: Event) -> bool:
+        """Whether this call was made by ``other``."""
+        return other.started < self.started and self.ended < other.ended
+
+
+@dataclass
+class Trial:
+    """Every call of a network's modules in one pass, in the order in which they began, and of its attention."""
+
+    events: list[Event] = field(default_factory=list)
+    calls: list[AttentionCall] = field(default_factory=list)
+    logits: Tensor | None = None
+    overwritten: set[int] = field(default_factory=set)  # ids of modules whose output is later changed in place
+    kinds: dict[int, type] = field(default_factory=dict)  # id of a module → the class of what it gives
+
+    def inside(self, event: Event) -> list[Event]:
+        return [each for each in self.events if each.within(event)]
+
+
+def trial_pass(network: nn.Module, inputs: Mapping[str, Tensor]) -> Trial:
+    """Run ``network`` once on ``inputs`` and note what each of its modules was given and gave."""
+    found, clock = Trial(), iter(range(10**9))
+    begun: list[tuple[tuple[Tensor, ...], int]] = []
+    live: list[tuple[nn.Module, Any, Tensor]] = []
+
+    def enter(module: nn.Module, args: Any, kwargs: Any) -> None:
+        begun.append((tuple(tensor.clone() for tensor in _tensors((args, kwargs))), next(clock)))
+
+    def leave(module: nn.Module, args: Any, kwargs: Any, output: Any) -> None:
+        given, started = begun.pop()
+        outputs = tuple(_tensors(output))
+        found.kinds[id(module)] = type(output)
+        if outputs:
+            live.append((module, output, outputs[0].clone()))
+            copies = tuple(tensor.clone() for tensor in outputs)
+            found.events.append(Event(names[id(module)], module, given, copies, started, next(clock)))
+
+    names = {id(module): name for name, module in network.named_modules()}
+    with ExitStack() as stack, torch.inference_mode():
+        for module in network.modules():
+            handles = (
+                module.register_forward_pre_hook(enter, with_kwargs=True),
+                module.register_forward_hook(leave, with_kwargs=True),
+            )
+            for handle in handles:
+                stack.callback(handle.remove)
+        found.calls = stack.enter_context(trial())
+        output = network(**inputs)
+    found.logits = output.get("logits")
+    found.overwritten = {id(module) for module, output, copy in live if not same(next(_tensors(output)), copy)}
+    found.events.sort(key=lambda event: event.started)
+    return found
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        for each in value.values():
+            yield from _tensors(each)
+    elif isinstance(value, (tuple, list)):
+        for each in value:
+            yield from _tensors(each)
+
+
+def same(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors hold the same numbers, to the bit."""
+    return one is other or (one.shape == other.shape and torch.equal(one, other))
+
+
+def close(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors differ by rounding only."""
+    if one.shape != other.shape:
+        return False
+    size = float(one.detach().abs().max()) + 1e-30
+    return float((one - other).detach().abs().max()) < 2e-5 * size
