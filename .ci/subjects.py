@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-BASE = "f3baf79443da89117efc31bfaade875286405c2c"  # older commits are not checked
+BASE = "bf2638caded6f6093c0078f93553bbd8f0b68675"  # older commits are not checked
 LONGEST = 72
 NOT_VERBS = re.compile(
     r"an?|all|and|another|any|as|at|both|but|by|each|every|few|for|from|he|here|how|i|if|in|into|it|its|many|more|most|"
