@@ -67,9 +67,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _alone(name: str, n_sentences: int, threads: int) -> tuple[float, float, float, int, int]:
-    """Run ``measured`` in a separate process."""
-    asked = f"measured({name!r}, {n_sentences}, {threads})"
-    code = f"import json\nfrom benchmarks.atlas import measured\nprint(json.dumps({asked}))"
+    """Run ``measure`` in a separate process."""
+    asked = f"measure({name!r}, {n_sentences}, {threads})"
+    code = f"import json\nfrom benchmarks.atlas import measure\nprint(json.dumps({asked}))"
     process = start_python("-c", code, cwd=Path.cwd(), stdout=subprocess.PIPE, text=True)
     printed, _ = process.communicate()
     if process.returncode:
@@ -77,7 +77,7 @@ def _alone(name: str, n_sentences: int, threads: int) -> tuple[float, float, flo
     return tuple(json.loads(printed))
 
 
-def measured(name: str, n_sentences: int, threads: int) -> tuple[float, float, float, int, int]:
+def measure(name: str, n_sentences: int, threads: int) -> tuple[float, float, float, int, int]:
     """Return (wall seconds, processor seconds, megabytes above the model, heads, rows per head)."""
     torch.set_num_threads(threads)
     checkpoint = smollm2() if name == LARGE else load(name)

@@ -85,7 +85,7 @@ CLICKS = {
 }
 
 
-def opened(page: str) -> AppTest:
+def open_page(page: str) -> AppTest:
     """Return a page that has run once, as its address opens it."""
     app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=600)
     app.switch_page(f"pages/{page}.py")
@@ -109,7 +109,7 @@ def click(app: AppTest, made: Click, value: object) -> None:
     app._run(states)
 
 
-def counted(run: Callable[[], object]) -> Counter[str]:
+def count_calls(run: Callable[[], object]) -> Counter[str]:
     """Run a function and count the calls of the project's functions, by ``file:function``."""
     calls: Counter[str] = Counter()
     root = f"{REPOSITORY}{os.sep}"
@@ -128,15 +128,15 @@ def counted(run: Callable[[], object]) -> Counter[str]:
     return calls
 
 
-def measured(page: str) -> Counter[str]:
+def measure_click(page: str) -> Counter[str]:
     """Count the calls of the second click on a page.
 
     Raises:
         RuntimeError: If the page shows an error.
     """
-    made, app = CLICKS[page], opened(page)
+    made, app = CLICKS[page], open_page(page)
     click(app, made, made.values[0])
-    calls = counted(lambda: click(app, made, made.values[1]))
+    calls = count_calls(lambda: click(app, made, made.values[1]))
     if problems := [element.value for element in (*app.exception, *app.error)]:
         raise RuntimeError(f"the {page} page shows an error, so its click was not counted: {'; '.join(problems)}")
     return calls
@@ -151,7 +151,7 @@ def main() -> None:
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     print("| page | calls | files |\n|---|---|---|")
     for page in [arguments.page] if arguments.page else CLICKS:
-        calls = measured(page)
+        calls = measure_click(page)
         print(f"| {page} | {calls.total():,} | {len({name.partition(':')[0] for name in calls})} |", flush=True)
         for name, times in calls.most_common(arguments.top):
             print(f"{times:8,}  {name}", file=sys.stderr)

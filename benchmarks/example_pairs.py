@@ -49,7 +49,7 @@ def problems(checkpoint: transformer.Checkpoint, candidate: Candidate) -> list[s
     return found
 
 
-def chosen(checkpoint: transformer.Checkpoint) -> dict[str, Candidate]:
+def choose_pairs(checkpoint: transformer.Checkpoint) -> dict[str, Candidate]:
     """Return the first suitable pair of each kind."""
     first: dict[str, Candidate] = {}
     for candidate in candidates():

@@ -27,7 +27,7 @@ COLUMNS = (
 _AT_REST, _MAX_LOOKS = 500, 40  # milliseconds between two checks, and their number
 
 
-def at_rest(page: Page) -> float:
+def stable_share(page: Page) -> float:
     """Return ``visible_share`` once it is stable: a figure may appear later than its page."""
     seen = [visible_share(page)]
     while len(seen) < _MAX_LOOKS and (len(seen) < 4 or len(set(seen[-4:])) > 1):
@@ -46,15 +46,15 @@ def shares(tab: Tab, base: str, name: str, checkpoint: str) -> Iterator[float]:
         page.goto(f"{base}/{path}?checkpoint={checkpoint}&{query}", timeout=PATIENCE)
         page.locator("h1").first.wait_for(timeout=PATIENCE)
         tab.settle()
-        return at_rest(page)
+        return stable_share(page)
 
     def narrow() -> float:
         page.set_viewport_size(NARROW)
-        return at_rest(page)
+        return stable_share(page)
 
     yield opened("language=en")
     page.emulate_media(color_scheme="dark")
-    yield at_rest(page)
+    yield stable_share(page)
     yield narrow()
     yield opened("language=fr")
     yield narrow()

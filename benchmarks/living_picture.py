@@ -77,7 +77,7 @@ def main(arguments: list[str] | None = None) -> int:
 # --- sizes ----------------------------------------------------------------------------------------------------------
 
 
-def of_shape(layers: int, heads: int, *, source: int, target: int) -> Trace:
+def trace_of_shape(layers: int, heads: int, *, source: int, target: int) -> Trace:
     """Return a trace of a translation model with so many layers per stack and tokens, with random weights."""
     checkpoint = transformer.load("checkpoints/en-fr")
     config = replace(checkpoint.config, n_encoder_layers=layers, n_decoder_layers=layers, n_heads=heads)
@@ -103,8 +103,8 @@ def payloads() -> Iterator[str]:
     yield "|---|---|---|---|"
     for name, trace in (
         ("en-fr, its example", transformer.trace(transformer.load("checkpoints/en-fr"), SENTENCE)),
-        ("3 + 3 layers × 8 heads", of_shape(3, 8, source=16, target=16)),
-        ("6 + 6 layers × 8 heads", of_shape(6, 8, source=32, target=32)),
+        ("3 + 3 layers × 8 heads", trace_of_shape(3, 8, source=16, target=16)),
+        ("6 + 6 layers × 8 heads", trace_of_shape(6, 8, source=32, target=32)),
         ("12 layers × 12 heads", decoder_of_shape(12, 12, 64)),
     ):
         whole = len(picture(trace).packed()) / 1000
@@ -124,7 +124,7 @@ def picture(trace: Trace, *, inside: bool = False, **begin: object) -> CanvasFig
 
 
 @contextmanager
-def opened(browser: Browser, figure: CanvasFigure, *, width: int = 1280, height: int = 720) -> Iterator[Page]:
+def open_figure(browser: Browser, figure: CanvasFigure, *, width: int = 1280, height: int = 720) -> Iterator[Page]:
     """Open the figure as a page of its own."""
     with tempfile.TemporaryDirectory() as folder, new_visitor(browser) as context:
         file = figure.save(Path(folder) / "picture.html")
@@ -144,9 +144,9 @@ def frames(browser: Browser) -> Iterator[str]:
     en_fr = transformer.trace(transformer.load("checkpoints/en-fr"), SENTENCE)
     for name, trace in (
         ("en-fr, 8 + 13 tokens", en_fr),
-        ("6 + 6 layers, 32 + 32 tokens", of_shape(6, 8, source=32, target=32)),
+        ("6 + 6 layers, 32 + 32 tokens", trace_of_shape(6, 8, source=32, target=32)),
     ):
-        with opened(browser, picture(trace, inside=True)) as page:
+        with open_figure(browser, picture(trace, inside=True)) as page:
             page.evaluate("window.workOf.length = 0")
             page.evaluate(f"{_AT}.querySelector('.play').click()")
             page.wait_for_timeout(12_000)
@@ -187,7 +187,7 @@ def first_pictures(browser: Browser) -> Iterator[str]:
         with AppServer(script=str(script)) as before:
             places = [(server.base, figure) for server, figure in zip((before, now), figures.values(), strict=True)]
             # The first round loads the model.
-            took = [[_opened(browser, *place) for place in places] for _ in range(_ROUNDS + 1)][1:]
+            took = [[_time_to_open(browser, *place) for place in places] for _ in range(_ROUNDS + 1)][1:]
     yield "| Overview begins with | painted after, median | least | most |"
     yield "|---|---|---|---|"
     for name, times in zip(figures, zip(*took, strict=True), strict=True):
@@ -195,7 +195,7 @@ def first_pictures(browser: Browser) -> Iterator[str]:
     yield f"\nratio of the medians: {median(one for _, one in took) / median(one for one, _ in took):.2f}"
 
 
-def _opened(browser: Browser, address: str, figure: str) -> float:
+def _time_to_open(browser: Browser, address: str, figure: str) -> float:
     with new_visitor(browser) as context:
         return Tab(context).open(address, figure=figure)
 
@@ -215,7 +215,7 @@ QUESTIONS = {
 def questions(browser: Browser, folder: Path) -> None:
     """Write an image of 1280 × 720 for each question and model: ``folder/model, question.png``."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name, trace, opening in asked():
+    for name, trace, opening in models_to_ask():
         for question, (stop, reading) in QUESTIONS.items():
             stack = trace.stacks[0 if reading else -1]
             kind = "cross" if len(trace.stacks) > 1 and not reading else "self"
@@ -223,12 +223,12 @@ def questions(browser: Browser, folder: Path) -> None:
             place = {"layer": 0, "head": 0, "token": 2, **own, "stack": stack, "kind": kind}
             numbers = living_picture_numbers(trace, inside=[(stack, place["layer"])])
             figure = living_picture_figure(numbers, trace, Focus(**place), links=False, stop=stop.format(kind=kind))
-            with opened(browser, figure) as page:
+            with open_figure(browser, figure) as page:
                 page.screenshot(path=folder / f"{name}, {question}.png")
         print(name)
 
 
-def asked() -> Iterator[tuple[str, Trace, dict]]:
+def models_to_ask() -> Iterator[tuple[str, Trace, dict]]:
     """Yield name, trace and opening of one model per kind, and of GPT-2 small's shape with random weights."""
     for name in ("en-fr", "gpt-en", "bert-en", "vit-digits"):
         file = REPOSITORY / "checkpoints" / name / "opening.toml"
@@ -245,7 +245,7 @@ def film(browser: Browser, file: Path, *, step: int = 100) -> None:
     """Write a moving WebP of the run, one image per ``step`` milliseconds; equal images become one long one."""
     trace = transformer.trace(transformer.load("checkpoints/en-fr"), SENTENCE)
     shots: list[tuple[bytes, int]] = []
-    with opened(browser, picture(trace, inside=True, **BEGIN), width=1000, height=740) as page:
+    with open_figure(browser, picture(trace, inside=True, **BEGIN), width=1000, height=740) as page:
         stage = page.locator("main")
 
         def shoot(times: int) -> None:

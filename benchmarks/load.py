@@ -104,7 +104,7 @@ class Lesson:
     complaints: list[str]
 
 
-async def hold(server: AppServer, students: Sequence[Student], *, say: Callable[[str], None]) -> Lesson:
+async def hold_lesson(server: AppServer, students: Sequence[Student], *, say: Callable[[str], None]) -> Lesson:
     """Hold one lesson with all students together, and leave their tabs open."""
     rows: dict[str, Row] = {}
     complaints: list[str] = []
@@ -193,7 +193,7 @@ def measure_tabs(count: int, folder: Path | None, *, port: int, say: Callable[[s
             return asyncio.run(open_tabs(server, [*islice(cycle(names), count)], say=say))
 
 
-async def alone(students: Sequence[Student], base: str) -> list[str]:
+async def repeat_alone(students: Sequence[Student], base: str) -> list[str]:
     """Repeat each student's actions alone, one after the other; return where the screens differ."""
     found = []
     for student in students:
@@ -218,7 +218,7 @@ async def measure(
     classes = [[Student(number, server.base) for number in range(n_students)] for _ in range(2)]
     lessons = []
     for number, students in enumerate(classes):
-        lessons.append(await hold(server, students, say=say))
+        lessons.append(await hold_lesson(server, students, say=say))
         say("they leave …")
         lessons[-1].megabytes["after"] = await leave(students, server, keep_seconds=keep_seconds)
         if number == 0:
@@ -226,7 +226,7 @@ async def measure(
     say("somebody does the same alone, once for each student …")
     complaints = [text for one in lessons for text in one.complaints]
     for students in classes[1:]:
-        complaints += await alone(students, server.base)
+        complaints += await repeat_alone(students, server.base)
     return {
         "students": n_students,
         "first visitor": opened.seconds,
@@ -235,7 +235,7 @@ async def measure(
             asdict(goal)
             for goal in (
                 *goals(lessons, n_students, complaints),
-                *(of_a_public_server(server.start_seconds, rest, server.peak_megabytes) if public else ()),
+                *(public_server_goals(server.start_seconds, rest, server.peak_megabytes) if public else ()),
             )
         ],
         "complaints": complaints,
@@ -273,7 +273,7 @@ def goals(lessons: Sequence[Lesson], n_students: int, complaints: Sequence[str])
     ]
 
 
-def of_a_public_server(start: float, rest: float, peak: float) -> list[Goal]:
+def public_server_goals(start: float, rest: float, peak: float) -> list[Goal]:
     """Return the goals of a public server.
 
     These are seconds from the start to the first answer, megabytes then, and the largest megabytes with the class.

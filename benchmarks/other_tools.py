@@ -26,7 +26,7 @@ from transformer.heads.head_atlas import head_habits
 from transformer.probes import Recording
 from transformer.runs.activation_arrays import RecordedActivations
 from transformer.runs.inputs import prompt_ids
-from transformer.runs.slim_activations import slimmed
+from transformer.runs.slim_activations import reduce_activations
 
 _SWEPT, _SWEPT_TOKENS = 16, 32  # sentences, tokens
 PEER_GOAL, EAGER_GOAL = 0.5, 1.15  # × TransformerLens; × Hugging Face's eager pass with its attention maps
@@ -70,10 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as name:
         folder = _write_checkpoint(Path(name), transformers)
         sentence = "a" * options.tokens
-        _opening(folder, transformers, options.rounds)
-        _everything(folder, transformers, options.rounds, options.tokens)
+        _compare_opening(folder, transformers, options.rounds)
+        _compare_recorded_pass(folder, transformers, options.rounds, options.tokens)
         _every_head(folder, options.rounds)
-        _picture(str(folder), sentence, options.rounds)
+        _compare_figures(str(folder), sentence, options.rounds)
     return 0
 
 
@@ -90,7 +90,7 @@ def _write_checkpoint(folder: Path, transformers, **shape: int) -> Path:
     return folder
 
 
-def _opening(folder: Path, transformers, rounds: int) -> None:
+def _compare_opening(folder: Path, transformers, rounds: int) -> None:
     model_class, place = transformers.GPT2LMHeadModel, str(folder)
     functions = {
         "Glassformer": lambda: transformer.load(folder),
@@ -102,7 +102,7 @@ def _opening(folder: Path, transformers, rounds: int) -> None:
     _compare("opening, with its tokenizer", functions, rounds, goals)
 
 
-def _everything(folder: Path, transformers, rounds: int, n_tokens: int) -> None:
+def _compare_recorded_pass(folder: Path, transformers, rounds: int, n_tokens: int) -> None:
     ids = torch.randint(256, (1, n_tokens), generator=torch.Generator().manual_seed(0))
     ours = transformer.load(folder).model
     theirs = transformers.GPT2LMHeadModel.from_pretrained(folder, attn_implementation="eager").eval()
@@ -124,7 +124,7 @@ def _everything(folder: Path, transformers, rounds: int, n_tokens: int) -> None:
     _compare(f"everything of one pass over {n_tokens} tokens (Hugging Face: attention only)", functions, rounds, goals)
     recording = traced()
     whole = RecordedActivations(ours.probes, recording.tensors).n_bytes / 1e6
-    kept = slimmed(ours, recording).n_bytes / 1e6
+    kept = reduce_activations(ours, recording).n_bytes / 1e6
     met = "met" if kept <= MEMORY_GOAL else "missed"
     print(f"  memory of its trace: {kept:.1f} MB of {whole:.1f}   ≤ {MEMORY_GOAL:g}: {met}")
 
@@ -173,7 +173,7 @@ def _by_transformer_lens(lens, ids: Tensor) -> dict[str, Tensor]:
     return {name: torch.stack(layers) for name, layers in found.items()}
 
 
-def _picture(folder: str, sentence: str, rounds: int) -> None:
+def _compare_figures(folder: str, sentence: str, rounds: int) -> None:
     """Draw all 144 heads as one HTML page: time from the recorded weights, size, lines of code."""
     given = {"folder": folder, "sentence": sentence}
     ours = _run(OURS, given)

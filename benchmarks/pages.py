@@ -31,7 +31,7 @@ def seconds_of(app: AppTest) -> float:
     return time.process_time() - begun
 
 
-def opened(page: str, address: Mapping[str, str]) -> AppTest:
+def open_page(page: str, address: Mapping[str, str]) -> AppTest:
     """Return a page that has run once."""
     app = AppTest.from_file(str(REPOSITORY / "app.py"), default_timeout=900)
     if page != "overview":
@@ -41,7 +41,7 @@ def opened(page: str, address: Mapping[str, str]) -> AppTest:
     return app
 
 
-def clicked(app: AppTest) -> Iterator[float]:
+def click_through(app: AppTest) -> Iterator[float]:
     """Yield the seconds of the same page again, then with one change after the other."""
     from ui.shell.focus import _FOCUS
 
@@ -69,13 +69,13 @@ def main() -> None:
     path = asked.checkpoint.resolve(strict=True)
     loading._typed[path.name] = path
     address = {"checkpoint": path.name, "sentence": asked.sentence}
-    warm = opened("tokens", address)
+    warm = open_page("tokens", address)
     print(f"opening, and Tokens: {seconds_of(warm):.1f} s; {status_megabytes('VmHWM') / 1000:.2f} GB at most\n")
     print("| page | first view, s | again | dearest click | GB after | GB peak |\n|---|---|---|---|---|---|")
     for page in asked.only.split(",") if asked.only else PAGES:
-        app = opened(page, address)
+        app = open_page(page, address)
         first = seconds_of(app)
-        again, *clicks = clicked(app)
+        again, *clicks = click_through(app)
         memory = f"{status_megabytes('VmRSS') / 1000:.2f} | {status_megabytes('VmHWM') / 1000:.2f}"
         print(f"| {page} | {first:.1f} | {again:.2f} | {max(clicks):.2f} | {memory} |", *problems(app)[:2], flush=True)
 

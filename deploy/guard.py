@@ -63,7 +63,7 @@ class Guard:
                 MutableHeaders(scope=message).update(HEADERS)
             await send(message)
 
-        refused = _refused(scope)
+        refused = _refusal(scope)
         if refused is None:
             await self.app(scope, receive, with_headers if scope["type"] == "http" else send)
         elif scope["type"] == "websocket":
@@ -72,7 +72,7 @@ class Guard:
             await refused(scope, receive, with_headers)
 
 
-def _refused(scope: Scope) -> PlainTextResponse | None:
+def _refusal(scope: Scope) -> PlainTextResponse | None:
     """Return the response to a refused request, or ``None``."""
     if scope["type"] not in ("http", "websocket"):
         return None

@@ -41,7 +41,7 @@ class CompressedStaticFiles:
         if path is None or not _takes_gzip(scope):
             await self.app(scope, receive, send)
             return
-        body = await run_in_threadpool(compressed, path)
+        body = await run_in_threadpool(compress, path)
         headers = {"Content-Encoding": "gzip", "Vary": "Accept-Encoding", "Cache-Control": FOREVER}
         await Response(body, media_type=TYPES[path.suffix], headers=headers)(scope, receive, send)
 
@@ -55,7 +55,7 @@ def compressible(folder: Path, *, prefix: str = "") -> Mapping[str, Path]:
     }
 
 
-def compressed(path: Path) -> bytes:
+def compress(path: Path) -> bytes:
     """Return the file as gzip, compressed once even if several requests arrive at the same moment."""
     with _one_at_a_time:
         return _compress(path)
@@ -68,7 +68,7 @@ def _compress(path: Path) -> bytes:
 
 def compress_all(folder: Path) -> int:
     """Compress everything now, and return the number of bytes; Streamlit's 23 MB take about a second."""
-    return sum(len(compressed(path)) for path in compressible(folder).values())
+    return sum(len(compress(path)) for path in compressible(folder).values())
 
 
 def _takes_gzip(scope: Scope) -> bool:

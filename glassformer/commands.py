@@ -17,7 +17,7 @@ def _handout(checkpoint: str, sentence: str, target: str | None, out: str, langu
     import_from_app()
     from views.overview.handout import handout_of
 
-    with _speaking(language):
+    with _use_language(language):
         html = handout_of(checkpoint, sentence, target)
     _write(html, out)
 
@@ -40,7 +40,7 @@ def _gallery(sentences: str, out: str, language: str) -> None:
     import_from_app()
     from views.overview.gallery import read_entries, write_gallery
 
-    with _speaking(language):
+    with _use_language(language):
         for file in write_gallery(read_entries(Path(sentences)), Path(out)):
             print(f"{file}  {file.stat().st_size:,} bytes")
 
@@ -76,7 +76,7 @@ def explain(
     import_from_app()
     from views.heads.report import report_of
 
-    with _speaking(language):
+    with _use_language(language):
         return report_of(checkpoint, sentences, progress=progress)
 
 
@@ -123,7 +123,7 @@ def atlas(
 
     file = Path(text or SHIPPED)
     sentences, model = first_sentences(file, limit), transformer.load(checkpoint)
-    with _speaking(language):
+    with _use_language(language):
         return list(write_atlas(Path(out), model, sentences, file=file.name, progress=progress))
 
 
@@ -181,7 +181,7 @@ WEB = Command(
 DRAWING_COMMANDS = (HANDOUT, EXPLAIN, ATLAS, GALLERY, WEB)
 
 
-def _speaking(language: str) -> AbstractContextManager[None]:
+def _use_language(language: str) -> AbstractContextManager[None]:
     from ui.words.texts import languages, speaking
 
     if language not in languages():

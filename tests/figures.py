@@ -199,7 +199,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Every public figure, drawn once, by name."""
     from charts.figures import edit_effects, firing_strips, gradients
     from transformer.predictions.lens import WordCourse
-    from transformer.text.best_path import kept
+    from transformer.text.best_path import pieces_of_path
     from transformer.text.longest_match import MatchStep
     from views.add_norm import norm_figures, residual_figures, vector_strips_figure
     from views.attention import attention_row_figures, query_key_space_figure, trust_figure
@@ -390,7 +390,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             [MatchStep(0, ("<b>xy$y$",), "<b>x"), MatchStep(4, ("##y$y$",), None)], word="<b>xy$y$"
         ),
         "candidate_pieces": word_piece_figures.candidate_pieces(
-            small_path(), word="<b>x", path=kept(small_path()), display=lambda piece: f"·{piece}"
+            small_path(), word="<b>x", path=pieces_of_path(small_path()), display=lambda piece: f"·{piece}"
         ),
         "token_lengths": token_figures.token_lengths({"this": tokens, "other": target}),
     }

@@ -9,14 +9,14 @@ import sys
 
 TYPE_CHECKING = False  # type checkers treat it as true; the module ``typing`` is not loaded yet
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
     from types import ModuleType
 
 MOVED = {  # below ``transformer``: paths in older READMEs and page snippets → where the object is now
     "analysis.add_and_norm.add_and_norm": "layers.norms.add_and_norm",
-    "analysis.answers.answer_probabilities.answer_of": "predictions.answer_probabilities.answer_of",
+    "analysis.answers.answer_probabilities.answer_of": "predictions.answer_probabilities.read_answer",
     "analysis.answers.change_of_answer.answer_under": "interventions.experiment.answer_under",
     "analysis.answers.change_of_answer.effect_of": "interventions.experiment.experiment",
     "analysis.answers.comparison.compared_attention": "predictions.comparison.compared_attention",
@@ -26,7 +26,7 @@ MOVED = {  # below ``transformer``: paths in older READMEs and page snippets →
     "analysis.answers.leave_one_out.leave_one_out": "attribution.leave_one_out.leave_one_out",
     "analysis.answers.word_alignment.align": "predictions.word_alignment.align",
     "analysis.attention.quantity.quantity_of": "predictions.quantity.quantity_of",
-    "analysis.attention.whole_words.in_words": "attention_maps.whole_words.in_words",
+    "analysis.attention.whole_words.in_words": "attention_maps.whole_words.merge_into_words",
     "analysis.feed_forward_units.strongest_units": "layers.feed_forward_units.strongest_units",
     "analysis.feed_forward_units.unit_words": "layers.feed_forward_units.unit_words",
     "analysis.gradient_step.training_step": "layers.gradient_step.training_step",
@@ -37,12 +37,12 @@ MOVED = {  # below ``transformer``: paths in older READMEs and page snippets →
     "analysis.neighbours.nearest_rows": "layers.embedding_space.nearest_rows",
     "analysis.position_edits.reordered_positions": "layers.positional_encodings.reordered_positions",
     "analysis.position_edits.without_positions": "layers.positional_encodings.without_positions",
-    "explanation.activation_patching.asked_instead": "interventions.activation_patching.asked_instead",
+    "explanation.activation_patching.asked_instead": "interventions.activation_patching.replace_turn_tokens",
     "explanation.activation_patching.contrast": "interventions.activation_patching.contrast",
     "explanation.activation_patching.head_places": "interventions.activation_patching.head_places",
-    "explanation.activation_patching.recovered": "interventions.activation_patching.recovered",
+    "explanation.activation_patching.recovered": "interventions.activation_patching.recovered_shares",
     "explanation.activation_patching.token_places": "interventions.activation_patching.token_places",
-    "explanation.attention_trust.beside_attention": "attribution.attention_trust.beside_attention",
+    "explanation.attention_trust.beside_attention": "attribution.attention_trust.compare_with_attention",
     "explanation.attention_trust.input_attributions": "attribution.attention_trust.input_attributions",
     "explanation.attribution.attribute": "attribution.direct_logit_attribution.attribute",
     "explanation.attribution_by_key.strongest_sources": "attribution.direct_logit_attribution.strongest_sources",
@@ -66,6 +66,17 @@ MOVED = {  # below ``transformer``: paths in older READMEs and page snippets →
     "roles.development.moment_of": "heads.roles_through_training.moment_of",
     "roles.role_history.load_role_history": "heads.roles_through_training.load_role_history",
     "roles.sentence_roles.sentence_roles": "heads.head_roles.sentence_roles",
+}
+
+RENAMED = {  # below ``transformer``, in the same module: names in earlier documentation → new names
+    "attention_maps.whole_words.in_words": "merge_into_words",
+    "attribution.attention_trust.beside_attention": "compare_with_attention",
+    "files.chats.prompted": "with_prompt",
+    "files.languages.speaking": "with_languages",
+    "interventions.activation_patching.asked_instead": "replace_turn_tokens",
+    "interventions.activation_patching.recovered": "recovered_shares",
+    "predictions.answer_probabilities.answer_of": "read_answer",
+    "text.best_path.kept": "pieces_of_path",
 }
 
 
@@ -113,6 +124,21 @@ class OldPaths:
             return getattr(importlib.import_module(home), new)
 
         module.__getattr__ = fetch  # type: ignore[method-assign]
+
+
+def old_names(module: str) -> "Callable[[str], object]":
+    """Return the ``__getattr__`` of a module with ``RENAMED`` functions, which returns them and warns."""
+
+    def fetch(attribute: str) -> object:
+        old = f"{module}.{attribute}".removeprefix("transformer.")
+        if old not in RENAMED:
+            raise AttributeError(f"module {module!r} has no attribute {attribute!r}")
+        import warnings
+
+        warnings.warn(f"{module}.{attribute} is now {module}.{RENAMED[old]}", DeprecationWarning, stacklevel=2)
+        return getattr(sys.modules[module], RENAMED[old])
+
+    return fetch
 
 
 def keep_old_paths() -> None:

@@ -138,7 +138,7 @@ def attention_grid(
     limits = [_largest(by_layer[layer], head) if stretch else 1.0 for layer, head in tiles]
     weights = np.stack(
         [
-            _quantised(by_layer[layer].weights[head] / limit, np.uint8)
+            _quantise(by_layer[layer].weights[head] / limit, np.uint8)
             for (layer, head), limit in zip(tiles, limits, strict=True)
         ]
     )
@@ -205,7 +205,7 @@ def attention_lines(
         "heads": shown,
         "selected": selected_token,
     }
-    return CanvasFigure(metadata, {"weights": _quantised(view.weights, np.uint16), "allowed": mask_bits(view.allowed)})
+    return CanvasFigure(metadata, {"weights": _quantise(view.weights, np.uint16), "allowed": mask_bits(view.allowed)})
 
 
 def predicted_rows(trace: Trace, kind: str) -> tuple[str, ...] | None:
@@ -238,7 +238,7 @@ def title_of(view: AttentionView, *, head: int | None = None) -> str:
     return " · ".join(place if head is None else [*place, _("head {head}", head=head)])
 
 
-def _quantised(weights: np.ndarray, dtype: type) -> np.ndarray:
+def _quantise(weights: np.ndarray, dtype: type) -> np.ndarray:
     return np.rint(np.clip(weights, 0.0, 1.0) * np.iinfo(dtype).max).astype(dtype)
 
 

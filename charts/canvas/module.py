@@ -37,24 +37,24 @@ def packed_module() -> bytes:
     return zlib.compress(canvas_module().encode("utf-8"), level=9)
 
 
-def carrier() -> str:
+def carrier_script() -> str:
     """Return the script of the component that loads ``packed_module`` into a browser tab, once."""
     return _read("carrier")
 
 
-def picture() -> str:
+def picture_script() -> str:
     """Return the script of every figure; Streamlit sends it with each, so it only waits for the module."""
     return _read("picture")
 
 
-def painted() -> str:
+def painted_script() -> str:
     """Return the script of the component that reports when the first figure of a tab is drawn."""
     return _read("painted")
 
 
 @cache
 def packed_pdf_writer() -> bytes:
-    """Return the PDF writer (jsPDF, svg2pdf.js and an embedded font), deflated, for ``pdf_carrier``."""
+    """Return the PDF writer (jsPDF, svg2pdf.js and an embedded font), deflated, for ``pdf_carrier_script``."""
     return zlib.compress(_read("pdf").encode("utf-8"), level=9)
 
 

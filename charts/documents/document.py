@@ -7,7 +7,7 @@ from html import escape
 from pathlib import Path
 
 from charts.canvas.module import packed_module
-from charts.documents.document_parts import Part, Section, joined, marked
+from charts.documents.document_parts import Part, Section, join_html, markdown_html
 
 _SHORT_DIGITS = 12  # of a fingerprint, for display
 _STYLE = Path(__file__).with_name("document.css")
@@ -52,7 +52,7 @@ def document(
         kind: "" on the screen, in the reader's colours; "wide" for large figures; "paper" for black on white.
     """
     said = {"title": title, **{name: text for name, text in (about or {}).items() if text}, "software": "Glassformer"}
-    body, foot = joined(parts), _foot(said)
+    body, foot = join_html(parts), _foot(said)
     if kind == "paper":  # at the end, one line could take a page of its own
         kicker, foot = " · ".join([kicker, *_model(said)]), []
     above = f'<p class="kicker">{escape(kicker)}</p>' if kicker else ""
@@ -64,11 +64,11 @@ def document(
         *(f'<meta name="glassformer:{name}" content="{escape(text)}">' for name, text in said.items()),
         f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n</head>",
         f'<body class="{kind}">' if kind else "<body>",
-        f"<header>{above}<h1>{marked(heading) or escape(title)}</h1>{joined(lead)}</header>",
+        f"<header>{above}<h1>{markdown_html(heading) or escape(title)}</h1>{join_html(lead)}</header>",
         *_navigation(parts),
         f"<main>\n{body}\n</main>",
         *foot,
-        *_drawn(body, {"words": dict(words or {}), "language": language, "view": said}),
+        *_drawing_scripts(body, {"words": dict(words or {}), "language": language, "view": said}),
         "</body>\n</html>\n",
     ]
     return "\n".join(page)
@@ -93,7 +93,7 @@ def _foot(said: Mapping[str, str]) -> list[str]:
     return [f"<footer>{escape(' · '.join([*_model(said), said['software']]))}</footer>"]
 
 
-def _drawn(body: str, shared: Mapping[str, object]) -> list[str]:
+def _drawing_scripts(body: str, shared: Mapping[str, object]) -> list[str]:
     """Return the script of the figures, once, if there are any.
 
     Third-party text in ``body`` is escaped and cannot look like a figure.

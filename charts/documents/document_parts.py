@@ -33,7 +33,7 @@ class Part(Protocol):
         """Return the part as HTML, with all third-party text escaped."""
 
 
-def marked(text: str) -> str:
+def markdown_html(text: str) -> str:
     """Return one line of Markdown as HTML.
 
     The text is escaped first, so that the only markup in it is what is added here. What ``ui.words.texts.as_plain`` has
@@ -52,7 +52,7 @@ def marked(text: str) -> str:
     return "".join(escape(chr(ord(c) - _HIDDEN)) if _HIDDEN <= ord(c) < _HIDDEN + 128 else c for c in "".join(pieces))
 
 
-def joined(parts: Sequence[Part]) -> str:
+def join_html(parts: Sequence[Part]) -> str:
     """Return the HTML of several parts, one after the other."""
     return "".join(part.html() for part in parts)
 
@@ -69,7 +69,7 @@ class Paragraph:
 
     def html(self) -> str:
         """Return the paragraph as HTML."""
-        return f"<p{f' class={self.kind}' if self.kind else ''}>{marked(self.text)}</p>"
+        return f"<p{f' class={self.kind}' if self.kind else ''}>{markdown_html(self.text)}</p>"
 
 
 @dataclass(frozen=True)
@@ -261,7 +261,8 @@ class Views:
             for place, (label, _parts) in enumerate(self.views)
         )
         views = "".join(
-            f'<div class="view"{" hidden" if place else ""}><p class="printed">{escape(label)}</p>{joined(parts)}</div>'
+            f'<div class="view"{" hidden" if place else ""}>'
+            f'<p class="printed">{escape(label)}</p>{join_html(parts)}</div>'
             for place, (label, parts) in enumerate(self.views)
         )
         return f'<div><fieldset class="views"><legend>{escape(self.title)}</legend>{labels}</fieldset>{views}</div>'
@@ -276,7 +277,7 @@ class Fold:
 
     def html(self) -> str:
         """Return the fold as HTML."""
-        return f"<details><summary>{escape(self.title)}</summary>{joined(self.parts)}</details>"
+        return f"<details><summary>{escape(self.title)}</summary>{join_html(self.parts)}</details>"
 
 
 @dataclass(frozen=True)
@@ -306,11 +307,11 @@ class Section:
 
     def html(self) -> str:
         """Return the section as HTML."""
-        look = "".join(f"<li>{marked(sentence)}</li>" for sentence in self.look_for)
+        look = "".join(f"<li>{markdown_html(sentence)}</li>" for sentence in self.look_for)
         return (
             f'<section id="{escape(self.name)}"><h2>{escape(self.title)}</h2>'
             f'<p class="question">{escape(self.question)}</p>{f"<ul class=look>{look}</ul>" if look else ""}'
-            f"{joined(self.parts)}</section>"
+            f"{join_html(self.parts)}</section>"
         )
 
 
@@ -337,17 +338,17 @@ class Question:
         rows = "".join(self._choice(place, choice) for place, choice in enumerate(self.choices))
         choices = f'<ul class="choices">{rows}</ul>' if rows else ""
         if self.solved:
-            room = f'<p class="answer">{marked(self.answer)}</p>'
+            room = f'<p class="answer">{markdown_html(self.answer)}</p>'
         elif self.choices:
             room = f'<div class="line">{escape(self.why)}</div>'
         else:
             room = '<div class="line"></div>' * _WRITING_LINES
-        return f'<p class="question">{marked(self.text)}</p>{choices}{room}'
+        return f'<p class="question">{markdown_html(self.text)}</p>{choices}{room}'
 
     def _choice(self, place: int, choice: str) -> str:
         if self.solved and place == self.right:
-            return f"<li>☒ <b>{marked(choice)}</b></li>"
-        return f"<li>☐ {marked(choice)}</li>"
+            return f"<li>☒ <b>{markdown_html(choice)}</b></li>"
+        return f"<li>☐ {markdown_html(choice)}</li>"
 
 
 @dataclass(frozen=True)
@@ -359,7 +360,7 @@ class Exercises:
     def html(self) -> str:
         """Return the exercises as HTML."""
         items = "".join(
-            f"<li>{f'<h2>{marked(title)}</h2>' if title else ''}{joined(parts)}</li>\n"
+            f"<li>{f'<h2>{markdown_html(title)}</h2>' if title else ''}{join_html(parts)}</li>\n"
             for title, parts in self.exercises
         )
         return f'<ol class="exercises">\n{items}</ol>'

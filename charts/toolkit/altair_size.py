@@ -14,7 +14,7 @@ _USUAL = {"labelFontSize": TEXT_SIZE, "titleFontSize": TEXT_SIZE}  # if a figure
 _LENGTHS = ("fontSize", "labelFontSize", "titleFontSize", "strokeWidth", "height", "minExtent", "maxExtent")
 
 
-def in_signs_of_reader(figure: alt.TopLevelMixin) -> Any:
+def localize_numbers(figure: alt.TopLevelMixin) -> Any:
     """Return the figure with numbers in the reader's notation; ``style.finish`` does so for Plotly."""
     decimal, group = signs()
     if (decimal, group) == (".", ","):
@@ -28,7 +28,7 @@ def enlarge(figure: alt.TopLevelMixin, *, factor: float) -> Any:
     if not factor > 0:
         raise ValueError(f"factor is {factor!r}; a figure can only be enlarged by a number greater than 0")
 
-    specification = scaled(figure.to_dict(), factor, points=factor)
+    specification = scale_specification(figure.to_dict(), factor, points=factor)
     config = specification.setdefault("config", {})
     for part in ("axis", "legend"):
         for name, size in _USUAL.items():
@@ -36,13 +36,13 @@ def enlarge(figure: alt.TopLevelMixin, *, factor: float) -> Any:
     return type(figure).from_dict(specification, validate=False)  # type: ignore[attr-defined]  # every chart has it
 
 
-def scaled(node: Any, factor: float, *, points: float) -> Any:
+def scale_specification(node: Any, factor: float, *, points: float) -> Any:
     """Scale letters, lines and the height in a specification by ``factor``, sizes of points by ``points``.
 
     Data stay unchanged.
     """
     if isinstance(node, list):
-        return [scaled(child, factor, points=points) for child in node]
+        return [scale_specification(child, factor, points=points) for child in node]
     if not isinstance(node, dict):
         return node
     times = {**dict.fromkeys(_LENGTHS, factor), "size": points}
@@ -50,6 +50,6 @@ def scaled(node: Any, factor: float, *, points: float) -> Any:
     for name, child in node.items():
         is_number = isinstance(child, int | float) and not isinstance(child, bool)
         kept = name in ("datasets", "values")
-        deeper = child if kept else scaled(child, factor, points=points)
+        deeper = child if kept else scale_specification(child, factor, points=points)
         result[name] = child * times[name] if name in times and is_number else deeper
     return result

@@ -64,20 +64,20 @@ def _columns(trace: Any, layout: Mapping, titles: Mapping[str, str], panels: Map
         sides = {"y": (y_axis, trace.y, row), "x": (x_axis, trace.x, column)}
         for letter, (axis, values, places) in sides.items():
             along = np.arange(z.shape[0 if letter == "y" else 1]) if values is None else np.asarray(values)
-            yield titles[letter], np.asarray(_labelled(along, layout, axis))[places]
+            yield titles[letter], np.asarray(_label_positions(along, layout, axis))[places]
         yield _("value"), z.ravel()
         shape = z.shape
     else:
         length = max(len(values) for values in (trace.x, trace.y, ()) if values is not None)
         for letter, axis, values in (("x", x_axis, trace.x), ("y", y_axis, trace.y)):
             along = np.arange(length) if values is None else np.asarray(values)
-            yield titles[letter], _labelled(along, layout, axis)
+            yield titles[letter], _label_positions(along, layout, axis)
         shape = (length,)
-    yield from _written(_("text"), trace.text, shape)
-    yield from _written(_("hover"), trace.customdata, shape, each=lambda number: _("hover {n}", n=number))
+    yield from _text_columns(_("text"), trace.text, shape)
+    yield from _text_columns(_("hover"), trace.customdata, shape, each=lambda number: _("hover {n}", n=number))
 
 
-def _written(
+def _text_columns(
     name: str, values: Any, shape: tuple[int, ...], *, each: Callable[[int], str] | None = None
 ) -> Iterator[tuple]:
     """Yield the text on marks or in their hover, if there is one text (or list) for each."""
@@ -94,12 +94,12 @@ def _written(
             yield column, [plain(cell) if isinstance(cell, str) else cell for cell in cells]
 
 
-def _labelled(values: np.ndarray, layout: Mapping, axis: str) -> list:
+def _label_positions(values: np.ndarray, layout: Mapping, axis: str) -> list:
     """Return positions as the labels of their axis; a repeated label is followed by its position."""
     named = layout.get(f"{axis[0]}axis{axis[1:]}", {})
     aliases = named.get("labelalias") or {}  # of long axes: by position, as text
-    labels = [plain(text) for text in aliases.values()] or [plain(text) for text in _listed(named.get("ticktext"))]
-    places = [int(place) for place in aliases] or _listed(named.get("tickvals"))
+    labels = [plain(text) for text in aliases.values()] or [plain(text) for text in _as_list(named.get("ticktext"))]
+    places = [int(place) for place in aliases] or _as_list(named.get("tickvals"))
     known = {
         place: label if labels.count(label) == 1 else f"{label} ({place})"
         for place, label in zip(places, labels, strict=False)
@@ -107,7 +107,7 @@ def _labelled(values: np.ndarray, layout: Mapping, axis: str) -> list:
     return [known.get(value, plain(value) if isinstance(value, str) else value) for value in values.tolist()]
 
 
-def _listed(values: Any) -> list:
+def _as_list(values: Any) -> list:
     return [] if values is None else np.asarray(values).tolist()
 
 
@@ -133,14 +133,14 @@ def _panel_names(layout: Mapping) -> dict[str, str]:
 def _altair_table(specification: Mapping[str, Any]) -> pd.DataFrame:
     import pandas as pd
 
-    fields = dict(_encoded(specification))
+    fields = dict(_encoded_fields(specification))
     tables = [pd.DataFrame(rows) for rows in specification.get("datasets", {}).values()]
     tables = [table[[field for field in fields if field in table]] for table in tables]
     together = pd.concat(tables, ignore_index=True) if tables else pd.DataFrame()
     return together.rename(columns=fields)
 
 
-def _encoded(node: Any) -> Iterator[tuple[str, str]]:
+def _encoded_fields(node: Any) -> Iterator[tuple[str, str]]:
     """Yield (field, title) of everything that a specification encodes, later explicit titles first."""
     found: dict[str, str] = {}
 

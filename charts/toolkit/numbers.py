@@ -48,7 +48,7 @@ def percent(share: float, *, decimals: int = 0) -> str:
     return sign.replace("0", number(f"{share * 100:.{decimals}f}"))
 
 
-def in_tex(written: str) -> str:
+def latex_notation(written: str) -> str:
     """Return a number of this module for LaTeX, where a plain comma would be followed by a space."""
     written = written.replace("−", "-").replace(",", "{,}").replace("\u202f", r"\,").replace("\xa0", r"\,")
     return _POWER.sub(lambda found: rf" \cdot 10^{{{found[1].translate(_PLAIN)}}}", written)

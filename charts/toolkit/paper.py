@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from charts.toolkit.altair_size import scaled
+from charts.toolkit.altair_size import scale_specification
 from charts.toolkit.style import TEXT_SIZE
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def paper_svg(chart: alt.TopLevelMixin, *, title: str = "", millimetres: float =
 
     specification = _specification(chart.to_dict(), title, millimetres * _PER_MILLIMETRE, points * _PER_POINT)
     svg = vl_convert.vegalite_to_svg(specification)
-    return _SIZE.sub(lambda found: _in_millimetres(found, millimetres), svg, count=1)
+    return _SIZE.sub(lambda found: _to_millimetres(found, millimetres), svg, count=1)
 
 
 def _specification(specification: Mapping[str, Any], title: str, width: float, size: float) -> dict[str, Any]:
@@ -47,10 +47,10 @@ def _specification(specification: Mapping[str, Any], title: str, width: float, s
     sizes = {"labelFontSize": size, "titleFontSize": size, "titleFontWeight": "normal"}
     times = size / TEXT_SIZE
     # About seven letters to twelve of their heights, bold; Vega does not wrap text.
-    lines = _wrapped(title, most=int(width / (0.56 * size)))
+    lines = _wrap(title, most=int(width / (0.56 * size)))
     named = {"title": {"text": lines, "anchor": "start", "frame": "bounds", "offset": size}} if title else {}
     return {
-        **scaled(specification, times, points=times**2),  # the size of a point is an area
+        **scale_specification(specification, times, points=times**2),  # the size of a point is an area
         **named,
         "width": round(width),
         "background": "#FFFFFF",
@@ -65,7 +65,7 @@ def _specification(specification: Mapping[str, Any], title: str, width: float, s
     }
 
 
-def _wrapped(text: str, *, most: int) -> list[str]:
+def _wrap(text: str, *, most: int) -> list[str]:
     lines = [""]
     for word in text.split():
         if lines[-1] and len(lines[-1]) + 1 + len(word) > most:
@@ -74,7 +74,7 @@ def _wrapped(text: str, *, most: int) -> list[str]:
     return lines
 
 
-def _in_millimetres(found: re.Match, millimetres: float) -> str:
+def _to_millimetres(found: re.Match, millimetres: float) -> str:
     width, height = float(found[2]), float(found[3])
     box = "" if "viewBox" in found.string[found.start() : found.string.index(">", found.end())] else _box(width, height)
     return f'{found[1]} width="{millimetres:g}mm" height="{millimetres * height / width:.2f}mm"{box}'

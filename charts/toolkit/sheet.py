@@ -103,12 +103,12 @@ class Sheet:
 
 def bar(**settings: Any) -> dict[str, Any]:
     """Return a trace of bars; the legend lists it only if it has a name."""
-    return {"type": "bar", **_unlisted(settings), **settings}
+    return {"type": "bar", **_hide_unnamed(settings), **settings}
 
 
 def scatter(**settings: Any) -> dict[str, Any]:
     """Return a trace of points, lines or texts; the legend lists it only if it has a name."""
-    return {"type": "scatter", **_unlisted(settings), **settings}
+    return {"type": "scatter", **_hide_unnamed(settings), **settings}
 
 
 def stacked(names: Sequence[str], *, heights: Sequence[float], gap: float = GAP) -> Sheet:
@@ -157,7 +157,7 @@ def _name_panels(sheet: Sheet, names: Sequence[str]) -> None:
             sheet.add_annotation(text=f"<b>{name}</b>", x=0, y=1, **place, xanchor="left", yanchor="bottom", yshift=3)
 
 
-def _unlisted(settings: Mapping[str, Any]) -> dict[str, bool]:
+def _hide_unnamed(settings: Mapping[str, Any]) -> dict[str, bool]:
     return {} if "name" in settings else {"showlegend": False}
 
 

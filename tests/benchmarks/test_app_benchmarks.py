@@ -6,7 +6,7 @@ import pytest
 
 import transformer
 from benchmarks import clicks
-from benchmarks.example_pairs import chosen
+from benchmarks.example_pairs import choose_pairs
 from benchmarks.first_screen import table
 from tests.conftest import ROOT
 from ui.words.texts import model_sentences
@@ -18,7 +18,7 @@ def test_the_table_of_the_first_screen() -> None:
 
 
 def test_a_click_is_counted_by_function_and_the_second_one_makes_nothing_anew() -> None:
-    calls = clicks.measured("attention")
+    calls = clicks.measure_click("attention")
     assert calls["views/attention/attention_view_model.py:attention_view_model"] == 1
     assert calls["transformer/attention_maps/attention_path.py:attention_path"] == 1
     assert not any(name.startswith(("tests/", "benchmarks/", "harness/")) for name in calls)
@@ -27,6 +27,6 @@ def test_a_click_is_counted_by_function_and_the_second_one_makes_nothing_anew() 
 
 @pytest.mark.slow
 def test_the_shipped_translator_solves_the_pairs_to_compare() -> None:
-    found = chosen(transformer.load(ROOT / "checkpoints" / "en-fr"))
+    found = choose_pairs(transformer.load(ROOT / "checkpoints" / "en-fr"))
     shown = model_sentences()["pair"]
     assert shown == {kind: {"first": one.first, "second": one.second} for kind, one in found.items()}

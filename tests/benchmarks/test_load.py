@@ -108,8 +108,8 @@ def test_goals_are_met_or_missed() -> None:
     bad = lesson(last=1.1, megabytes={"before": 500, "with the class": 520, "after": 551})
     assert [goal.met for goal in load.goals([fine, bad], 30, ["something"])] == [False] * 4
     assert load.goals([bad], 30, [])[1].measured == "0.67 MB"
-    assert [goal.met for goal in load.of_a_public_server(30, 699, 1499)] == [True] * 3
-    assert [goal.met for goal in load.of_a_public_server(31, 700, 1500)] == [False] * 3
+    assert [goal.met for goal in load.public_server_goals(30, 699, 1499)] == [True] * 3
+    assert [goal.met for goal in load.public_server_goals(31, 700, 1500)] == [False] * 3
 
 
 @pytest.mark.parametrize("arguments", [["--students", "0"], ["--students", "99"]])

@@ -130,8 +130,8 @@ def test_a_foreign_checkpoint_is_measured_beside_hugging_face(
     from benchmarks import other_tools
 
     folder = other_tools._write_checkpoint(tmp_path, transformers, n_embd=24, n_head=2, n_layer=2)
-    other_tools._opening(folder, transformers, rounds=2)
-    other_tools._everything(folder, transformers, rounds=2, n_tokens=9)
+    other_tools._compare_opening(folder, transformers, rounds=2)
+    other_tools._compare_recorded_pass(folder, transformers, rounds=2, n_tokens=9)
     printed = capsys.readouterr().out
     assert printed.count("Hugging Face ") == 4 and printed.count("≤") >= 3
     assert "9 tokens" in printed and "memory of its trace" in printed

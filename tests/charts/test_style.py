@@ -81,8 +81,11 @@ def test_numbers_have_the_signs_of_the_language(in_french):
     assert style.three_digits(0.5678) == "0,568" and style.three_digits(1234.5) == "1\u202f230"
     assert style.three_digits(9.85e-5) == "9,85·10⁻⁵"
     assert numbers.percent(0.435, decimals=1).replace("\u202f", "\xa0") == "43,5\xa0%"
-    assert numbers.number("-1,234.5e-05") == "−1\u202f234,5·10⁻⁵" and numbers.in_tex("−1") == "-1"
-    assert numbers.in_tex("1\u202f230,5") == r"1\,230{,}5" and numbers.in_tex("9,85·10⁻⁵") == r"9{,}85 \cdot 10^{-5}"
+    assert numbers.number("-1,234.5e-05") == "−1\u202f234,5·10⁻⁵" and numbers.latex_notation("−1") == "-1"
+    assert (
+        numbers.latex_notation("1\u202f230,5") == r"1\,230{,}5"
+        and numbers.latex_notation("9,85·10⁻⁵") == r"9{,}85 \cdot 10^{-5}"
+    )
     figure = go.Figure()
     style.finish(figure, height=100)
     assert figure.layout.separators == ",\u202f"

@@ -12,7 +12,7 @@ import transformer
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
-from transformer.layers.residual_stream import Part, SubLayer, in_a_sentence
+from transformer.layers.residual_stream import Part, SubLayer, label_in_sentence
 from transformer.predictions.jacobian_lens import Agreement, JacobianLens, jacobian_lens
 from transformer.predictions.lens import logit_lens, word_course
 from transformer.text.sentence_files import read_sentences
@@ -127,8 +127,8 @@ def test_a_sublayer_is_named_as_a_sentence_names_it(open_app):
     is_fine(app)
     assert not re.search(r"after \d", said(app)), said(app)
     label = SubLayer("decoder", 2, "cross_attention", before="", update="", norm="", after="").label
-    assert (label, in_a_sentence(label)) == ("2 cross-attention", "the cross-attention of layer 2")
-    assert in_a_sentence(Part("self_attention", 1, 3).label) == "head 3 of the self-attention of layer 1"
+    assert (label, label_in_sentence(label)) == ("2 cross-attention", "the cross-attention of layer 2")
+    assert label_in_sentence(Part("self_attention", 1, 3).label) == "head 3 of the self-attention of layer 1"
 
 
 def test_a_classifier_begins_with_the_whole_sentence(open_app):

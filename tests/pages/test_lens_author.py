@@ -13,9 +13,9 @@ import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import codes, is_fine, said
 from transformer.attribution.direct_logit_attribution import attribute, strongest_sources
-from transformer.interventions.direct_effects import is_removable, removals
+from transformer.interventions.direct_effects import is_removable, remove_parts
 from transformer.interventions.experiment import experiment
-from transformer.layers.residual_stream import in_a_sentence
+from transformer.layers.residual_stream import label_in_sentence
 from ui.words.texts import page_text
 
 TEXT = page_text("lens")
@@ -37,7 +37,7 @@ def test_the_sum_the_parts_and_the_words(open_app: Callable, tiny_checkpoint: Ca
     found = attribute(trace, None if checkpoint == "tiny-sentiment" else 2)
     assert f"**{three_digits(found.logit)}**" in said(
         app
-    ) and f"**{in_a_sentence(found.strongest(1)[0].label)}**" in said(app)
+    ) and f"**{label_in_sentence(found.strongest(1)[0].label)}**" in said(app)
     table, sources = sources_of(app), strongest_sources(trace, found)
     assert list(table[TEXT["author_column_word"]]) == [source.display for source in sources]
     np.testing.assert_allclose(table[TEXT["author_column_value"]], [source.value for source in sources])
@@ -92,7 +92,7 @@ def test_the_snippet_prints_what_is_shown(open_app: Callable, tiny_checkpoint: C
     total, logit, deviation = map(float, lines[0].split())
     assert f"**{three_digits(logit)}**" in said(app) and abs(total - logit) == pytest.approx(deviation)
     best = attribute(transformer.trace(tiny_checkpoint("gpt"), SENTENCE), 3).strongest(1)[0].label
-    assert lines[1].rsplit(" ", 1)[0] == best and in_a_sentence(best) in said(app)
+    assert lines[1].rsplit(" ", 1)[0] == best and label_in_sentence(best) in said(app)
 
 
 def test_what_removing_a_part_does(open_app: Callable, tiny_checkpoint: Callable) -> None:
@@ -105,7 +105,7 @@ def test_what_removing_a_part_does(open_app: Callable, tiny_checkpoint: Callable
     strongest = [part for part in found.strongest(len(found.parts)) if is_removable(part)][:12]
     second = app.text_input(key="lens_second").value
     parts = [part for part in found.parts if part in strongest]
-    effects = removals(trace, found, parts, second=experiment(trace, sentence=second, keep_answer=True))
+    effects = remove_parts(trace, found, parts, second=experiment(trace, sentence=second, keep_answer=True))
     assert list(table[TEXT["measured_column_part"]]) == [part.label for part in effects.parts]
     for column, values in (
         ("added", effects.added),
@@ -116,7 +116,7 @@ def test_what_removing_a_part_does(open_app: Callable, tiny_checkpoint: Callable
         np.testing.assert_allclose(table[TEXT[f"measured_column_{column}"]], values)
     assert f"ρ = {effects.agreement:.2f}".replace("-", "−") in said(app)
     gap = np.abs(effects.added - effects.zero)
-    assert f"**{in_a_sentence(effects.parts[int(gap.argmax())].label)}**" in said(app)
+    assert f"**{label_in_sentence(effects.parts[int(gap.argmax())].label)}**" in said(app)
     app.text_input(key="lens_second").set_value(f"{second} {second}").run()
     assert "tokens" in app.warning[0].value  # and the other ways are there all the same
     table = next(table.value for table in app.dataframe if TEXT["measured_column_zero"] in table.value)

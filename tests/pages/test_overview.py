@@ -7,7 +7,7 @@ import pytest
 import transformer
 from tests.conftest import ROOT
 from tests.pages.conftest import codes, is_fine, said, with_e
-from transformer.predictions.answer_probabilities import answer_of
+from transformer.predictions.answer_probabilities import read_answer
 from ui.shell import embedded
 from ui.words.texts import page_text
 
@@ -21,7 +21,7 @@ def test_the_answer_and_its_probability_are_those_of_the_model(open_app, tiny_ch
     app = open_app("overview", checkpoint=checkpoint, sentence=SENTENCE)
     is_fine(app)
     loaded = tiny_checkpoint(checkpoint)
-    answer = answer_of(transformer.trace(loaded, SENTENCE))
+    answer = read_answer(transformer.trace(loaded, SENTENCE))
     assert " ".join(answer.text.split()) in said(app)
     shown = {metric.label: metric.value for metric in app.metric}
     assert shown[TEXT["parameters"]] == f"{loaded.model.n_parameters:,}"

@@ -16,10 +16,16 @@ from tests.pages.conftest import codes, is_fine, said
 from tests.triggers import trigger
 from transformer.attribution.information_flow import information_flow, start_of
 from transformer.heads.prompt_batch import WHOLE, cases_of, lines_of, prompt_batch, token_of
-from transformer.interventions.activation_patching import asked_instead, contrast, head_places, recovered, token_places
+from transformer.interventions.activation_patching import (
+    contrast,
+    head_places,
+    recovered_shares,
+    replace_turn_tokens,
+    token_places,
+)
 from transformer.interventions.attribution_patching import estimated_shares
 from transformer.interventions.path_patching import path_patching, senders_of
-from transformer.predictions.answer_probabilities import asked
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.head_places import Head
 from ui.words.texts import page_text
 
@@ -46,10 +52,10 @@ def test_the_map_is_what_the_library_measures(
     both = contrast(transformer.trace(tiny_checkpoint(kind), SENTENCE), corrupted(app))
     turn, (figure,) = both.first_turn, drawn[-1:]
     if section == "heads":
-        expected = np.concatenate([recovered(both, turn, head_places(both, stack)) for stack in both.clean])
+        expected = np.concatenate([recovered_shares(both, turn, head_places(both, stack)) for stack in both.clean])
     else:  # the residual stream of both stacks, side by side
         grids = [[row for row in token_places(both, turn, stack) if row[0].part == "residual"] for stack in both.clean]
-        expected = np.concatenate([recovered(both, turn, grid) for grid in grids], axis=1)
+        expected = np.concatenate([recovered_shares(both, turn, grid) for grid in grids], axis=1)
     assert figure.arrays["values"] == pytest.approx(expected, abs=1e-5)
     assert (len(figure.metadata["rows"]), len(figure.metadata["columns"])) == expected.shape
     assert figure.metadata.get("column_breaks", []) == (
@@ -133,7 +139,7 @@ def test_a_long_sweep_is_estimated_until_it_is_asked_for(
     every = [place for stack in both.clean for row in head_places(both, stack) for place in row]
     estimates = estimated_shares(both, both.first_turn, [every])[0]
     assert guess.arrays["values"].ravel() == pytest.approx(estimates, abs=1e-5)
-    strongest = recovered(both, both.first_turn, [every])[0][np.argmax(np.abs(estimates))]
+    strongest = recovered_shares(both, both.first_turn, [every])[0][np.argmax(np.abs(estimates))]
     assert f"measured {signed(float(strongest))}" in said(app), "its error stands beside it"
     is_fine(button.click().run())
     assert "ranks the places" in said(app) and "Share" in drawn[-1].metadata["title"]
@@ -172,13 +178,13 @@ def test_the_routes_are_those_of_the_library(
     app = open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, paths_section="flow")
     is_fine(app)
     trace = transformer.trace(tiny_checkpoint(kind), SENTENCE)
-    found = information_flow(trace, start_of(trace, asked(trace).rows[0]), threshold=0.05)
+    found = information_flow(trace, start_of(trace, prediction_rows(trace).rows[0]), threshold=0.05)
     assert TEXT["flow_shapes"].format(edges=len(found.edges)) in said(app)
     assert "Edge(" in run_snippet(next(code for code in codes(app) if "flow_graph" in code))
     assert not any(control.key == "choose stack" for control in app.segmented_control), "routes go through all stacks"
     app.slider(key="paths_threshold").set_value(0.3)
     is_fine(app.run())
-    fewer = information_flow(trace, start_of(trace, asked(trace).rows[0]), threshold=0.3)
+    fewer = information_flow(trace, start_of(trace, prediction_rows(trace).rows[0]), threshold=0.3)
     assert TEXT["flow_shapes"].format(edges=len(fewer.edges)) in said(app)
 
 
@@ -193,8 +199,10 @@ def test_the_reader_chooses_what_the_answer_is_measured_against(
     own = both.first_turn
     word = next(word for word in ("the", "a", "is") if token_of(checkpoint, SENTENCE, word) not in own[1:3])
     is_fine(app.text_input(key="paths_other").set_value(word).run())
-    turn = asked_instead(both, own, other=token_of(checkpoint, SENTENCE, word))
-    assert drawn[-1].arrays["values"] == pytest.approx(recovered(both, turn, head_places(both, "decoder")), abs=1e-5)
+    turn = replace_turn_tokens(both, own, other=token_of(checkpoint, SENTENCE, word))
+    assert drawn[-1].arrays["values"] == pytest.approx(
+        recovered_shares(both, turn, head_places(both, "decoder")), abs=1e-5
+    )
     assert signed(turn.corrupt) in said(app)
     run_snippet(next(code for code in codes(app) if f"other={turn.other}" in code))
     app.text_input(key="paths_other").set_value("incomprehensibilities").run()

@@ -12,7 +12,7 @@ import transformer
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.positional_encodings import measured_position_scores, reordered_positions, without_positions
-from transformer.predictions.answer_probabilities import answer_of
+from transformer.predictions.answer_probabilities import read_answer
 from transformer.runs.inputs import prompt_ids
 from ui.shell.actions import SelectChip
 from ui.words.texts import page_text
@@ -121,7 +121,7 @@ def test_another_order_begins_with_two_words_that_change_places(open_app, tiny_c
     moved = list(range(n_read))
     moved[pair[0]], moved[pair[1]] = pair[1], pair[0]
     after = transformer.trace(loaded, SENTENCE, edits=reordered_positions(loaded.model, stack, moved))
-    answers = answer_of(trace), answer_of(after)
+    answers = read_answer(trace), read_answer(after)
     for answer in answers:
         written = " ".join(answer.text.split()) or " ".join(part.display for part in answer.parts)
         assert f"{written}" in said(app)

@@ -10,7 +10,7 @@ import transformer
 from tests.pages.conftest import codes, is_fine, said
 from tests.pages.test_gguf_pages import open_it
 from tests.transformer.text.test_chat import TEMPLATE, gguf_of
-from transformer.files.chats import prompted
+from transformer.files.chats import with_prompt
 from transformer.runs.inputs import prompt_ids
 from transformer.text.prompt import Prompt
 from ui.compute import loading
@@ -42,10 +42,10 @@ def test_a_sentence_becomes_a_chat(open_app, folder: Path) -> None:
     is_fine(box(app, "system").set_value("Be short.").run())
     is_fine(box(app, "variables").set_value('{"thinking": true}').run())
     prompt = Prompt(True, "Be short.", '{"thinking": true}')
-    assert any(repr(prompt) in code and "prompted(checkpoint" in code for code in codes(app))
+    assert any(repr(prompt) in code and "with_prompt(checkpoint" in code for code in codes(app))
     again = open_app("attention", checkpoint=folder.name, sentence=SENTENCE, way="chat", system="Be short.")
     is_fine(again)
-    ids = prompt_ids(prompted(checkpoint, Prompt(True, "Be short.")), SENTENCE)
+    ids = prompt_ids(with_prompt(checkpoint, Prompt(True, "Be short.")), SENTENCE)
     assert again.session_state["focus"].token == len(ids) - 1, "the last token that was read"
     box(again, "variables").set_value("[").run()
     assert "JSON object" in again.warning[0].value and not again.error
@@ -58,7 +58,7 @@ def test_what_the_template_writes_is_told_from_what_was_typed(open_app, folder: 
     app = open_app("tokens", checkpoint=folder.name, sentence=SENTENCE, way="chat", system=f"Say: {SENTENCE}")
     is_fine(app)
     assert f"**{alone}** tokens for **{len(SENTENCE)}** characters" in said(app)
-    ids = prompt_ids(prompted(checkpoint, Prompt(True, f"Say: {SENTENCE}")), SENTENCE)
+    ids = prompt_ids(with_prompt(checkpoint, Prompt(True, f"Say: {SENTENCE}")), SENTENCE)
     begins = max(at for at in range(len(ids)) if ids[at : at + alone] == checkpoint.tokenizer.encode(SENTENCE))
     added = f"added {begins} tokens before what you typed and {len(ids) - begins - alone} tokens after it"
     assert added in said(app)

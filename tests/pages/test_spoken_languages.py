@@ -12,7 +12,7 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from tests.foreign_checkpoints import MANY_LANGUAGES, foreign_checkpoint
 from tests.pages.conftest import codes
-from transformer.files.languages import languages_of, speaking
+from transformer.files.languages import languages_of, with_languages
 
 TASKS = {"summarization": {"prefix": "summarize: "}, "translation": {"prefix": "translate English to French: "}}
 
@@ -43,10 +43,10 @@ def test_the_languages_are_chosen_beside_the_sentence(opened: Callable, folder: 
     app = opened("masks", checkpoint="hf-m2m100")
     choose(choose(app, "Writes", "fr"), "Reads", "de")
     assert (app.query_params["reads"], app.query_params["writes"]) == ("de", "fr")
-    snippet = next(code for code in codes(app) if "speaking(" in code)
-    assert "checkpoint = speaking(checkpoint, source='de', target='fr')" in snippet
+    snippet = next(code for code in codes(app) if "with_languages(" in code)
+    assert "checkpoint = with_languages(checkpoint, source='de', target='fr')" in snippet
     loaded = transformer.load(folder / "hf-m2m100")
-    spoken = speaking(loaded, source="de", target="fr")
+    spoken = with_languages(loaded, source="de", target="fr")
     languages = spoken.tokenizer.languages
     trace = transformer.trace(spoken, "The cat sat.", "Le chat.")
     assert trace.source.ids[0] == languages["de"] and trace.target.ids[1] == languages["fr"]
@@ -58,7 +58,7 @@ def test_a_link_keeps_the_language_and_an_unknown_one_is_said(opened: Callable) 
     assert next(box for box in app.selectbox if box.label == "Writes").value == "fra"
     assert not [box for box in app.selectbox if box.label == "Reads"]  # Marian is not told it
     assert any("has no language 'xx'" in caption.value for caption in app.caption)
-    assert "speaking(checkpoint, target='fra')" in "".join(codes(app))
+    assert "with_languages(checkpoint, target='fra')" in "".join(codes(app))
     app.selectbox(key="sidebar checkpoint").set_value("hf-t5").run()
     assert "writes" not in app.query_params and not app.error
 

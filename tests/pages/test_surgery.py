@@ -16,7 +16,7 @@ from transformer.heads.weight_patterns import Measure
 from transformer.interventions.attribution_patching import estimated_importance, strongest
 from transformer.interventions.experiment import answer_under, experiment
 from transformer.interventions.head_importance import head_importance, importance_by_chunks
-from transformer.predictions.answer_probabilities import answer_of
+from transformer.predictions.answer_probabilities import read_answer
 from transformer.predictions.comparison import word_diff
 from transformer.runs import tracing
 from transformer.runs.edit_specs import edits_from
@@ -93,7 +93,7 @@ def test_an_edit_says_what_the_library_says(open_app, tiny_checkpoint, checkpoin
     effect = experiment(trace, edits)
     shown = {metric.label: metric.value for metric in app.metric}
     assert shown[common("effect.log_p")] == signed(float(effect.after.sum()))
-    before, after = answer_of(trace), answer_under(loaded, SENTENCE, edits)
+    before, after = read_answer(trace), answer_under(loaded, SENTENCE, edits)
     assert " ".join(before.text.split()) in said(app)
     if after.text != before.text:
         assert common("effect.diff") in said(app)

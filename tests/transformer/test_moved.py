@@ -7,7 +7,7 @@ import warnings
 
 import pytest
 
-from transformer.moved import MOVED
+from transformer.moved import MOVED, RENAMED
 
 
 @pytest.mark.parametrize("old", MOVED)
@@ -17,6 +17,16 @@ def test_an_old_path_gives_the_function_and_names_the_new_path(old: str) -> None
     with pytest.warns(DeprecationWarning, match=f"is now {home}.{new}$") as caught:
         found = getattr(importlib.import_module(module), name)
     assert found is getattr(importlib.import_module(home), new)
+    assert caught[0].filename == __file__, "the warning names the line that has to change"
+
+
+@pytest.mark.parametrize("old", RENAMED)
+def test_an_old_name_gives_the_function_and_names_the_new_one(old: str) -> None:
+    path, _, name = f"transformer.{old}".rpartition(".")
+    module = importlib.import_module(path)
+    with pytest.warns(DeprecationWarning, match=f"{name} is now {path}.{RENAMED[old]}$") as caught:
+        found = getattr(module, name)
+    assert found is getattr(module, RENAMED[old])
     assert caught[0].filename == __file__, "the warning names the line that has to change"
 
 
@@ -33,7 +43,7 @@ def test_the_lines_of_the_old_readme_still_run() -> None:
         exec(lines, names)
     assert callable(names["beside_attention"]) and callable(names["quantity_of"])
     new = {str(warning.message).split(" is now ")[1] for warning in caught}
-    assert "transformer.attribution.attention_trust.beside_attention" in new and len(new) == 4
+    assert "transformer.attribution.attention_trust.compare_with_attention" in new and len(new) == 4
 
 
 def test_a_name_that_the_documentation_never_showed_is_not_there() -> None:

@@ -19,7 +19,7 @@ from tests.foreign_checkpoints import foreign_checkpoint  # noqa: E402
 from transformer import Checkpoint, Trace  # noqa: E402
 from transformer.attribution.direct_logit_attribution import attribute  # noqa: E402
 from transformer.heads.head_circuits import composition  # noqa: E402
-from transformer.interventions.activation_patching import contrast, head_places, recovered  # noqa: E402
+from transformer.interventions.activation_patching import contrast, head_places, recovered_shares  # noqa: E402
 from transformer.runs.decoding_strategies import Greedy  # noqa: E402
 
 Pair = tuple[Checkpoint, "bridge.TransformerBridge"]
@@ -91,7 +91,7 @@ def test_patched_heads_bring_back_the_share_that_hooks_of_transformer_lens_bring
     found = contrast(trace, OTHER)
     turn = found.turns[-1]
     corrupt = torch.tensor([found.corrupt["decoder"].ids])
-    shares = recovered(found, turn, head_places(found, "decoder"))
+    shares = recovered_shares(found, turn, head_places(found, "decoder"))
     clean = torch.tensor([found.clean["decoder"].ids])
 
     def difference(logits: torch.Tensor) -> float:

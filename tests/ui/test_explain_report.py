@@ -23,7 +23,7 @@ from transformer.heads.checkpoint_report import MAX_TRACED, MAX_WORDS, Checkpoin
 from transformer.heads.firing_examples import head_firings
 from transformer.heads.head_roles import corpus_roles
 from transformer.interventions.head_importance import head_importance
-from transformer.predictions.answer_probabilities import asked
+from transformer.predictions.answer_probabilities import prediction_rows
 from ui.words.texts import page_text, speaking
 from views.heads.report import report
 from views.heads.role_words import corpus_role_text
@@ -74,7 +74,7 @@ def test_numbers_are_those_of_the_library(tiny_checkpoint: Callable, name: str) 
         assert one.change == pytest.approx(np.mean([row.change for row in rows]))
     sums, sizes, n_words = dict.fromkeys(found.parts, 0.0), dict.fromkeys(found.parts, 0.0), 0
     for one in traces:
-        question = asked(one)
+        question = prediction_rows(one)
         logits = np.atleast_2d(one.values(question.logits))
         for row, token in list(zip(question.rows, question.ids, strict=True))[:MAX_WORDS]:
             rival = max((id for id in range(logits.shape[1]) if id != token), key=lambda id: logits[row, id])

@@ -10,7 +10,7 @@ import pytest
 import transformer
 from tests.conftest import ROOT
 from transformer.attention_maps.attention_path import attention_path, output_matrices
-from transformer.attribution.attention_trust import beside_attention, input_attributions
+from transformer.attribution.attention_trust import compare_with_attention, input_attributions
 from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
@@ -341,7 +341,8 @@ def test_attention_agrees_with_the_experiment_for_one_word_and_not_for_another(c
     for row in (1, 6):
         depends = input_attributions(checkpoint, quantity_of(trace, row=row))
         rows = {
-            one.name: np.abs(one.values) for one in beside_attention(trace, view, depends, head=7, query=row).measures
+            one.name: np.abs(one.values)
+            for one in compare_with_attention(trace, view, depends, head=7, query=row).measures
         }
         for name in ("head", "leave_one_out"):
             values = rows[name]

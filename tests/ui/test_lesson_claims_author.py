@@ -9,8 +9,8 @@ import transformer
 from tests.ui.test_lesson_claims import CAT, checkpoint, right, step, trace  # noqa: F401  (two are fixtures)
 from transformer.attribution.direct_logit_attribution import Attribution, attribute, strongest_sources
 from transformer.attribution.information_flow import Node, information_flow, start_of
-from transformer.interventions.activation_patching import contrast, head_places, recovered, token_places
-from transformer.interventions.direct_effects import is_removable, removals
+from transformer.interventions.activation_patching import contrast, head_places, recovered_shares, token_places
+from transformer.interventions.direct_effects import is_removable, remove_parts
 from transformer.interventions.head_importance import head_effect
 from transformer.layers.residual_stream import Part
 from views.lens.author import MOST
@@ -55,7 +55,7 @@ def test_the_strongest_sources_are_the_cat(trace, chat) -> None:  # noqa: F811
 
 def test_what_spoke_was_not_needed(checkpoint, trace, chat) -> None:  # noqa: F811
     strongest = [part for part in chat.strongest(len(chat.parts)) if is_removable(part)][:MOST]
-    found = removals(trace, chat, [part for part in chat.parts if part in strongest])
+    found = remove_parts(trace, chat, [part for part in chat.parts if part in strongest])
     place, told = found.parts.index(SPARED), step(WROTE, 4, sentence=CAT)
     assert MOST == 12 and "Twelve parts" in told.do
     near(found.added[place], "0.7", told.do)
@@ -76,16 +76,16 @@ def test_what_is_put_back(trace) -> None:  # noqa: F811
     turn = both.first_turn
     assert [both.checkpoint.tokenizer.display(id) for id in (turn.answer, turn.other)] == ["·chat", "·chien"]
     places = token_places(both, turn, "encoder")
-    shares = {row[0]: values for row, values in zip(places, recovered(both, turn, places), strict=True)}
+    shares = {row[0]: values for row, values in zip(places, recovered_shares(both, turn, places), strict=True)}
     before_two = next(values for place, values in shares.items() if (place.part, place.layer) == ("residual", 2))
     assert 0.98 < before_two[1] < 1.01 and "More than 0.98" in step(WROTE, 5, sentence=CAT).explanation
     assert np.abs(np.delete(before_two, 1)).max() < 0.05 and both.clean["encoder"].displays[1] == "·cat"
     assert right(WROTE, 5, sentence=CAT) == "`·cat`"
-    alone = recovered(both, turn, head_places(both, "decoder"))
+    alone = recovered_shares(both, turn, head_places(both, "decoder"))
     assert alone.max() < 1 / 8 and right(WROTE, 6, sentence=CAT) == "less than an eighth"
     places = token_places(both, turn, "decoder")
     crossed = [row for row in places if (row[0].part, row[0].layer) == ("cross_attention", 2)]
-    near(recovered(both, turn, crossed)[0, 1], "0.5", step(WROTE, 6, sentence=CAT).notice)
+    near(recovered_shares(both, turn, crossed)[0, 1], "0.5", step(WROTE, 6, sentence=CAT).notice)
 
 
 def test_where_the_routes_end_and_what_the_maps_do_not_tell(trace) -> None:  # noqa: F811

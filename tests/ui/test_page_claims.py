@@ -17,7 +17,7 @@ from transformer.heads.role_files import load_corpus_roles
 from transformer.interventions.experiment import same_tokens
 from transformer.layers.costs import parameter_costs
 from transformer.layers.feed_forward_units import silent_share
-from transformer.predictions.answer_probabilities import asked, entropy
+from transformer.predictions.answer_probabilities import entropy, prediction_rows
 from ui.shell.guidance.lessons import find_lesson
 from ui.shell.selectors import text_for, traits_of
 from ui.words.texts import page_text, pictures
@@ -36,7 +36,7 @@ def test_an_untrained_model_is_no_better_than_chance(sentence: str) -> None:
     assert "no better than chance" in page_text("training").look_for[0]
     checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr-2017")
     trace = transformer.trace(checkpoint, sentence)
-    question = asked(trace)
+    question = prediction_rows(trace)
     found = question.log_probabilities(same_tokens(trace, checkpoint=snapshot(checkpoint, 0)))
     assert -question.chosen(found).mean() >= np.log(checkpoint.config.vocabulary_size)
     evenly_spread = np.log2(checkpoint.config.vocabulary_size)

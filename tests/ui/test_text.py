@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from charts.documents.document_parts import marked
+from charts.documents.document_parts import markdown_html
 from ui.words import texts
 from ui.words.texts import PageText, as_plain, common, examples, model_sentences, page_text
 
@@ -92,4 +92,4 @@ def test_typed_text_keeps_its_characters_and_loses_its_power(nasty: str) -> None
     ["https://x.y", "www.x.y", "a@x.y", ":material/home:", "a -> b", " a ", "a\n\nb", "&#10; :color[]{}", "**b**"],
 )
 def test_a_document_shows_typed_text_as_its_characters(typed: str) -> None:
-    assert unescape(marked(as_plain(typed))) == typed
+    assert unescape(markdown_html(as_plain(typed))) == typed

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import transformer
-from transformer.interventions.activation_patching import contrast, head_places, recovered, token_places
+from transformer.interventions.activation_patching import contrast, head_places, recovered_shares, token_places
 from transformer.runs.head_places import Head
 from views.paths import paths_view_model as module
 from views.paths.paths_view_model import HeadMap, PathsChoices, Swap, effect_size, head_of, paths_view_model
@@ -34,7 +34,7 @@ def test_every_cell_is_what_patching_measures_there(tiny_checkpoint, kind, patch
     expected = {}
     for stack in pair.clean:
         grid = head_places(pair, stack) if patches == "heads" else token_places(pair, shown.turn, stack)
-        values = recovered(pair, shown.turn, grid)
+        values = recovered_shares(pair, shown.turn, grid)
         expected |= {place: values[r, c] for r, row in enumerate(grid) for c, place in enumerate(row)}
     assert set(shown.places) == set(expected) and len(shown.places) == len(expected)
     for row, places in enumerate(shown.grid):

@@ -96,7 +96,7 @@ def attention_rollout(trace: Trace, stack: str, *, layer: int | None = None, res
     encoder = _encoder_shares(trace, residual) if crossed else None
     other = _Shares.none(len(tokens), len(trace.source)) if crossed else None
     for index in range(last + 1):
-        mix = _mixing(trace.attention(stack, index), residual)
+        mix = _mixing_matrix(trace.attention(stack, index), residual)
         own = own.mixed_by(mix)
         if crossed:
             cross = trace.attention(stack, index, "cross")
@@ -142,7 +142,7 @@ def _encoder_shares(trace: Trace, residual: float) -> _Shares:
     return _Shares(found.source, found.source_allowed)
 
 
-def _mixing(view: AttentionView, residual: float) -> _Shares:
+def _mixing_matrix(view: AttentionView, residual: float) -> _Shares:
     """Return Ã = r·I + (1 − r)·Ā, rows divided by their sums; a fully masked query keeps itself."""
     identity = np.eye(len(view.query))
     mix = residual * identity + (1 - residual) * view.weights.mean(axis=0, dtype=np.float64)

@@ -1,17 +1,23 @@
 """Attention between whole words, whose tokens are combined, and the spans of given words in a text."""
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from transformer.moved import old_names
 from transformer.runs.attention_view import AttentionView
 from transformer.text.tokens import Token, TokenSequence
 from transformer.text.word_spans import words_of
 
+if not TYPE_CHECKING:
+    __getattr__ = old_names(__name__)  # names in earlier documentation
+
+
 Span = tuple[int, int]  # first token, and the one after the last
 
 
-def in_words(view: AttentionView) -> AttentionView:
+def merge_into_words(view: AttentionView) -> AttentionView:
     """Return the same heads with one row and one column per word.
 
     Weights of key tokens are summed and rows of query tokens are averaged (Clark et al. 2019, §4.1), so that every row
@@ -31,8 +37,8 @@ def in_words(view: AttentionView) -> AttentionView:
         weights=word_weights(view.weights, rows, columns),
         allowed=word_weights(view.allowed[None].astype(float), rows, columns)[0] > 0,
         scores=word_weights(view.scores, rows, columns) / sizes,
-        query=_joined(view.query, rows),
-        key=_joined(view.key, columns),
+        query=_join_tokens(view.query, rows),
+        key=_join_tokens(view.key, columns),
     )
 
 
@@ -42,7 +48,7 @@ def spans(tokens: TokenSequence) -> tuple[Span, ...]:
     return tuple(sorted([*words, *((token.index, token.index + 1) for token in tokens if token.special)]))
 
 
-def _joined(tokens: TokenSequence, parts: tuple[Span, ...]) -> TokenSequence:
+def _join_tokens(tokens: TokenSequence, parts: tuple[Span, ...]) -> TokenSequence:
     joined = (
         Token(
             index,

@@ -12,6 +12,7 @@ Attention need not be an explanation: in recurrent encoders, other weights may g
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,12 +22,17 @@ from transformer.attribution.attention_lrp import Relevance, attention_lrp
 from transformer.attribution.input_attribution import ROWS as PATH_ROWS
 from transformer.attribution.input_attribution import Attribution, gradient_times_input, integrated_gradients
 from transformer.attribution.leave_one_out import ROWS as REMOVAL_ROWS
-from transformer.attribution.leave_one_out import Removal, remove_each
+from transformer.attribution.leave_one_out import RemovedTokens, remove_each
 from transformer.files.checkpoints import Checkpoint
+from transformer.moved import old_names
 from transformer.predictions.quantity import Quantity
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
+
+if not TYPE_CHECKING:
+    __getattr__ = old_names(__name__)  # names in earlier documentation
+
 
 ANSWER_MEASURES = ("gradient_times_input", "integrated_gradients", "attention_lrp", "leave_one_out")
 
@@ -38,7 +44,7 @@ class InputAttributions:
     gradient: Attribution
     integrated: Attribution
     relevance: Relevance
-    removal: Removal
+    removal: RemovedTokens
 
     def rows(self, stack: str) -> dict[str, np.ndarray]:
         """Return one row, [token], of the sentence that ``stack`` reads, per name of ``ANSWER_MEASURES``."""
@@ -95,7 +101,9 @@ def n_passes(quantity: Quantity, *, n_steps: int) -> int:
     return len(lengths) * (3 + of_path + of_removal)
 
 
-def beside_attention(trace: Trace, view: AttentionView, found: InputAttributions, *, head: int, query: int) -> Aligned:
+def compare_with_attention(
+    trace: Trace, view: AttentionView, found: InputAttributions, *, head: int, query: int
+) -> Aligned:
     """Return all eight measures over the tokens that row ``query`` of ``view`` may attend to.
 
     ``view`` is a layer of ``trace``.
@@ -112,13 +120,13 @@ def beside_attention(trace: Trace, view: AttentionView, found: InputAttributions
         "weighted": weighted / total if total > 0 else weighted,
         "rollout": _rollout_row(trace, view, found.removal.quantity),
     }
-    return _aligned(view.key, positions, of_attention, of_answer)
+    return _align_measures(view.key, positions, of_attention, of_answer)
 
 
-def beside_nothing(found: InputAttributions, stack: str) -> Aligned:
+def compare_without_attention(found: InputAttributions, stack: str) -> Aligned:
     """Return the prediction's four measures over the sentence that ``stack`` reads, without attention."""
     tokens = found.removal.quantity.read[stack]
-    return _aligned(tokens, [token.index for token in tokens if token.role != "pad"], {}, found.rows(stack))
+    return _align_measures(tokens, [token.index for token in tokens if token.role != "pad"], {}, found.rows(stack))
 
 
 def _rollout_row(trace: Trace, view: AttentionView, quantity: Quantity) -> np.ndarray:
@@ -134,7 +142,7 @@ def _rollout_row(trace: Trace, view: AttentionView, quantity: Quantity) -> np.nd
     return attention_rollout(trace, stack).view(kind).weights[0, row]
 
 
-def _aligned(
+def _align_measures(
     tokens: TokenSequence, positions: list[int], shares: dict[str, np.ndarray], signed: dict[str, np.ndarray]
 ) -> Aligned:
     truth = np.abs(signed["leave_one_out"][positions])

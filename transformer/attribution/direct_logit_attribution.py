@@ -8,8 +8,8 @@ not part of it.
 The output of the stack is a sum of the embedding and what every sublayer wrote. A LayerNorm is linear as long as its σ
 is held fixed, and so is the projection to the vocabulary. So the row of W can be carried *backwards* through them, and
 its dot product with what a part wrote is the contribution of that part to the logit (Elhage et al. 2021, "Direct logit
-attribution"; nostalgebraist 2020). ``ask`` defines the logit, ``last_step`` carries the row of W through the projection
-and everything before it, ``Walk`` carries it through the layers.
+attribution"; nostalgebraist 2020). ``ask_question`` defines the logit, ``last_step`` carries the row of W through the
+projection and everything before it, ``Walk`` carries it through the layers.
 
 ``shares_of_keys`` splits a head's contribution by the keys that it attended to: context = Σ α_key · v_key, so the
 contribution is the sum over the keys of α_key · ⟨v_key W_O, direction⟩. In cross-attention the keys are the words of
@@ -57,7 +57,9 @@ class Question:
         return "classifier.logits" if self.position is None else f"{self.stack}.logits"
 
 
-def ask(trace: Trace, position: int | None = None, *, token: int | None = None, against: int | None = None) -> Question:
+def ask_question(
+    trace: Trace, position: int | None = None, *, token: int | None = None, against: int | None = None
+) -> Question:
     """Return the checked question about a trace; raises what ``attribute`` raises."""
     model, stack = trace.checkpoint.model, lens_stack(trace.checkpoint)
     tokens = trace.tokens(stack)
@@ -311,7 +313,7 @@ def attribute(
     Raises:
         ValueError: If the position or the token does not exist, or the position is padding.
     """
-    question = ask(trace, position, token=token, against=against)
+    question = ask_question(trace, position, token=token, against=against)
     return attribution_of(trace.checkpoint.model, trace.values, question, edited=bool(trace.run.edits))
 
 

@@ -27,7 +27,7 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.quantity import Quantity, numbers
 from transformer.probes import Edit, record
 from transformer.runs.autograd import gradients
-from transformer.runs.inputs import padding
+from transformer.runs.inputs import padding_ids
 
 BASELINES = ("zero", "pad", "mean")
 ROWS = 16  # points of the path that pass through the model in one batch
@@ -133,7 +133,7 @@ def _baseline(checkpoint: Checkpoint, stack: str, name: str) -> Tensor:
     table = embedding.table.weight.detach()
     rows = {
         "zero": lambda: torch.zeros_like(table[0]),
-        "pad": lambda: table[padding(checkpoint, 1)[0]],
+        "pad": lambda: table[padding_ids(checkpoint, 1)[0]],
         "mean": lambda: table.mean(dim=0),
     }
     if name not in rows:

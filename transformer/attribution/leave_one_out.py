@@ -75,7 +75,7 @@ ROWS = 32  # texts in a batch
 
 
 @dataclass(frozen=True)
-class Removal:
+class RemovedTokens:
     """Effect of removing each token: F(x) − F(x without this token), in the unit of F.
 
     It is NaN where nothing can be computed without the token: it is the only one of its sentence, or the very position
@@ -93,13 +93,13 @@ class Removal:
     value: float
 
 
-def remove_each(checkpoint: Checkpoint, quantity: Quantity) -> Removal:
+def remove_each(checkpoint: Checkpoint, quantity: Quantity) -> RemovedTokens:
     """Run the model again without each input token; texts of the same length share a batch."""
     whole = {stack: list(tokens.ids) for stack, tokens in quantity.read.items()}
     with torch.inference_mode(), fast_path():
         value = float(_ask(checkpoint, quantity, [whole], row=quantity.row)[0])
         parts = {stack: value - _without_each(checkpoint, quantity, whole, stack) for stack in whole}
-    return Removal(quantity, parts.get("encoder"), parts.get("decoder"), value)
+    return RemovedTokens(quantity, parts.get("encoder"), parts.get("decoder"), value)
 
 
 def _without_each(checkpoint: Checkpoint, quantity: Quantity, whole: dict[str, list[int]], stack: str) -> np.ndarray:

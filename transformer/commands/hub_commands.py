@@ -12,14 +12,14 @@ def _fetch(name: str, output: str, yes: bool) -> int:
     from transformer.files.checkpoints import load
     from transformer.files.fetch import fetch
 
-    folder = fetch(name, output, agree=lambda: yes or _agreed())
+    folder = fetch(name, output, agree=lambda: yes or _ask_for_consent())
     if folder is None:
         return BAD_INPUT
     print(f"{folder}  {load(folder).short_fingerprint}")
     return 0
 
 
-def _agreed() -> bool:
+def _ask_for_consent() -> bool:
     """Ask on the terminal for consent; without a terminal the answer is no."""
     try:
         return input("download? [y/N] ").strip().lower() in ("y", "yes")

@@ -71,7 +71,7 @@ class TensorFile:
                 what = {"count": f"{length:,}", "most": f"{LONGEST_HEADER:,}"}
                 raise MessageError("its header has {count} bytes; at most {most} are read", **what)
             self._data = 8 + length
-            self.metadata, self.tensors = _parsed(self._read(8, length), self._state[0] - self._data)
+            self.metadata, self.tensors = _parse_header(self._read(8, length), self._state[0] - self._data)
         except (OSError, ValueError, RecursionError) as error:
             self._handle.close()
             raise not_whole(self.file, error) from error
@@ -118,7 +118,7 @@ class TensorFile:
         return status.st_size, status.st_mtime_ns
 
 
-def _parsed(header: bytes, size: int) -> tuple[dict[str, str], dict[str, StoredTensor]]:
+def _parse_header(header: bytes, size: int) -> tuple[dict[str, str], dict[str, StoredTensor]]:
     """Return metadata and tensors of a header that precedes ``size`` bytes of numbers.
 
     Raises:
@@ -126,11 +126,11 @@ def _parsed(header: bytes, size: int) -> tuple[dict[str, str], dict[str, StoredT
     """
     if header[:1] != b"{":
         raise MessageError("its header is not a JSON object")
-    said = json.loads(header.decode("utf-8"), object_pairs_hook=_without_repetition)
+    said = json.loads(header.decode("utf-8"), object_pairs_hook=_unique_pairs)
     metadata = said.pop("__metadata__", None) or {}
     if not isinstance(metadata, dict) or not all(isinstance(text, str) for text in metadata.values()):
         raise MessageError("its metadata are not texts")
-    tensors = {name: _stored(name, entry) for name, entry in said.items()}
+    tensors = {name: _stored_tensor(name, entry) for name, entry in said.items()}
     end = 0
     for name, tensor in sorted(tensors.items(), key=lambda item: item[1][2:]):
         if tensor.start != end:
@@ -141,14 +141,14 @@ def _parsed(header: bytes, size: int) -> tuple[dict[str, str], dict[str, StoredT
     return metadata, tensors
 
 
-def _without_repetition(pairs: list[tuple[str, object]]) -> dict[str, object]:
+def _unique_pairs(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise MessageError("its header names something twice")
     return found
 
 
-def _stored(name: str, entry: object) -> StoredTensor:
+def _stored_tensor(name: str, entry: object) -> StoredTensor:
     short = repr(name[:80])
     if len(name) > LONGEST_NAME or not isinstance(entry, dict):
         raise MessageError("it has an unexpected tensor {name}", name=short)

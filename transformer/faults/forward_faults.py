@@ -16,7 +16,7 @@ from transformer.probes import Edit, recorded_so_far
 LIVE_FAULTS = ("scale", "positions", "padding", "norm")
 
 
-def with_fault(checkpoint: Checkpoint, fault: str) -> tuple[Checkpoint, tuple[Edit, ...]]:
+def inject_fault(checkpoint: Checkpoint, fault: str) -> tuple[Checkpoint, tuple[Edit, ...]]:
     """Return the checkpoint and the edits that make one of ``LIVE_FAULTS``; "" changes nothing.
 
     ``checkpoint`` itself stays as it is. "norm" comes with a second model, which shares its weights with the first.

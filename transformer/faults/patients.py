@@ -5,14 +5,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from transformer.faults.forward_faults import with_fault
+from transformer.faults.forward_faults import inject_fault
 from transformer.models import Model
 from transformer.probes import Edit, record
 from transformer.runs.activation_arrays import RecordedActivations
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.toy.learner import ToyLearner
-from transformer.toy.tasks import batch_of, labelled
+from transformer.toy.tasks import batch_of, label_letters
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ def patient_of(trace: Trace, fault: str = "") -> Patient:
     That output is the healthy model's. For the faults see ``transformer.faults.forward_faults``.
     """
     checkpoint = trace.checkpoint
-    faulty, edits = with_fault(checkpoint, fault)
+    faulty, edits = inject_fault(checkpoint, fault)
     device = checkpoint.model.device
 
     def ids(tokens) -> Tensor | None:
@@ -82,7 +82,7 @@ def self_attention_in_training(learner: ToyLearner, word: str) -> tuple[Attentio
     _, tensors = patient.run()
     name = "decoder.layers.0.self_attention"
     recorded = RecordedActivations(learner.model.probes, tensors)
-    tokens = labelled(patient.read[0].tolist(), "target")
+    tokens = label_letters(patient.read[0].tolist(), "target")
     parts = {part: recorded[f"{name}.{part}"].values for part in ("weights", "allowed", "scores")}
     view = AttentionView(name=name, stack="decoder", layer=0, kind="self", query=tokens, key=tokens, **parts)
-    return view, labelled(patient.asked[0].tolist(), "prediction").labels
+    return view, label_letters(patient.asked[0].tolist(), "prediction").labels

@@ -38,7 +38,7 @@ def fetch(checkpoint: str, output: str | Path, *, agree: Callable[[], bool]) -> 
     try:
         found = HfApi(endpoint=_endpoint()).model_info(checkpoint, files_metadata=True)
     except Exception as error:  # from several libraries: no network, no such name, not allowed
-        raise _unfetched(checkpoint, error) from error
+        raise _fetch_error(checkpoint, error) from error
     wanted = [file for file in found.siblings or () if any(Path(file.rfilename).match(one) for one in WANTED)]
     files = [file for file in wanted if is_plain_name(file.rfilename) and type(file.size) is int]
     if not any(file.rfilename.endswith(".safetensors") for file in files):
@@ -71,7 +71,7 @@ def _download(name: str, revision: str, file: Any, folder: Path) -> None:
             tqdm_class=_counter(file.size),
         )
     except Exception as error:  # connection lost, or a file that has changed
-        raise _unfetched(name, error) from error
+        raise _fetch_error(name, error) from error
     if not _is_as_said(Path(path), file):
         Path(path).unlink()
         raise InputError("{file} is not what {name} says it is; it was deleted", file=file.rfilename, name=name)
@@ -108,7 +108,7 @@ def _endpoint() -> str | None:
     return os.environ.get("HF_ENDPOINT") or None
 
 
-def _unfetched(name: str, error: Exception) -> InputError:
+def _fetch_error(name: str, error: Exception) -> InputError:
     problem = str(error).splitlines()[0] if str(error) else type(error).__name__
     return InputError("{name} cannot be fetched: {problem}", name=name, problem=problem)
 

@@ -36,7 +36,7 @@ from pathlib import Path
 import numpy as np
 
 from transformer.attention_maps.whole_words import word_spans, word_weights
-from transformer.heads.weight_patterns import Tallies, Tally, evenly
+from transformer.heads.weight_patterns import Tallies, Tally, even_attention
 from transformer.runs.attention_view import AttentionView
 
 FOLDER = Path(__file__).parent / "sentences"
@@ -54,7 +54,7 @@ class AnnotatedSentence:
     @property
     def text(self) -> str:
         """The sentence as text."""
-        return joined(self.words)
+        return join_words(self.words)
 
 
 @dataclass(frozen=True)
@@ -112,7 +112,7 @@ def aligned_pairs(path: Path = PAIRS) -> tuple[AlignedPair, ...]:
     return tuple(found)
 
 
-def joined(words: tuple[str, ...]) -> str:
+def join_words(words: tuple[str, ...]) -> str:
     """Return the sentence as usually written: no space before full stops, commas, or after an elision."""
     text = ""
     for word in words:
@@ -171,7 +171,7 @@ def alignment_tallies(view: AttentionView, pair: AlignedPair) -> dict[str, Tally
         rows = [(begin - shift, end - shift) for begin, end in targets]
         links = word_weights(view.weights, rows, sources).argmax(axis=-1)  # [head, target word]
         right, agreed, asked, both = np.array([_agreement(head, pair) for head in links.tolist()], dtype=float).T
-        chance = sum(len(_possible(pair, word)) / len(pair.source) for word in _linked(pair))
+        chance = sum(len(_possible(pair, word)) / len(pair.source) for word in _linked_targets(pair))
         found[name] = Tally.of(right, chance, int(asked[0]))
         found[f"{name}_aer"] = Tally.of(agreed, 0.0, int(both[0]))
     return found
@@ -182,7 +182,7 @@ def best_rule_precision(pairs: Sequence[AlignedPair]) -> float:
 
     The rules are offsets from −3 to 3, from the word's own position and from the straight line.
     """
-    asked = sum(len(_linked(pair)) for pair in pairs)
+    asked = sum(len(_linked_targets(pair)) for pair in pairs)
     rights: dict[tuple[str, int], int] = {}
     for pair in pairs:
         for name, links in _rules(len(pair.source), len(pair.target)):
@@ -202,13 +202,13 @@ def error_rate(links: Mapping[int, Sequence[Links]], pairs: Sequence[AlignedPair
 def _agreement(links: Links, pair: AlignedPair) -> tuple[int, int, int, int]:
     """Return (right words, |A ∩ S| + |A ∩ P|, words with a sure link, |A| + |S|)."""
     chosen = {(int(source), target) for target, source in enumerate(links) if source >= 0}
-    linked = _linked(pair)
+    linked = _linked_targets(pair)
     right = sum(target in linked for source, target in chosen & pair.possible)
     both = len(chosen & pair.sure) + len(chosen & pair.possible)
     return right, both, len(linked), len(chosen) + len(pair.sure)
 
 
-def _linked(pair: AlignedPair) -> set[int]:
+def _linked_targets(pair: AlignedPair) -> set[int]:
     return {target for _, target in pair.sure}
 
 
@@ -257,7 +257,7 @@ def syntactic_tallies(view: AttentionView, sentence: AnnotatedSentence, *, causa
     if spans is None:
         return {}
     best = word_weights(view.weights, spans, spans).argmax(axis=-1)  # [head, word]
-    longest = word_weights(evenly(view)[None], spans, spans)[0].argmax(axis=-1)  # [word]
+    longest = word_weights(even_attention(view)[None], spans, spans)[0].argmax(axis=-1)  # [word]
     tallies = {}
     for name in DIRECTIONS:
         if arcs := directed_arcs(sentence, name, causal=causal):

@@ -18,7 +18,7 @@ from transformer.heads.head_roles import CorpusRoles, corpus_roles
 from transformer.heads.role_measures import n_annotated
 from transformer.interventions.head_importance import head_importance
 from transformer.layers.residual_stream import Part
-from transformer.predictions.answer_probabilities import asked
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
@@ -121,7 +121,7 @@ def checkpoint_report(
 
 def answered_words(one: Trace) -> Iterator[Attribution]:
     """Yield the attribution of every word of the output against the most likely alternative."""
-    question = asked(one)
+    question = prediction_rows(one)
     logits = np.atleast_2d(one.values(question.logits))
     for row, token in list(zip(question.rows, question.ids, strict=True))[:MAX_WORDS]:
         others = np.argsort(-logits[row], kind="stable")[:2]

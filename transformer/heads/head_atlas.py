@@ -277,13 +277,13 @@ def head_habits(
             for rows in measures.of_sentence(batch, row):
                 stack, kind, _ = rows.place
                 if (stack, kind) not in kinds:
-                    kinds[stack, kind] = places(rows.asked, rows.read, cross=kind == "cross")
+                    kinds[stack, kind] = kinds_of_pairs(rows.asked, rows.read, cross=kind == "cross")
                 layers.setdefault(rows.place, _Layer()).add(index, rows, kinds[stack, kind], seed)
         _check_memory(layers.values())
     return {habits.head: habits for place, layer in layers.items() if layer.sentences for habits in layer.heads(*place)}
 
 
-def places(asked: TokenSequence, read: TokenSequence, *, cross: bool) -> np.ndarray:
+def kinds_of_pairs(asked: TokenSequence, read: TokenSequence, *, cross: bool) -> np.ndarray:
     """Return the kind of every pair of tokens, [query, key], as an index of the list of kinds."""
     of_roles = places_in(asked, read, cross=cross)
     tests = {"special": of_roles["sink"], "punctuation": of_roles["punctuation"]}
@@ -461,7 +461,7 @@ Habits = Mapping[Head, HeadHabits]
 
 def write_data(folder: Path, checkpoint: Checkpoint, found: Habits, sentences: Sequence[str]) -> Iterator[Path]:
     """Write all files, one after the other, and yield the path of each."""
-    yield _written(folder / TABLE, csv_text([row(habits) for habits in found.values()]))
+    yield _write_file(folder / TABLE, csv_text([row(habits) for habits in found.values()]))
     attentions = dict.fromkeys((head.stack, head.kind) for head in found)
     for stack, kind in attentions:
         own = [habits for head, habits in found.items() if (head.stack, head.kind) == (stack, kind)]
@@ -476,11 +476,11 @@ def write_data(folder: Path, checkpoint: Checkpoint, found: Habits, sentences: S
             "sentences": sentence_digest(sentences),
             "metrics": [name for name, value in row(own[0]).items() if isinstance(value, float)],
         }
-        yield _written(place / "config.json", json.dumps(config, ensure_ascii=False))
-        yield _written(place / "scatter_data.json", json.dumps([row(habits) for habits in own]))
+        yield _write_file(place / "config.json", json.dumps(config, ensure_ascii=False))
+        yield _write_file(place / "scatter_data.json", json.dumps([row(habits) for habits in own]))
         for habits in own:
             name = f"L{habits.head.layer}H{habits.head.head}.json"
-            yield _written(place / "heads" / name, json.dumps(in_full(habits), ensure_ascii=False))
+            yield _write_file(place / "heads" / name, json.dumps(row_with_examples(habits), ensure_ascii=False))
 
 
 def row(habits: HeadHabits) -> dict[str, object]:
@@ -510,7 +510,7 @@ def row(habits: HeadHabits) -> dict[str, object]:
     }
 
 
-def in_full(habits: HeadHabits) -> dict[str, object]:
+def row_with_examples(habits: HeadHabits) -> dict[str, object]:
     """Return ``row`` with the examples of every kind of position and of every interval of every measure."""
     return {
         **row(habits),
@@ -547,6 +547,6 @@ def _examples(examples: Sequence[Example]) -> list[dict[str, object]]:
     ]
 
 
-def _written(path: Path, text: str) -> Path:
+def _write_file(path: Path, text: str) -> Path:
     write_text(path, text)
     return path

@@ -33,7 +33,7 @@ from transformer.heads.weight_patterns import (
     LEAST_MONOTONE,
     LEAST_ROWS,
     counted_rows,
-    evenly,
+    even_attention,
     least_share,
     place_shares,
     places_in,
@@ -101,7 +101,7 @@ def sentence_roles(view: AttentionView) -> tuple[HeadRole, ...]:
     def share(weights: np.ndarray, place: np.ndarray) -> np.ndarray:
         return (weights * place).sum(axis=-1)[..., rows].mean(axis=-1)
 
-    chance, chance_at_rest = (float(share(evenly(view), place)) for place in (followed, resting))
+    chance, chance_at_rest = (float(share(even_attention(view), place)) for place in (followed, resting))
     shares, at_rest = share(view.weights, followed), share(view.weights, resting)  # [head]
     awake = shares / np.maximum(1 - at_rest, 1e-9)
     least, least_awake = least_share(chance), least_share(chance / (1 - chance_at_rest))

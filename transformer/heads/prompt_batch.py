@@ -28,14 +28,14 @@ from transformer.interventions.activation_patching import (
     Contrast,
     Place,
     Turn,
-    asked_instead,
     contrast,
     patched_differences,
+    replace_turn_tokens,
 )
 from transformer.interventions.attribution_patching import estimated_changes
 from transformer.interventions.experiment import check_pair, typed_ids
 from transformer.layers.residual_stream import Part
-from transformer.predictions.answer_probabilities import asked
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.head_places import Head, all_heads, attention_layers
 from transformer.runs.inputs import target_ids
@@ -128,7 +128,7 @@ class PartOverLines:
         return next((abs(one.mean) for one in (self.patched, self.estimated, self.attribution) if one.count), 0.0)
 
 
-class Said(NamedTuple):
+class LineResult(NamedTuple):
     """Measurements on one line: ``answer`` and ``other`` as text ("" for none), and d in both runs."""
 
     line: Line
@@ -146,7 +146,7 @@ class PromptBatch:
     """
 
     parts: tuple[PartOverLines, ...]
-    said: tuple[Said, ...]
+    said: tuple[LineResult, ...]
     gap: Spread
 
     def share(self, part: PartOverLines) -> float:
@@ -351,7 +351,7 @@ def prompt_batch(
         raise InputError("There is no line left that this model can read.")
     checkpoint = replace(checkpoint, prompt=None)
     pairs: list[tuple[Contrast, Turn]] = []
-    said: list[Said] = []
+    said: list[LineResult] = []
     roles: list[tuple[HeadRole, ...]] = []
     heads, wholes = all_heads(checkpoint.config), _whole_layers(checkpoint)
     attributions: dict[Head, list[float]] = {place: [] for place in (*heads, *wholes)}
@@ -363,14 +363,14 @@ def prompt_batch(
             progress(done, total)
 
     for done, case in enumerate(cases, start=1):
-        one = _measured(checkpoint, case)
+        one = _measure_case(checkpoint, case)
         said.append(one.said)
         roles.append(one.roles)
         for place, values in attributions.items():
             values.append(one.attribution.get(place, math.nan))
         if one.pair is not None:
             pairs.append(one.pair)
-            places = {place: _places(place, one.pair[0], checkpoint) for place in estimates}
+            places = {place: _patch_places(place, one.pair[0], checkpoint) for place in estimates}
             flat = estimated_changes(*one.pair, [place for row in places.values() for place in row])
             for place, row in zip(estimates, np.split(flat, np.cumsum([*map(len, places.values())])), strict=False):
                 estimates[place].append(float(row.sum()))
@@ -381,7 +381,7 @@ def prompt_batch(
         best = sorted(heads, key=lambda head: -strength[head])[: max(0, largest)]
         patched = {head: [] for head in best}
         for done, (both, turn) in enumerate(pairs, start=len(cases) + 1):
-            experiments = [_places(head, both, checkpoint) for head in best]
+            experiments = [_patch_places(head, both, checkpoint) for head in best]
             differences = patched_differences(both, turn, [*experiments, ()])
             for head, value in zip(best, differences[:-1] - differences[-1], strict=True):
                 patched[head].append(float(value))
@@ -404,21 +404,21 @@ def prompt_batch(
 
 
 class _Measured(NamedTuple):
-    said: Said
+    said: LineResult
     attribution: Mapping[Head, float]
     roles: tuple[HeadRole, ...]
     pair: tuple[Contrast, Turn] | None
 
 
-def _measured(checkpoint: Checkpoint, case: Case) -> _Measured:
+def _measure_case(checkpoint: Checkpoint, case: Case) -> _Measured:
     """Measure one line: in a decoder its next token, otherwise its blank or its class."""
     config, line = checkpoint.config, case.line
     found = trace(checkpoint, line.clean, strategy=Greedy(1) if config.has_decoder else None)
-    question, pair = asked(found), None
+    question, pair = prediction_rows(found), None
     row, answer, other = question.rows[0], case.answer, case.other
     if line.corrupted:
         both = contrast(found, line.corrupted)
-        turn = asked_instead(both, both.turns[0], answer=answer, other=other)
+        turn = replace_turn_tokens(both, both.turns[0], answer=answer, other=other)
         pair, answer, other = (both, turn), turn.answer, turn.other
     answer = question.ids[0] if answer is None else answer
     parts = attribute(found, None if config.n_classes else row, token=answer, against=other)
@@ -434,7 +434,7 @@ def _measured(checkpoint: Checkpoint, case: Case) -> _Measured:
             added[Head(stack, part.kind, part.layer, WHOLE)] = value
     show = config.class_names.__getitem__ if config.n_classes else checkpoint.tokenizer.display
     d = (pair[1].clean, pair[1].corrupt) if pair else (parts.logit,)
-    said = Said(line, show(answer), "" if other is None else show(other), *d)
+    said = LineResult(line, show(answer), "" if other is None else show(other), *d)
     roles = tuple(role for view in found.attention_views() for role in head_roles(view))
     return _Measured(said, added, roles, pair)
 
@@ -446,7 +446,7 @@ def _whole_layers(checkpoint: Checkpoint) -> tuple[Head, ...]:
     return (*found, *(Head(stack, "feed_forward", layer, WHOLE) for stack, layer in layers))
 
 
-def _places(place: Head, both: Contrast, checkpoint: Checkpoint) -> list[Place]:
+def _patch_places(place: Head, both: Contrast, checkpoint: Checkpoint) -> list[Place]:
     """Return what is patched for a head, or for a whole sublayer."""
     if place.kind == "feed_forward":
         count, part = len(both.clean[place.stack]), place.kind

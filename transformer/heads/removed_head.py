@@ -13,7 +13,7 @@ from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
 from transformer.heads.checkpoint_report import MAX_TRACED, answered_words
 from transformer.heads.firing_examples import Progress
-from transformer.interventions.direct_effects import removals
+from transformer.interventions.direct_effects import remove_parts
 from transformer.interventions.experiment import experiment
 from transformer.layers.residual_stream import Part
 from transformer.probes import Edit
@@ -75,7 +75,7 @@ def removed_head(
         changes.append(np.stack([effect.after - effect.before for effect in effects]))
         for word in answered_words(one):
             if part in word.parts and word.question.stack == head.stack:
-                without = removals(one, word, [part])
+                without = remove_parts(one, word, [part])
                 added.append(float(without.added[0]))
                 lost.append(float(without.zero[0]))
         if progress is not None:

@@ -86,7 +86,7 @@ def as_json(checkpoint: Checkpoint, roles: CorpusRoles, *, sentence_file: str) -
         "thresholds": thresholds(),
         "induction": None
         if test is None
-        else {"lengths": list(test.lengths), "seed": test.seed, "chance": _rounded(test.chance)},
+        else {"lengths": list(test.lengths), "seed": test.seed, "chance": _round(test.chance)},
         "heads": [_head_as_json(head) for head in roles.heads],
     }
 
@@ -158,7 +158,7 @@ def _head_as_json(head: CorpusRole) -> dict[str, Any]:
         "scores": _all_rounded(head.scores),
         "counts": dict(head.counts),
         "measures": {
-            name: [*(_rounded(value, _FEWER) for value in (one.score, one.chance, one.least)), one.rows]
+            name: [*(_round(value, _FEWER) for value in (one.score, one.chance, one.least)), one.rows]
             for name, one in measured.measures.items()
         },
         "where": dict(measured.where),
@@ -213,8 +213,8 @@ def _numbers(values: Mapping[str, float | None]) -> dict[str, float]:
 
 
 def _all_rounded(values: Mapping[Any, float], digits: int = _DIGITS) -> dict[str, float | None]:
-    return {str(name): _rounded(value, digits) for name, value in values.items()}
+    return {str(name): _round(value, digits) for name, value in values.items()}
 
 
-def _rounded(value: float, digits: int = _DIGITS) -> float | None:
+def _round(value: float, digits: int = _DIGITS) -> float | None:
     return None if math.isnan(value) else float(f"{value:.{digits}g}")

@@ -24,7 +24,7 @@ from transformer.heads.annotated_words import (
     annotated_sentences,
     best_offset_share,
     best_rule_precision,
-    joined,
+    join_words,
     least_of_arcs,
     syntactic_tallies,
 )
@@ -35,7 +35,7 @@ from transformer.heads.weight_patterns import (
     Measure,
     Tallies,
     Tally,
-    added,
+    add_tallies,
     least_share,
     place_tallies,
     positional_measures,
@@ -120,7 +120,7 @@ def view_tallies(view: AttentionView) -> dict[str, Tally]:
 def add_reading(tallied: Tallied, reading: Reading, count: Callable[[AttentionView], Tallies] = view_tallies) -> None:
     """Add one more sentence: what ``count`` finds in each layer."""
     for layer, view in enumerate(reading.views):
-        tallied[layer] = added(tallied[layer], count(view))
+        tallied[layer] = add_tallies(tallied[layer], count(view))
 
 
 def count_annotated(
@@ -147,12 +147,12 @@ def count_annotated(
     pairs = _pairs_for(checkpoint)
     found: Tallied = [{} for _ in tallied]
     surprise: list[float] = []
-    answers = [joined(pair.target) for pair in pairs]
-    for reading in each([joined(pair.source) for pair in pairs], answers=answers) if pairs else ():
+    answers = [join_words(pair.target) for pair in pairs]
+    for reading in each([join_words(pair.source) for pair in pairs], answers=answers) if pairs else ():
         add_reading(found, reading, partial(alignment_tallies, pair=pairs[reading.index]))
         surprise += reading.surprise
     if surprise and math.fsum(surprise) / len(surprise) < MAX_SURPRISED:
-        tallied[:] = [added(one, other) for one, other in zip(tallied, found, strict=True)]
+        tallied[:] = [add_tallies(one, other) for one, other in zip(tallied, found, strict=True)]
 
 
 def n_annotated(checkpoint: Checkpoint) -> int:

@@ -35,7 +35,7 @@ from transformer.heads.role_files import broken_file, write_heads
 from transformer.heads.role_measures import UNCLEAR
 from transformer.heads.weight_patterns import Measure, counted_rows
 from transformer.interventions.experiment import same_tokens
-from transformer.predictions.answer_probabilities import asked, entropy
+from transformer.predictions.answer_probabilities import entropy, prediction_rows
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding import decode
 from transformer.runs.head_places import Head, LocatedAtHead
@@ -118,7 +118,7 @@ def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
     """Run ``checkpoint`` (the model at ``step``) on the tokens of ``trace``, from the finished model."""
     here = same_tokens(trace, checkpoint=checkpoint)
     views = here.attention_views()
-    question = asked(trace)
+    question = prediction_rows(trace)
     n_tokens = 0 if question.everywhere else len(question.ids)
     logs = question.log_probabilities(here)  # [token, vocabulary]
     return Moment(
@@ -132,7 +132,7 @@ def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
     )
 
 
-def settled(moments: Sequence[Moment], place: Head) -> int | None:
+def settled_moment(moments: Sequence[Moment], place: Head) -> int | None:
     """Return the index of the first moment from which on a head keeps its final role, or ``None``."""
     roles = [moment.role(place).role for moment in moments]
     if roles[-1] in UNCLEAR:
@@ -142,10 +142,10 @@ def settled(moments: Sequence[Moment], place: Head) -> int | None:
 
 
 def settled_heads(moments: Sequence[Moment]) -> tuple[tuple[Head, ...], ...]:
-    """Return for every moment the heads whose role is settled from then on (see ``settled``)."""
+    """Return for every moment the heads whose role is settled from then on (see ``settled_moment``)."""
     found: list[list[Head]] = [[] for _ in moments]
     for role in moments[-1].roles:
-        if (index := settled(moments, role.place)) is not None:
+        if (index := settled_moment(moments, role.place)) is not None:
             found[index].append(role.place)
     return tuple(tuple(places) for places in found)
 

@@ -119,7 +119,7 @@ class Tally:
 Tallies = Mapping[str, Tally]
 
 
-def added(one: Tallies, other: Tallies) -> dict[str, Tally]:
+def add_tallies(one: Tallies, other: Tallies) -> dict[str, Tally]:
     """Add tallies by name; a name that one of them lacks keeps the other's tally."""
     names = dict.fromkeys((*one, *other))
     return {name: one[name] + other[name] if name in one and name in other else (one | other)[name] for name in names}
@@ -140,7 +140,7 @@ def keys_allowed(view: AttentionView) -> np.ndarray:
     return np.maximum(view.allowed.sum(axis=1), 1)
 
 
-def evenly(view: AttentionView) -> np.ndarray:
+def even_attention(view: AttentionView) -> np.ndarray:
     """Return attention without a preference, spread evenly over the allowed keys: [query, key]."""
     return view.allowed / keys_allowed(view)[:, None]
 
@@ -212,7 +212,7 @@ def place_shares(view: AttentionView) -> tuple[dict[str, np.ndarray], dict[str, 
             shares[name], chances[name] = np.full(view.n_heads, np.nan), float("nan")
             continue
         shares[name] = (view.weights * place).sum(axis=-1)[:, rows].mean(axis=1)
-        chances[name] = float((evenly(view) * place).sum(axis=-1)[rows].mean())
+        chances[name] = float((even_attention(view) * place).sum(axis=-1)[rows].mean())
     return shares, chances
 
 

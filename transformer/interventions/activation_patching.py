@@ -15,7 +15,7 @@ of the same shape, so that only the patch can change a digit.
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import torch
@@ -23,11 +23,16 @@ from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.interventions.experiment import Experiment, experiment
+from transformer.moved import old_names
 from transformer.predictions.quantity import answer_logits
 from transformer.probes import Edit, record
 from transformer.runs.recording_size import rows_that_fit
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
+
+if not TYPE_CHECKING:
+    __getattr__ = old_names(__name__)  # names in earlier documentation
+
 
 TOKENS_PER_PASS = 1024  # rows × tokens; more needs memory and saves no time
 PARTS = ("residual", "self_attention", "cross_attention", "feed_forward")
@@ -141,7 +146,7 @@ def _turns(found: Experiment) -> tuple[Turn, ...]:
     return tuple(turns)
 
 
-def asked_instead(contrast: Contrast, turn: Turn, *, answer: int | None = None, other: int | None = None) -> Turn:
+def replace_turn_tokens(contrast: Contrast, turn: Turn, *, answer: int | None = None, other: int | None = None) -> Turn:
     """Return the same turn with other tokens (or classes), chosen by a reader.
 
     ``None`` keeps the token that the runs chose, but the two are never the same token.
@@ -181,7 +186,7 @@ def head_places(contrast: Contrast, stack: str) -> list[list[Place]]:
     ]
 
 
-def recovered(
+def recovered_shares(
     contrast: Contrast,
     turn: Turn,
     places: Sequence[Sequence[Place]],
@@ -274,7 +279,7 @@ def logits_at(
 
 
 def n_passes(contrast: Contrast, turn: Turn, count: int) -> int:
-    """Return how many batches ``recovered`` runs for ``count`` locations, for a progress bar."""
+    """Return how many batches ``recovered_shares`` runs for ``count`` locations, for a progress bar."""
     return 1 + math.ceil((1 + count) / rows_in_a_pass(contrast, turn))
 
 

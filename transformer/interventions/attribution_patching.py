@@ -20,7 +20,7 @@ from torch import Tensor
 from transformer.interventions.activation_patching import Contrast, Place, Turn, logits_at, probe_of
 from transformer.interventions.head_importance import HeadImportance, Importance, answer_log_p
 from transformer.models import Model
-from transformer.predictions.answer_probabilities import asked
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.probes import Edit, record
 from transformer.runs.autograd import gradients, gradients_begin_at
 from transformer.runs.head_places import Head, all_heads
@@ -54,7 +54,7 @@ def estimated_changes(contrast: Contrast, turn: Turn, places: Sequence[Place]) -
 
 def estimated_importance(trace: Trace) -> Importance:
     """Estimate what ``head_importance`` measures: ``a′`` is 0, F = Σ log p of the output; ``kl`` is NaN."""
-    question, model = asked(trace), trace.checkpoint.model
+    question, model = prediction_rows(trace), trace.checkpoint.model
     heads = all_heads(model.config)
     names = {head: f"{head.stack}.layers.{head.layer}.{head.kind}_attention.context" for head in heads}
     read = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]

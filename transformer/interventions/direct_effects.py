@@ -26,7 +26,7 @@ WAYS = ("zero", "mean", "patch")
 
 
 @dataclass(frozen=True)
-class Removals:
+class RemovedParts:
     """Effects of removing parts one at a time, at the rows of the question.
 
     Attributes:
@@ -79,14 +79,14 @@ def is_removable(part: Part) -> bool:
     return part.head >= 0 or part.kind in ("token", "feed_forward", "convolution")
 
 
-def removals(
+def remove_parts(
     trace: Trace,
     attribution: Attribution,
     parts: Sequence[Part] | None = None,
     *,
     second: Experiment | None = None,
     progress: Callable[[int, int], None] | None = None,
-) -> Removals:
+) -> RemovedParts:
     """Remove each of ``parts`` (by default all that can be), and attribute the same logit again.
 
     Args:
@@ -127,7 +127,7 @@ def removals(
     zero, mean, *patched = attribution.logit - np.array(logits).reshape(len(ways), len(parts))
     if question.stack == "decoder" and question.rows == (0,):
         mean = np.full_like(mean, np.nan)  # the mean over one position is the value itself
-    return Removals(attribution, parts, zero, mean, np.array(changes[: len(parts)]), *patched)
+    return RemovedParts(attribution, parts, zero, mean, np.array(changes[: len(parts)]), *patched)
 
 
 def _row(tensor: Tensor, row: int) -> np.ndarray:

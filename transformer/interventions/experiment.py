@@ -15,7 +15,14 @@ import torch
 
 from transformer.errors import InputError
 from transformer.files.checkpoints import Checkpoint
-from transformer.predictions.answer_probabilities import Answer, AnswerPart, Asked, answer_of, asked, divergence
+from transformer.predictions.answer_probabilities import (
+    Answer,
+    AnswerPart,
+    PredictionRows,
+    divergence,
+    prediction_rows,
+    read_answer,
+)
 from transformer.predictions.comparison import (
     Alignment,
     MapDifference,
@@ -32,7 +39,7 @@ from transformer.runs.decoding import Decoding, decode
 from transformer.runs.decoding_strategies import Greedy, Strategy
 from transformer.runs.edits import check_edits
 from transformer.runs.head_places import Head
-from transformer.runs.inputs import padding, prompt_ids, prompt_of, source_tensor
+from transformer.runs.inputs import padding_ids, prompt_ids, prompt_of, source_tensor
 from transformer.runs.mask_edits import no_padding_mask
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
@@ -104,9 +111,9 @@ class Experiment(ChangeOfAnswer):
         return self.changed
 
     @cached_property
-    def asked(self) -> Asked:
+    def asked(self) -> PredictionRows:
         """Rows of the logits that the original output was predicted from."""
-        return asked(self.original)
+        return prediction_rows(self.original)
 
     @cached_property
     def same_tokens(self) -> bool:
@@ -161,9 +168,9 @@ class Experiment(ChangeOfAnswer):
         """Return the output of a model; ``wrote`` says whether the trace holds tokens that it generated."""
         run = trace.run
         if not run.checkpoint.config.has_decoder:
-            return answer_of(add_predicted_output(trace))
+            return read_answer(add_predicted_output(trace))
         if wrote and self.strategy is None:
-            return answer_of(trace)
+            return read_answer(trace)
         read = None  # the source as tokenised for the trace, including padding
         if trace.source is not None:
             source = torch.tensor([trace.source.ids], device=run.checkpoint.model.device)
@@ -249,8 +256,8 @@ class Experiment(ChangeOfAnswer):
         ordered = sorted(best, key=lambda id: -rows[0][id])
         return tuple(Change(display(id), float(rows[0][id]), float(rows[1][id]), id == chosen) for id in ordered)
 
-    def _log_probabilities(self, asked: Asked) -> list[np.ndarray]:
-        """Return the log probabilities of everything possible in the rows of ``asked``, for both runs."""
+    def _log_probabilities(self, asked: PredictionRows) -> list[np.ndarray]:
+        """Return the log probabilities of everything possible in the rows of ``prediction_rows``, for both runs."""
         if not (self.same_tokens or self.same_answer):
             raise ValueError(
                 f"the two runs read other tokens ({self.original.sentence!r}, {self.changed.sentence!r}); the log "
@@ -377,7 +384,7 @@ def answer_under(
     """
     edits, pads = tuple(edits), pads if checkpoint.config.has_encoder else 0
     if not checkpoint.config.has_decoder:
-        return answer_of(trace_of(Run(checkpoint, sentence, edits=edits, source_pads=pads)))
+        return read_answer(trace_of(Run(checkpoint, sentence, edits=edits, source_pads=pads)))
     return _as_answer(checkpoint, decode(checkpoint, sentence, strategy, edits=edits, source_pads=pads))
 
 
@@ -391,7 +398,7 @@ PADS = (1, 2, 4, 8, 16)
 
 @dataclass(frozen=True)
 class PaddingDrift:
-    """Effect of ``pads`` padding tokens after the sentence, ``masked`` or not, compared with no padding.
+    """Effect of ``pads`` padding tokens after the sentence, ``mprediction_rows`` or not, compared with no padding.
 
     Attributes:
         logits: Largest |Δ logit| in the rows of the real tokens.
@@ -416,7 +423,7 @@ def padding_drift(trace: Trace, *, pads: Sequence[int] = PADS) -> tuple[PaddingD
     checkpoint, config = trace.checkpoint, trace.checkpoint.config
     if any(token.is_padding for tokens in (trace.source, trace.target) for token in tokens or ()):
         raise ValueError("this trace holds padding already; make it without")
-    question = asked(trace)
+    question = prediction_rows(trace)
     before = question.log_probabilities(trace)
     plain = np.atleast_2d(trace.values(question.logits)).astype(np.float64)
     padded = trace.source if config.has_encoder else trace.target
@@ -454,7 +461,7 @@ def _padded_logits(trace: Trace, count: int, edits: Sequence[Edit]) -> np.ndarra
     """Return logits with ``count`` pads after the tokens of ``trace``: [row, vocabulary] or [1, class]."""
     model = trace.checkpoint.model
     sequences = [list(tokens.ids) for tokens in (trace.source, trace.target) if tokens is not None]
-    sequences[0] += padding(trace.checkpoint, count)
+    sequences[0] += padding_ids(trace.checkpoint, count)
     inputs = [torch.tensor([ids], device=model.device) for ids in sequences]
     with torch.inference_mode(), record(edits):
         return np.atleast_2d(model(*inputs)[0].numpy(force=True)).astype(np.float64)

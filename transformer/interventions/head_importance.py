@@ -16,7 +16,7 @@ from torch import Tensor
 
 from transformer.config import ModelConfig
 from transformer.interventions.experiment import ChangeOfAnswer, experiment
-from transformer.predictions.answer_probabilities import asked
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.probes import Edit, record
 from transformer.runs.decoding_state import writable
 from transformer.runs.edits import ablate_head
@@ -96,7 +96,7 @@ def importance_by_chunks(
     """Measure the importance of ``heads``, yielding after each batched pass so that the caller may stop."""
     if rows is not None and rows < 1:
         raise ValueError(f"rows is {rows}; a pass needs at least 1 head")
-    question, model = asked(trace), trace.checkpoint.model
+    question, model = prediction_rows(trace), trace.checkpoint.model
     sequences = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
     if rows is None:
         lengths = {name: len(tokens) for name in ("source", "target") if (tokens := getattr(trace, name)) is not None}

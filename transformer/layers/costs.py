@@ -49,7 +49,7 @@ def parameter_costs(model: Model) -> tuple[Cost, ...]:
         own = {id(p): p.numel() for p in module.parameters() if id(p) not in theirs | counted}
         counted |= own.keys()
         costs.append(Cost(block, part, sum(own.values())))
-    return _joined(costs)
+    return _merge_costs(costs)
 
 
 def measured_costs(trace: Trace, *, repeats: int = 7) -> tuple[Cost, ...]:
@@ -77,7 +77,7 @@ def measured_costs(trace: Trace, *, repeats: int = 7) -> tuple[Cost, ...]:
         Cost(block, part, 0, 1000 * median(run.get(index, 0.0) for run in runs[1:]))
         for index, (block, part, _) in enumerate(parts)
     ]
-    return _joined([*parameter_costs(model), *times])
+    return _merge_costs([*parameter_costs(model), *times])
 
 
 class _Clock:
@@ -145,7 +145,7 @@ def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
     yield Message("all the rest"), REST, model
 
 
-def _joined(costs: list[Cost]) -> tuple[Cost, ...]:
+def _merge_costs(costs: list[Cost]) -> tuple[Cost, ...]:
     """Merge costs into one entry per (block, part), in the order of their first appearance."""
     sums: dict[tuple[str, str], Cost] = {}
     for cost in costs:

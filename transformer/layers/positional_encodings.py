@@ -41,7 +41,7 @@ def similarity(encoding: np.ndarray) -> np.ndarray:
     return np.clip(unit @ unit.T, -1.0, 1.0)
 
 
-def shifted(encoding: np.ndarray, distance: int) -> np.ndarray:
+def shift_encoding(encoding: np.ndarray, distance: int) -> np.ndarray:
     """Return M · PE(p) for every p, where the linear map M takes PE(p) to PE(p + distance).
 
     M rotates each pair (sin ωp, cos ωp) by distance · ω, whatever p is (Vaswani et al. 2017, §3.5).

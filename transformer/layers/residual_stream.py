@@ -51,7 +51,7 @@ class SubLayer:
         }[self.kind]
 
 
-def in_a_sentence(label: str) -> str:
+def label_in_sentence(label: str) -> str:
     """Return the label of a step or a part in the form that it has within a sentence.
 
     "2 cross-attention" becomes "the cross-attention of layer 2", "embedding: token" becomes "the embedding of the
@@ -130,11 +130,11 @@ def residual_identity(trace: Trace, sublayer: SubLayer, *, norm: str) -> Identit
     before, update, total = (trace.values(key) for key in (sublayer.before, sublayer.update, name))
     layer = f"{sublayer.stack}.layers.{sublayer.layer}"
     if f"{layer}.{CONVOLUTION}" in trace and sublayer.before.endswith(".residual.in"):
-        before = before * ~padded(trace, sublayer.stack)[:, None]  # this layer sets padding to 0
+        before = before * ~padding_mask_of(trace, sublayer.stack)[:, None]  # this layer sets padding to 0
     return Identity(before, update, total, float(np.abs(before + update - total).max()))
 
 
-def padded(trace: Trace, stack: str) -> np.ndarray:
+def padding_mask_of(trace: Trace, stack: str) -> np.ndarray:
     """Return a mask of the padding tokens, [position]."""
     return np.array([token.is_padding for token in trace.tokens(stack)], dtype=bool)  # [position]
 

@@ -1,21 +1,26 @@
-"""The rows of the logits that an output was predicted from, and the probability of each of its tokens.
+"""Rows of the logits that an output was predicted from, with the probability of each token.
 
-``asked`` finds the rows of a trace's logits and what was chosen there. ``answer_of`` returns the probability of every
-token of the output and of the whole. ``fillings`` returns what a masked-token model predicts at a position (Devlin et
-al. 2019, §3.1).
+``prediction_rows`` finds the rows of a trace's logits and what was chosen there. ``read_answer`` returns the
+probability of every token of the output and of the whole. ``fillings`` returns what a masked-token model predicts at a
+position (Devlin et al. 2019, §3.1).
 """
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
+from transformer.moved import old_names
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 
+if not TYPE_CHECKING:
+    __getattr__ = old_names(__name__)  # names in earlier documentation
+
 
 @dataclass(frozen=True)
-class Asked:
+class PredictionRows:
     """Rows of the logits that an output was predicted from, with the chosen id (or class) of each.
 
     Attributes:
@@ -55,7 +60,7 @@ class Asked:
         return log_probabilities[np.arange(len(self.ids)), list(self.ids)]
 
 
-def asked(trace: Trace) -> Asked:
+def prediction_rows(trace: Trace) -> PredictionRows:
     """Return the rows that the output of ``trace`` was predicted from.
 
     - Classifier: its prediction. Encoder without a head: no rows.
@@ -67,9 +72,9 @@ def asked(trace: Trace) -> Asked:
     config = trace.checkpoint.config
     if config.n_classes:
         best = int(trace.values("classifier.logits").argmax())
-        return Asked("classifier.logits", (0,), (best,), (config.class_names[best],))
+        return PredictionRows("classifier.logits", (0,), (best,), (config.class_names[best],))
     if config.encodes_sentences:
-        return Asked("pooling.vector", (), (), ())
+        return PredictionRows("pooling.vector", (), (), ())
     everywhere = False
     if config.has_decoder:
         # A decoder-only model predicts from the last token of the prompt on; everything before was typed.
@@ -84,7 +89,7 @@ def asked(trace: Trace) -> Asked:
     tokens = [trace.prediction[row] for row in rows]
     logits = "decoder.logits" if config.has_decoder else "encoder.logits"
     ids, displays = tuple(token.id for token in tokens), tuple(token.display for token in tokens)
-    return Asked(logits, tuple(rows), ids, displays, everywhere)
+    return PredictionRows(logits, tuple(rows), ids, displays, everywhere)
 
 
 @dataclass(frozen=True)
@@ -118,7 +123,7 @@ class Answer:
         return self.probability ** (1 / len(self.parts)) if self.parts else float("nan")
 
 
-def answer_of(trace: Trace) -> Answer:
+def read_answer(trace: Trace) -> Answer:
     """Return the output in ``trace`` with its probabilities.
 
     They are the softmax of the recorded logits among the tokens that the model may generate.
@@ -127,7 +132,7 @@ def answer_of(trace: Trace) -> Answer:
         NotFiniteError: If the trace has NaN or infinite numbers.
     """
     trace.check_finite()
-    question = asked(trace)
+    question = prediction_rows(trace)
     if question.everywhere:  # nothing was predicted
         return Answer(trace.text, ())
     chances = np.exp(question.chosen(question.log_probabilities(trace)))
@@ -186,7 +191,7 @@ def blanks(trace: Trace) -> tuple[int, ...]:
     return tuple(token.index for token in trace.source if token.role == "mask")
 
 
-def filled(trace: Trace) -> str:
+def fill_blanks(trace: Trace) -> str:
     """Return the sentence with the most likely word in each blank, each blank independently of the others."""
     ids = list(trace.source.ids)
     for position in blanks(trace):

@@ -251,7 +251,7 @@ def stream_similarity(first: Trace, second: Trace, stack: str) -> StreamSimilari
     return StreamSimilarity(steps, alignment, np.clip(np.stack(rows), -1.0, 1.0))
 
 
-def beginning(view: AttentionView, n_tokens: int) -> AttentionView:
+def first_positions(view: AttentionView, n_tokens: int) -> AttentionView:
     """Return the first ``n_tokens`` rows and columns of a causal map, which do not depend on later tokens."""
     tokens = TokenSequence(view.query.tokens[:n_tokens], view.query.name)
     kept = slice(0, n_tokens)

@@ -15,7 +15,7 @@ import numpy as np
 
 from transformer.attention_maps.attention_arithmetic import score_rule
 from transformer.layers.residual_stream import SubLayer, sublayers
-from transformer.predictions.answer_probabilities import asked
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
@@ -166,12 +166,12 @@ def living_picture_numbers(trace: Trace, *, inside: Iterable[tuple[str, int]] = 
         stacks.append(found)
         layers += inner
         attentions += looks
-    question = asked(trace)
+    question = prediction_rows(trace)
     return LivingPicture(
         checkpoint=checkpoint.name,
         stacks=tuple(stacks),
         attentions=tuple(attentions),
-        written=_written(trace),
+        written=_written_steps(trace),
         writes=config.has_decoder,
         classes=bool(config.n_classes),
         asked=not question.everywhere,
@@ -220,7 +220,7 @@ def _stack(
             kind = step.kind.removesuffix("_attention")
             views[kind].append(trace.attention(stack, step.layer, kind))
         if step.kind == "feed_forward" and (stack, step.layer) in wanted:
-            inner.append(_inside(trace, stack, step.layer, kinds))
+            inner.append(_inside_layer(trace, stack, step.layer, kinds))
     embedding = f"{stack}.embedding"
     place = f"{embedding}.position"
     final = f"{stack}.final_norm.output"
@@ -273,7 +273,7 @@ def _strongest(trace: Trace, name: str) -> tuple[np.ndarray, np.ndarray, np.ndar
     return order, np.take_along_axis(before, order, -1), np.take_along_axis(hidden, order, -1)
 
 
-def _inside(trace: Trace, stack: str, layer: int, kinds: list[str]) -> InsideLayer:
+def _inside_layer(trace: Trace, stack: str, layer: int, kinds: list[str]) -> InsideLayer:
     prefix = f"{stack}.layers.{layer}"
     arrays, scale, plain = {}, {}, {}
     for kind in kinds:
@@ -294,8 +294,8 @@ def _inside(trace: Trace, stack: str, layer: int, kinds: list[str]) -> InsideLay
     return InsideLayer(stack, layer, arrays, scale, plain)
 
 
-def _written(trace: Trace) -> tuple[Written, ...]:
-    question, checkpoint = asked(trace), trace.checkpoint
+def _written_steps(trace: Trace) -> tuple[Written, ...]:
+    question, checkpoint = prediction_rows(trace), trace.checkpoint
     logs = question.log_probabilities(trace)
     logits = np.atleast_2d(trace.values(question.logits))[list(question.rows)].astype(np.float64)
     chances = np.exp(logs)

@@ -34,7 +34,7 @@ def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor
     _check_tokens(ids, _SENTENCE)
     check_length(checkpoint, len(ids) + pads, _SENTENCE, pads)
     check_recording(checkpoint.model, source=len(ids) + pads)
-    return torch.tensor([ids + padding(checkpoint, pads)], device=checkpoint.model.device)
+    return torch.tensor([ids + padding_ids(checkpoint, pads)], device=checkpoint.model.device)
 
 
 def mark_task(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequence:
@@ -49,7 +49,7 @@ def mark_task(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequence:
     return TokenSequence(tuple(told), tokens.name)
 
 
-def padding(checkpoint: Checkpoint, count: int) -> list[int]:
+def padding_ids(checkpoint: Checkpoint, count: int) -> list[int]:
     """Return ``count`` padding tokens.
 
     Raises:

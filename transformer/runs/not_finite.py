@@ -49,7 +49,7 @@ def first_not_finite(activations: Mapping[str, Activation]) -> NotFinite | None:
         if name.endswith(".scores") and hidden in activations:
             wrong &= activations[hidden].values
         if wrong.any():
-            return _described(activation, wrong)
+            return _describe(activation, wrong)
     return None
 
 
@@ -62,7 +62,7 @@ def _has_finite_sum(values: np.ndarray) -> bool:
         return bool(np.isfinite(values.sum()))
 
 
-def _described(activation: Activation, wrong: np.ndarray) -> NotFinite:
+def _describe(activation: Activation, wrong: np.ndarray) -> NotFinite:
     axis = next((axis for axis, name in enumerate(activation.axes) if name in _POSITION_AXES), None)
     places = np.argwhere(wrong)
     place = places[0] if axis is None else places[places[:, axis].argmin()]

@@ -29,7 +29,9 @@ class SlimActivations(Mapping[str, Activation]):
         whole = RecordedActivations(model.probes, recording.tensors)
         self.n_numbers = whole.n_numbers
         self.first_not_finite = first_not_finite(whole)  # found now; later every layer would run again
-        tensors = {name: t for name, t in recording.tensors.items() if not _inside(name) or name.endswith(_KEPT)}
+        tensors = {
+            name: t for name, t in recording.tensors.items() if not _is_inside_layer(name) or name.endswith(_KEPT)
+        }
         self._kept = RecordedActivations(model.probes, tensors)
         self._tensors = tensors
         self._memory = None
@@ -79,7 +81,7 @@ class SlimActivations(Mapping[str, Activation]):
         return recording.tensors
 
 
-def _inside(name: str) -> bool:
+def _is_inside_layer(name: str) -> bool:
     """Return whether a probe is inside a layer: ``decoder.layers.3.feed_forward.hidden``."""
     return name.split(".", 2)[1] == "layers"
 

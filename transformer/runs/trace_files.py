@@ -50,7 +50,7 @@ def trace_to_bytes(trace: Trace) -> bytes:
     """Return the bytes of a file with the header ``{"format": …, "trace": JSON of axes, tokens, …}``."""
     described = {
         "axes": {name: activation.axes for name, activation in trace.activations.items()},
-        **{name: _described(getattr(trace, name)) for name in _SEQUENCES},
+        **{name: _describe_tokens(getattr(trace, name)) for name in _SEQUENCES},
         "text": trace.text,
         "forced": trace.forced,
         "notes": trace.notes,
@@ -111,7 +111,7 @@ def header(raw: bytes) -> Mapping[str, Any]:
     return found
 
 
-def _described(tokens: TokenSequence | None) -> dict[str, Any] | None:
+def _describe_tokens(tokens: TokenSequence | None) -> dict[str, Any] | None:
     return None if tokens is None else {"name": tokens.name, "tokens": [asdict(token) for token in tokens]}
 
 

@@ -13,7 +13,15 @@ from transformer.probes import Edit, record
 from transformer.runs.decoding import decode
 from transformer.runs.decoding_strategies import Greedy, Strategy
 from transformer.runs.edits import check_edits
-from transformer.runs.inputs import check_length, mark_task, padding, prompt_ids, prompt_of, source_tensor, target_ids
+from transformer.runs.inputs import (
+    check_length,
+    mark_task,
+    padding_ids,
+    prompt_ids,
+    prompt_of,
+    source_tensor,
+    target_ids,
+)
 from transformer.runs.recording_size import check_recording
 from transformer.runs.run import Run
 from transformer.runs.slim_activations import reduce_activations
@@ -80,7 +88,7 @@ def trace_of(run: Run) -> Trace:
             notes.append(
                 Message("The answer did not end within {count} tokens; it was stopped there.", count=len(answer))
             )
-        whole, pads = prompt + answer, padding(checkpoint, target_pads)
+        whole, pads = prompt + answer, padding_ids(checkpoint, target_pads)
         read, written = whole[:-1] + pads, whole[1:] + pads
         what = Message("The target") if config.has_encoder else Message("The sentence with its target")
         check_length(checkpoint, len(read), what, target_pads)

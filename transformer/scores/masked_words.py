@@ -90,7 +90,9 @@ def _text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 
 
 @torch.inference_mode()
-def recovered(model: Model, examples: Sequence[Sequence[int]], hidden: Sequence[HiddenWord], tokens: int) -> list[bool]:
+def recovered_words(
+    model: Model, examples: Sequence[Sequence[int]], hidden: Sequence[HiddenWord], tokens: int
+) -> list[bool]:
     """Return for each masked word whether the most likely token is right at all its positions.
 
     Every token of every masked word is replaced by ``<mask>``, all words of a sentence at once. ``tokens`` is the

@@ -8,7 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from transformer.moved import old_names
+
+if not TYPE_CHECKING:
+    __getattr__ = old_names(__name__)  # names in earlier documentation
+
 
 UNKNOWN_PENALTY = 10.0  # below the lowest score; the score of an unknown character is that much lower
 
@@ -77,7 +83,7 @@ def path_steps(tokenizer: Unigram, word: str) -> list[Place]:
     )
 
 
-def kept(places: list[Place]) -> list[Candidate]:
+def pieces_of_path(places: list[Place]) -> list[Candidate]:
     """Return the best path; adjacent unknown characters form one piece."""
     path: list[Candidate] = []
     end = len(places)

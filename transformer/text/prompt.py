@@ -51,6 +51,6 @@ class Prompt:
         return found
 
 
-def refused(problem: str) -> InputError:
+def refusal(problem: str) -> InputError:
     """Return the error for a chat that a template refuses, or for a template that Jinja refuses."""
     return InputError("The chat template of this tokenizer refuses the text: {problem}", problem=problem)

@@ -95,7 +95,7 @@ class TokenSequence(Sequence):
         labels: dict[str, None] = {}  # a set that keeps its order
         for display in self.displays:
             number[display] += 1
-            while (label := _numbered(display, number[display])) in labels:  # the text itself may contain a ``the₂``
+            while (label := _with_index(display, number[display])) in labels:  # the text itself may contain a ``the₂``
                 number[display] += 1
             labels[label] = None
         return tuple(labels)
@@ -106,5 +106,5 @@ class TokenSequence(Sequence):
         return "".join(token.text for token in self.tokens if not token.special).removeprefix(" ")
 
 
-def _numbered(display: str, number: int) -> str:
+def _with_index(display: str, number: int) -> str:
     return display if number == 1 else display + str(number).translate(_SUBSCRIPTS)

@@ -19,7 +19,7 @@ from transformer.runs.decoding_state import greedy_batch, writable
 from transformer.runs.mask_edits import no_causal_mask
 from transformer.text.tokenizer import END_ID, PAD_ID, START_ID
 from transformer.text.tokens import TokenSequence
-from transformer.toy.tasks import MAX_LETTERS, VOCABULARY_SIZE, Batch, Task, batch_of, labelled, letters_of
+from transformer.toy.tasks import MAX_LETTERS, VOCABULARY_SIZE, Batch, Task, batch_of, label_letters, letters_of
 
 WIDTH = 64
 # Faults in training: the decoder may see the tokens that it is to predict; its target is the token that it was just
@@ -172,7 +172,7 @@ class ToyLearner:
     def attention(self, word: str) -> tuple[AttentionView, TokenSequence]:
         """Return the cross-attention while the *right* output is read, and what each row then predicts."""
         batch = batch_of(self.task, word)
-        return self._attention(batch.source, batch.read), labelled(batch.asked[0].tolist(), "prediction")
+        return self._attention(batch.source, batch.read), label_letters(batch.asked[0].tolist(), "prediction")
 
     @torch.inference_mode()
     def written(self, word: str) -> str:
@@ -196,7 +196,7 @@ class ToyLearner:
             right=self.task.answer(word),
             finished=finished,
             attention=self._attention(source, torch.tensor([whole[:-1]])),
-            predicted=labelled(whole[1:], "prediction"),
+            predicted=label_letters(whole[1:], "prediction"),
         )
 
     def _write(self, source: Tensor) -> list[int]:
@@ -216,6 +216,6 @@ def _cross_attention(model: Model, recording: Recording, source: Tensor, read: T
         layer=0,
         kind="cross",
         **{part: recorded[f"{CROSS_ATTENTION}.{part}"].values for part in ("weights", "allowed", "scores")},
-        query=labelled(read[0].tolist(), "target"),
-        key=labelled(source[0].tolist(), "source"),
+        query=label_letters(read[0].tolist(), "target"),
+        key=label_letters(source[0].tolist(), "source"),
     )

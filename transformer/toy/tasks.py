@@ -18,15 +18,15 @@ VOCABULARY_SIZE = FIRST_LETTER_ID + len(LETTERS)
 _SPECIAL = {PAD_ID: "<pad>", START_ID: "<s>", END_ID: "</s>"}
 
 
-def _copied(letters: Tensor, lengths: Tensor) -> Tensor:
+def _copy_places(letters: Tensor, lengths: Tensor) -> Tensor:
     return torch.arange(letters.shape[1]).expand_as(letters)
 
 
-def _reversed(letters: Tensor, lengths: Tensor) -> Tensor:
+def _reverse_places(letters: Tensor, lengths: Tensor) -> Tensor:
     return (lengths[:, None] - 1 - torch.arange(letters.shape[1])).clamp(min=0)
 
 
-def _sorted(letters: Tensor, lengths: Tensor) -> Tensor:
+def _sort_places(letters: Tensor, lengths: Tensor) -> Tensor:
     beyond = torch.arange(letters.shape[1]) >= lengths[:, None]
     return letters.masked_fill(beyond, VOCABULARY_SIZE).argsort(dim=1, stable=True)
 
@@ -53,9 +53,9 @@ class Task:
 
 
 TASKS = {
-    "copy": Task("copy", _copied),
-    "reverse": Task("reverse", _reversed),
-    "sort": Task("sort", _sorted, repeats=False),
+    "copy": Task("copy", _copy_places),
+    "reverse": Task("reverse", _reverse_places),
+    "sort": Task("sort", _sort_places, repeats=False),
 }
 
 
@@ -98,8 +98,8 @@ def draw_batch(task: Task, size: int, generator: torch.Generator) -> Batch:
 def make_batch(task: Task, letters: Tensor, lengths: Tensor) -> Batch:
     """Make a batch of ids [batch, place], of which row b has ``lengths[b]`` valid ones."""
     places = task.places(letters, lengths)
-    source = _ended(letters, lengths)
-    asked = _ended(letters.gather(1, places), lengths)
+    source = _add_end(letters, lengths)
+    asked = _add_end(letters.gather(1, places), lengths)
     start = asked.new_full((len(asked), 1), START_ID)
     read = torch.cat((start, asked[:, :-1]), dim=1).masked_fill(asked == PAD_ID, PAD_ID)
     return Batch(source, read, asked, places, lengths)
@@ -114,7 +114,7 @@ def batch_of(task: Task, word: str) -> Batch:
     return make_batch(task, torch.tensor([letter_ids(word)]), torch.tensor([len(word)]))
 
 
-def _ended(letters: Tensor, lengths: Tensor) -> Tensor:
+def _add_end(letters: Tensor, lengths: Tensor) -> Tensor:
     """Put ``</s>`` after the valid letters and ``<pad>`` after it: one more position than ``letters``."""
     place = torch.arange(letters.shape[1] + 1)
     room = torch.cat((letters, letters.new_full((len(letters), 1), PAD_ID)), dim=1)
@@ -149,7 +149,7 @@ def letters_of(ids: list[int]) -> str:
     return "".join(LETTERS[id - FIRST_LETTER_ID] for id in ids if id >= FIRST_LETTER_ID)
 
 
-def labelled(ids: list[int], name: str) -> TokenSequence:
+def label_letters(ids: list[int], name: str) -> TokenSequence:
     """Label ids with their letters, for the axis of a figure."""
     shown = [_SPECIAL.get(id) or LETTERS[id - FIRST_LETTER_ID] for id in ids]
     tokens = (

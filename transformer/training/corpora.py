@@ -43,7 +43,7 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
         FileNotFoundError: If a file is missing; the message says where to get it.
     """
     if "+" in name:
-        return _joined([load_corpus(part, directory) for part in corpus_parts(name)])
+        return _concatenate([load_corpus(part, directory) for part in corpus_parts(name)])
     (folder,) = corpus_folders(name)
     root = Path(directory) / folder
     digest = hashlib.sha256()
@@ -64,7 +64,7 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
     elif folder == "multi30k-en-de":
         train, dev = (_parallel(checked(f"{split}.en"), checked(f"{split}.de")) for split in ("train", "val"))
     elif folder in ("sst2", "digits"):
-        train, dev = (_labelled(checked(file)) for file in ("train.tsv", "dev.tsv"))
+        train, dev = (_read_labelled(checked(file)) for file in ("train.tsv", "dev.tsv"))
     else:
         lines = [line for _, line in _numbered_lines(checked("input.txt"))]
         cut = len(lines) * 9 // 10
@@ -90,7 +90,7 @@ def corpus_folders(name: str) -> list[str]:
     return folders
 
 
-def _joined(parts: Sequence[Corpus]) -> Corpus:
+def _concatenate(parts: Sequence[Corpus]) -> Corpus:
     """Concatenate the texts of several corpora, without labels and translations."""
     train, dev = ([(text,) for part in parts for text, *_ in getattr(part, split)] for split in ("train", "dev"))
     return Corpus(train, dev, hashlib.sha256("".join(part.digest for part in parts).encode()).hexdigest())
@@ -129,7 +129,7 @@ def _columns(path: Path) -> list[tuple[str, str]]:
     return pairs
 
 
-def _labelled(path: Path) -> list[tuple[str, int]]:
+def _read_labelled(path: Path) -> list[tuple[str, int]]:
     pairs = _columns(path)
     if wrong := [label for _, label in pairs if not label.strip().isdecimal()]:
         raise ValueError(f"{path}: the second column must be the index of a class, not {wrong[0]!r}")

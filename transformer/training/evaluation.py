@@ -18,7 +18,7 @@ from transformer.scores.baselines import (
     unigram_accuracies,
 )
 from transformer.scores.bleu_and_chrf import corpus_scores
-from transformer.scores.masked_words import hide_words, recovered
+from transformer.scores.masked_words import hide_words, recovered_words
 from transformer.training.corpora import group_references, read_pairs, read_texts
 from transformer.training.objectives import OBJECTIVES
 from transformer.training.text_tasks import LABELS, TEXT_TASKS, task_name, text_examples
@@ -107,11 +107,13 @@ def _refuse_lowercase(checkpoint: Checkpoint, lowercase: bool) -> None:
 def _text_task_scores(checkpoint: Checkpoint, prefix: str, data: str | Path, train: str | Path | None) -> dict:
     def examples(path: str | Path) -> list[tuple[str, str]]:
         labelled = TEXT_TASKS[prefix].corpus == "sst2"
-        return text_examples(prefix, _labelled(path, len(LABELS)) if labelled else [(text,) for text in _texts(path)])
+        return text_examples(
+            prefix, _read_labelled(path, len(LABELS)) if labelled else [(text,) for text in _texts(path)]
+        )
 
     pairs = examples(data)
     _require(pairs, data)
-    _encoded(checkpoint, pairs, "text-to-text")  # refuses texts that are too long
+    _encode_all(checkpoint, pairs, "text-to-text")  # refuses texts that are too long
     answers = greedy_texts(checkpoint.model, checkpoint.tokenizer, [source for source, _ in pairs])
     scores = {"accuracy": share([answer == right for answer, (_, right) in zip(answers, pairs, strict=True)])}
     if train is not None:
@@ -141,7 +143,7 @@ def _perplexities(checkpoint: Checkpoint, texts: Sequence[str], train: str | Pat
 
     Tokens include ``</s>``; words are separated by white space.
     """
-    examples = _encoded(checkpoint, [(text,) for text in texts], "next-token")
+    examples = _encode_all(checkpoint, [(text,) for text in texts], "next-token")
     n_tokens = sum(len(ids) - 1 for (ids,) in examples)
     n_words = sum(len(text.split()) for text in texts)
     loss = dev_loss(OBJECTIVES["next-token"](checkpoint.model), examples, _BATCH_TOKENS)
@@ -152,9 +154,9 @@ def _perplexities(checkpoint: Checkpoint, texts: Sequence[str], train: str | Pat
 
 
 def _masked_word_scores(checkpoint: Checkpoint, texts: Sequence[str], train: str | Path | None) -> dict:
-    examples = [ids for (ids,) in _encoded(checkpoint, [(text,) for text in texts], "masked-token")]
+    examples = [ids for (ids,) in _encode_all(checkpoint, [(text,) for text in texts], "masked-token")]
     hidden = hide_words(checkpoint.tokenizer, examples)
-    right = recovered(checkpoint.model, examples, hidden, _BATCH_TOKENS)
+    right = recovered_words(checkpoint.model, examples, hidden, _BATCH_TOKENS)
     with_letters = [found for found, word in zip(right, hidden, strict=True) if word.has_letters]
     scores = {"masked_accuracy": share(right), "masked_accuracy_letters": share(with_letters)}
     if train is not None:
@@ -164,18 +166,20 @@ def _masked_word_scores(checkpoint: Checkpoint, texts: Sequence[str], train: str
 
 
 def _classifier_scores(checkpoint: Checkpoint, data: str | Path, train: str | Path | None) -> dict:
-    rows = _labelled(data, checkpoint.config.n_classes)
+    rows = _read_labelled(data, checkpoint.config.n_classes)
     pictures = isinstance(checkpoint.config, PictureConfig)
     task = "picture-classification" if pictures else "classification"
-    examples = _encoded(checkpoint, rows, task)
+    examples = _encode_all(checkpoint, rows, task)
     scores = {"accuracy": dev_accuracy(OBJECTIVES[task](checkpoint.model), examples, _BATCH_TOKENS)}
     if pictures:
         if train is not None:
-            known = _labelled(train, checkpoint.config.n_classes)
+            known = _read_labelled(train, checkpoint.config.n_classes)
             scores["nearest_picture_accuracy"] = nearest_picture_accuracy(checkpoint.tokenizer, known, rows)
         return {**scores, "pictures": len(rows)}
     if train is not None:
-        scores["bag_of_words_accuracy"] = bag_of_words_accuracy(_labelled(train, checkpoint.config.n_classes), rows)
+        scores["bag_of_words_accuracy"] = bag_of_words_accuracy(
+            _read_labelled(train, checkpoint.config.n_classes), rows
+        )
     return {**scores, "sentences": len(rows)}
 
 
@@ -185,7 +189,7 @@ def _texts(path: str | Path) -> list[str]:
     return texts
 
 
-def _labelled(path: str | Path, n_classes: int) -> list[tuple[str, int]]:
+def _read_labelled(path: str | Path, n_classes: int) -> list[tuple[str, int]]:
     rows = read_pairs(path)
     _require(rows, path)
     if wrong := [label for _, label in rows if label.strip() not in {str(index) for index in range(n_classes)}]:
@@ -198,7 +202,7 @@ def _labelled(path: str | Path, n_classes: int) -> list[tuple[str, int]]:
     return [(text, int(label)) for text, label in rows]
 
 
-def _encoded(checkpoint: Checkpoint, texts: Sequence[tuple], task: str) -> list[tuple]:
+def _encode_all(checkpoint: Checkpoint, texts: Sequence[tuple], task: str) -> list[tuple]:
     """Encode the texts, and refuse a file with texts that are too long rather than score only a part."""
     examples = OBJECTIVES[task].encode(checkpoint.tokenizer, texts)
     limit = checkpoint.config.max_length

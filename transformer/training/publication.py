@@ -33,7 +33,7 @@ def publish(trainer: Trainer, output: Path) -> str:
         return f"{output} stays as it is: its dev score is {standing:.2f}, this run reached {trainer.best_score:.2f}"
     remove_unfinished(output)
     best = trainer.directory / "best"
-    if not all(_same(best / file, output / file) for file in (CONFIG, TOKENIZER)):
+    if not all(_are_same_file(best / file, output / file) for file in (CONFIG, TOKENIZER)):
         (output / CONFIG).unlink(missing_ok=True)  # nobody opens a mix of old and new files before all are there
     for file in (TOKENIZER, WEIGHTS, CONFIG):
         with atomic_path(output / file) as temporary:
@@ -60,7 +60,7 @@ def publish_snapshots(run_directory: Path, output: Path, steps: Sequence[int]) -
         for path in (run_directory / "best", output):
             if not (path / file).is_file():
                 raise ValueError(f"{path} contains no checkpoint: it has no {file}; name a run and what came out of it")
-        if not _same(run_directory / "best" / file, output / file):
+        if not _are_same_file(run_directory / "best" / file, output / file):
             raise ValueError(f"{output / file} is not that of {run_directory}: the snapshots of this run do not fit it")
     possible = earlier_steps(run_directory, output)
     if impossible := sorted(set(steps) - set(possible)):
@@ -76,7 +76,7 @@ def publish_snapshots(run_directory: Path, output: Path, steps: Sequence[int]) -
     return snapshot_steps(output)
 
 
-def _same(one: Path, other: Path) -> bool:
+def _are_same_file(one: Path, other: Path) -> bool:
     return one.is_file() and other.is_file() and one.read_bytes() == other.read_bytes()
 
 

@@ -62,7 +62,7 @@ def initial_model(recipe: Recipe) -> Model:
     """Return a model with random weights, or those of ``start_from``, stack by stack."""
     model = build_model(recipe.model)
     if recipe.start_from:
-        pretrained = _trained(Path(recipe.start_from))
+        pretrained = _load_own_model(Path(recipe.start_from))
         for stack in ("encoder", "decoder"):
             if hasattr(model, stack) and hasattr(pretrained, stack):
                 weights = getattr(pretrained, stack).state_dict()
@@ -76,7 +76,7 @@ def initial_model(recipe: Recipe) -> Model:
     return model
 
 
-def _trained(directory: Path) -> Model:
+def _load_own_model(directory: Path) -> Model:
     """Return the model of one of our own checkpoint directories."""
     return load_weights(own_config(directory / CONFIG), directory / WEIGHTS)
 
@@ -118,7 +118,7 @@ def _teacher(recipe: Recipe, tokenizer: Tokenizer) -> Model:
     Raises:
         ValueError: If its predictions are not about the student's tokens.
     """
-    teacher = _trained(Path(recipe.teacher))
+    teacher = _load_own_model(Path(recipe.teacher))
     theirs, ours = (f"{config.kind}, {config.vocabulary_size} tokens" for config in (teacher.config, recipe.model))
     if theirs != ours:
         raise ValueError(f"teacher is {recipe.teacher!r} ({theirs}); the model to train ({ours}) must be alike")

@@ -17,8 +17,8 @@ import transformer
 from transformer.config import ModelConfig
 from transformer.disk.gguf_file import is_gguf
 from transformer.errors import NotEnoughMemoryError
-from transformer.files.chats import prompted
-from transformer.files.languages import speaking
+from transformer.files.chats import with_prompt
+from transformer.files.languages import with_languages
 from transformer.files.layout import config_of as read_config
 from transformer.files.model_card import HISTORY
 from transformer.files.names import found_names, resolve
@@ -198,11 +198,11 @@ def load_checkpoint(
     path = checkpoint_path(name)
     found = store.get(path, ("checkpoint", _stamp(path)), lambda: _open(path), wait="wait.open")
     if prompt is not None:
-        return prompted(found, prompt)
+        return with_prompt(found, prompt)
     if not (reads or writes):
         return found
     spoken = {"source": reads or None, "target": writes or None}
-    return store.get(found, ("spoken", reads, writes), lambda: speaking(found, **spoken))
+    return store.get(found, ("spoken", reads, writes), lambda: with_languages(found, **spoken))
 
 
 def load_trace(run: Run) -> transformer.Trace:

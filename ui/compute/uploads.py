@@ -12,7 +12,7 @@ from threading import Lock
 import streamlit as st
 
 from transformer.errors import CheckpointError
-from transformer.files.received_files import is_received, kept, receive
+from transformer.files.received_files import is_received, receive, received_checkpoints
 from ui.server.limits import limits, public
 from ui.server.streamlit_private import may_come_back, session_id
 from ui.server.upload_folders import new_folder
@@ -82,7 +82,7 @@ def _make_space(new: Path, *, replaced: tuple[str, ...]) -> None:
     Raises:
         CheckpointError: If uploads in use leave no space; ``new`` is removed then, and nothing else.
     """
-    sizes = {path: _bytes_in(path) for path in kept(new.parent)}
+    sizes = {path: _bytes_in(path) for path in received_checkpoints(new.parent)}
     excess = sum(sizes.values()) - limits().uploads_mb * 1_000_000
     mine = [path for path in sizes if path.name in replaced and not _others_use(path.name)]
     unused = [

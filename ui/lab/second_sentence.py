@@ -10,7 +10,7 @@ from streamlit.delta_generator import DeltaGenerator
 from transformer import Checkpoint, InputError
 from transformer.config import PictureConfig
 from transformer.interventions.experiment import typed_ids
-from transformer.predictions.answer_probabilities import answer_of
+from transformer.predictions.answer_probabilities import read_answer
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell import focus as shared_focus
@@ -73,7 +73,7 @@ def swapped(p: Page) -> str:
 
 def ready_pairs(p: Page) -> tuple[tuple[str, str], ...]:
     """Return the (clean, corrupted) pairs that fit this model, those of the page's sentence first."""
-    return store.get(p.run, "swaps", lambda: _offered(p.checkpoint, p.focus.sentence, answer_of(p.trace).text))
+    return store.get(p.run, "swaps", lambda: _offered(p.checkpoint, p.focus.sentence, read_answer(p.trace).text))
 
 
 def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:

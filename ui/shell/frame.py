@@ -9,7 +9,7 @@ from pathlib import Path
 
 import streamlit as st
 
-from charts.canvas.module import carrier, packed_module, packed_pdf_writer, pdf_carrier
+from charts.canvas.module import carrier_script, packed_module, packed_pdf_writer, pdf_carrier
 from ui.shell.embedded import embedded
 from ui.shell.events import component
 from ui.shell.focus import whole_address
@@ -25,7 +25,7 @@ VIEW = "what is shown"  # key in the session
 _component = component("frame", Path(__file__).with_suffix(".js"))
 
 
-_canvas = st.components.v2.component("glassformer_canvas_script", js=carrier())
+_canvas = st.components.v2.component("glassformer_canvas_script", js=carrier_script())
 _pdf_writer = st.components.v2.component("glassformer_pdf_writer", js=pdf_carrier())
 
 

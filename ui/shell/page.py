@@ -147,10 +147,11 @@ class Page:
         chosen = "".join(f", {name}={code!r}" for name, code in spoken.items() if code)
         line = f'checkpoint = transformer.load("{self.checkpoint_place}")\n'
         if (prompt := prompt_of(self.focus)) is not None:
-            line += "from transformer.files.chats import Prompt, prompted\n\n"
-            line += f"checkpoint = prompted(checkpoint, {prompt!r})\n"
+            line += "from transformer.files.chats import Prompt, with_prompt\n\n"
+            line += f"checkpoint = with_prompt(checkpoint, {prompt!r})\n"
         elif chosen:
-            line += f"from transformer.files.languages import speaking\n\ncheckpoint = speaking(checkpoint{chosen})\n"
+            line += "from transformer.files.languages import with_languages\n\n"
+            line += f"checkpoint = with_languages(checkpoint{chosen})\n"
         return line
 
     @property

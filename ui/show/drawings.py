@@ -18,7 +18,7 @@ import streamlit as st
 from charts.canvas.attention_overview import heads_of
 from charts.canvas.choices import AnyHead, HeadChoice
 from charts.canvas.figure import CanvasFigure
-from charts.canvas.module import picture
+from charts.canvas.module import picture_script
 from ui.shell.actions import (
     Action,
     OpenPage,
@@ -34,7 +34,7 @@ from ui.shell.reducer import Meaning, send
 from ui.words.catalogues import browser_words
 from ui.words.texts import language
 
-_PICTURE = st.components.v2.component("glassformer_canvas", js=picture())
+_PICTURE = st.components.v2.component("glassformer_canvas", js=picture_script())
 
 
 def show_map(figure: CanvasFigure, *, key: str, means: Meaning | None = None) -> None:

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.toolkit.altair_size import in_signs_of_reader
+from charts.toolkit.altair_size import localize_numbers
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.numbers import number, signs, whole
 from ui.compute.loading import REPOSITORY
@@ -51,7 +51,7 @@ def show_figure(
     """
     kind, alt = figure_kind(figure), alt or _MARKS.sub("", caption)
     if kind == "altair":
-        figure = in_signs_of_reader(figure)
+        figure = localize_numbers(figure)
     figure = for_a_room(figure, kind=kind)
     if room:
         chart = f".st-key-chart-{name}"

@@ -1,6 +1,6 @@
 """The score of a query and a key as LaTeX."""
 
-from charts.toolkit.numbers import in_tex, number
+from charts.toolkit.numbers import latex_notation, number
 from transformer.attention_maps.attention_arithmetic import ScoreRule
 
 
@@ -29,7 +29,7 @@ def score_formula(rule: ScoreRule, product: str, *, root: str = "", added: str =
 
 def tex_number(value: float, *, digits: int = 6) -> str:
     """Format a number for LaTeX; with only three digits, sums and quotients would not add up on the page."""
-    return in_tex(number(f"{value:.{digits}g}"))
+    return latex_notation(number(f"{value:.{digits}g}"))
 
 
 def signed(value: float) -> str:

@@ -2,7 +2,7 @@
 
 from torch import nn
 
-from charts.toolkit.numbers import in_tex
+from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits
 from transformer.attention import MultiHeadAttention
 from transformer.embedding import Embedding
@@ -41,10 +41,10 @@ def logits_formula(projection: nn.Module, h: str, matrix: str) -> str:
     if isinstance(projection, TokenHead):
         return rf"\text{{norm}}\big(f({h}\, W_1 + b_1)\big)\, {matrix} + c"
     scale, cap = getattr(projection, "scale", 1.0), getattr(projection, "cap", None)
-    logits = (rf"{in_tex(three_digits(scale))}\, " if scale != 1 else "") + rf"{h}\, {matrix}"
+    logits = (rf"{latex_notation(three_digits(scale))}\, " if scale != 1 else "") + rf"{h}\, {matrix}"
     logits += " + b" if projection.bias is not None else ""
     return (
         logits
         if cap is None
-        else rf"{in_tex(three_digits(cap))} \tanh\big(({logits}) / {in_tex(three_digits(cap))}\big)"
+        else rf"{latex_notation(three_digits(cap))} \tanh\big(({logits}) / {latex_notation(three_digits(cap))}\big)"
     )

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from charts.toolkit.numbers import in_tex, number
+from charts.toolkit.numbers import latex_notation, number
 from ui.shell import choice
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
@@ -127,13 +127,13 @@ def _one_dimension(view_model: AddNormViewModel, dimension: int, text: PageText)
         gain=_tex(steps.gain[dimension]),
         x=_tex(steps.x[dimension]),
         denominator=_tex(steps.denominator),
-        output=f"\\mathbf{{{in_tex(number(f'{steps.output[dimension]:.6g}'))}}}",
+        output=f"\\mathbf{{{latex_notation(number(f'{steps.output[dimension]:.6g}'))}}}",
     )
 
 
 def _tex(value: float) -> str:
     """Six significant digits; a negative number in parentheses, so that it can stand behind any sign."""
-    text = in_tex(number(f"{float(value):.6g}"))
+    text = latex_notation(number(f"{float(value):.6g}"))
     return f"({text})" if value < 0 else text
 
 

@@ -20,7 +20,7 @@ from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.attention_maps.whole_words import in_words, spans
+from transformer.attention_maps.whole_words import merge_into_words, spans
 from transformer.pictures.picture_text import levels_in
 from transformer.text.message import N_
 from transformer.variants.layer_orders import SandwichLayer
@@ -165,7 +165,7 @@ def _follow_row(_state: State, cell: SelectCell) -> Actions:
 def words(p: Page, shown: AttentionViewModel) -> None:
     """One row and one column a word; a click on a row focuses the word's first piece."""
     view, head = shown.view, shown.location.head
-    together = in_words(view)
+    together = merge_into_words(view)
     parts = spans(view.query)
     show_map(
         value_map(
@@ -190,11 +190,11 @@ def words(p: Page, shown: AttentionViewModel) -> None:
     st.caption(p.text["words_help" if pieces else "words_none"])
     show_snippet(
         "attention in words",
-        f"{p.preamble}\nfrom transformer.attention_maps.whole_words import in_words\n\n"
+        f"{p.preamble}\nfrom transformer.attention_maps.whole_words import merge_into_words\n\n"
         f"view = trace.attention({view.stack!r}, layer={view.layer}, kind={view.kind!r})\n"
-        f"print(in_words(view).weights[{head}].round(3))\n",
+        f"print(merge_into_words(view).weights[{head}].round(3))\n",
     )
-    show_source(in_words, spans)
+    show_source(merge_into_words, spans)
 
 
 def _follow_word(first_pieces: Sequence[int], _state: State, cell: SelectCell) -> Actions:

@@ -14,7 +14,7 @@ from charts.toolkit.words import _, in_words
 from transformer.attention_maps.attention_arithmetic import CellArithmetic, query_input
 from transformer.attention_maps.score_sources import ScoreSources, score_sources
 from transformer.layers.positional_encodings import rotary_of
-from transformer.layers.residual_stream import Part, in_a_sentence
+from transformer.layers.residual_stream import Part, label_in_sentence
 from transformer.runs.edit_specs import EditSpec
 from ui.compute.store import store
 from ui.lab.experiments import experiment_with
@@ -296,7 +296,7 @@ def in_a_sentence_of(p: Page, found: ScoreSources, *, query: str, key: str, othe
 
 
 def _who(part: Part) -> str:
-    return as_plain(in_words(in_a_sentence(part.label)))
+    return as_plain(in_words(label_in_sentence(part.label)))
 
 
 def _short(p: Page, part: Part | None) -> str:

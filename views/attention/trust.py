@@ -12,14 +12,14 @@ from transformer.attribution.attention_lrp import attention_lrp
 from transformer.attribution.attention_trust import (
     Aligned,
     InputAttributions,
-    beside_attention,
-    beside_nothing,
+    compare_with_attention,
+    compare_without_attention,
     input_attributions,
     n_passes,
 )
 from transformer.attribution.input_attribution import gradient_times_input, integrated_gradients
 from transformer.attribution.leave_one_out import remove_each
-from transformer.predictions.answer_probabilities import asked
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.predictions.quantity import QUANTITIES, Quantity, quantity_of
 from transformer.runs.attention_view import AttentionView
 from ui.compute.jobs import jobs
@@ -55,13 +55,13 @@ def trust(p: Page, shown: AttentionViewModel) -> None:
     found = _found(p, quantity, baseline, steps)
     if found is None:
         return
-    aligned = beside_attention(p.trace, view, found, head=p.focus.head, query=p.focus.token)
+    aligned = compare_with_attention(p.trace, view, found, head=p.focus.head, query=p.focus.token)
     st.markdown(_in_words(p, view, aligned, quantity))
     _draw(p, aligned, quantity, name=_FIGURE)
     if len(quantity.read) > 1:
         other = "encoder" if aligned.tokens is not p.trace.source else "decoder"
         st.markdown(p.text[f"trust_other_{other}"].format(answer=as_plain(quantity.display)))
-        _draw(p, beside_nothing(found, other), quantity, name=f"{_FIGURE}-other")
+        _draw(p, compare_without_attention(found, other), quantity, name=f"{_FIGURE}-other")
     _completeness(p, found, quantity)
     st.markdown(p.text["trust_caution"])
     show_formula(p.text["trust_formula"], caption=_shapes(p, quantity, found))
@@ -78,7 +78,7 @@ def _answer_row(p: Page, view: AttentionView) -> int | None:
     """Which row of the logits: in a decoder the focused one; else one of the rows that were asked, to be chosen."""
     if view.stack == "decoder":
         return p.focus.token
-    question = asked(p.trace)
+    question = prediction_rows(p.trace)
     if p.checkpoint.config.n_classes or not question.rows:
         return question.rows[0] if question.rows else None
     name = p.trace.prediction.labels.__getitem__
@@ -221,12 +221,12 @@ def _snippet(p: Page, found: InputAttributions, *, row: int) -> None:
         "trust",
         f"{p.preamble}\n"
         "from views.attention.trust_figure import aligned_measures\n"
-        "from transformer.attribution.attention_trust import beside_attention, input_attributions\n"
+        "from transformer.attribution.attention_trust import compare_with_attention, input_attributions\n"
         "from transformer.predictions.quantity import quantity_of\n\n"
         f'quantity = quantity_of(trace, row={row}, of="{whole.quantity.of}")\n'
         f'found = input_attributions(checkpoint, quantity, baseline="{whole.baseline}", n_steps={whole.n_steps})\n'
         f'view = trace.attention("{focus.stack}", layer={focus.layer}, kind="{focus.kind}")\n'
-        f"rows = beside_attention(trace, view, found, head={focus.head}, query={focus.token})\n"
+        f"rows = compare_with_attention(trace, view, found, head={focus.head}, query={focus.token})\n"
         f"print(found.integrated.total, found.integrated.difference)  # {whole.total:.6g} {whole.difference:.6g}\n"
         "for measure in rows.measures:\n"
         "    print(measure.name, measure.agreement, measure.values)\n"

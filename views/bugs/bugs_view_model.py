@@ -23,7 +23,7 @@ import numpy as np
 
 from transformer.faults.catalogue import HEALTHY, TRAINING, Diagnosis
 from transformer.faults.fault_checks import CHECKS, PADS, Finding
-from transformer.faults.forward_faults import with_fault
+from transformer.faults.forward_faults import inject_fault
 from transformer.faults.patients import Patient, patient_in_training, patient_of, self_attention_in_training
 from transformer.faults.signs import Signs, signs_of
 from transformer.faults.training_faults import HEALTHY as HEALTHY_TRAINING
@@ -53,7 +53,7 @@ class BugsViewModel:
 
     @property
     def fault(self) -> str:
-        """The name of the bug as ``with_fault`` takes it, "" for none."""
+        """The name of the bug as ``inject_fault`` takes it, "" for none."""
         return "" if self.diagnosis.fault == HEALTHY else self.diagnosis.fault
 
 
@@ -182,7 +182,7 @@ def experiment_with_bug(trace: Trace, fault: str) -> Experiment:
         fault: One of ``LIVE_FAULTS``; "healthy" or "" for none.
     """
     checkpoint = trace.checkpoint
-    faulty, edits = with_fault(checkpoint, "" if fault == HEALTHY else fault)
+    faulty, edits = inject_fault(checkpoint, "" if fault == HEALTHY else fault)
     # A model with a bug may never end its text; what is wrong shows long before.
     longest = Greedy(2 * len(trace.tokens(trace.stacks[0])) + 10) if checkpoint.config.has_decoder else None
     return experiment(trace, edits, checkpoint=faulty, strategy=longest)

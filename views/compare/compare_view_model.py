@@ -27,15 +27,15 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.heads.head_roles import HeadRole, sentence_roles
 from transformer.interventions.experiment import Experiment, Shift
 from transformer.layers.embedding_space import parts_of_cosine
-from transformer.predictions.answer_probabilities import Answer, asked, divergence
+from transformer.predictions.answer_probabilities import Answer, divergence, prediction_rows
 from transformer.predictions.comparison import (
     MapDifference,
     Piece,
     StreamSimilarity,
     alike_heads,
-    beginning,
     compared_attention,
     difference_map,
+    first_positions,
     word_diff,
 )
 from transformer.runs.attention_view import AttentionView
@@ -82,7 +82,7 @@ class Side:
     def attention(self, stack: str, layer: int, kind: str) -> AttentionView:
         """Return the attention of a layer; rows of cross-attention are named after the tokens that they predict."""
         view, trace = compared_attention(self.trace, stack, layer, kind), self.trace
-        return beginning(view, len(prompt_ids(trace.checkpoint, trace.sentence))) if self.is_cut else view
+        return first_positions(view, len(prompt_ids(trace.checkpoint, trace.sentence))) if self.is_cut else view
 
 
 @dataclass(frozen=True)
@@ -233,7 +233,7 @@ class CompareViewModel:
     def likely_tokens(self) -> LikelyTokens | None:
         """The most likely next tokens of all files of one model; ``None`` where the model is asked nothing."""
         first = self.sides[0].trace
-        question = asked(first)
+        question = prediction_rows(first)
         if not question.rows:
             return None
         row, names = question.rows[0], first.checkpoint.config.class_names

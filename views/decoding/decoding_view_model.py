@@ -25,7 +25,7 @@ from transformer import Beam, Checkpoint, Decoding, Greedy, Sample
 from transformer.attribution.leave_one_out import LeaveOneOut
 from transformer.errors import CheckpointError
 from transformer.heads.role_files import load_corpus_roles
-from transformer.predictions.answer_probabilities import Fillings, blanks, filled, fillings
+from transformer.predictions.answer_probabilities import Fillings, blanks, fill_blanks, fillings
 from transformer.predictions.decoding_steps import (
     Confidence,
     Reshaping,
@@ -547,7 +547,7 @@ class FilledBlank(DecodingViewModel):
     @cached_property
     def filled(self) -> str:
         """The sentence with the most likely word in each blank."""
-        return filled(self.trace)
+        return fill_blanks(self.trace)
 
     @cached_property
     def attention(self) -> StepAttention:

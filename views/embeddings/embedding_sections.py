@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
-from charts.toolkit.numbers import in_tex, whole
+from charts.toolkit.numbers import latex_notation, whole
 from charts.toolkit.style import three_digits
 from transformer.text.message import N_
 from ui.compute.store import store
@@ -53,7 +53,7 @@ def lookup(p: Page, view_model: EmbeddingsViewModel) -> None:
     vocabulary, width = view_model.table.shape
     difference = three_digits(view_model.lookup_difference)
     st.markdown(text["lookup"].format(token=as_plain(token.display), id=token.id, difference=difference))
-    start, end = (r"\;\; ".join(in_tex(three_digits(value)) for value in part) for part in (row[:4], row[-1:]))
+    start, end = (r"\;\; ".join(latex_notation(three_digits(value)) for value in part) for part in (row[:4], row[-1:]))
     one = rf"\underset{{{token.id}}}{{1}}"
     show_formula(
         rf"\begin{{bmatrix}} 0 & \cdots & {one} & \cdots & 0 \end{{bmatrix}} \cdot E"

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.canvas.value_map import value_map
-from charts.toolkit.numbers import in_tex, number
+from charts.toolkit.numbers import latex_notation, number
 from charts.toolkit.style import three_digits
 from transformer.pictures.vision_transformer import PatchEmbedding
 from ui.shell import choice
@@ -41,10 +41,10 @@ def patch_embedding(p: Page) -> None:
         bias = table.projection.bias[channel].item()
         (pixels,) = p.checkpoint.tokenizer.thumbnails([token.id])
         pairs = zip(weights, pixels, strict=True)
-        products = " + ".join(rf"{_bracketed(w)} \cdot {in_tex(three_digits(x))}" for w, x in pairs)
+        products = " + ".join(rf"{_bracketed(w)} \cdot {latex_notation(three_digits(x))}" for w, x in pairs)
         show_formula(
             rf"x_{{{channel}}} = \sum_k E_{{{channel},k}}\, p_k + b_{{{channel}}} = {products} + {_bracketed(bias)}"
-            rf" = {in_tex(number(f'{float(vectors[p.focus.token, channel]):.6g}'))}",
+            rf" = {latex_notation(number(f'{float(vectors[p.focus.token, channel]):.6g}'))}",
             caption=text["projection_caption"].format(patch=as_plain(token.display), width=width, pixels=len(pixels)),
         )
     rows = {f"E[:, {k}]": column for k, column in enumerate(table.projection.weight.T.tolist())}
@@ -62,5 +62,5 @@ def patch_embedding(p: Page) -> None:
 
 
 def _bracketed(value: float) -> str:
-    written = in_tex(three_digits(value))
+    written = latex_notation(three_digits(value))
     return f"({written})" if value < 0 else written

@@ -14,9 +14,9 @@ from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _, in_words
 from transformer.attribution.direct_logit_attribution import Attribution, attribute
 from transformer.errors import InputError
-from transformer.interventions.direct_effects import Removals, is_removable, removals
+from transformer.interventions.direct_effects import RemovedParts, is_removable, remove_parts
 from transformer.layer_norm import RMSNorm
-from transformer.layers.residual_stream import Part, in_a_sentence
+from transformer.layers.residual_stream import Part, label_in_sentence
 from transformer.text.message import N_
 from ui.compute.jobs import jobs
 from ui.compute.store import store
@@ -163,7 +163,7 @@ def _say_sum(p: Page, shown: AuthorViewModel) -> str:
         logit=three_digits(found.logit),
         count=len(found.parts),
         deviation=three_digits(found.deviation),
-        part=as_plain(in_words(in_a_sentence(shown.strongest.label))),
+        part=as_plain(in_words(label_in_sentence(shown.strongest.label))),
         value=signed(found.of(shown.strongest)),
     )
 
@@ -239,7 +239,7 @@ def _measured(p: Page, shown: AuthorViewModel) -> None:
     effects = jobs.result(
         p.run,
         ("removals", found.question, "" if pair is None else second),
-        lambda report: removals(trace, found, parts, second=pair, progress=report),
+        lambda report: remove_parts(trace, found, parts, second=pair, progress=report),
         doing=common("wait.trust"),
     )
     if effects is None:
@@ -275,19 +275,19 @@ def _measured(p: Page, shown: AuthorViewModel) -> None:
         name="removed-parts",
         caption=p.text["measured_table_caption"],
     )
-    show_source(removals)
+    show_source(remove_parts)
 
 
-def _answers(effects: Removals, place: int) -> str:
+def _answers(effects: RemovedParts, place: int) -> str:
     return ", ".join(f"{in_words(part.label)} {signed(change)}" for part, change in effects.answers(place)[:_ANSWERS])
 
 
-def _answers_in_a_sentence(effects: Removals, place: int) -> str:
+def _answers_in_a_sentence(effects: RemovedParts, place: int) -> str:
     answers = effects.answers(place)[:_ANSWERS]
-    return ", ".join(f"{in_words(in_a_sentence(part.label))} ({signed(change)})" for part, change in answers)
+    return ", ".join(f"{in_words(label_in_sentence(part.label))} ({signed(change)})" for part, change in answers)
 
 
-def _say_effects(p: Page, effects: Removals) -> str:
+def _say_effects(p: Page, effects: RemovedParts) -> str:
     """The rank correlation; and the part at which the two numbers are furthest apart, with who answered."""
     gap = effects.added - effects.zero  # what all other parts add more, without it
     place = int(np.argmax(np.abs(gap)))
@@ -296,7 +296,7 @@ def _say_effects(p: Page, effects: Removals) -> str:
     ranks = p.text["measured_said"].format(
         count=len(effects.parts),
         agreement=number(f"{effects.agreement:.2f}") if np.isfinite(effects.agreement) else "–",
-        part=as_plain(in_words(in_a_sentence(effects.parts[place].label))),
+        part=as_plain(in_words(label_in_sentence(effects.parts[place].label))),
         added=signed(added),
         lost=signed(lost),
     )

@@ -9,7 +9,7 @@ from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _, in_words
 from transformer.errors import CheckpointError, InputError
-from transformer.layers.residual_stream import in_a_sentence
+from transformer.layers.residual_stream import label_in_sentence
 from transformer.predictions.jacobian_lens import JacobianLens, jacobian_lens, load_jacobian_lens
 from transformer.predictions.lens import Lens, decided_step, lens_stack, logit_lens
 from transformer.text.sentence_files import read_sentences, sentence_digest
@@ -130,7 +130,7 @@ def _say_counts(p: Page, shown: LensViewModel) -> str:
     parts, text = [], p.text
     for step, count in shown.top_counts.items():
         key = "never" if step < 0 else "embedding" if step == 0 else "step"
-        name = as_plain(in_words(in_a_sentence(shown.steps[step])))
+        name = as_plain(in_words(label_in_sentence(shown.steps[step])))
         parts.append(text[f"top_{key}"].format(count=count, total=len(shown.lens.read), step=name))
     return text["top"].format(counts=", ".join(parts))
 
@@ -141,7 +141,7 @@ def _say_place(p: Page, shown: LensViewModel) -> str:
         key = "place_whole" if shown.is_whole else "place_alone"
     else:
         key = "place_never" if shown.top_from < 0 else "place" if shown.lens.stack == "decoder" else "place_masked"
-    step = _("the embedding") if shown.top_from == 0 else in_words(in_a_sentence(shown.steps[shown.top_from]))
+    step = _("the embedding") if shown.top_from == 0 else in_words(label_in_sentence(shown.steps[shown.top_from]))
     return p.text[key].format(
         read=as_plain(in_words(shown.read)),
         position=shown.token,
@@ -280,7 +280,7 @@ def say_agreement(p: Page, found: JacobianLens, lens: Lens) -> str:
     ahead: dict[str, list[str]] = {"more": [], "less": []}
     for step, (logit, jacobian) in enumerate(zip(measured.logit, measured.jacobian, strict=True)):
         if logit != jacobian:
-            name = as_plain(in_words(in_a_sentence(lens.steps[step])) if step else _("the embedding"))
+            name = as_plain(in_words(label_in_sentence(lens.steps[step])) if step else _("the embedding"))
             shares = text["agreement_step"].format(step=name, jacobian=percent(jacobian), logit=percent(logit))
             ahead["more" if jacobian > logit else "less"].append(shares)
     own = _shipped() == found.digest

@@ -16,7 +16,7 @@ from transformer import Trace
 from transformer.attention_maps.attention_path import attention_path, output_sum
 from transformer.faults.catalogue import diagnosis_of
 from transformer.faults.patients import patient_of
-from transformer.predictions.answer_probabilities import answer_of
+from transformer.predictions.answer_probabilities import read_answer
 from transformer.predictions.lens import logit_lens
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
@@ -194,7 +194,7 @@ PARTS = {
 
 def _answer(trace: Trace, text: Mapping[str, str]) -> Part:
     """The answer token by token; where the model decodes, with what came second."""
-    parts = answer_of(trace).parts
+    parts = read_answer(trace).parts
     second = [""] * len(parts)
     if trace.checkpoint.config.has_decoder and not trace.forced:
         seconds = (step.candidates[1] for step in transformer.decode(trace.checkpoint, trace.sentence).steps)

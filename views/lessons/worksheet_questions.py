@@ -7,7 +7,7 @@ from math import log2
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer import Trace
-from transformer.predictions.answer_probabilities import answer_of
+from transformer.predictions.answer_probabilities import read_answer
 from transformer.text.tokens import TokenSequence
 from ui.shell.focus import Focus
 from ui.shell.selectors import traits_of
@@ -79,7 +79,7 @@ class _Facts:
         self.tokens = trace.tokens(focus.stack)
         self.row = self.view.weights[focus.head, focus.token]
         self.where = {"layer": focus.layer, "head": focus.head, "row": _quoted(self.view.query, focus.token)}
-        self.given = answer_of(trace)
+        self.given = read_answer(trace)
 
     def strongest(self) -> dict[str, object]:
         best = int(self.row.argmax())

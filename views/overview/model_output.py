@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from charts.toolkit.numbers import in_tex
+from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits, three_digits_alike
 from ui.shell.focus import Focus
 from ui.shell.page import Page
@@ -72,10 +72,10 @@ def show_certainty(p: Page, view_model: OverviewViewModel) -> None:
 def probability_formula(view_model: OverviewViewModel, name: str) -> str:
     """Return the product of all tokens' probabilities as LaTeX, the middle of a long one left out."""
     answer = view_model.answer
-    factors = [in_tex(three_digits(part.probability)) for part in answer.parts]
+    factors = [latex_notation(three_digits(part.probability)) for part in answer.parts]
     if len(factors) > 8:
         factors = [*factors[:4], r"\dots", *factors[-2:]]
     product = r" \cdot ".join(factors)
     steps = rf"\prod_{{t=1}}^{{{len(answer.parts)}}} p(y_t \mid y_{{<t}})"
-    lines = rf"p(\text{{{name}}}) &= {steps} \\ &= {product} = {in_tex(three_digits(answer.probability))}"
+    lines = rf"p(\text{{{name}}}) &= {steps} \\ &= {product} = {latex_notation(three_digits(answer.probability))}"
     return rf"\begin{{aligned}} {lines} \end{{aligned}}"

@@ -7,7 +7,7 @@ from charts.toolkit.numbers import whole
 from charts.toolkit.words import in_words
 from transformer.errors import InputError
 from transformer.layers.costs import measured_costs
-from transformer.predictions.answer_probabilities import answer_of
+from transformer.predictions.answer_probabilities import read_answer
 from transformer.runs.trace_files import trace_to_bytes
 from ui.compute.store import store
 from ui.shell import choice
@@ -40,12 +40,12 @@ def show_more(p: Page) -> None:
     if view_model.output_kind == "text" and view_model.answer.parts:
         formula = probability_formula(view_model, p.text["formula_answer"])
         show_formula(formula, caption=p.text["formula_caption"])
-    show_source(type(p.checkpoint.model), answer_of, measured_costs)
+    show_source(type(p.checkpoint.model), read_answer, measured_costs)
     show_snippet(
         "overview",
         p.preamble
-        + "\nfrom transformer.predictions.answer_probabilities import answer_of\n\n"
-        + "answer = answer_of(trace)\n"
+        + "\nfrom transformer.predictions.answer_probabilities import read_answer\n\n"
+        + "answer = read_answer(trace)\n"
         + "print(answer.probability)\nprint(answer.text)\n"
         + "for part in answer.parts:\n    print(part.display, part.probability)\n"
         + "for name in trace.names():\n    print(name, trace[name].axes, trace[name].shape)\n",

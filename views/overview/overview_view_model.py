@@ -18,7 +18,7 @@ from functools import cached_property
 
 from transformer import Trace
 from transformer.layers.costs import Cost, measured_costs
-from transformer.predictions.answer_probabilities import Answer, AnswerPart, answer_of, class_probabilities
+from transformer.predictions.answer_probabilities import Answer, AnswerPart, class_probabilities, read_answer
 from transformer.text.message import Message
 from views.view_models import RunViewModel
 
@@ -36,7 +36,7 @@ class OverviewViewModel(RunViewModel):
     @cached_property
     def answer(self) -> Answer:
         """The output of the model with its probability, token by token."""
-        return answer_of(self.trace)
+        return read_answer(self.trace)
 
     @cached_property
     def parts(self) -> tuple[AnswerPart, ...]:

@@ -6,7 +6,7 @@ from streamlit.delta_generator import DeltaGenerator
 from charts.toolkit.style import three_digits
 from transformer.attribution.information_flow import Flow, edges_into, information_flow, start_of
 from transformer.errors import MessageError
-from transformer.predictions.answer_probabilities import asked
+from transformer.predictions.answer_probabilities import prediction_rows
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.actions import OpenPage, SelectLocation
@@ -26,7 +26,7 @@ _THRESHOLDS = (0.01, 0.4)  # smallest, largest
 
 def flow(p: Page, room: DeltaGenerator) -> None:
     """Choose, in ``room``, the word and the smallest share; see which tokens it came from, through which heads."""
-    question = asked(p.trace)
+    question = prediction_rows(p.trace)
     if not question.rows:
         p.nothing_to_show(p.text["nothing_asked"])
     with room:

@@ -20,7 +20,7 @@ from transformer.interventions.activation_patching import (
     contrast_of,
     n_passes,
     patched_differences,
-    recovered,
+    recovered_shares,
 )
 from transformer.interventions.attribution_patching import estimated_shares
 from transformer.interventions.experiment import experiment
@@ -68,7 +68,7 @@ def patching(p: Page, row: DeltaGenerator, *, patches: str) -> None:
         estimated = _with_shares(shown, guess, is_estimate=True)
         draw(p, estimated)
         _check(p, estimated, name)
-    work = partial(recovered, pair, turn, [places])
+    work = partial(recovered_shares, pair, turn, [places])
     shares = measured(p, shown, name, lambda report: work(progress=report)[0], count=len(places))
     if shares is not None:
         draw(p, _with_shares(shown, shares))
@@ -152,7 +152,7 @@ def _check(p: Page, shown: PathsViewModel, name: tuple[Hashable, ...]) -> None:
     """Measure the largest numbers of the estimate, and show both."""
     best = np.argsort(-np.abs(np.nan_to_num(shown.shares)))[: sweeps.CHECKED]
     places = [shown.places[index] for index in best]
-    true = store.get(p.run, (*name, "check"), lambda: recovered(shown.contrast, shown.turn, [places])[0])
+    true = store.get(p.run, (*name, "check"), lambda: recovered_shares(shown.contrast, shown.turn, [places])[0])
     sweeps.say_error(
         p, [_place_name(p, shown, place) for place in places], shown.shares[best], true, count=len(shown.places)
     )
@@ -330,7 +330,7 @@ def _explain(p: Page, shown: PathsViewModel, *, waiting: bool) -> None:
                 answer=as_plain(shown.answer), other=as_plain(shown.other), count=len(shown.places)
             ),
         )
-    measure = "estimated_shares" if waiting else "recovered"
+    measure = "estimated_shares" if waiting else "recovered_shares"
     module = "attribution_patching" if waiting else "activation_patching"
     show_snippet(
         "patching",
@@ -341,7 +341,7 @@ def _explain(p: Page, shown: PathsViewModel, *, waiting: bool) -> None:
         f"for place, share in zip(places, {measure}(contrast, turn, [places])[0]):\n"
         "    print(place, share.round(2))\n",
     )
-    show_source(contrast_of, estimated_shares if waiting else recovered, patched_differences)
+    show_source(contrast_of, estimated_shares if waiting else recovered_shares, patched_differences)
 
 
 def _pair_in_python(p: Page, shown: PathsViewModel) -> str:

@@ -25,10 +25,10 @@ from transformer.interventions.activation_patching import (
     Contrast,
     Place,
     Turn,
-    asked_instead,
     contrast_of,
     head_places,
-    recovered,
+    recovered_shares,
+    replace_turn_tokens,
     token_places,
 )
 from transformer.interventions.experiment import Experiment, experiment
@@ -281,7 +281,7 @@ def _joined(displays: Iterable[str]) -> str:
 def turn_of(contrast: Contrast, choices: PathsChoices) -> Turn:
     """Return the word that is asked about, measured against what the reader chose."""
     chosen = next((turn for turn in contrast.turns if turn.row == choices.row), contrast.first_turn)
-    return asked_instead(contrast, chosen, other=choices.other)
+    return replace_turn_tokens(contrast, chosen, other=choices.other)
 
 
 def effect_size(contrast: Contrast) -> float:
@@ -306,7 +306,7 @@ def paths_view_model(trace: Trace, sentence: str, choices: PathsChoices = PathsC
     pair = contrast_of(found)
     turn = turn_of(pair, choices)
     places = [place for row in patched_places(pair, turn, choices) for place in row if place is not None]
-    return PathsViewModel(found, pair, turn, choices, recovered(pair, turn, [places])[0])
+    return PathsViewModel(found, pair, turn, choices, recovered_shares(pair, turn, [places])[0])
 
 
 def head_of(place: Place) -> Head:

@@ -8,7 +8,7 @@ import streamlit as st
 
 from charts.toolkit.style import three_digits
 from transformer import Trace, trace_of
-from transformer.predictions.answer_probabilities import Answer, answer_of
+from transformer.predictions.answer_probabilities import Answer, read_answer
 from transformer.runs.inputs import prompt_ids
 from ui.compute.loading import load_trace
 from ui.compute.store import store
@@ -76,7 +76,7 @@ def another_order(p: Page) -> None:
     new = read.new_order(change, pair=pair, shuffle=shuffle, followed=_followed(p, read, pair))
     after = _run_with(p, new)
     _show_readings(read, new, text)
-    _show_outputs(answer_of(read.before), answer_of(after), text)
+    _show_outputs(read_answer(read.before), read_answer(after), text)
     _show_attention(read, new, after, text)
     for note in (note for note in after.notes if note not in p.trace.notes):  # the page has written those already
         st.caption(f":material/info: {as_plain(said(note))}")

@@ -3,7 +3,7 @@
 import numpy as np
 import streamlit as st
 
-from charts.toolkit.numbers import in_tex
+from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits
 from transformer.layers import positional_encodings
 from ui.shell import choice
@@ -109,7 +109,13 @@ def token_plus_position(view_model: PositionsViewModel, text: PageText) -> None:
         if getattr(embedding, part, None) is not None:
             st.markdown(text[f"sum_{part}"])
     paper = scale == " × √d_model"
-    factor = r"\sqrt{d_{\text{model}}}\, " if paper else rf"{in_tex(three_digits(embedding.scale))}\, " if scale else ""
+    factor = (
+        r"\sqrt{d_{\text{model}}}\, "
+        if paper
+        else rf"{latex_notation(three_digits(embedding.scale))}\, "
+        if scale
+        else ""
+    )
     lengths = [three_digits(np.linalg.norm(rows[view_model.token])) for rows in (token, position, total)]
     st.markdown(
         text["sum_text"].format(
@@ -153,7 +159,7 @@ def _formula(view_model: PositionsViewModel, text: PageText, *, dimension: int =
     wave, pair = (r"\sin", dimension) if dimension % 2 == 0 else (r"\cos", dimension - 1)
     angle = rf"\left({position} / 10000^{{{pair}/{width}}}\right)"
     show_formula(
-        rf"PE_{{{position},\,{dimension}}} = {wave}{angle} = {in_tex(three_digits(value))}",
+        rf"PE_{{{position},\,{dimension}}} = {wave}{angle} = {latex_notation(three_digits(value))}",
         caption=text["sinusoidal_number"].format(
             position=position, token=as_plain(tokens[position].display), dimension=dimension
         ),

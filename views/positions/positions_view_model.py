@@ -113,7 +113,7 @@ class PositionsViewModel(TokenViewModel):
         """Return how far PE(p − ``BACK``) is from its linear map of PE(p); ``None`` where there is no such map."""
         if self.scheme != "sinusoidal" or self.is_in_halves or table.shape[1] % 2 or len(table) <= BACK:
             return None
-        return float(np.abs(positional_encodings.shifted(table[BACK:], -BACK) - table[:-BACK]).max())
+        return float(np.abs(positional_encodings.shift_encoding(table[BACK:], -BACK) - table[:-BACK]).max())
 
     @cached_property
     def attention(self) -> MultiHeadAttention:

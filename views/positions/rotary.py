@@ -2,7 +2,7 @@
 
 import streamlit as st
 
-from charts.toolkit.numbers import in_tex
+from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits
 from transformer.layers import positional_encodings
 from transformer.variants.partial_rotary import Rotary
@@ -111,15 +111,15 @@ def _stretching_formula(scaling: RotaryScaling) -> str:
     """θ′ of θ, with the numbers of this model; its turning uses θ′."""
     match scaling:
         case LinearScaling(factor):
-            return rf"\theta'_i = \theta_i / {in_tex(three_digits(factor))}"
+            return rf"\theta'_i = \theta_i / {latex_notation(three_digits(factor))}"
         case LongRope() | FactorScaling():
             return r"\theta'_i = \theta_i / \lambda_i"
         case Llama3Scaling(factor, low, high, length):
             share = rf"\tfrac{{{length}\,\theta_i / 2\pi - {low:g}}}{{{high:g} - {low:g}}}"
         case Yarn(factor, kept, slowed):
-            low, high = in_tex(three_digits(kept)), in_tex(three_digits(slowed))
+            low, high = latex_notation(three_digits(kept)), latex_notation(three_digits(slowed))
             share = rf"1 - \tfrac{{i - {low}}}{{{high} - {low}}}"
-    s = in_tex(three_digits(factor))
+    s = latex_notation(three_digits(factor))
     return (
         rf"\theta'_i = (1 - \gamma_i)\, \theta_i / {s} + \gamma_i\, \theta_i, \qquad "
         rf"\gamma_i = \operatorname{{clamp}}\left({share},\, 0,\, 1\right)"

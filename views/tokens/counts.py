@@ -48,7 +48,10 @@ def snippet_of(p: Page) -> str:
     tokenizer, sentence = p.checkpoint.tokenizer, p.focus.sentence
     cut, shown = {
         "WordPiece": ("longest_match import match_steps", "[(step.start, step.found) for step in match_steps({})]"),
-        "Unigram": ("best_path import kept, path_steps", "[(step.piece, step.score) for step in kept(path_steps({}))]"),
+        "Unigram": (
+            "best_path import path_steps, pieces_of_path",
+            "[(step.piece, step.score) for step in pieces_of_path(path_steps({}))]",
+        ),
     }.get(tokenizer.kind, ("byte_pair_merges import merge_steps", "[step.pieces for step in merge_steps({})]"))
     return (
         p.preamble

@@ -5,7 +5,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import number, whole
 from transformer.text import tokenizations
-from transformer.text.best_path import kept, path_steps
+from transformer.text.best_path import path_steps, pieces_of_path
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.longest_match import match_steps, pieces_of
 from transformer.text.message import N_
@@ -135,7 +135,7 @@ def _draw_path(p: Page, word: str) -> None:
     tokenizer, text = p.checkpoint.tokenizer, p.text
     places = path_steps(tokenizer, word)
     shown = max(1, _choose_step(p, (word,), len(places)))
-    path = kept(places[:shown])
+    path = pieces_of_path(places[:shown])
     pieces = [tokenizer.readable(step.piece) for step in path]
     if shown == len(places):
         sentence = _ends_as(p, word, pieces)

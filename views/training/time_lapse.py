@@ -17,7 +17,7 @@ from transformer.heads.roles_through_training import (
     changed_most,
     map_change,
     moment_of,
-    settled,
+    settled_moment,
     training_steps,
 )
 from transformer.runs.head_places import Head
@@ -260,7 +260,7 @@ def _arithmetic(p: Page, moments: Sequence[Moment]) -> None:
         "print(moment.log_probability)\n"
         f'print(moment.view("{place.stack}", {place.layer}, "{place.kind}").weights[{place.head}])\n',
     )
-    show_source(moment_of, settled, map_change, quantise)
+    show_source(moment_of, settled_moment, map_change, quantise)
 
 
 # ---- one sentence at the earlier steps: kept between reruns, read-only -----------------------------------------------

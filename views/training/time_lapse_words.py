@@ -7,7 +7,7 @@ from itertools import groupby
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.files.model_card import began_as
-from transformer.heads.roles_through_training import Moment, greatest_turn, settled, settled_heads, shared_words
+from transformer.heads.roles_through_training import Moment, greatest_turn, settled_heads, settled_moment, shared_words
 from transformer.runs.head_places import Head
 from ui.lab.role_names import role_text
 from ui.words.texts import PageText, as_plain, page_text
@@ -58,7 +58,7 @@ def story(moments: Sequence[Moment], place: Head, text: PageText) -> str:
     named = text["time_head"].format(layer=place.layer, head=place.head, kind=kind)
     turn, change = greatest_turn(moments, place)
     changed = text["time_turn"].format(change=three_digits(100 * change), **_between(moments, turn, text))
-    index = settled(moments, place)
+    index = settled_moment(moments, place)
     if index is None:
         return f"{text['time_story_none'].format(head=named)} {changed}"
     role = role_text(moments[-1].role(place), heads)

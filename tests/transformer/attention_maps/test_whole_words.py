@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 import transformer
-from transformer.attention_maps.whole_words import in_words, spans
+from transformer.attention_maps.whole_words import merge_into_words, spans
 
 
 def test_pieces_are_added_as_keys_and_averaged_as_queries(tiny_checkpoint) -> None:
     trace = transformer.trace(tiny_checkpoint("translator"), "The unbelievable cat, isn't it?", "Le chat dort.")
     for kind in ("self", "cross"):
         view = trace.attention("decoder", layer=1, kind=kind)
-        found, rows, columns = in_words(view), spans(view.query), spans(view.key)
+        found, rows, columns = merge_into_words(view), spans(view.query), spans(view.key)
         assert len(rows) == len(found.query) and len(columns) == len(found.key) < len(view.key)
         assert [i for begin, end in columns for i in range(begin, end)] == list(range(len(view.key)))
         for row, (begin, end) in enumerate(rows):

@@ -10,8 +10,8 @@ from transformer.attention_maps.attention_path import norm_weighted
 from transformer.attention_maps.rollout import attention_rollout
 from transformer.attribution.attention_trust import (
     ANSWER_MEASURES,
-    beside_attention,
-    beside_nothing,
+    compare_with_attention,
+    compare_without_attention,
     input_attributions,
     spearman,
 )
@@ -63,7 +63,7 @@ def test_every_row_is_the_measure_it_is_named_after(tiny_checkpoint, model, stac
     trace = transformer.trace(checkpoint, SENTENCE, source_pads=0 if model == "gpt" else 2)
     found = input_attributions(checkpoint, quantity_of(trace, row=row), n_steps=2)
     view = trace.attention(stack, 1, kind)
-    aligned = beside_attention(trace, view, found, head=1, query=query)
+    aligned = compare_with_attention(trace, view, found, head=1, query=query)
     assert tuple(measure.name for measure in aligned.measures) == ATTENTION_MEASURES + ANSWER_MEASURES
     positions = list(aligned.positions)
     assert positions == np.flatnonzero(view.allowed[query]).tolist()  # no padding, nothing that comes later
@@ -90,7 +90,7 @@ def test_rollout_ends_where_the_answer_is_read(tiny_checkpoint):
         trace = transformer.trace(checkpoint, SENTENCE)
         found = input_attributions(checkpoint, quantity_of(trace, row=row), n_steps=1)
         view = trace.attention(stack, 0, kind)
-        return trace, beside_attention(trace, view, found, head=0, query=query)["rollout"].values
+        return trace, compare_with_attention(trace, view, found, head=0, query=query)["rollout"].values
 
     trace, values = row_of("bert", "encoder", "self", query=1, row=4)
     assert values == pytest.approx(attention_rollout(trace, "encoder").source[4], abs=1e-6)
@@ -105,7 +105,7 @@ def test_the_other_sentence_has_only_what_the_answer_says(tiny_checkpoint):
     checkpoint = tiny_checkpoint("translator")
     trace = transformer.trace(checkpoint, SENTENCE, source_pads=1)
     found = input_attributions(checkpoint, quantity_of(trace, row=2), n_steps=2)
-    target, source = beside_nothing(found, "decoder"), beside_nothing(found, "encoder")
+    target, source = compare_without_attention(found, "decoder"), compare_without_attention(found, "encoder")
     assert target.positions == (0, 1, 2) and len(source.positions) == len(trace.source) - 1
     assert tuple(measure.name for measure in target.measures) == ANSWER_MEASURES
     total = sum(part["integrated_gradients"].values.sum() for part in (target, source))

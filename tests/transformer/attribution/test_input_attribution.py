@@ -66,7 +66,7 @@ def test_a_probability_is_the_one_that_decoding_shows(tiny_checkpoint, kind):
     """What is never written has no share in it; unless somebody asks for just that."""
     checkpoint = tiny_checkpoint(kind)
     step, trace = transformer.decode(checkpoint, SENTENCE).steps[0], transformer.trace(checkpoint, SENTENCE)
-    row = answer_probabilities.asked(trace).rows[0]
+    row = answer_probabilities.prediction_rows(trace).rows[0]
     for candidate in step.candidates[:3]:
         quantity = quantity_of(trace, row=row, id=candidate.id, of="probability")
         value = remove_each(checkpoint, quantity).value

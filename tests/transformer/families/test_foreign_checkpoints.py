@@ -15,7 +15,7 @@ from tests.foreign_checkpoints import FOREIGN, foreign_checkpoint
 from tests.transformer.families.hugging_face import CASES
 from transformer import Beam, Checkpoint, CheckpointError, Greedy, decode, load, read_trace, save_trace, trace
 from transformer.__main__ import main
-from transformer.files.languages import speaking
+from transformer.files.languages import with_languages
 from transformer.files.verify import verify
 
 transformers = pytest.importorskip("transformers")
@@ -128,7 +128,7 @@ def test_the_language_that_generate_forces_comes_first(foreign, tmp_path: Path) 
     assert checkpoint.framing.ignored == ("num_beams 5", "no_repeat_ngram_size 3")
     greedy = {"max_new_tokens": 8, "num_beams": 1, "no_repeat_ngram_size": 0}
     assert generated(checkpoint, **greedy)[0] == [french, *decode(checkpoint, SENTENCE, Greedy(7)).tokens.ids]
-    spoken = speaking(checkpoint, target="de")
+    spoken = with_languages(checkpoint, target="de")
     expected = generated(checkpoint, **greedy, forced_bos_token_id=german)[0]
     assert expected == [german, *decode(spoken, SENTENCE, Greedy(7)).tokens.ids]
 

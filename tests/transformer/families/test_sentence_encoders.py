@@ -15,7 +15,7 @@ from tests.transformer.text.foreign_folders import theirs, word_piece, write
 from transformer.errors import CheckpointError
 from transformer.files.verify import verify
 from transformer.layers.embedding_space import parts_of_cosine, pooled_tokens
-from transformer.predictions.answer_probabilities import asked
+from transformer.predictions.answer_probabilities import prediction_rows
 
 TEXTS = ("The cat sat on the mat.", "A dog lies in the sun, and sleeps.")
 SETTINGS = {"tokenizer_class": "BertTokenizer", "model_type": "bert"}
@@ -59,7 +59,7 @@ def test_its_vectors_are_those_of_hugging_face(tmp_path: Path, case: str, poolin
             vectors.append(vector(model(torch.tensor([ids])).last_hidden_state[0], kind))
         assert trace.values("pooling.vector") == pytest.approx(vectors[-1].numpy(), abs=5e-6)
         assert pooled_tokens(trace).sum(axis=0) == pytest.approx(vectors[-1].numpy(), abs=5e-6)
-        assert asked(trace).rows == () and trace.text == "" and trace.prediction is None
+        assert prediction_rows(trace).rows == () and trace.text == "" and trace.prediction is None
     parts = parts_of_cosine(*traces)
     assert parts.shape == tuple(len(trace.source) for trace in traces)
     assert parts.sum() == pytest.approx(float(torch.cosine_similarity(*vectors, dim=0)), abs=1e-6)

@@ -10,7 +10,7 @@ import torch
 from tests.transformer.families.hugging_face import build
 from tests.transformer.text.foreign_folders import SENTENCES, TEXTS
 from transformer import CheckpointError, decode, load, trace
-from transformer.files.languages import speaking
+from transformer.files.languages import with_languages
 from transformer.runs.decoding_strategies import Greedy
 
 transformers = pytest.importorskip("transformers")
@@ -77,7 +77,7 @@ def test_nllb_writes_behind_its_language_also_with_legacy_targets(tmp_path: Path
     write("m2m100", tmp_path)
     tokenizer = transformers.NllbTokenizer.from_pretrained(tmp_path, legacy_behaviour=True, src_lang="eng_Latn")
     tokenizer.save_pretrained(tmp_path)
-    checkpoint = speaking(load(tmp_path), source="eng_Latn", target="fra_Latn")
+    checkpoint = with_languages(load(tmp_path), source="eng_Latn", target="fra_Latn")
     theirs = transformers.AutoTokenizer.from_pretrained(tmp_path)
     theirs.tgt_lang = "fra_Latn"
     asked = theirs("The cat sat.", return_tensors="pt")

@@ -10,7 +10,7 @@ import torch
 import transformer
 from tests.transformer import tiny
 from transformer.faults.fault_checks import CHECKS
-from transformer.faults.forward_faults import LIVE_FAULTS, other_norm_order, unscaled_scores, with_fault
+from transformer.faults.forward_faults import LIVE_FAULTS, inject_fault, other_norm_order, unscaled_scores
 from transformer.faults.patients import Patient, patient_of
 from transformer.probes import record
 
@@ -95,7 +95,7 @@ def test_the_other_order_of_norms_is_that_order_with_the_same_weights(kind, norm
 
 def test_what_is_no_fault_is_refused(tiny_checkpoint):
     with pytest.raises(ValueError, match="fault is 'flu'; choose one of scale"):
-        with_fault(tiny_checkpoint("gpt"), "flu")
+        inject_fault(tiny_checkpoint("gpt"), "flu")
 
 
 def test_a_question_that_cannot_be_asked_is_not_answered():

@@ -24,7 +24,7 @@ from transformer.heads.annotated_words import (
     least_of_arcs,
     syntactic_tallies,
 )
-from transformer.heads.weight_patterns import added
+from transformer.heads.weight_patterns import add_tallies
 
 DETERMINERS = {"the", "a", "an", "this", "that", "these", "those", "every", "each", "some", "any", "no"}
 AUXILIARIES = {
@@ -122,7 +122,7 @@ def test_random_heads_are_at_chance_and_the_baseline_is_the_best_fixed_offset() 
     for sentence in annotated_sentences():
         pieces = [f" {word}" for word in sentence.words]
         view = made(rng.random((4, len(pieces), len(pieces))), pieces)
-        tallies = added(tallies, syntactic_tallies(view, sentence, causal=False))
+        tallies = add_tallies(tallies, syntactic_tallies(view, sentence, causal=False))
     for name in DIRECTIONS:
         baseline = best_offset_share(annotated_sentences(), name, causal=False)
         measure = tallies[name].measure(0, least_of_arcs(tallies, name, best_offset=baseline))

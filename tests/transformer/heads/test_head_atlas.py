@@ -22,7 +22,7 @@ from transformer.heads.head_atlas import (
     RowMeasures,
     halves_of,
     head_habits,
-    places,
+    kinds_of_pairs,
 )
 from transformer.layers.residual_stream import Part
 from transformer.runs.head_places import Head
@@ -44,7 +44,7 @@ def kinds_of(*texts: str, special: tuple[int, ...] = ()) -> np.ndarray:
         for index, text in enumerate(texts)
     )
     sequence = TokenSequence(tokens)
-    return np.array(SELF_KINDS)[places(sequence, sequence, cross=False)]
+    return np.array(SELF_KINDS)[kinds_of_pairs(sequence, sequence, cross=False)]
 
 
 def test_every_pair_of_tokens_is_of_one_kind():
@@ -67,7 +67,7 @@ def counted_by_hand(
     for sentence in sentences:
         trace = transformer.trace(checkpoint, sentence)
         view = trace.attention(stack, layer, kind)
-        of = places(view.query, view.key, cross=kind == "cross")
+        of = kinds_of_pairs(view.query, view.key, cross=kind == "cross")
         gpt = not checkpoint.config.has_encoder  # its trace goes on with what the model wrote
         for query in range(1 + len(checkpoint.tokenizer.encode(sentence)) if gpt else len(view.query)):
             allowed = [key for key in range(len(view.key)) if view.allowed[query, key]]
@@ -147,7 +147,7 @@ def test_examples_are_of_their_kind_and_of_their_strength(tiny_checkpoint):
         for habit in habits.habits:
             assert bool(habit.examples) == (habit.share > 0) and len(habit.examples) <= N_EXAMPLES
             for one in habit.examples:
-                of = places(one.asked, one.read, cross=False)
+                of = kinds_of_pairs(one.asked, one.read, cross=False)
                 assert SELF_KINDS[of[one.query, one.key]] == habit.kind
         for intervals in habits.intervals.values():
             assert len(intervals) == N_INTERVALS and sum(one.share for one in intervals) == pytest.approx(1)

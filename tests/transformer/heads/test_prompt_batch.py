@@ -37,10 +37,10 @@ from transformer.interventions.activation_patching import (
     Contrast,
     Place,
     Turn,
-    asked_instead,
     contrast,
     head_places,
-    recovered,
+    recovered_shares,
+    replace_turn_tokens,
     token_places,
 )
 from transformer.interventions.attribution_patching import estimated_shares
@@ -107,7 +107,7 @@ def test_means_and_spreads_are_those_of_single_calls(kind: str, tiny_checkpoint:
             gap = turn.clean - turn.corrupt
             gained.append(float(estimated_shares(each, turn, places).sum()) * gap)
             if part.patched.count:
-                truly.append(float(recovered(each, turn, places)[0, 0]) * gap)
+                truly.append(float(recovered_shares(each, turn, places)[0, 0]) * gap)
         same(part.estimated, gained)
         if truly:
             same(part.patched, truly)
@@ -130,7 +130,7 @@ def test_the_reader_chooses_what_is_measured(tiny_checkpoint: Callable) -> None:
     cases, problems = cases_of(checkpoint, [Line(1, clean, other, a, b), Line(2, clean, "", a, b), Line(3, clean)])
     found = prompt_batch(checkpoint, cases)
     ids = [token_of(checkpoint, clean, word) for word in (a, b)]
-    turn = asked_instead(both, both.turns[0], answer=ids[0], other=ids[1])
+    turn = replace_turn_tokens(both, both.turns[0], answer=ids[0], other=ids[1])
     logits = single(checkpoint, clean).values("decoder.logits")[turn.row]
     assert not problems and turn.clean == pytest.approx(float(logits[ids[0]] - logits[ids[1]]), abs=1e-5)
     assert [one.clean for one in found.said] == pytest.approx([turn.clean, turn.clean, logits.max()], abs=1e-4)
@@ -138,8 +138,8 @@ def test_the_reader_chooses_what_is_measured(tiny_checkpoint: Callable) -> None:
     part = next(part for part in found.parts if part.patched.count)
     assert found.share(part) == pytest.approx(part.patched.mean / found.gap.mean)
     assert [one.other for one in found.said][2] == "" and math.isnan(found.said[1].corrupted)
-    assert asked_instead(both, both.turns[0]) is both.turns[0]
-    turned = asked_instead(both, both.turns[0], answer=both.turns[0].other)
+    assert replace_turn_tokens(both, both.turns[0]) is both.turns[0]
+    turned = replace_turn_tokens(both, both.turns[0], answer=both.turns[0].other)
     assert (turned.answer, turned.other) == (both.turns[0].other, both.turns[0].answer)
 
 

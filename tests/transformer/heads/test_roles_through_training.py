@@ -34,12 +34,12 @@ from transformer.heads.roles_through_training import (
     repeated_loss,
     role_history,
     save_role_history,
-    settled,
     settled_heads,
+    settled_moment,
     shared_words,
     training_steps,
 )
-from transformer.predictions.answer_probabilities import answer_of
+from transformer.predictions.answer_probabilities import read_answer
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding_state import writable
 from transformer.runs.head_places import Head
@@ -113,7 +113,7 @@ def test_the_finished_model_of_every_kind_agrees_with_its_own_trace(kind: str, t
     sentence = "The cat [MASK] on the mat." if kind == "bert" else SENTENCE
     trace = transformer.trace(checkpoint, sentence)
     moment = moment_of(checkpoint, 5, trace)
-    answer = answer_of(trace)
+    answer = read_answer(trace)
     assert moment.text == trace.text
     assert moment.n_tokens == len(answer.parts) > 0
     assert moment.log_probability == pytest.approx(math.log(answer.probability), rel=1e-6)
@@ -167,7 +167,7 @@ def moments_of(*roles: str) -> list[Moment]:
 def test_a_role_is_settled_when_it_stays(roles: tuple[str, ...], index: int | None) -> None:
     moments = moments_of(*roles)
     place = Head("encoder", "self", 0, 0)
-    assert settled(moments, place) == index
+    assert settled_moment(moments, place) == index
     found = settled_heads(moments)
     assert len(found) == len(moments)
     assert [k for k, places in enumerate(found) if places == (place,)] == ([] if index is None else [index])

@@ -19,7 +19,7 @@ from transformer.heads.weight_patterns import (
     OFFSETS,
     Measure,
     Tally,
-    added,
+    add_tallies,
     counted_rows,
     diagonal_band,
     least_share,
@@ -280,7 +280,7 @@ def test_sentences_add_up_and_a_far_offset_of_few_rows_does_not_count() -> None:
     assert tallies["offset"].shares[0, OFFSETS.index(-5)] == 1.0  # one row has it
     measures, where = positional_measures(tallies, 0)
     assert where["offset"] > -5 and measures["offset"].score < 0.5
-    twice = added(tallies, tallies)
+    twice = add_tallies(tallies, tallies)
     assert (twice["offset"].rows == 2 * tallies["offset"].rows).all()
     assert np.array_equal(twice["offset"].shares, tallies["offset"].shares, equal_nan=True)
 

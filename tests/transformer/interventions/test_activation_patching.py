@@ -19,7 +19,7 @@ from transformer.interventions.activation_patching import (
     contrast,
     head_places,
     patched_differences,
-    recovered,
+    recovered_shares,
     token_places,
 )
 from transformer.interventions.experiment import typed_ids
@@ -103,7 +103,7 @@ def test_shares_are_1_where_the_word_was_replaced_and_0_where_nothing_reads_it(b
     (changed,) = both.differing[stack]
     places = token_places(both, turn, stack)
     heard: list[tuple[int, int]] = []
-    shares = recovered(both, turn, places, progress=lambda done, total: heard.append((done, total)))
+    shares = recovered_shares(both, turn, places, progress=lambda done, total: heard.append((done, total)))
     assert shares.shape == (len(places), len(both.tokens(stack, turn)))
     assert shares[0, changed] == pytest.approx(1, abs=1e-4)
     assert not np.delete(shares[0], changed).any(), "before layer 0 no other token differs"
@@ -131,7 +131,7 @@ def test_other_families(family: Callable, name: str) -> None:
     turn = both.turns[-1]
     for stack in both.clean:
         places = token_places(both, turn, stack)
-        shares = recovered(both, turn, places)
+        shares = recovered_shares(both, turn, places)
         if both.differing[stack] and turn.clean != turn.corrupt:
             assert shares[0, both.differing[stack]].sum() == pytest.approx(1, abs=1e-3)
-        assert recovered(both, turn, head_places(both, stack)).shape[1] == both.checkpoint.config.heads_in(stack)
+        assert recovered_shares(both, turn, head_places(both, stack)).shape[1] == both.checkpoint.config.heads_in(stack)

@@ -15,7 +15,7 @@ from tests.foreign_checkpoints import FOREIGN
 from tests.transformer.interventions.test_activation_patching import CLEAN, contrast_of
 from transformer.interventions.activation_patching import Contrast, head_places, logits_at, probe_of, token_places
 from transformer.interventions.attribution_patching import estimated_importance, estimated_shares, strongest
-from transformer.predictions.answer_probabilities import asked
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.probes import Edit, record
 
 STEP = 1e-5
@@ -61,7 +61,7 @@ def test_a_share_is_the_slope_towards_the_clean_run(kind: str, tiny_checkpoint: 
 @pytest.mark.parametrize("kind", ["translator", "gpt", "bert", "sentiment"])
 def test_a_change_is_the_slope_towards_a_silent_head(kind: str, tiny_checkpoint: Callable) -> None:
     trace = transformer.trace(doubled(tiny_checkpoint(kind)), CLEAN)
-    question, model = asked(trace), trace.checkpoint.model
+    question, model = prediction_rows(trace), trace.checkpoint.model
     ids = [torch.tensor([tokens.ids]) for tokens in (trace.source, trace.target) if tokens is not None]
 
     def number(edits: tuple[Edit, ...] = ()) -> float:

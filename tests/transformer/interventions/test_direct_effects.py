@@ -9,7 +9,7 @@ import torch
 import transformer
 from tests.conftest import ROOT
 from transformer.attribution.direct_logit_attribution import attribute
-from transformer.interventions.direct_effects import TOKENS_PER_PASS, is_removable, removals
+from transformer.interventions.direct_effects import TOKENS_PER_PASS, is_removable, remove_parts
 from transformer.interventions.experiment import experiment
 from transformer.layers.residual_stream import Part
 from transformer.probes import Edit
@@ -52,7 +52,7 @@ def logit_without(trace, found, part: Part, *, mean: bool = False, second=None) 
 @pytest.mark.parametrize("kind", KINDS)
 def test_many_removals_in_a_pass_are_one_run_each(tiny_checkpoint, kind):
     trace, found = traced(tiny_checkpoint(kind))
-    measured = removals(trace, found)
+    measured = remove_parts(trace, found)
     assert measured.parts == tuple(part for part in found.parts if is_removable(part))
     for place, part in enumerate(measured.parts):
         for mean, values in ((False, measured.zero), (True, measured.mean)):
@@ -67,8 +67,8 @@ def test_a_part_is_patched_from_the_run_of_a_second_sentence(tiny_checkpoint, ki
     pair = experiment(trace, sentence=OTHER, keep_answer=True)
     with torch.inference_mode(), transformer.record() as second:
         checkpoint.model(*(torch.tensor([pair.changed.tokens(stack).ids]) for stack in trace.stacks))
-    measured = removals(trace, found, second=pair)
-    plain = removals(trace, found)
+    measured = remove_parts(trace, found, second=pair)
+    plain = remove_parts(trace, found)
     assert plain.patched is None
     np.testing.assert_array_equal(measured.zero, plain.zero)
     for place, part in enumerate(measured.parts):
@@ -80,7 +80,7 @@ def test_a_part_is_patched_from_the_run_of_a_second_sentence(tiny_checkpoint, ki
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_difference_is_what_the_other_parts_add_now(tiny_checkpoint, kind):
     trace, found = traced(tiny_checkpoint(kind))
-    measured = removals(trace, found)
+    measured = remove_parts(trace, found)
     np.testing.assert_allclose(measured.zero, -measured.changes.sum(axis=1), atol=2e-5)
     for place, part in enumerate(measured.parts):
         own = found.parts.index(part)
@@ -97,7 +97,7 @@ def test_the_difference_is_what_the_other_parts_add_now(tiny_checkpoint, kind):
 def test_the_last_layer_of_a_model_without_a_last_norm_is_what_it_added(tiny_checkpoint):
     """In a pre-norm model, what removing the last part does differs only by the σ of the final norm."""
     trace, found = traced(tiny_checkpoint("translator"))
-    measured = removals(trace, found, [Part("feed_forward", 1)])
+    measured = remove_parts(trace, found, [Part("feed_forward", 1)])
     before = trace.values("decoder.final_norm.std")[2]
     stream = trace.values("decoder.layers.1.residual.out")[2] - trace.values("decoder.layers.1.feed_forward.output")[2]
     after = np.sqrt(stream.var() + trace.checkpoint.config.layer_norm_epsilon)
@@ -109,13 +109,13 @@ def test_the_last_layer_of_a_model_without_a_last_norm_is_what_it_added(tiny_che
 def test_progress_a_first_position_and_parts_that_cannot_go(tiny_checkpoint):
     trace = transformer.trace(tiny_checkpoint("gpt"), SENTENCE)
     found, said = attribute(trace, 0), []
-    measured = removals(trace, found, progress=lambda done, total: said.append((done, total)))
+    measured = remove_parts(trace, found, progress=lambda done, total: said.append((done, total)))
     n_rows = TOKENS_PER_PASS // len(trace.target)
     assert said[-1] == (2 * len(measured.parts),) * 2 and len(said) == -(-2 * len(measured.parts) // n_rows)
     assert np.isnan(measured.mean).all() and np.isfinite(measured.zero).all()
     assert -1 <= measured.agreement <= 1
     with pytest.raises(ValueError, match="cannot be removed; choose a head"):
-        removals(trace, found, [Part("final_norm")])
+        remove_parts(trace, found, [Part("final_norm")])
 
 
 def test_what_a_shipped_translator_repairs():
@@ -124,5 +124,5 @@ def test_what_a_shipped_translator_repairs():
     place = trace.target.displays.index("·Le")  # what follows is the cat
     found = attribute(trace, place)
     assert trace.checkpoint.tokenizer.display(found.question.token) == "·chat"
-    measured = removals(trace, found, found.strongest(8))
+    measured = remove_parts(trace, found, found.strongest(8))
     assert (measured.zero * measured.added > 0).sum() >= 5, "most parts do what they say"

@@ -11,11 +11,11 @@ import torch
 
 import transformer
 from tests.transformer.copying import COPYING, copying_checkpoint
-from transformer.faults.forward_faults import with_fault
+from transformer.faults.forward_faults import inject_fault
 from transformer.interventions import experiment as experiment_module
 from transformer.interventions.experiment import answer_under, experiment, padding_drift, same_tokens
 from transformer.interventions.head_importance import head_importance, importance_by_chunks
-from transformer.predictions.answer_probabilities import answer_of
+from transformer.predictions.answer_probabilities import read_answer
 from transformer.predictions.comparison import Piece, word_diff, words
 from transformer.runs.head_places import Head, all_heads
 from transformer.text.tokenizer import NEVER_WRITTEN
@@ -206,11 +206,11 @@ def test_the_own_answer_of_a_changed_model_is_what_a_run_with_the_edits_writes(t
     stack = found.stacks[-1]
     edits = [transformer.scale_head(stack, layer=layer, head=0, factor=-20) for layer in (0, 1)]
     effect, alone = experiment(found, edits), transformer.trace(checkpoint, SENTENCE, edits=edits)
-    assert effect.answer_before == answer_of(found)
-    assert effect.answer_after.text == answer_of(alone).text
-    assert effect.answer_after.probability == pytest.approx(answer_of(alone).probability, rel=1e-3)
-    assert len(effect.answer_after.parts) == len(answer_of(alone).parts)
-    assert experiment(found).answer_after == answer_of(found)
+    assert effect.answer_before == read_answer(found)
+    assert effect.answer_after.text == read_answer(alone).text
+    assert effect.answer_after.probability == pytest.approx(read_answer(alone).probability, rel=1e-3)
+    assert len(effect.answer_after.parts) == len(read_answer(alone).parts)
+    assert experiment(found).answer_after == read_answer(found)
 
 
 def test_the_own_answer_does_not_depend_on_a_given_target(tiny_checkpoint):
@@ -256,7 +256,7 @@ def test_two_sentences_are_aligned_but_their_log_probabilities_are_not_compared(
     checkpoint = tiny_checkpoint("translator")
     found = transformer.trace(checkpoint, "The old man.")
     effect = experiment(found, sentence="The old dog sleeps.")
-    assert effect.answer_after == answer_of(transformer.trace(checkpoint, "The old dog sleeps."))
+    assert effect.answer_after == read_answer(transformer.trace(checkpoint, "The old dog sleeps."))
     assert not effect.same_tokens and effect.alignment("encoder").pairs[:2] == ((0, 0), (1, 1))
     with pytest.raises(ValueError, match="read other tokens .'The old man.', 'The old dog sleeps.'"):
         _ = effect.kl
@@ -283,7 +283,7 @@ def test_another_sentence_can_be_read_with_the_same_answer(tiny_checkpoint, name
 
 def test_another_checkpoint_reads_the_same_tokens(tiny_checkpoint):
     checkpoint = tiny_checkpoint("translator")
-    other, _edits = with_fault(checkpoint, "norm")
+    other, _edits = inject_fault(checkpoint, "norm")
     effect = experiment(transformer.trace(checkpoint, SENTENCE), checkpoint=other)
     assert effect.same_tokens and effect.changed.checkpoint is other and effect.change != 0
     assert effect.answer_after == answer_under(other, SENTENCE)

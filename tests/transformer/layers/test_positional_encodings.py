@@ -90,7 +90,7 @@ def test_buckets_are_exact_near_and_wide_far_away(tiny_checkpoint):
 def test_a_shift_of_sinusoidal_positions_is_one_linear_map(distance):
     table = positional_encodings.sinusoidal_table(64, 32).astype(np.float64)
     before, after = (table[-distance:], table[:distance]) if distance < 0 else (table[:-distance], table[distance:])
-    np.testing.assert_allclose(positional_encodings.shifted(before, distance), after, atol=2e-6)
+    np.testing.assert_allclose(positional_encodings.shift_encoding(before, distance), after, atol=2e-6)
 
 
 def test_sinusoidal_table_is_the_formula():

@@ -9,13 +9,13 @@ import torch
 import transformer
 from transformer.interventions.experiment import experiment
 from transformer.predictions.answer_probabilities import (
-    answer_of,
     blanks,
     class_probabilities,
     divergence,
     entropy,
-    filled,
+    fill_blanks,
     fillings,
+    read_answer,
     softmax,
 )
 from transformer.runs.decoding_state import writable
@@ -25,7 +25,7 @@ from transformer.runs.decoding_state import writable
 def test_probability_of_a_translation_is_the_product_over_its_tokens(tiny_checkpoint, target):
     checkpoint = tiny_checkpoint("translator")
     trace = transformer.trace(checkpoint, "The dog sleeps.", target=target, source_pads=2)
-    answer = answer_of(trace)
+    answer = read_answer(trace)
     with torch.inference_mode():
         logits = checkpoint.model(torch.tensor([trace.source.ids]), torch.tensor([trace.target.ids]))[0]
     ids = list(trace.prediction.ids)[: -1 if target else None]  # nobody gave the end behind the target
@@ -39,7 +39,7 @@ def test_probability_of_a_translation_is_the_product_over_its_tokens(tiny_checkp
 def test_a_continuation_leaves_the_prompt_out(tiny_checkpoint):
     checkpoint = tiny_checkpoint("gpt")
     trace = transformer.trace(checkpoint, "The dog", target=" sleeps")
-    answer = answer_of(trace)
+    answer = read_answer(trace)
     n_prompt = 1 + len(checkpoint.tokenizer.encode("The dog"))
     assert len(answer.parts) == len(trace.prediction) - n_prompt, "nobody gave the end behind the target"
     assert trace.prediction[len(trace.prediction) - 1].role == "end"
@@ -55,7 +55,7 @@ def test_every_page_gives_a_written_token_the_same_probability(tiny_checkpoint, 
     trace = transformer.trace(checkpoint, "The dog sleeps.")
     steps = transformer.decode(checkpoint, "The dog sleeps.").steps
     written = [step.chosen.probability for step in steps]
-    assert [part.probability for part in answer_of(trace).parts] == pytest.approx(written, rel=1e-5)
+    assert [part.probability for part in read_answer(trace).parts] == pytest.approx(written, rel=1e-5)
     assert np.exp(experiment(trace, ()).before) == pytest.approx(written, rel=1e-5)
     assert steps[0].candidates[0].probability != pytest.approx(softmax(trace.values("decoder.logits")[0]).max())
 
@@ -70,16 +70,16 @@ def test_what_is_ruled_out_adds_nothing_to_a_divergence():
 def test_a_masked_token_model_is_asked_only_at_its_blanks(tiny_checkpoint):
     checkpoint = tiny_checkpoint("bert")
     trace = transformer.trace(checkpoint, "The ___ sleeps under the ___.")
-    answer = answer_of(trace)
+    answer = read_answer(trace)
     assert len(answer.parts) == 2 and 0 < answer.probability < 1
-    nothing = answer_of(transformer.trace(checkpoint, "The dog."))
+    nothing = read_answer(transformer.trace(checkpoint, "The dog."))
     assert nothing.parts == () and np.isnan(nothing.probability)
 
 
 def test_a_classifier_answers_with_its_best_class(tiny_checkpoint):
     checkpoint = tiny_checkpoint("sentiment")
     trace = transformer.trace(checkpoint, "The dog.")
-    answer = answer_of(trace)
+    answer = read_answer(trace)
     assert answer.parts[0].display == trace.text and answer.probability >= 0.5
     classes = class_probabilities(trace)
     assert tuple(part.display for part in classes) == checkpoint.config.class_names
@@ -120,7 +120,7 @@ def test_blanks_are_filled_with_the_likeliest_word(tiny_checkpoint):
     checkpoint = tiny_checkpoint("bert")
     trace = transformer.trace(checkpoint, "The ___ sat on the ___")
     words = [fillings(trace, position).rows[0].piece.replace("·", " ") for position in blanks(trace)]
-    assert filled(trace) == f"The{words[0]} sat on the{words[1]}"
+    assert fill_blanks(trace) == f"The{words[0]} sat on the{words[1]}"
 
 
 def test_the_word_that_stands_there_is_listed(tiny_checkpoint):

@@ -9,9 +9,9 @@ import transformer
 from transformer.predictions.comparison import (
     align,
     alike_heads,
-    beginning,
     compared_attention,
     difference_map,
+    first_positions,
     head_differences,
     head_divergence,
     stream_similarity,
@@ -175,7 +175,7 @@ def test_the_beginning_of_a_causal_map_is_the_map_of_the_beginning(tiny_checkpoi
     checkpoint = tiny_checkpoint("gpt")
     whole = transformer.trace(checkpoint, SENTENCE, target="He was old.").attention("decoder", 1)
     part = transformer.trace(checkpoint, SENTENCE, target="x").attention("decoder", 1)
-    cut = beginning(whole, 5)
+    cut = first_positions(whole, 5)
     assert cut.query.displays == whole.query.displays[:5]
     np.testing.assert_allclose(cut.weights, part.weights[:, :5, :5], atol=1e-6)
     np.testing.assert_allclose(cut.weights.sum(axis=-1), 1, atol=1e-6)

@@ -10,7 +10,7 @@ import pytest
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN
-from transformer.predictions.answer_probabilities import answer_of, class_probabilities
+from transformer.predictions.answer_probabilities import class_probabilities, read_answer
 from transformer.predictions.living_picture_numbers import (
     CANDIDATES,
     THREADS,
@@ -71,7 +71,7 @@ def test_streams_updates_and_units_are_those_of_the_trace(trace: Trace) -> None:
 
 
 def test_what_was_written_is_the_answer(trace: Trace) -> None:
-    picture, answer = living_picture_numbers(trace), answer_of(trace)
+    picture, answer = living_picture_numbers(trace), read_answer(trace)
     if trace.checkpoint.config.n_classes:
         (row,) = picture.written
         parts = class_probabilities(trace)

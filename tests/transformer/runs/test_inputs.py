@@ -14,7 +14,7 @@ from tokenizers import models
 import transformer
 from tests.transformer.families.hugging_face import build
 from transformer import Checkpoint, InputError
-from transformer.files.chats import prompted
+from transformer.files.chats import with_prompt
 from transformer.runs.inputs import check_length, prompt_ids, source_tensor, target_ids
 from transformer.text.message import Message
 from transformer.text.prompt import Prompt
@@ -165,6 +165,6 @@ def test_a_tokenizer_that_leaves_everything_out_is_refused_in_a_sentence(case: s
             ask(checkpoint, "hello there")
     if case == "qwen2":
         with pytest.raises(InputError, match="^The sentence has no token"):
-            prompt_ids(prompted(checkpoint, Prompt()), "hello there")
+            prompt_ids(with_prompt(checkpoint, Prompt()), "hello there")
     with pytest.raises(InputError, match="^The target has no token"):
         target_ids(checkpoint, "hello there", "")

@@ -14,7 +14,7 @@ import torch
 import transformer
 from transformer import Checkpoint, NotFiniteError, Trace
 from transformer.interventions.experiment import experiment
-from transformer.predictions.answer_probabilities import answer_of
+from transformer.predictions.answer_probabilities import read_answer
 from transformer.runs.activation import Activation
 from transformer.runs.not_finite import NotFinite, first_not_finite
 from transformer.runs.readings import readings
@@ -78,7 +78,7 @@ def test_the_trace_exists_and_names_the_first(damaged: Callable, kind: str, name
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_answer_is_compared(damaged: Callable, kind: str) -> None:
     trace = transformer.trace(damaged(kind, "", too_large), SENTENCE)
-    for compute in (answer_of, lambda trace: experiment(trace, ())):
+    for compute in (read_answer, lambda trace: experiment(trace, ())):
         with pytest.raises(NotFiniteError, match="first activation of the forward pass"):
             compute(trace)
 

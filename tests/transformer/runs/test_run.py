@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from transformer import Checkpoint, Greedy, Run, ablate_head, load, read_trace, save_trace, trace
-from transformer.faults.forward_faults import with_fault
+from transformer.faults.forward_faults import inject_fault
 from transformer.interventions.experiment import same_tokens
 from transformer.runs.tracing import trace_of
 
@@ -72,7 +72,7 @@ def test_the_same_files_loaded_twice_are_the_same_model_and_other_weights_are_no
 
 def test_the_same_weights_run_in_another_order_are_another_model(tiny_checkpoint: Tiny) -> None:
     own = tiny_checkpoint("translator")
-    faulty, _ = with_fault(own, "norm")
+    faulty, _ = inject_fault(own, "norm")
     assert faulty.fingerprint == own.fingerprint
     assert Run(faulty, SENTENCE) != Run(own, SENTENCE)
     patient = same_tokens(trace(own, SENTENCE), checkpoint=faulty)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 import torch
 
-from transformer.scores.masked_words import hide_words, recovered, words_of
+from transformer.scores.masked_words import hide_words, recovered_words, words_of
 from transformer.text.tokenizer import END_ID, MASK_ID, START_ID
 
 
@@ -90,5 +90,5 @@ def test_a_word_is_recovered_when_all_its_tokens_are(tiny_checkpoint) -> None:
         guessed.append(replace(word, answer=answer))
         half_guessed.append(replace(word, answer=(*answer[:-1], answer[-1] + 1)))
     for batch_tokens in (1, 40, 1000):
-        assert recovered(checkpoint.model, examples, guessed, batch_tokens) == [True] * len(hidden)
-        assert recovered(checkpoint.model, examples, half_guessed, batch_tokens) == [False] * len(hidden)
+        assert recovered_words(checkpoint.model, examples, guessed, batch_tokens) == [True] * len(hidden)
+        assert recovered_words(checkpoint.model, examples, half_guessed, batch_tokens) == [False] * len(hidden)

@@ -12,7 +12,7 @@ from tests.transformer.families.gguf_files import token_keys, write_gguf
 from tests.transformer.families.hugging_face import build
 from tests.transformer.text.foreign_folders import byte_level, theirs, write
 from transformer.errors import CheckpointError, InputError
-from transformer.files.chats import prompted, takes_chat
+from transformer.files.chats import takes_chat, with_prompt
 from transformer.runs.inputs import prompt_ids
 from transformer.text.foreign import connection
 from transformer.text.prompt import Prompt
@@ -57,13 +57,13 @@ def test_a_chat_has_the_ids_of_apply_chat_template(
     checkpoint: transformer.Checkpoint, oracle: object, system: str, variables: str
 ) -> None:
     prompt = Prompt(True, system, variables)
-    ids = prompt_ids(prompted(checkpoint, prompt), TYPED)
+    ids = prompt_ids(with_prompt(checkpoint, prompt), TYPED)
     more = {"tokenize": True, "add_generation_prompt": True, "return_dict": False, **prompt.given}
     assert ids == oracle.apply_chat_template(prompt.messages(TYPED), chat_template=TEMPLATE, **more)
-    trace = transformer.trace(prompted(checkpoint, prompt), TYPED)
+    trace = transformer.trace(with_prompt(checkpoint, prompt), TYPED)
     start = next(token for token in trace.target if token.display == "<|im_start|>")
     assert start.special and trace.sentence == TYPED and list(trace.target.ids)[: len(ids)] == ids
-    given = transformer.trace(prompted(checkpoint, prompt), TYPED, target="The cat.")
+    given = transformer.trace(with_prompt(checkpoint, prompt), TYPED, target="The cat.")
     written = checkpoint.tokenizer.encode("The cat.", continues=True)
     assert list(given.prediction.ids)[len(ids) - 1 :][: len(written)] == written, "no space behind the template"
 
@@ -71,20 +71,20 @@ def test_a_chat_has_the_ids_of_apply_chat_template(
 def test_special_tokens_are_taken_for_such_where_the_reader_says_so(
     checkpoint: transformer.Checkpoint, oracle: object
 ) -> None:
-    as_special = prompt_ids(prompted(checkpoint, Prompt()), TYPED)
+    as_special = prompt_ids(with_prompt(checkpoint, Prompt()), TYPED)
     assert as_special == [*checkpoint.framing.before, *oracle(TYPED, add_special_tokens=False).input_ids]
     as_text = prompt_ids(checkpoint, TYPED)
     assert SPECIAL.index("<|im_end|>") in as_special and SPECIAL.index("<|im_end|>") not in as_text
 
 
 def test_what_a_template_refuses_is_a_sentence(checkpoint: transformer.Checkpoint) -> None:
-    chatting = prompted(checkpoint, Prompt(True))
+    chatting = with_prompt(checkpoint, Prompt(True))
     with pytest.raises(InputError, match="refuses the text: This is not allowed"):
         prompt_ids(chatting, "no")
     assert prompt_ids(chatting, "yes"), "and the next text is read"
     for variables in ("[1]", "{", '{"a": ' * 5000, "3", '{"a": "' + "x" * 20_000 + '"}'):
         with pytest.raises(InputError, match="must be a JSON object"):
-            prompt_ids(prompted(checkpoint, Prompt(True, variables=variables)), "yes")
+            prompt_ids(with_prompt(checkpoint, Prompt(True, variables=variables)), "yes")
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_what_a_template_refuses_is_a_sentence(checkpoint: transformer.Checkpoin
 def test_a_template_that_harms_is_refused(tmp_path: Path, template: str) -> None:
     checkpoint = transformer.load(gguf_of(tmp_path, template))
     with pytest.raises(InputError, match="refuses the text"):
-        prompt_ids(prompted(checkpoint, Prompt(True)), "yes")
+        prompt_ids(with_prompt(checkpoint, Prompt(True)), "yes")
 
 
 @pytest.mark.slow
@@ -121,13 +121,13 @@ def test_a_template_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.Mon
     file = gguf_of(tmp_path, template)
     checkpoint = transformer.load(file)
     with pytest.raises(InputError, match="takes more than 1 seconds or 2 GB, or writes millions of tokens"):
-        prompt_ids(prompted(checkpoint, Prompt(True)), "yes")
+        prompt_ids(with_prompt(checkpoint, Prompt(True)), "yes")
     assert prompt_ids(checkpoint, "yes"), "the plain text is read all the same"
     again = transformer.load(file)  # as another session opens it
     before = time.perf_counter()
     for reader, text in ((checkpoint, "yes"), (again, "yes"), (again, "another text")):
         with pytest.raises(InputError, match="it is not tried again"):
-            prompt_ids(prompted(reader, Prompt(True)), text)
+            prompt_ids(with_prompt(reader, Prompt(True)), text)
     assert time.perf_counter() - before < 0.5
 
 
@@ -140,8 +140,8 @@ def test_variables_that_keep_a_template_busy_do_not_refuse_it_to_others(
     loop = "{% for i in range(n) %}{% for j in range(n) %}{% endfor %}{% endfor %}"
     checkpoint = transformer.load(gguf_of(tmp_path, loop + "{{ messages[0]['content'] }}"))
     with pytest.raises(InputError, match="it is not tried again"):
-        prompt_ids(prompted(checkpoint, Prompt(True, variables='{"n": 99999}')), "yes")
-    assert prompt_ids(prompted(checkpoint, Prompt(True, variables='{"n": 3}')), "yes")
+        prompt_ids(with_prompt(checkpoint, Prompt(True, variables='{"n": 99999}')), "yes")
+    assert prompt_ids(with_prompt(checkpoint, Prompt(True, variables='{"n": 3}')), "yes")
 
 
 def test_only_some_refusals_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,6 +156,6 @@ def test_without_a_template_there_is_no_chat(tmp_path: Path, tiny_checkpoint) ->
     checkpoint = transformer.load(gguf_of(tmp_path, None))
     assert not takes_chat(checkpoint) and not takes_chat(tiny_checkpoint("gpt"))
     with pytest.raises(CheckpointError, match="has no chat template"):
-        prompted(checkpoint, Prompt(True))
+        with_prompt(checkpoint, Prompt(True))
     with pytest.raises(CheckpointError, match="special tokens cannot be typed"):
-        prompted(tiny_checkpoint("gpt"), Prompt())
+        with_prompt(tiny_checkpoint("gpt"), Prompt())

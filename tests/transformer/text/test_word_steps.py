@@ -15,7 +15,7 @@ from tests.transformer.text.foreign_folders import (
     word_piece,
     write,
 )
-from transformer.text.best_path import kept, path_steps
+from transformer.text.best_path import path_steps, pieces_of_path
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.foreign.tokenizer import ForeignTokenizer
 from transformer.text.longest_match import MatchStep, match_steps, pieces_of
@@ -66,7 +66,7 @@ def test_best_paths_are_the_tokens(t5: ForeignTokenizer) -> None:
     for text in [TEXT, *SENTENCES[:6]]:
         ids = []
         for word in t5.words(text):
-            path = kept(path_steps(t5, word))
+            path = pieces_of_path(path_steps(t5, word))
             ids += [t5.to_id(step.piece) if step.known else unknown for step in path]
             assert "".join(step.piece for step in path) == word
         assert ids == t5.encode(text)

@@ -15,7 +15,7 @@ from transformer.toy.tasks import (
     VOCABULARY_SIZE,
     batch_of,
     draw_batch,
-    labelled,
+    label_letters,
     letters_of,
     make_batch,
     task_named,
@@ -81,7 +81,7 @@ def test_the_same_generator_draws_the_same_words() -> None:
 
 
 def test_labels_are_letters_and_special_tokens() -> None:
-    tokens = labelled(batch_of(TASKS["copy"], "aba").read[0].tolist(), "target")
+    tokens = label_letters(batch_of(TASKS["copy"], "aba").read[0].tolist(), "target")
     assert tokens.displays == ("<s>", "a", "b", "a") and tokens.labels[-1] == "a₂"
     assert [token.special for token in tokens] == [True, False, False, False] and tokens.text == "aba"
 

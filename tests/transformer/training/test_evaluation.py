@@ -12,7 +12,7 @@ import torch
 from transformer import Greedy, InputError, decode
 from transformer.scores.baselines import bag_of_words_accuracy, ngram_perplexities, unigram_accuracies
 from transformer.scores.bleu_and_chrf import corpus_scores
-from transformer.scores.masked_words import hide_words, recovered
+from transformer.scores.masked_words import hide_words, recovered_words
 from transformer.text.tokenizer import END_ID, START_ID
 from transformer.training.evaluation import evaluate, translation_scores
 from transformer.training.validation import dev_bleu
@@ -132,7 +132,7 @@ def test_masked_accuracy_is_the_share_of_recovered_words(tiny_checkpoint, tmp_pa
     path.write_text("\n".join(texts))
     examples = [[START_ID, *checkpoint.tokenizer.encode(text), END_ID] for text in texts]
     hidden = hide_words(checkpoint.tokenizer, examples)
-    right = recovered(checkpoint.model, examples, hidden, 100)
+    right = recovered_words(checkpoint.model, examples, hidden, 100)
     letters = [found for found, word in zip(right, hidden, strict=True) if word.has_letters]
     assert len(letters) < len(right)
     scores = evaluate(checkpoint, path)

@@ -17,7 +17,7 @@ from transformer.text.foreign.connection import PROCESS_BYTES, Connection
 from transformer.text.foreign.files import check_files, check_ids
 from transformer.text.foreign.reader import HIDDEN
 from transformer.text.piece_bytes import BYTES_OF
-from transformer.text.prompt import Prompt, refused
+from transformer.text.prompt import Prompt, refusal
 from transformer.text.special_ids import SpecialIds
 from transformer.text.tokenizer import BLANK, Tokenizer
 from transformer.text.tokens import TokenSequence, visible
@@ -127,7 +127,7 @@ class ForeignTokenizer(Tokenizer):
             return [*self.before, *self._connection.ask("encode_special", text=text), *self.after]
         ids = self._connection.ask("chat", messages=prompt.messages(text), variables=prompt.given)
         if isinstance(ids, str):
-            raise refused(ids)
+            raise refusal(ids)
         return ids
 
     def encode(self, text: str, *, continues: bool = False) -> list[int]:

@@ -11,7 +11,7 @@ from charts.documents.document_parts import Cards, Drawing, Live, Paragraph, Par
 from charts.toolkit.style import three_digits, three_digits_alike
 from charts.toolkit.words import _
 from transformer import Decoding, decode
-from transformer.predictions.answer_probabilities import answer_of, blanks, class_probabilities, fillings
+from transformer.predictions.answer_probabilities import blanks, class_probabilities, fillings, read_answer
 from transformer.predictions.decoding_steps import likeliest, n_forced, step_attention
 from transformer.predictions.living_picture_numbers import layers_within, living_picture_numbers
 from transformer.runs.inputs import prompt_of
@@ -31,7 +31,7 @@ _DRAWING = Path(diagram.__file__).parent
 
 def overview(trace: Trace, focus: Focus) -> Section:
     """The sentence, the answer with its probabilities, and the model as a diagram whose blocks lead on."""
-    config, answer = trace.checkpoint.config, answer_of(trace)
+    config, answer = trace.checkpoint.config, read_answer(trace)
     page = text_for(page_text("overview"), config)
     caption = page["forced"] if trace.forced else page[f"answers.{work_of(config)}"]
     said = as_plain(" ".join(answer.text.split())) or page["empty_answer"]
