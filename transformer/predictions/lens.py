@@ -169,18 +169,19 @@ def _class_of(trace: Trace) -> int:
 def _read_cells(logits: Tensor, followed: Tensor, count: int, final: np.ndarray | None) -> dict[str, np.ndarray | None]:
     """Return what is kept of one step, from its logits [position, word]; ``final``: log p of the last step."""
     own = logits.gather(-1, followed[:, None])
-    whole = torch.logsumexp(logits.double(), dim=-1, keepdim=True)
     best, ids = logits.topk(count, dim=-1)
+    top = best[:, :1]
+    whole = top.double() + torch.exp(logits - top).sum(dim=-1, keepdim=True, dtype=torch.float64).log()
     found = {
         "ids": ids,
         "probabilities": torch.exp(best.double() - whole),
         "probability": torch.exp(own.double() - whole)[:, 0],
-        "rank": 1 + (logits > own).sum(dim=-1),
+        "rank": 1 + torch.count_nonzero(logits > own, dim=-1),
     }
     arrays: dict[str, np.ndarray | None] = {name: values.numpy(force=True) for name, values in found.items()}
     if final is None:
         return arrays | {"divergence": None, "entropy": None}
-    log_p = (logits.double() - whole).numpy(force=True)
+    log_p = torch.log_softmax(logits.double(), dim=-1).numpy(force=True)
     return arrays | {"divergence": divergence(final, log_p), "entropy": entropy(log_p)}
 
 
