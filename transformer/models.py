@@ -1,7 +1,7 @@
 """Three models made of the same parts: encoder-decoder, decoder-only, encoder-only."""
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Self
 
 import torch
@@ -57,6 +57,10 @@ class Model(nn.Module):
         for name, parameter in self.named_parameters():
             shared[id(parameter)] = nn.Parameter(parameter.detach(), requires_grad=trained(name))
         return copy.deepcopy(self, shared)
+
+    def described_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield every parameter with the name of the part that it belongs to (``decoder.layers.0.feed_forward…``)."""
+        return self.named_parameters()
 
     def not_exposed(self, name: str) -> Exception | None:
         """Return the error that says why nothing is recorded at ``name``; ``None`` if there is nothing to be said."""

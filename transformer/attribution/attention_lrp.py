@@ -23,10 +23,12 @@ from torch import Tensor, nn
 
 from transformer.attribution.input_attribution import embeddings
 from transformer.files.checkpoints import Checkpoint
+from transformer.guests.described_parts import not_exposed
 from transformer.models import Model
 from transformer.predictions.quantity import Quantity, numbers
 from transformer.probes import Edit, record
 from transformer.runs.autograd import gradients, gradients_begin_at
+from transformer.text.message import Message
 from transformer.variants.gated_feed_forward import GatedFeedForward
 
 ABSORBED = ("biases", "positions", "softmax")
@@ -67,6 +69,8 @@ def attention_lrp(checkpoint: Checkpoint, quantity: Quantity) -> Relevance:
 
     Positions are added after that. The backward pass is modified on a copy of the model; the shared one is not touched.
     """
+    if not checkpoint.model.own_code:
+        raise not_exposed(Message("the backward pass of each of its layers"))
     with gradients():
         model = _copy_with_rules(checkpoint.model)
         inputs = {stack: value.requires_grad_() for stack, value in embeddings(checkpoint, quantity).items()}

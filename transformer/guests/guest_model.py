@@ -143,6 +143,21 @@ class GuestModel(Model):
         """Each under the guest's own name: our parts share them, or see rows of them."""
         return self.network.named_parameters(prefix, recurse, remove_duplicate)
 
+    def described_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
+        """Yield each parameter under the name that our part has for it.
+
+        Raises:
+            NotExposedError: If a parameter belongs to no part that was found.
+        """
+        parts_of: dict[int, str] = {}
+        for stack in self._carriers:
+            for name, parameter in getattr(self, stack).named_parameters():
+                parts_of.setdefault(id(parameter), f"{stack}.{name}")  # a tied matrix belongs to the embedding
+        for _, parameter in self.network.named_parameters():
+            if (name := parts_of.get(id(parameter))) is None:
+                raise parts.not_exposed(Message("which of its parts each of its parameters belongs to"))
+            yield name, parameter
+
     def not_exposed(self, name: str) -> Exception | None:
         module: Any = self
         for part in name.split("."):

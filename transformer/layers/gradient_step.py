@@ -161,7 +161,7 @@ def _table(model: Model, stack: str) -> nn.Parameter:
 def _blocks(model: Model, before: dict[nn.Parameter, nn.Parameter]) -> tuple[BlockGradient, ...]:
     """Return the gradient of ``model`` and its distance from ``before``, block by block."""
     found: dict[tuple[str, int | None, str], list[nn.Parameter]] = {}
-    for name, parameter in model.named_parameters():
+    for name, parameter in model.described_parameters():
         stack, *path = name.split(".")
         layer = int(path[1]) if path[0] == "layers" else None
         part = path[0] if layer is None else path[2]

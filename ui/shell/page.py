@@ -17,6 +17,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import transformer
 from transformer.config import ModelConfig, PictureConfig
+from transformer.errors import NotExposedError
 from transformer.files.once import once
 from transformer.files.received_files import is_received
 from transformer.runs.decoding_strategies import Greedy
@@ -323,6 +324,8 @@ def guard() -> Iterator[None]:
         st.warning(as_plain(said(error)), icon=":material/edit:")
     except transformer.NotFiniteError as error:
         st.warning(as_plain(said(error)), icon=":material/all_inclusive:")
+    except NotExposedError as error:  # a guest of ``transformers`` has no such part
+        st.info(as_plain(said(error)), icon=":material/visibility_off:")
     except Exception as error:  # the reader gets a sentence about any error
         number = f"{random.randrange(16**6):06X}"
         _LOG.exception("a page failed, number %s", number)
