@@ -103,7 +103,7 @@ MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "feed_forward": [{"feed-forward view": "token"}, {"feed-forward view": "sentence"}, {"feed-forward view": "fires"}],
     "decoding": [{"strategy": "sampling", "target": ""}, {"decoding_section": "strategies", "target": ""}],
     "surgery": [{"surgery more": "sublayer"}, {"surgery more": "patch"}],
-    "paths": [{"paths_section": section} for section in ("edges", "flow", "many")],
+    "paths": [{"paths_section": section} for section in ("tokens", "edges", "flow", "many")],
 }
 # Only with longer texts, words that the tiny tokenizer has, pictures, a narrow layer, or a third file of one model.
 IN_NO_VIEW = {
