@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import is_fine, said
-from ui.shell.share import BUTTON, LONGEST_NOTE, link
+from ui.shell.share import BUTTON, LONGEST_NOTE, link, web_link
 from ui.words.texts import as_plain
 
 Open = Callable[..., AppTest]
@@ -32,6 +32,19 @@ def test_everything_in_a_link_comes_out_of_it(parameters: dict[str, list[str]], 
 def test_a_link_without_a_note_has_none_and_a_long_one_is_cut() -> None:
     assert "note" not in link("u", {"note": ["old"]}, checkpoint="a", fingerprint="b", note="  ")
     assert link("u", {}, checkpoint="a", fingerprint="b", note="x" * 600).endswith("note=" + "x" * LONGEST_NOTE)
+
+
+def test_share_offers_the_same_view_on_the_web_page_where_one_is_named(open_app: Open, monkeypatch) -> None:
+    app = open_app("attention", checkpoint="tiny-gpt", sentence="Hello.", layer="1")
+    app.session_state[BUTTON] = True
+    assert not app.run().get("link_button")
+    monkeypatch.setenv("GLASSFORMER_WEB_PAGE", "https://example.org/glassformer/")
+    (button,) = app.run().get("link_button")
+    assert button.proto.url.startswith("https://example.org/glassformer/?")
+    assert web_link("https://e.org/", "http://a/attention?checkpoint=x&fingerprint=1&sentence=%26&note=n") == (
+        "https://e.org/?page=attention&checkpoint=x&sentence=%26"
+    )
+    assert web_link("https://e.org/", "http://a/?checkpoint=x&sentence=b") == "https://e.org/?checkpoint=x&sentence=b"
 
 
 def shared(app: AppTest) -> str:

@@ -36,6 +36,7 @@ class Settings:
     sessions: int | None = None
     idle_minutes: int | None = None
     outer_page: str = ""
+    web_page: str = ""
     hosts: tuple[str, ...] = ()
 
 
@@ -94,4 +95,4 @@ def _text(_: str, said: str) -> str:
     return said
 
 
-_READERS = {"checkpoints": _text, "public": _truth, "outer_page": _address, "hosts": _hosts}
+_READERS = {"checkpoints": _text, "public": _truth, "outer_page": _address, "web_page": _address, "hosts": _hosts}

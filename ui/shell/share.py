@@ -5,12 +5,13 @@ states the difference, on a server with other defaults.
 """
 
 from collections.abc import Mapping, Sequence
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import streamlit as st
 
 from transformer import Checkpoint
 from transformer.files.layout import is_same_fingerprint, shown_fingerprints
+from ui.server.settings import settings
 from ui.shell import address
 from ui.shell.copying import copy_button
 from ui.shell.embedded import heights, iframe
@@ -31,6 +32,17 @@ def link(
     others = {name: values for name, values in parameters.items() if name not in (*own, NOTE)}
     said = {NOTE: [note[:LONGEST_NOTE]]} if note.strip() else {}
     return f"{page_url}?{urlencode({**own, **others, **said}, doseq=True)}"
+
+
+ON_THE_WEB = ("tokens", "attention", "heads", "decoding")  # its other page is the living picture: web/source/state.js
+
+
+def web_link(web_page: str, shown_link: str) -> str:
+    """Return the address of the same view on the web page, whose models run in the browser."""
+    parts = urlsplit(shown_link)
+    page = parts.path.rpartition("/")[2]
+    view = [pair for pair in parse_qsl(parts.query, keep_blank_values=True) if pair[0] not in (NOTE, FINGERPRINT)]
+    return f"{web_page}?{urlencode([*([('page', page)] if page in ON_THE_WEB else []), *view])}"
 
 
 @fragment
@@ -62,6 +74,8 @@ def share(checkpoint: str, fingerprint: str, *, title: str) -> None:
         st.code(shown_link, language=None, wrap_lines=True)
         copy_button(shown_link, label=common("share.copy"), key="copy link")
         st.caption(common("share.caption"))
+        if web_page := settings().web_page:
+            st.link_button(common("share.web"), web_link(web_page, shown_link), icon=":material/public:")
         figure, window = heights()
         if figure:
             code = iframe(shown_link, title=title, figure=figure, window=window)

@@ -98,22 +98,30 @@ export class Model {
     return ids;
   }
 
-  // Greedy, after the ids that are forced.
+  // Greedy, after the ids that are forced. The answer to the last request is a guess: one pass over it checks all of its
+  // tokens, as no position depends on a later one, and where it is right up to a letter that was typed, few passes are left.
   async write(request, prompt, memory, source, stopped) {
     const { framing, limit } = this.described;
     const forced = request.forced ?? [];
     const room = limit - prompt.length;
     if (room < forced.length + 1) throw new InputProblem("room", { length: prompt.length + forced.length, limit });
     const most = Math.min(room, Math.max(forced.length, forced.length + (source ? 2 * source.length + 10 : 40)));
+    const known = request.painted ? [] : (this.guess ?? []);
     const ids = [...forced];
-    while (ids.length < most && !framing.ends.includes(ids[ids.length - 1])) {
+    const ended = () => ids.length >= most || framing.ends.includes(ids[ids.length - 1]);
+    while (!ended()) {
       if (await stopped()) return null;
-      const read = [...prompt, ...ids];
-      const { "candidates.ids": best } = await this.pass("decoder", read, { memory, chosen: read }, request, [
-        "candidates.ids",
-      ]);
-      ids.push(best.values[(read.length - 1) * best.shape[1]]);
+      const guess = known.slice(ids.length, most - 1).filter((id) => !framing.ends.includes(id));
+      const read = [...prompt, ...ids, ...guess];
+      const wanted = ["candidates.ids"];
+      const { "candidates.ids": best } = await this.pass("decoder", read, { memory, chosen: read }, request, wanted);
+      const first = prompt.length + ids.length - 1;
+      for (let k = 0; k <= guess.length; k++) {
+        ids.push(best.values[(first + k) * best.shape[1]]);
+        if (ended() || ids[ids.length - 1] !== guess[k]) break;
+      }
     }
+    this.guess = ids;
     return ids;
   }
 
