@@ -11,8 +11,8 @@ from ui.shell import choice
 from ui.shell.page import page
 from ui.show.living_picture import edited_picture
 from views.surgery import edit_list
-from views.surgery.jobs_and_importance import jobs_and_importance
 from views.surgery.operations import choose, formula_and_code, importance, importance_map, measure, more_edits
+from views.surgery.roles_and_importance import roles_and_importance
 from views.surgery.surgery_view_model import surgery_view_model
 
 with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
@@ -26,7 +26,7 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     picture, beside = picture_and_answer()
     with picture:
         importance_map(p, shown)
-        jobs_and_importance(p, shown.importance)
+        roles_and_importance(p, shown.importance)
         measuring = st.container()
     with beside:
         edit_list.show(text)

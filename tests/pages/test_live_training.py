@@ -18,9 +18,8 @@ from ui.compute.jobs import TRAINING as TRAINING_JOB
 from ui.compute.jobs import Job
 from ui.server.limits import limits
 from ui.words.texts import page_text
-from views.training import training_progress
-from views.training.live_training import RUN
-from views.training.training_progress import Settings
+from views.training import live_training
+from views.training.live_training import RUN, Settings
 
 TEXT = page_text("training")
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
@@ -218,7 +217,7 @@ def test_a_training_ends_when_its_page_is_left_and_its_result_stays(
     live: AppTest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(toy_training, "STEPS", {"reverse": 100_000})
-    monkeypatch.setattr(training_progress, "PATIENCE", 1.5)
+    monkeypatch.setattr(live_training, "PATIENCE", 1.5)
     press(live, "start")
     wait(live, lambda: metrics(live).get(TEXT["now_step"], "0") != "0")
     job = live.session_state[RUN].job

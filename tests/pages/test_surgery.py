@@ -24,7 +24,7 @@ from transformer.runs.run import Run
 from ui.compute.store import store
 from ui.show.living_picture import cut_heads
 from ui.words.texts import common, page_text
-from views.surgery.jobs_and_importance import compared
+from views.surgery.roles_and_importance import compared
 
 TEXT = page_text("surgery")
 SENTENCE = "The old man ___ the sea."
@@ -48,7 +48,7 @@ def test_all_heads_are_measured_and_nothing_is_changed_at_first(open_app, tiny_c
     n_layers = config.n_encoder_layers + config.n_decoder_layers * (2 if config.has_encoder else 1)
     assert TEXT["map_caption"].format(count=n_layers * config.n_heads) in said(app)
     assert TEXT["none"] in said(app) and common("effect.no_edits") in said(app)
-    assert TEXT["jobs_unknown"] in said(app)  # no roles came with it
+    assert TEXT["roles_unknown"] in said(app)  # no roles came with it
     assert not any(element.label == TEXT["cancel"] for element in app.button)
 
 

@@ -24,6 +24,7 @@ from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
 from ui.words.texts import page_text
 from views.training.time_lapse_words import marked, probability, step_names, story, summary
+from views.training.training_view_model import TrainingViewModel, training_view_model
 
 TEXT = page_text("training")
 SENTENCE = "The old man told us a story, and the sea was cold."
@@ -83,6 +84,23 @@ def test_the_slider_goes_through_training_time(open_section: Callable, grown) ->
         assert f"#### {marked(own, final)}" in [element.value for element in app.markdown]
         assert f"Step **{name}**" in said(app)
     assert "Layer 1, head 1 of cross-attention" in said(app)
+
+
+def test_it_opens_on_the_sentence_early_and_late_with_what_changed(open_app: Callable, grown) -> None:
+    app = open_app("training", checkpoint="grown", sentence=SENTENCE)
+    is_fine(app)
+    first, *_, last = development(grown, SENTENCE)
+    outputs = [element.value for element in app.markdown if element.value.startswith("#### ")]
+    assert outputs == [f"#### {marked(first.text, last.text)}", f"#### {marked(last.text, first.text)}"]
+    place, _ = changed_most((first, last))
+    assert f"Layer {place.layer}, head {place.head} of" in said(app) and "early in training" in said(app)
+    assert len([one for one in app.get("bidi_component") if "training map" in one.proto.id]) == 2
+
+
+def test_an_address_of_the_curves_opens_the_section_that_they_are_in(open_app: Callable, grown) -> None:
+    app = open_app("training", checkpoint="grown", sentence=SENTENCE, **{"training section": "curves"})
+    is_fine(app)
+    assert app.segmented_control(key="training section").value == "early"
 
 
 def test_the_head_that_changed_most_is_one_click_away(open_section: Callable, grown) -> None:
@@ -147,6 +165,10 @@ def moments_of(*roles: str, last: int | None = 700) -> list[Moment]:
     return moments
 
 
+def shown_of(moments: list[Moment]) -> TrainingViewModel:
+    return training_view_model(moments, Head("decoder", "cross", 1, 3))
+
+
 def test_steps_have_names() -> None:
     assert step_names(moments_of("none", "none"), TEXT, card="") == ["0 (untrained)", "700 (final)"]
     assert step_names(moments_of("none", last=None), TEXT, card="") == ["final"]
@@ -163,22 +185,21 @@ def test_the_words_that_answers_share_are_green_and_escaped() -> None:
 
 
 def test_when_a_head_took_up_its_role_in_words() -> None:
-    place = Head("decoder", "cross", 1, 3)
-    said = story(moments_of("broad", "none", "diagonal", "diagonal"), place, TEXT)
+    said = story(shown_of(moments_of("broad", "none", "diagonal", "diagonal")), TEXT)
     assert said == (
         "**Layer 1, head 3 of cross-attention** has been *diagonal (0.75)* since step **500**. "
         "Its map changes most between **steps 500 and 700**: 75 % of its attention moves to other tokens."
     )
-    assert "from the start" in story(moments_of("sink", "sink"), place, TEXT)
-    assert "no clear role" in story(moments_of("sink", "none"), place, TEXT)
-    assert "since step **final**" in story(moments_of("none", "sink", last=None), place, TEXT)
+    assert "from the start" in story(shown_of(moments_of("sink", "sink")), TEXT)
+    assert "no clear role" in story(shown_of(moments_of("sink", "none")), TEXT)
+    assert "since step **final**" in story(shown_of(moments_of("none", "sink", last=None)), TEXT)
 
 
 def test_when_most_heads_took_up_their_roles_in_words() -> None:
-    said = summary(moments_of("broad", "none", "diagonal", "diagonal"), TEXT)
+    said = summary(shown_of(moments_of("broad", "none", "diagonal", "diagonal")), TEXT)
     assert "Of 1 heads, 0 have a clear role in this sentence at step 0 and **1** in the end" in said
     assert "**1 between steps 300 and 500**" in said
-    assert "between" not in summary(moments_of("none", "none"), TEXT)
+    assert "between" not in summary(shown_of(moments_of("none", "none")), TEXT)
 
 
 def test_probability_of_a_token_on_average() -> None:

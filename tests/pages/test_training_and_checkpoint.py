@@ -36,7 +36,7 @@ def test_training_draws_the_curves_of_history_csv(open_app: Callable, history: P
     assert len(app.get("vega_lite_chart")) == 3
 
 
-def test_training_shows_how_many_heads_had_a_job_where_the_run_counted_them(
+def test_training_shows_how_many_heads_had_a_role_where_the_run_counted_them(
     open_app: Callable, checkpoints_folder: Path
 ) -> None:
     path = checkpoints_folder / "tiny-bert" / "history.csv"
@@ -44,7 +44,7 @@ def test_training_shows_how_many_heads_had_a_job_where_the_run_counted_them(
     try:
         app = open_app("training", checkpoint="tiny-bert")
         is_fine(app)
-        assert app.dataframe[0].value["heads_with_job"].tolist()[1] == 7
+        assert app.dataframe[0].value["heads with a role"].tolist()[1] == 7
     finally:
         path.unlink()
 

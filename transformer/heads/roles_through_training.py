@@ -28,6 +28,7 @@ from transformer.disk.plain_files import read_plain_text
 from transformer.files.checkpoints import Checkpoint, file_of_other_weights
 from transformer.files.layout import file_of_results, is_same_fingerprint
 from transformer.files.model_card import checkpoint_step
+from transformer.files.once import once
 from transformer.files.snapshots import snapshot, snapshot_steps
 from transformer.heads.head_roles import HeadRole, corpus_roles, head_roles
 from transformer.heads.induction import repeated_lengths, repeated_sequences
@@ -75,7 +76,7 @@ class Moment:
         Raises:
             KeyError: If the model lacks the layer.
         """
-        return {(view.stack, view.layer, view.kind): view for view in self.views}[stack, layer, kind]
+        return self._views_by_layer[stack, layer, kind]
 
     def role(self, place: Head) -> HeadRole:
         """Return the role of one head at this step.
@@ -83,7 +84,15 @@ class Moment:
         Raises:
             KeyError: If the model lacks the head.
         """
-        return {role.place: role for role in self.roles}[place]
+        return self._roles_by_head[place]
+
+    @once
+    def _views_by_layer(self) -> dict[tuple[str, int, str], AttentionView]:
+        return {(view.stack, view.layer, view.kind): view for view in self.views}
+
+    @once
+    def _roles_by_head(self) -> dict[Head, HeadRole]:
+        return {role.place: role for role in self.roles}
 
     @property
     def clear_roles(self) -> int:

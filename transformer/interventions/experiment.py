@@ -26,11 +26,13 @@ from transformer.predictions.answer_probabilities import (
 from transformer.predictions.comparison import (
     Alignment,
     MapDifference,
+    Shift,
     StreamSimilarity,
     align,
     compared_attention,
     difference_map,
     head_differences,
+    largest_shift,
     stream_similarity,
 )
 from transformer.probes import Edit, record
@@ -53,14 +55,6 @@ class Change(NamedTuple):
     before: float
     after: float
     chosen: bool
-
-
-class Shift(NamedTuple):
-    """A row of a head that attends most to another token in the changed run, by the labels of its tokens."""
-
-    query: str
-    before: str
-    after: str
 
 
 class ChangeOfAnswer:
@@ -205,26 +199,9 @@ class Experiment(ChangeOfAnswer):
         return {kind: head_differences(self.original, self.changed, *kind) for kind in kinds}
 
     def largest_shift(self, head: Head) -> Shift | None:
-        """Return the row of a head that attends most clearly to another token in the changed run.
-
-        Rows of words come before those of punctuation and special tokens. ``None`` where every row that corresponds
-        attends most to the same token in both runs.
-        """
-        one, two = (compared_attention(run, head.stack, head.layer, head.kind) for run in (self.original, self.changed))
-        rows, other_rows = align(one.query, two.query).positions
-        keys, other_keys = align(one.key, two.key).positions
-        partners = dict(zip(keys.tolist(), other_keys.tolist(), strict=True))
-        found = []
-        for row, other_row in zip(rows.tolist(), other_rows.tolist(), strict=True):
-            weights, others = one.weights[head.head, row], two.weights[head.head, other_row]
-            before, after = int(weights.argmax()), int(others.argmax())
-            if partners.get(before) != after:
-                is_word = any(letter.isalnum() for letter in one.query[row].text)
-                found.append((is_word, float(min(weights[before], others[after])), row, before, after))
-        if not found:
-            return None
-        *_, row, before, after = max(found)
-        return Shift(one.query.labels[row], one.key.labels[before], two.key.labels[after])
+        """Return the row of a head that attends most clearly to another token in the changed run, if there is one."""
+        views = (compared_attention(run, head.stack, head.layer, head.kind) for run in (self.original, self.changed))
+        return largest_shift(*views, head=head.head)
 
     def stream_similarity(self, stack: str) -> StreamSimilarity:
         """Return the cosine between residual streams of corresponding tokens, layer by layer."""

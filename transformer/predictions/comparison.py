@@ -156,6 +156,36 @@ def difference_map(
     return MapDifference(values, known, query, key)
 
 
+class Shift(NamedTuple):
+    """A row of a head that attends most to another token in the second run, by the labels of its tokens."""
+
+    query: str
+    before: str
+    after: str
+
+
+def largest_shift(first: AttentionView, second: AttentionView, *, head: int) -> Shift | None:
+    """Return the row of a head that attends most clearly to another token in the second run.
+
+    Rows of words come before those of punctuation and special tokens. ``None`` where every row that corresponds
+    attends most to the same token in both runs.
+    """
+    rows, other_rows = align(first.query, second.query).positions
+    keys, other_keys = align(first.key, second.key).positions
+    partners = dict(zip(keys.tolist(), other_keys.tolist(), strict=True))
+    found = []
+    for row, other_row in zip(rows.tolist(), other_rows.tolist(), strict=True):
+        weights, others = first.weights[head, row], second.weights[head, other_row]
+        before, after = int(weights.argmax()), int(others.argmax())
+        if partners.get(before) != after:
+            is_word = any(letter.isalnum() for letter in first.query[row].text)
+            found.append((is_word, float(min(weights[before], others[after])), row, before, after))
+    if not found:
+        return None
+    *_, row, before, after = max(found)
+    return Shift(first.query.labels[row], first.key.labels[before], second.key.labels[after])
+
+
 def head_divergence(first: AttentionView, second: AttentionView, *, head: int | None = None) -> np.ndarray:
     """Return the Jensen–Shannon divergence of the rows, averaged over corresponding queries: [head].
 

@@ -26,7 +26,11 @@ from ui.shell import page_state
 from ui.words.texts import PageText, common, page_texts, quoted
 
 # Former names of options, in addresses that people may have kept.
-FORMER = {"show_lines": ("Lignes",), "view_layers": ("after every layer", "après chaque couche")}
+FORMER = {
+    "show_lines": ("Lignes",),
+    "view_layers": ("after every layer", "après chaque couche"),
+    "section_early": ("curves", "Curves", "Courbes"),
+}
 _NOBODY = object()
 _WHOLE_PAGE = "choice: a fragment has changed the whole page"
 _TRUTHS = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}

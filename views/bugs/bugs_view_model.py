@@ -28,7 +28,8 @@ from transformer.faults.patients import Patient, patient_in_training, patient_of
 from transformer.faults.signs import Signs, signs_of
 from transformer.faults.training_faults import HEALTHY as HEALTHY_TRAINING
 from transformer.faults.training_faults import Moment, TrainedToy, trained_toy
-from transformer.interventions.experiment import Experiment, Shift, experiment
+from transformer.interventions.experiment import Experiment, experiment
+from transformer.predictions.comparison import Shift
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.head_places import Head

@@ -25,12 +25,13 @@ from transformer.config import ModelConfig
 from transformer.families.family_config import FamilyConfig
 from transformer.files.checkpoints import Checkpoint
 from transformer.heads.head_roles import HeadRole, sentence_roles
-from transformer.interventions.experiment import Experiment, Shift
+from transformer.interventions.experiment import Experiment
 from transformer.layers.embedding_space import parts_of_cosine
 from transformer.predictions.answer_probabilities import Answer, divergence, prediction_rows
 from transformer.predictions.comparison import (
     MapDifference,
     Piece,
+    Shift,
     StreamSimilarity,
     alike_heads,
     compared_attention,

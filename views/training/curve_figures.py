@@ -56,9 +56,9 @@ def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
 
 
 def role_curves(history: pd.DataFrame) -> alt.LayerChart:
-    """How far heads are on the way to their job, one line a head, coloured by the job; dashed: the threshold.
+    """Draw how close each head is to its role: one line per head, coloured by the role; dashed: the threshold.
 
-    ``history``: ``step``, ``value`` (0: chance, 1: the threshold), ``head`` (its name), ``test`` (the job's name)."""
+    ``history``: ``step``, ``value`` (0: chance, 1: the threshold), ``head`` (its name), ``test`` (the role's name)."""
     import altair as alt
     import pandas as pd
 

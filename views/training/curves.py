@@ -22,16 +22,29 @@ from views.training.curve_figures import loss_curves, rate_curve, score_curve
 HEADINGS = (
     *(N_("training step"), N_("epoch"), N_("target_tokens"), N_("seconds"), N_("learning_rate"), N_("train_loss")),
     *(N_("gradient_norm"), N_("dev_loss"), N_("dev_perplexity"), N_("dev_score")),
-    N_("heads_with_job"),
+    N_("heads with a role"),
 )
+_SHOWN = {"step": "training step", "heads_with_job": "heads with a role"}  # files keep their names
 SCORES = {
     **{"encoder-decoder": "bleu", "decoder-only": "minus_loss", "encoder-only": "minus_loss"},
     **{"classifier": "accuracy", "text-to-text": "tasks"},
 }
 
 
+def say_what_changed(p: Page) -> None:
+    """Say in one line how far the loss fell, where the checkpoint came with its curves."""
+    try:
+        history = load_history(p.focus.checkpoint)
+    except CheckpointError:
+        return  # the curves say so
+    losses = [] if history is None else history["dev_loss"].dropna().tolist()
+    if len(losses) > 1 and losses[-1] < losses[0]:
+        steps, first, last = whole(int(history["step"].iloc[-1])), three_digits(losses[0]), three_digits(losses[-1])
+        st.markdown(p.text["loss_fell"].format(steps=steps, first=first, last=last))
+
+
 def curves(p: Page) -> None:
-    """Everything that ``history.csv`` of the focused checkpoint holds."""
+    """Draw everything that ``history.csv`` of the checkpoint holds."""
     try:
         history = load_history(p.focus.checkpoint)
     except CheckpointError as error:
@@ -56,7 +69,7 @@ def curves(p: Page) -> None:
         smoothing=_smoothing(p.text, recipe), vocabulary=three_digits(outcomes), guess=three_digits(math.log(outcomes))
     )
     show_formula(p.text["formula"].replace("%OUTCOMES%", str(outcomes)), caption=caption)
-    show_table(history.rename(columns={"step": "training step"}), name="training-history", height=240)
+    show_table(history.rename(columns=_SHOWN), name="training-history", height=240)
     show_source(learning_rate)
 
 

@@ -1,28 +1,218 @@
 """“Train one now”: a tiny model learns letters while one watches its loss fall and its attention take shape."""
 
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
 import streamlit as st
 
+from charts.canvas.attention_maps import attention_map
+from charts.toolkit.numbers import percent, whole
+from charts.toolkit.style import three_digits
 from transformer.errors import InputError
+from transformer.files.once import once
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import TokenSequence
 from transformer.toy.learner import ToyLearner
 from transformer.toy.tasks import LONGEST, SHORTEST, TASKS, letter_ids
-from transformer.toy.toy_training import BATCH_SIZE, EXAMPLE, ToyState, train_toy
-from ui.compute.jobs import make_mine, this_session
+from transformer.toy.toy_training import BATCH_SIZE, EXAMPLE, N_HELD_OUT, ToyState, train_toy
+from ui.compute.jobs import TRAINING, Job, Report, Status, make_mine, this_session
 from ui.compute.store import store
-from ui.server.limits import limits
+from ui.server.limits import limits, without_folders
 from ui.shell import choice
 from ui.shell.choice import chosen_option
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
-from ui.show.figures import show_snippet, show_source
+from ui.show.drawings import show_map
+from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.catalogues import said
 from ui.words.texts import PageText, as_plain
-from views.training.training_progress import Live, Settings, draw, how_it_stands, try_own
+from views.training.live_curves_figure import live_loss, live_shares
+
+PATIENCE = 20.0  # seconds for which it goes on although nobody looks: a browser asks seldom for a tab in the background
+_LOG = logging.getLogger(__name__)
+
 
 RUN = "live training"  # in the session's state: stays there when the page is left
 REDRAW = 0.7  # seconds
 _POSITIONS = ("sinusoidal", "learned", "none")
 _HEADS = (1, 2, 4)
 _RATES = (0.0002, 0.001, 0.005, 0.02, 0.1)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What a run was started with; the controls may have been changed since."""
+
+    task: str
+    positions: str
+    n_heads: int
+    learning_rate: float
+    seed: int
+    example: str
+
+    def train(self) -> Iterator[ToyState]:
+        return train_toy(
+            self.task,
+            seed=self.seed,
+            n_heads=self.n_heads,
+            learning_rate=self.learning_rate,
+            positions=self.positions,
+            example=self.example,
+        )
+
+    def snippet(self) -> str:
+        return (
+            "from transformer.toy.toy_training import train_toy\n\n"
+            f"for state in train_toy({self.task!r}, positions={self.positions!r}, n_heads={self.n_heads}, "
+            f"learning_rate={self.learning_rate},\n"
+            f"                       seed={self.seed}, example={self.example!r}):\n"
+            "    print(state.step, state.score.loss, state.score.accuracy, state.written)\n"
+            "print(state.attention.weights[0].round(2))\n"
+            f"print(state.learner.answer({self.example!r}).text)\n"
+        )
+
+
+@dataclass(frozen=True)
+class Live:
+    """One training in the background. ``states``: what it has found so far; ``number``: how many this session has
+    started with it."""
+
+    settings: Settings
+    number: int
+    states: list[ToyState] = field(default_factory=list)
+
+    @once
+    def job(self) -> Job[None]:
+        return Job(self._train, kind=TRAINING, visitor=this_session(), patience=PATIENCE)
+
+    def _train(self, report: Report) -> None:
+        try:
+            for state in self.settings.train():
+                self.states.append(state)
+                report(state.step, state.steps)
+        except Exception:  # whatever it is, who looks gets a sentence
+            _LOG.warning("a training in the background failed", exc_info=True)
+            raise
+
+
+def how_it_stands(text: PageText, live: Live, *, status: Status, states: Sequence[ToyState]) -> None:
+    settings, job = live.settings, live.job
+    if status == "waiting":
+        waiting = text["now_waiting"].format(number=job.before + 1, at_once=limits().trainings)
+        st.info(waiting, icon=":material/hourglass_empty:")
+    elif status == "failed":
+        problem = as_plain(without_folders(str(job.problem) or type(job.problem).__name__))
+        st.warning(text["now_failed"].format(problem=problem), icon=":material/error:")
+    elif not states:
+        st.caption(text["now_first" if status == "running" else "now_none"])
+    else:
+        last = states[-1]
+        sentence = text[f"now_{status}"].format(
+            task=text[f"now_{settings.task}"],
+            parameters=whole(last.learner.model.n_parameters),
+            step=whole(last.step),
+            steps=whole(last.steps),
+            seconds=whole(round(job.seconds)),
+            right=round(last.score.accuracy * N_HELD_OUT),
+            words=N_HELD_OUT,
+            patience=round(PATIENCE),
+        )
+        st.markdown(sentence)
+
+
+def draw(text: PageText, settings: Settings, states: Sequence[ToyState], *, slider: str = "") -> None:
+    """Left the map, right the numbers and curves: of the last state, or of the one that the slider with the key
+    ``slider`` goes back to."""
+    with st.grid(2, min_column_width=430):
+        left, right = st.container(), st.container()
+    with right:
+        numbers, at = st.container(), len(states) - 1
+        if slider and at:
+            steps = [state.step for state in states]
+            at = steps.index(st.select_slider(text["now_back"], steps, value=steps[-1], key=slider))
+        _curves(text, states, at)
+    state = states[at]
+    with numbers:
+        _numbers(text, state)
+    with left:
+        answer = state.learner.task.answer(settings.example)
+        written = _marked(state.written, answer) or text["now_nothing"]
+        st.markdown(f"#### {as_plain(settings.example)} → {written}")
+        _maps(state.attention, state.predicted, key="toy map")
+        st.caption(text[f"now_{'bag' if settings.positions == 'none' else 'see'}_{settings.task}"])
+
+
+def _curves(text: PageText, states: Sequence[ToyState], at: int) -> None:
+    """Loss above, shares below, over the same steps."""
+    steps = [state.step for state in states]
+    over = {"steps": steps, "last_step": states[at].steps, "at": at}
+    shares = {
+        text["now_accuracy"]: [state.score.accuracy for state in states],
+        text["now_target"]: [max(state.score.on_target) for state in states],
+    }
+    show_figure(
+        live_loss([state.score.loss for state in states], **over), name="toy-loss", caption=text["now_curve_loss"]
+    )
+    show_figure(live_shares(shares, **over), name="toy-shares", caption=text["now_curves"].format(words=N_HELD_OUT))
+
+
+def _numbers(text: PageText, state: ToyState) -> None:
+    with st.container(horizontal=True, gap="medium"):
+        st.metric(text["now_step"], whole(state.step), width="content")
+        st.metric(text["now_loss"], three_digits(state.score.loss), width="content")
+        st.metric(text["now_accuracy"], percent(state.score.accuracy), width="content")
+        st.metric(text["now_target"], percent(max(state.score.on_target)), width="content")
+
+
+def _maps(attention: AttentionView, predicted: TokenSequence, *, key: str) -> None:
+    """One map for each head: rows are the letters that are being written, columns the letters of the word."""
+    alone = attention.n_heads == 1
+    with st.grid(1 if alone else 2, min_column_width=280):
+        for head in range(attention.n_heads):
+            show_map(
+                attention_map(
+                    attention,
+                    head=head,
+                    shifted_labels=predicted.labels,
+                    height=400 if alone else 300,
+                ),
+                key=f"{key} {head} of {attention.n_heads}",
+            )
+
+
+def _marked(written: str, right: str) -> str:
+    """Letters far apart, the wrong ones struck out in red."""
+    return "\u2002".join(
+        letter if place < len(right) and letter == right[place] else f":red[~~{letter}~~]"
+        for place, letter in enumerate(written)
+    )
+
+
+def try_own(text: PageText, settings: Settings, learner: ToyLearner) -> None:
+    """A word of the reader's own, what the model writes for it, and where it looks."""
+    st.subheader(text["now_own"], anchor=False)
+    word = st.text_input(text["now_own_word"], key="toy own", width=320, placeholder=text["now_own_placeholder"])
+    word = word.strip().lower()
+    if not word:
+        return
+    answer = learner.answer(word)  # a word of other signs becomes a sentence on the page
+    st.markdown(f"### {as_plain(word)} → {_marked(answer.text, answer.right) or text['now_nothing']}")
+    missing = len(answer.right) - len(answer.text)
+    if answer.text == answer.right and answer.finished:
+        st.markdown(text["now_own_right"])
+    else:
+        st.markdown(
+            text["now_own_wrong"].format(right=answer.right, wrong=len(answer.wrong), missing=max(0, missing))
+            + ("" if answer.finished else " " + text["now_own_endless"])
+        )
+    if not SHORTEST <= len(word) <= LONGEST:
+        st.caption(text["now_own_length"].format(count=len(word), shortest=SHORTEST, longest=LONGEST))
+    if not learner.task.repeats and len(set(word)) < len(word):
+        st.caption(text["now_own_repeats"])
+    st.caption(text["now_own_map"])
+    with st.container(width=620 if answer.attention.n_heads == 1 else "stretch"):
+        _maps(answer.attention, answer.predicted, key="toy own map")
 
 
 def now(p: Page) -> None:

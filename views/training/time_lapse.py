@@ -1,30 +1,17 @@
-"""The same sentence through training time: a slider over the steps, what the model answers, where its heads look."""
+"""The same sentence through training: a slider over the steps, the output at each, and what the heads attend to."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
-import transformer
 from charts.canvas.attention_maps import attention_map, predicted_rows
-from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
-from transformer.files.snapshots import quantise, snapshot_file, snapshot_steps
-from transformer.heads.roles_through_training import (
-    Moment,
-    changed_most,
-    map_change,
-    moment_of,
-    settled_moment,
-    training_steps,
-)
+from transformer.files.snapshots import quantise
+from transformer.heads.roles_through_training import Moment, map_change, moment_of, settled_moment, training_steps
 from transformer.runs.head_places import Head
-from transformer.runs.traces import Trace
-from ui.compute.jobs import jobs
-from ui.compute.loading import checkpoint_names, checkpoints_folder
-from ui.compute.store import store
 from ui.lab.role_names import role_text
 from ui.shell import choice
 from ui.shell import focus as shared_focus
@@ -37,9 +24,11 @@ from ui.shell.selectors import selectors
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common, page_text, page_texts
-from views.training.jobs_through_training import jobs_through_training
+from views.training.head_history import roles_through_training
+from views.training.moments import moments_at, with_snapshots
 from views.training.time_lapse_figures import map_strip, role_timeline
 from views.training.time_lapse_words import marked, probability, step_name, step_names, story, summary
+from views.training.training_view_model import TrainingViewModel, training_view_model
 
 STEP = "training_step"
 _CHART = "roles-through-training"
@@ -48,26 +37,36 @@ _FEW_KEYS = 10  # a map of more columns takes the whole width
 
 
 def time_lapse(p: Page) -> None:
-    """The focused sentence at every step of which the checkpoint has a snapshot."""
+    """Draw the sentence at every step of which the checkpoint has a snapshot."""
     steps = training_steps(p.checkpoint)
     if not steps:
-        others = ", ".join(as_plain(name) for name in with_snapshots())
-        p.nothing_to_show(p.text["time_none"] + (" " + p.text["time_others"].format(names=others) if others else ""))
-    room = st.container(horizontal=True, vertical_alignment="bottom", key="time-lapse head")
-    selectors(p.focus, p.checkpoint.config, needs=("stack", "kind", "layer", "head"), room=room)
-    moments = _moments(p, steps)
-    place, change = changed_most(moments)
-    room.button(
+        p.nothing_to_show(without_snapshots(p))
+    row = st.container(horizontal=True, vertical_alignment="bottom", key="time-lapse head")
+    selectors(p.focus, p.checkpoint.config, needs=("stack", "kind", "layer", "head"), room=row)
+    shown = _view_model(p, steps)
+    most, moved = shown.most_changed
+    row.button(
         p.text["time_most"],
         icon=":material/trending_up:",
-        help=p.text["time_most_help"].format(change=three_digits(change)),
-        on_click=shared_focus.change,
-        kwargs={"stack": place.stack, "kind": place.kind, "layer": place.layer, "head": place.head},
+        help=p.text["time_most_help"].format(change=three_digits(moved)),
+        on_click=send,
+        args=(SelectHead(most.layer, most.head, most.stack, most.kind),),
     )
     _through_time(p, steps)
-    _table(p, moments)
-    _arithmetic(p, moments)
-    jobs_through_training(p)
+    _table(p, shown)
+    _arithmetic(p, shown)
+    roles_through_training(p)
+
+
+def without_snapshots(p: Page) -> str:
+    """Return the sentence that says that there are no snapshots, and which checkpoints have them."""
+    others = ", ".join(as_plain(name) for name in with_snapshots())
+    return p.text["time_none"] + (" " + p.text["time_others"].format(names=others) if others else "")
+
+
+def _view_model(p: Page, steps: Sequence[int | None]) -> TrainingViewModel:
+    focus = p.focus
+    return training_view_model(moments_at(p, steps), Head(focus.stack, focus.kind, focus.layer, focus.head))
 
 
 @fragment
@@ -76,33 +75,35 @@ def _through_time(p: Page, steps: Sequence[int | None]) -> None:
     with guard():
         if shared_focus.current() != p.focus:  # a head was clicked in the figure below: all of the page follows it
             st.rerun()
-        moments = _moments(p, steps)
-        names = step_names(moments, p.text, card=p.checkpoint.card)
+        shown, heads = _view_model(p, steps), page_text("heads")
+        names = step_names(shown.moments, p.text, card=p.checkpoint.card)
         answers = st.container()
-        place, heads = _place(p), page_text("heads")
-        st.markdown(story(moments, place, p.text))
-        here = _choose(p, moments, names)
+        st.markdown(story(shown, p.text))
+        here = _choose(p, shown.moments, names)
         with answers:
-            _answers(p, moments, here)
-        views = [moment.view(place.stack, place.layer, place.kind) for moment in moments]
-        roles = [moment.role(place) for moment in moments]
-        short = [step_name(moment, p.text) for moment in moments]
-        notes = [heads["role_short"][role.role] for role in roles]
+            show_outputs(
+                p, shown.moments[here], shown.late, titles=(p.text["time_answer"], p.text["time_answer_final"])
+            )
         show_figure(
-            map_strip(views, head=place.head, names=short, notes=notes, chosen=here),
+            map_strip(
+                shown.views,
+                head=shown.location.head,
+                names=[step_name(moment, p.text) for moment in shown.moments],
+                notes=[heads["role_short"][role.role] for role in shown.roles],
+                chosen=here,
+            ),
             name="one-head-through-training",
             caption=p.text["time_strip"].format(read=_read(p)),
         )
-        picture, overview = _places(wide=len(views[here].key) > _FEW_KEYS)
+        picture, overview = _places(wide=len(shown.views[here].key) > _FEW_KEYS)
         with picture:
-            role = role_text(roles[here], heads)
-            st.markdown(p.text["time_map"].format(step=names[here], role=role))
-            rows = predicted_rows(p.trace, place.kind)
-            drawn = attention_map(views[here], head=place.head, shifted_labels=rows, height=_MAP_HEIGHT)
+            st.markdown(p.text["time_map"].format(step=names[here], role=role_text(shown.roles[here], heads)))
+            rows = predicted_rows(p.trace, shown.location.kind)
+            drawn = attention_map(shown.views[here], head=shown.location.head, shifted_labels=rows, height=_MAP_HEIGHT)
             show_map(drawn, key="time-lapse map")
         with overview:
-            st.markdown(summary(moments, p.text))
-            _overview(p, moments, names, here)
+            st.markdown(summary(shown, p.text))
+            _overview(p, shown, here)
 
 
 def _places(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
@@ -113,38 +114,11 @@ def _places(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
     return both.cell(column_span=2), both.cell(column_span=3)
 
 
-def _moments(p: Page, steps: Sequence[int | None]) -> list[Moment]:
-    """Every step's, from the cache where possible; what takes longer says how far it is and can be cancelled."""
-    trace, names = p.trace, [p.text["time_final"] if step is None else whole(step) for step in steps]
-
-    def work(report: Callable[[int, int], None]) -> list[Moment]:
-        found = []
-        for index, step in enumerate(steps):
-            report(index, len(steps))
-            found.append(moment(trace, step, final=index == len(steps) - 1))
-        return found
-
-    versions = [version(p.checkpoint, step, final=index == len(steps) - 1) for index, step in enumerate(steps)]
-    found = jobs.result(
-        trace.run,
-        ("time-lapse", *steps, *versions),
-        work,
-        saying=lambda done, _: p.text["time_progress"].format(step=names[done]),
-    )
-    if found is None:
-        p.finish()
-    return found
-
-
 def _read(p: Page) -> str:
     """What every step reads, in words."""
     if not p.checkpoint.config.has_decoder:
         return p.text["time_read_sentence"]
     return p.text["time_read_given" if p.trace.forced else "time_read_final"]
-
-
-def _place(p: Page) -> Head:
-    return Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
 
 
 def _choose(p: Page, moments: Sequence[Moment], names: list[str]) -> int:
@@ -160,21 +134,18 @@ def _codes(moments: Sequence[Moment]) -> list[str]:
     return ["last" if moment.step is None else str(moment.step) for moment in moments]
 
 
-def _answers(p: Page, moments: Sequence[Moment], here: int) -> None:
-    """What the model wrote at this step, and what it writes in the end; words that both have are coloured."""
-    now, final = moments[here], moments[-1]
-    with st.container(border=True, horizontal=True, gap="medium"):
-        for title, moment, other in (("time_answer", now, final), ("time_answer_final", final, now)):
+def show_outputs(p: Page, now: Moment, final: Moment, *, titles: tuple[str, str]) -> None:
+    """Show the output at one step beside that of the finished model; words that both have are coloured."""
+    with st.container(border=True, horizontal=True, gap="medium", key="training outputs"):
+        for title, moment, other in zip(titles, (now, final), (final, now), strict=True):
             with st.container(width="stretch", gap=None):
-                st.caption(p.text[title])
+                st.caption(f"{title} · {p.text['time_likely']} {probability(moment)}", help=p.text["time_likely_help"])
                 st.markdown(f"#### {marked(moment.text, other.text)}")
-        with st.container(width=200, gap=None):
-            st.caption(p.text["time_likely"])
-            st.markdown(f"#### {probability(now)}", help=p.text["time_likely_help"])
 
 
-def _overview(p: Page, moments: Sequence[Moment], names: Sequence[str], here: int) -> None:
-    """All heads at all steps; a click on a cell goes to that head and that step."""
+def _overview(p: Page, shown: TrainingViewModel, here: int) -> None:
+    """Draw all heads at all steps; a click on a cell goes to that head and that step."""
+    moments = shown.moments
     heads = page_text("heads")
     kinds, codes = attention_kinds(p.checkpoint.config), _codes(moments)
     rows = [
@@ -192,7 +163,7 @@ def _overview(p: Page, moments: Sequence[Moment], names: Sequence[str], here: in
         for role in moment.roles
     ]
     groups = [common(f"focus.{stack} {kind}") for stack, kind in kinds]  # short: three panels fit on a narrow screen
-    place = _place(p)
+    place = shown.location
     figure = role_timeline(
         pd.DataFrame(rows),
         groups=groups,
@@ -212,10 +183,9 @@ def _overview(p: Page, moments: Sequence[Moment], names: Sequence[str], here: in
     show_figure(figure, name=_CHART, caption=p.text["time_roles"], on_select=go)
 
 
-def _table(p: Page, moments: Sequence[Moment]) -> None:
-    """Every step in numbers, with the whole translations."""
-    place = _place(p)
-    final = moments[-1].view(place.stack, place.layer, place.kind)
+def _table(p: Page, shown: TrainingViewModel) -> None:
+    """Show every step in numbers, with the whole outputs."""
+    names = page_text("heads")["role"]
     table = pd.DataFrame(
         [
             {
@@ -224,13 +194,11 @@ def _table(p: Page, moments: Sequence[Moment]) -> None:
                 p.text["time_column_log"]: moment.log_probability,
                 p.text["time_column_uncertainty"]: moment.uncertainty,
                 p.text["time_column_roles"]: moment.clear_roles,
-                p.text["time_column_role"]: page_text("heads")["role"][moment.role(place).role],
-                p.text["time_column_entropy"]: moment.role(place).scores.get("entropy", math.nan),
-                p.text["time_column_change"]: float(
-                    map_change(moment.view(place.stack, place.layer, place.kind), final)[place.head]
-                ),
+                p.text["time_column_role"]: names[role.role],
+                p.text["time_column_entropy"]: role.scores.get("entropy", math.nan),
+                p.text["time_column_change"]: distance,
             }
-            for moment in moments
+            for moment, role, distance in zip(shown.moments, shown.roles, shown.distances, strict=True)
         ]
     )
     st.subheader(p.text["time_table"], anchor=False)
@@ -240,17 +208,16 @@ def _table(p: Page, moments: Sequence[Moment]) -> None:
     )
 
 
-def _arithmetic(p: Page, moments: Sequence[Moment]) -> None:
-    """The formula of the last column with this sentence's shapes; how to get a moment in a notebook."""
-    place = _place(p)
-    view = moments[-1].view(place.stack, place.layer, place.kind)
-    n_queries, n_keys = view.allowed.shape
+def _arithmetic(p: Page, shown: TrainingViewModel) -> None:
+    """Show the formula of the last column with this sentence's shapes, and how to get a moment in a notebook."""
+    stack, kind, layer, head = shown.location
+    n_queries, n_keys = shown.views[-1].allowed.shape
     show_formula(
         rf"d_t = \frac{{1}}{{n}} \sum_{{i=1}}^{{n}} \tfrac{{1}}{{2}} \sum_{{j=1}}^{{{n_keys}}} "
         r"\left|\,\alpha^{(t)}_{ij} - \alpha^{(\text{final})}_{ij}\right|",
         caption=p.text["time_formula"].format(queries=n_queries, keys=n_keys),
     )
-    step = moments[0].step
+    step = shown.early.step
     show_snippet(
         "time lapse",
         f"{p.preamble}\nfrom transformer.heads.roles_through_training import moment_of\n\n"
@@ -258,39 +225,6 @@ def _arithmetic(p: Page, moments: Sequence[Moment]) -> None:
         f"moment = moment_of(earlier, {step}, trace)\n"
         "print(moment.text)\n"
         "print(moment.log_probability)\n"
-        f'print(moment.view("{place.stack}", {place.layer}, "{place.kind}").weights[{place.head}])\n',
+        f'print(moment.view("{stack}", {layer}, "{kind}").weights[{head}])\n',
     )
     show_source(moment_of, settled_moment, map_change, quantise)
-
-
-# ---- one sentence at the earlier steps: kept between reruns, read-only -----------------------------------------------
-
-
-def with_snapshots() -> tuple[str, ...]:
-    """The names of the checkpoints that came with snapshots."""
-    return tuple(name for name in checkpoint_names() if snapshot_steps(checkpoints_folder() / name))
-
-
-def moment(trace: Trace, step: int | None, *, final: bool) -> Moment:
-    """What ``trace`` reads as the model was at ``step``; see ``moment_of``.
-
-    ``final``: the step is the checkpoint's own, so that there is no snapshot to open.
-    Raises ``transformer.CheckpointError`` for a snapshot that is broken.
-    """
-    checkpoint = trace.checkpoint
-    stamp = version(checkpoint, step, final=final)
-
-    def make() -> Moment:
-        earlier = ("snapshot", step, stamp)
-        model = checkpoint if final else store.get(checkpoint, earlier, lambda: transformer.snapshot(checkpoint, step))
-        return moment_of(model, step, trace)
-
-    return store.get(trace.run, ("moment", step, stamp), make)
-
-
-def version(checkpoint: transformer.Checkpoint, step: int | None, *, final: bool) -> tuple[int, ...]:
-    """Size and time of change of a snapshot's file: one that was written again is another one."""
-    if final:
-        return ()
-    status = (checkpoint.path / snapshot_file(step)).stat()
-    return status.st_size, status.st_mtime_ns

@@ -127,8 +127,8 @@ def role_timeline(
     """What every head does at every step: one panel per kind of attention, a row per head, a column per step.
 
     ``heads``: a row for every head and step, with the columns ``group`` and ``moment`` (indices into ``groups`` and
-    ``moments``), ``layer``, ``head``, ``role`` (a key of ``ROLE_COLOURS``, or anything else for a head without a job),
-    ``role_name``, ``score`` (of the role), ``spread`` (entropy ÷ the largest possible, 0…1). A head with a job has its
+    ``moments``), ``layer``, ``head``, ``role`` (a key of ``ROLE_COLOURS``, or anything else for a head without a role),
+    ``role_name``, ``score`` (of the role), ``spread`` (entropy ÷ the largest possible, 0…1). A head with a role has its
     colour; one without is grey, the stronger the fewer tokens it looks at. ``current`` is framed, and the row of
     ``chosen``, (group, layer, head). The markers carry ``customdata`` [group, layer, head, moment].
     """
@@ -207,7 +207,7 @@ def _add_group(figure: Sheet, heads: pd.DataFrame, *, column: int, shape: tuple[
 
 
 def _colours() -> list:
-    """0…1: the grey of heads without a job, ever stronger; then one flat colour for each role."""
+    """0…1: the grey of heads without a role, ever stronger; then one flat colour for each role."""
     last = 1.0 + len(ROLE_COLOURS)
     scale = [[0.0, f"rgba(128,128,128,{_FAINT})"], [1.0 / last, f"rgba(128,128,128,{_STRONG})"]]
     for place, colour in enumerate(ROLE_COLOURS.values()):

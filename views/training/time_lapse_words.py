@@ -1,4 +1,4 @@
-"""What the time-lapse says in words: names of steps, answers with their shared words, when heads took up their jobs."""
+"""The time-lapse in words: names of steps, outputs with their shared words, when heads acquired their roles."""
 
 import math
 from collections.abc import Sequence
@@ -7,21 +7,22 @@ from itertools import groupby
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.files.model_card import began_as
-from transformer.heads.roles_through_training import Moment, greatest_turn, settled_heads, settled_moment, shared_words
+from transformer.heads.roles_through_training import Moment, shared_words
 from transformer.runs.head_places import Head
 from ui.lab.role_names import role_text
 from ui.words.texts import PageText, as_plain, page_text
+from views.training.training_view_model import TrainingViewModel, mean_probability
 
-_LONGEST_RUN = 5  # an untrained model writes one word over and over; more than that become "word ×25"
+_LONGEST_RUN = 5  # an untrained model repeats one word; a longer run becomes "word ×25"
 
 
 def step_name(moment: Moment, text: PageText) -> str:
-    """ "1,500", or "final" where the checkpoint does not tell its step."""
+    """Return "1,500", or "final" where the checkpoint does not tell its step."""
     return text["time_final"] if moment.step is None else whole(moment.step, language=text.language)
 
 
 def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[str]:
-    """The names on the slider; the first says what it began as (by the model card), the last that it is final."""
+    """Return the names on the slider: the first says what the run began from, the last that it is final."""
     names = [step_name(moment, text) for moment in moments]
     if moments[0].step == 0:
         names[0] = text["time_untrained"] if began_as(card) is None else text["time_before"]
@@ -31,7 +32,7 @@ def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[
 
 
 def marked(answer: str, other: str) -> str:
-    """``answer`` as Markdown, the words that ``other`` has, too, in green; long runs of one word are counted."""
+    """Return ``answer`` as Markdown: words that ``other`` has, too, in green; long runs of one word are counted."""
     written = ""
     for word, run in groupby(shared_words(answer, other), key=lambda piece: piece[0].lstrip()):
         pieces = list(run)
@@ -45,39 +46,50 @@ def marked(answer: str, other: str) -> str:
 
 
 def probability(moment: Moment) -> str:
-    """Of the finished model's answer, a token on average (geometric mean), in per cent."""
-    if not moment.n_tokens:
-        return "–"
-    return f"{three_digits(100 * math.exp(moment.log_probability / moment.n_tokens))} %"
+    """Return the probability per token of the finished model's output, in per cent."""
+    value = mean_probability(moment)
+    return "–" if math.isnan(value) else f"{three_digits(100 * value)} %"
 
 
-def story(moments: Sequence[Moment], place: Head, text: PageText) -> str:
-    """When one head took up its job, and when its map changed most, in two sentences."""
-    heads = page_text("heads")
-    kind = heads[f"kind_{place.stack}_{place.kind}"]
-    named = text["time_head"].format(layer=place.layer, head=place.head, kind=kind)
-    turn, change = greatest_turn(moments, place)
-    changed = text["time_turn"].format(change=three_digits(100 * change), **_between(moments, turn, text))
-    index = settled_moment(moments, place)
-    if index is None:
+def head_name(location: Head, text: PageText) -> str:
+    """Return "Layer 1, head 3 of cross-attention"."""
+    kind = page_text("heads")[f"kind_{location.stack}_{location.kind}"]
+    return text["time_head"].format(layer=location.layer, head=location.head, kind=kind)
+
+
+def change(shown: TrainingViewModel, text: PageText) -> str:
+    """Say in plain words what one head attends to early and late in training."""
+    if shown.shift is None:
+        share = three_digits(100 * shown.most_changed[1])
+        return text["early_share"].format(head=head_name(shown.most_changed[0], text), change=share)
+    words = {name: as_plain(label) for name, label in shown.shift._asdict().items()}
+    row = "early_predicting" if shown.location.kind == "cross" else "early_reading"
+    return text[row].format(head=head_name(shown.location, text), **words)
+
+
+def story(shown: TrainingViewModel, text: PageText) -> str:
+    """Say when one head acquired its role, and when its map changed most, in two sentences."""
+    heads, named = page_text("heads"), head_name(shown.location, text)
+    turn = shown.greatest_turn
+    changed = text["time_turn"].format(change=three_digits(100 * turn.amount), **_between(shown, turn.later, text))
+    if shown.settled is None:
         return f"{text['time_story_none'].format(head=named)} {changed}"
-    role = role_text(moments[-1].role(place), heads)
-    if index == 0:
+    role = role_text(shown.roles[-1], heads)
+    if shown.settled == 0:
         return f"{text['time_story_always'].format(head=named, role=role)} {changed}"
-    since = step_name(moments[index], text)
+    since = step_name(shown.moments[shown.settled], text)
     return f"{text['time_story'].format(head=named, role=role, step=since)} {changed}"
 
 
-def _between(moments: Sequence[Moment], index: int, text: PageText) -> dict[str, str]:
-    return {"before": step_name(moments[index - 1], text), "after": step_name(moments[index], text)}
+def _between(shown: TrainingViewModel, later: int, text: PageText) -> dict[str, str]:
+    return {"before": step_name(shown.moments[later - 1], text), "after": step_name(shown.moments[later], text)}
 
 
-def summary(moments: Sequence[Moment], text: PageText) -> str:
-    """How many heads have a job at first and in the end, and between which two steps most of them took it up."""
-    counts = [len(places) for places in settled_heads(moments)]
-    total, (first, last) = len(moments[-1].roles), (moments[k].clear_roles for k in (0, -1))
-    said = text["time_summary"].format(total=total, first=first, last=last, step=step_name(moments[0], text))
-    if len(moments) < 2 or not max(counts[1:]):
-        return said
-    index = max(range(1, len(moments)), key=lambda k: counts[k])
-    return f"{said} {text['time_moment'].format(count=counts[index], **_between(moments, index, text))}"
+def summary(shown: TrainingViewModel, text: PageText) -> str:
+    """Say how many heads have a role at first and in the end, and between which two steps most acquired it."""
+    total, (first, last) = len(shown.late.roles), (moment.clear_roles for moment in (shown.early, shown.late))
+    counts = text["time_summary"].format(total=total, first=first, last=last, step=step_name(shown.early, text))
+    interval = shown.busiest_interval
+    if interval is None:
+        return counts
+    return f"{counts} {text['time_moment'].format(count=interval.amount, **_between(shown, interval.later, text))}"

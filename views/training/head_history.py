@@ -1,4 +1,4 @@
-"""Which heads found their job at which step: the tests of the literature at every snapshot."""
+"""When heads acquired their roles, by the tests of the literature at every snapshot."""
 
 from collections.abc import Sequence
 
@@ -18,11 +18,11 @@ from ui.words.texts import as_plain, common, page_text
 from views.training.curve_figures import repeated_loss_curve, role_curves
 
 _MOST = 12  # lines that can be told apart
-_WITHOUT_JOB = 3
+_WITHOUT_ROLE = 3
 
 
-def jobs_through_training(p: Page) -> None:
-    """Nothing where the checkpoint came without a history of its heads."""
+def roles_through_training(p: Page) -> None:
+    """Draw the history of the heads, where the checkpoint came with one."""
     file = file_of_results(p.checkpoint.path, FILE)
     stamp = file.stat().st_mtime_ns if file.is_file() else 0
     try:
@@ -32,20 +32,22 @@ def jobs_through_training(p: Page) -> None:
         return
     if history is None:
         return
-    st.subheader(p.text["jobs"], anchor=False)
+    st.subheader(p.text["roles"], anchor=False)
     shown = _shown(history)
     st.markdown(_in_words(p, history))
     show_figure(
         role_curves(_rows(p, history, shown)),
-        name="jobs-through-training",
-        caption=p.text["jobs_caption"].format(count=history.n_sentences),
+        name="jobs-through-training",  # lessons name it
+        caption=p.text["roles_caption"].format(count=history.n_sentences),
     )
     if history.repeated_loss:
         losses = pd.DataFrame({"step": history.steps, "value": history.repeated_loss})
-        show_figure(repeated_loss_curve(losses), name="repeated-loss-through-training", caption=p.text["jobs_repeated"])
+        show_figure(
+            repeated_loss_curve(losses), name="repeated-loss-through-training", caption=p.text["roles_repeated"]
+        )
     name = p.focus.checkpoint
     show_snippet(
-        "jobs",
+        "roles",
         f"{p.preamble}\nfrom transformer.heads.roles_through_training import load_role_history\n\n"
         "history = load_role_history(checkpoint)\n"
         "for head in history.heads:\n"
@@ -57,9 +59,9 @@ def jobs_through_training(p: Page) -> None:
 
 
 def _shown(history: RoleHistory) -> Sequence[HeadHistory]:
-    """The heads that have a job in the end, the strongest first; where none has, those that come nearest."""
+    """Return the heads with a role in the end, the strongest first; where none has one, those that come closest."""
     ordered = sorted(history.heads, key=lambda head: -head.strengths[-1])
-    return [head for head in ordered if head.has_role][:_MOST] or ordered[:_WITHOUT_JOB]
+    return [head for head in ordered if head.has_role][:_MOST] or ordered[:_WITHOUT_ROLE]
 
 
 def _rows(p: Page, history: RoleHistory, shown: Sequence[HeadHistory]) -> pd.DataFrame:
@@ -68,7 +70,7 @@ def _rows(p: Page, history: RoleHistory, shown: Sequence[HeadHistory]) -> pd.Dat
         {
             "step": step,
             "value": strength,
-            "head": p.text["jobs_head"].format(
+            "head": p.text["roles_head"].format(
                 kind=common(f"focus.{head.stack} {head.kind}"), layer=head.layer, head=head.head
             ),
             "test": test_name(head.test, head.where, heads),
@@ -79,15 +81,15 @@ def _rows(p: Page, history: RoleHistory, shown: Sequence[HeadHistory]) -> pd.Dat
 
 
 def _in_words(p: Page, history: RoleHistory) -> str:
-    """How many heads have a job in the end, and between which two steps most of them came over the threshold."""
-    with_job = [head for head in history.heads if head.has_role]
-    if not with_job:
-        return p.text["jobs_none"].format(heads=len(history.heads))
-    found = [next(i for i, strength in enumerate(head.strengths) if strength >= 1) for head in with_job]
+    """Say how many heads have a role in the end, and between which two steps most of them acquired it."""
+    with_role = [head for head in history.heads if head.has_role]
+    if not with_role:
+        return p.text["roles_none"].format(heads=len(history.heads))
+    found = [next(i for i, strength in enumerate(head.strengths) if strength >= 1) for head in with_role]
     counts = [found.count(index) for index in range(len(history.steps))]
-    said_all = p.text["jobs_found"].format(jobs=len(with_job), heads=len(history.heads))
+    said_all = p.text["roles_found"].format(count=len(with_role), heads=len(history.heads))
     index = max(range(1, len(counts)), key=counts.__getitem__)
     if not counts[index]:
         return said_all
     before, after = (whole(history.steps[k]) for k in (index - 1, index))
-    return f"{said_all} {p.text['jobs_moment'].format(count=counts[index], before=before, after=after)}"
+    return f"{said_all} {p.text['roles_moment'].format(count=counts[index], before=before, after=after)}"

@@ -1,4 +1,4 @@
-"""Whether heads with a job matter more: what silencing a head changes, beside the tests over many sentences."""
+"""Whether heads with a role matter more: what removing a head changes, beside the tests over many sentences."""
 
 import math
 
@@ -14,9 +14,8 @@ from ui.compute.saved_roles import saved_roles
 from ui.shell.page import Page
 
 
-def jobs_and_importance(p: Page, found: Importance) -> None:
-    """One line below the map: the rank correlation of the strength of a head's strongest test with the KL divergence
-    that silencing it makes, and the mean of that with and without a job; or why there is none."""
+def roles_and_importance(p: Page, found: Importance) -> None:
+    """Write one line below the map: how the strength of a head's role goes with the KL divergence of removing it."""
     if not found.complete:
         return
     try:
@@ -24,22 +23,21 @@ def jobs_and_importance(p: Page, found: Importance) -> None:
     except CheckpointError:
         saved = None
     if saved is None or not any(head.measured.measures for head in saved.roles.heads):
-        st.caption(p.text["jobs_unknown"])
+        st.caption(p.text["roles_unknown"])
         return
-    agreement, with_job, without = map(_number, compared(saved.roles, found))
+    agreement, with_role, without = map(_number, compared(saved.roles, found))
     heads = len(found.measured)
-    st.caption(p.text["jobs"].format(agreement=agreement, heads=heads, with_job=with_job, without=without))
+    st.caption(p.text["roles"].format(agreement=agreement, heads=heads, with_role=with_role, without=without))
 
 
 def compared(roles: CorpusRoles, found: Importance) -> tuple[float, float, float]:
-    """Spearman's ρ of strength and KL, the mean KL of the heads with a job, and that of the others; NaN where one is
-    not defined."""
+    """Return Spearman's ρ of strength and KL, the mean KL of heads with a role, that of the others; NaN for none."""
     measured = [
         roles.head(one.place.stack, one.place.kind, one.place.layer, one.place.head).measured for one in found.measured
     ]
     changes = np.array([one.kl for one in found.measured])
-    jobs = np.array([one.has_role for one in measured], dtype=bool)
-    means = [float(changes[which].mean()) if which.any() else math.nan for which in (jobs, ~jobs)]
+    roles_found = np.array([one.has_role for one in measured], dtype=bool)
+    means = [float(changes[which].mean()) if which.any() else math.nan for which in (roles_found, ~roles_found)]
     return spearman(np.array([one.strength for one in measured]), changes), means[0], means[1]
 
 

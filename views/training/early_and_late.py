@@ -1,0 +1,38 @@
+"""The same sentence early and late in a training, side by side; the curves of the training are below."""
+
+import streamlit as st
+
+from charts.canvas.attention_maps import attention_map, predicted_rows
+from transformer.heads.roles_through_training import training_steps
+from ui.shell.page import Page
+from ui.shell.presentation.presenter import presenting
+from ui.show.drawings import show_map
+from views.training.curves import curves, say_what_changed
+from views.training.moments import moments_at
+from views.training.time_lapse import show_outputs, without_snapshots
+from views.training.time_lapse_words import change, step_names
+from views.training.training_view_model import training_view_model
+
+_HEIGHT, _PRESENTED_HEIGHT = 300, 230
+
+
+def early_and_late(p: Page) -> None:
+    """Show both outputs, one sentence about what changed, the maps of one head, and then the curves."""
+    steps = training_steps(p.checkpoint)
+    if not steps:
+        say_what_changed(p)
+        curves(p)
+        st.caption(without_snapshots(p))
+        return
+    shown = training_view_model(moments_at(p, (steps[0], steps[-1])))
+    names = step_names(shown.moments, p.text, card=p.checkpoint.card)
+    titles = [p.text["early_step"].format(step=name) for name in names]
+    show_outputs(p, shown.early, shown.late, titles=(titles[0], titles[1]))
+    st.markdown(change(shown, p.text))
+    rows, height = predicted_rows(p.trace, shown.location.kind), _PRESENTED_HEIGHT if presenting() else _HEIGHT
+    with st.grid(2, min_column_width=330):
+        for index, (title, view) in enumerate(zip(titles, shown.views, strict=True)):
+            with st.container(gap="xsmall"):
+                drawn = attention_map(view, head=shown.location.head, shifted_labels=rows, height=height)
+                show_map(drawn.headed(title), key=f"training map {index}")
+    curves(p)

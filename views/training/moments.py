@@ -1,0 +1,71 @@
+"""One sentence at the steps of a training: kept between reruns, read-only."""
+
+from collections.abc import Callable, Sequence
+
+import transformer
+from charts.toolkit.numbers import whole
+from transformer.files.snapshots import snapshot_file, snapshot_steps
+from transformer.heads.roles_through_training import Moment, moment_of
+from transformer.runs.traces import Trace
+from ui.compute.jobs import jobs
+from ui.compute.loading import checkpoint_names, checkpoints_folder
+from ui.compute.store import store
+from ui.shell.page import Page
+
+
+def moments_at(p: Page, steps: Sequence[int | None]) -> list[Moment]:
+    """Return the moments, the finished model's last; what takes long shows its progress and can be cancelled."""
+    trace, names = p.trace, [p.text["time_final"] if step is None else whole(step) for step in steps]
+
+    def work(report: Callable[[int, int], None]) -> list[Moment]:
+        found = []
+        for index, step in enumerate(steps):
+            report(index, len(steps))
+            found.append(moment(trace, step, final=index == len(steps) - 1))
+        return found
+
+    versions = [version(p.checkpoint, step, final=index == len(steps) - 1) for index, step in enumerate(steps)]
+    found = jobs.result(
+        trace.run,
+        ("time-lapse", *steps, *versions),
+        work,
+        saying=lambda done, _: p.text["time_progress"].format(step=names[done]),
+    )
+    if found is None:
+        p.finish()
+    return found
+
+
+def with_snapshots() -> tuple[str, ...]:
+    """Return the names of the checkpoints that came with snapshots."""
+    return tuple(name for name in checkpoint_names() if snapshot_steps(checkpoints_folder() / name))
+
+
+def moment(trace: Trace, step: int | None, *, final: bool) -> Moment:
+    """Return what the model at ``step`` makes of the tokens of ``trace``.
+
+    Args:
+        trace: The run of the finished model.
+        step: The training step.
+        final: Whether the step is the checkpoint's own, so that there is no snapshot to open.
+
+    Raises:
+        CheckpointError: For a snapshot that is broken.
+    """
+    checkpoint = trace.checkpoint
+    stamp = version(checkpoint, step, final=final)
+
+    def make() -> Moment:
+        earlier = ("snapshot", step, stamp)
+        model = checkpoint if final else store.get(checkpoint, earlier, lambda: transformer.snapshot(checkpoint, step))
+        return moment_of(model, step, trace)
+
+    return store.get(trace.run, ("moment", step, stamp), make)
+
+
+def version(checkpoint: transformer.Checkpoint, step: int | None, *, final: bool) -> tuple[int, ...]:
+    """Return size and time of change of a snapshot's file, which tell whether it was written again."""
+    if final:
+        return ()
+    status = (checkpoint.path / snapshot_file(step)).stat()
+    return status.st_size, status.st_mtime_ns
