@@ -179,6 +179,15 @@ def test_on_another_page_the_bar_leads_back(open_app, tmp_path, monkeypatch) -> 
     assert not any(button.key == "lesson page" for button in app.button)
 
 
+def test_an_address_that_names_a_lesson_alone_opens_its_step(open_app, tmp_path, monkeypatch) -> None:
+    """As a teacher writes it by hand: not the first head of the first layer beside a text about another one."""
+    lesson(tmp_path, monkeypatch)
+    app = open_app("attention", lesson="01-tiny", lesson_step="2")
+    is_fine(app)
+    focus = app.session_state["focus"]
+    assert (focus.lesson, focus.lesson_step, focus.token) == ("01-tiny", 2, 2)
+
+
 def test_an_address_opens_its_step_and_what_is_not_there_is_said(open_app) -> None:
     app = open_app("attention", lesson=NAME, lesson_step="4", sentence="We went to the sea.")
     is_fine(app)

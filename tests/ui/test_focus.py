@@ -17,6 +17,7 @@ from ui.shell.fitting import attention_kinds, fit_model, fit_trace
 from ui.shell.focus import (
     LONGEST,
     MAX_PADS,
+    PLACE,
     Focus,
     address_of,
     default_of,
@@ -159,12 +160,19 @@ def test_every_view_is_said_whole_by_its_address(shipped: None, name: str) -> No
         assert {"checkpoint", "sentence", "layer"} <= address_of(focus, whole=True).keys()
 
 
+@pytest.mark.parametrize("name", SHIPPED_NAMES)
+def test_a_sentence_alone_opens_at_the_head_of_the_opening(shipped: None, name: str) -> None:
+    """What somebody writes by hand: the note below the examples speaks of that head."""
+    focus, place = read_back({"checkpoint": name, "sentence": "Mine."}), opening_of(name).first.place
+    assert (focus.sentence, focus.token) == ("Mine.", 0)
+    assert all(getattr(focus, part) == place[part] for part in PLACE)
+
+
 def test_an_old_address_still_means_what_it_said(shipped: None) -> None:
-    focus = read_back({"checkpoint": "gpt-en", "sentence": "I want to"})
+    focus = read_back({"checkpoint": "gpt-en", "sentence": "I want to", "layer": "0"})
     assert (focus.sentence, focus.layer, focus.head, focus.token) == ("I want to", 0, 0, 0)
     focus = read_back({"layer": "2", "head": "3"})
     assert (focus.stack, focus.kind, focus.layer, focus.head) == ("encoder", "self", 2, 3)
-    assert read_back({"lesson": "03-one-head"}).layer == 0, "a step says its own place"
 
 
 def test_the_address_is_written_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:

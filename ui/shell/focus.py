@@ -31,8 +31,9 @@ from ui.words.texts import ENGLISH, common, languages, quoted, speak, take_langu
 MAX_PADS = 16
 LAST = -1  # as a token: the last one that was typed
 PLACE = ("stack", "kind", "layer", "head")
-# Parameters of the view. An address without any opens the checkpoint's opening; an address with one of them defines
-# all: the rest is the first head of the first layer, whatever the checkpoint opens with, now or later.
+# Parameters of the view. An address without any opens the checkpoint's opening. An address that names a place defines all
+# of it: the rest is the first head of the first layer, whatever the checkpoint opens with. An address with a sentence
+# alone, as people write it by hand, opens at the head of the checkpoint's opening.
 VIEW = ("sentence", "target", *PLACE, "token", "pads", "lesson")
 
 # A text that is somewhat too long stays in its box, to be shortened. A session must not hold megabytes: of a text that
@@ -43,6 +44,7 @@ _PICTURE = re.compile(r"(?=.*[0-9])[0-9a-g]{64}")
 _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "focus: notes", "focus: notes of"
 # After a double click, the second click is sent before the browser has received the address that the first one wrote.
 _LATE = 8
+_ONLY_A_LESSON = "focus: the address names only a lesson"
 NOTE, FINGERPRINT = "note", "fingerprint"  # what an instructor's link adds to the address of a view (share.py)
 NO_CHOICES = (NOTE, FINGERPRINT, PAGE)
 
@@ -198,7 +200,13 @@ def default_of(address: Mapping[str, str]) -> Focus:
     """Return the defaults for an address, which may name anything; an unknown checkpoint is ignored."""
     name = address.get("checkpoint", "")
     known = name if name in choosable_checkpoints(name) else ""
-    return default_focus(known) if address.keys() & set(VIEW) else opening_focus(known)
+    if not address.keys() & set(VIEW):
+        return opening_focus(known)
+    default = default_focus(known)
+    if address.keys() & {*PLACE, "token"}:
+        return default
+    opening = opening_focus(known)
+    return replace(default, **{part: getattr(opening, part) for part in PLACE})
 
 
 def address_of(focus: Focus, *, whole: bool = False) -> dict[str, str]:
@@ -213,7 +221,10 @@ def address_of(focus: Focus, *, whole: bool = False) -> dict[str, str]:
     opening = opening_focus(focus.checkpoint)
     if all(getattr(focus, name) == getattr(opening, name) for name in VIEW):
         return {name: value for name, value in said.items() if name not in VIEW}
-    return said if said.keys() & set(VIEW) else {**said, "layer": str(focus.layer)}
+    at_opening = "token" not in said and all(getattr(focus, part) == getattr(opening, part) for part in PLACE)
+    if at_opening and "lesson" not in said and said.keys() & {"sentence", "target", "pads"}:
+        return {name: value for name, value in said.items() if name not in PLACE}
+    return said if said.keys() & {*PLACE, "token"} else {**said, "layer": str(focus.layer)}
 
 
 def with_task(sentence: str, focus: Focus) -> str:
@@ -277,12 +288,19 @@ def begin() -> Focus:
         asked = own.get("language", ENGLISH)
         _keep(Focus(language=asked if asked in languages() else ENGLISH))
         focus, corrections = Focus.from_address(own, default=default_of(own))
-        page_state.take({name: values for name, values in arrived.items() if name not in (*_NAMES, *NO_CHOICES)})
+        choices = {name: values for name, values in arrived.items() if name not in (*_NAMES, *NO_CHOICES)}
+        st.session_state[_ONLY_A_LESSON] = own.keys() & set(VIEW) == {"lesson"} and not choices
+        page_state.take(choices)
         _know(arrived)
     focus, untold = fit_language(focus)
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
     focus, misread = fit_sentence(focus)
     return store(focus, corrections=(*corrections, *untold, *missing, *misread))
+
+
+def names_only_a_lesson() -> bool:
+    """Whether the address that was brought named a lesson and no view, as one that a teacher writes; asked once."""
+    return bool(st.session_state.pop(_ONLY_A_LESSON, False))
 
 
 def whole_address() -> dict[str, Sequence[str]]:

@@ -44,7 +44,7 @@ from ui.shell.familiarity import unlike_training
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
 from ui.shell.frame import bring_canvas, frame
-from ui.shell.guidance.lesson_bar import lesson_bar, running
+from ui.shell.guidance.lesson_bar import lesson_bar, open_step, running
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import go_to, links_onward, navigation, place_among_pages
 from ui.shell.presentation.presenter import presenting, style_for_a_room
@@ -263,6 +263,9 @@ def _draw_frame(
         hints = st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
         corner = st.container(width="content")
     p.focus, lesson, corrections = running(p.focus)
+    by_hand = shared_focus.names_only_a_lesson()
+    if by_hand and lesson and lesson.steps[p.focus.lesson_step - 1].page == p.name:
+        open_step(lesson, p.focus.lesson_step)
     p.__dict__.pop("text", None)  # a lesson may have chosen another kind of model
     step = lesson_bar(lesson, p.focus, page=p.name) if lesson else None
     corrections = (*corrections, *_open_checkpoint(p))
