@@ -31,9 +31,9 @@ from ui.words.texts import ENGLISH, common, languages, quoted, speak, take_langu
 MAX_PADS = 16
 LAST = -1  # as a token: the last one that was typed
 PLACE = ("stack", "kind", "layer", "head")
-# Parameters of the view. An address without any opens the checkpoint's opening. An address that names a place defines all
-# of it: the rest is the first head of the first layer, whatever the checkpoint opens with. An address with a sentence
-# alone, as people write it by hand, opens at the head of the checkpoint's opening.
+# Parameters of the view. An address without any opens the checkpoint's opening. An address that names a place defines
+# all of it: the rest is the first head of the first layer, whatever the checkpoint opens with. With a sentence alone,
+# as people write it by hand, it opens at the head of the checkpoint's opening.
 VIEW = ("sentence", "target", *PLACE, "token", "pads", "lesson")
 
 # A text that is somewhat too long stays in its box, to be shortened. A session must not hold megabytes: of a text that
