@@ -182,11 +182,11 @@ DRAWING_COMMANDS = (HANDOUT, EXPLAIN, ATLAS, GALLERY, WEB)
 
 
 def _use_language(language: str) -> AbstractContextManager[None]:
-    from ui.words.texts import languages, speaking
+    from ui.words.texts import languages, use_language
 
     if language not in languages():
         raise ValueError(f"there are no texts in {language!r}; choose one of {', '.join(languages())}")
-    return speaking(language)
+    return use_language(language)
 
 
 def _write(html: str, path: str) -> None:

@@ -62,11 +62,11 @@ def atlas(checkpoint: Checkpoint, sentences: Sequence[str] | None = None, *, lan
     import_from_app()
     from transformer.heads.head_atlas import head_habits
     from transformer.text.sentence_files import SHIPPED, read_sentences
-    from ui.words.texts import speaking
+    from ui.words.texts import use_language
     from views.heads.atlas import atlas_page
 
     read = read_sentences() if sentences is None else tuple(sentences)
-    with speaking(language):
+    with use_language(language):
         found = head_habits(checkpoint, read)
         return Document(atlas_page(checkpoint, found, read, file=SHIPPED.name if sentences is None else ""))
 

@@ -5,7 +5,7 @@ import streamlit as st
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
 from transformer.runs.head_places import Head
 from ui.shell.choice import chosen_section
-from ui.shell.guidance.way import way_to
+from ui.shell.guidance.way import lead_to
 from ui.shell.page import page
 from ui.show.figures import show_source
 from views.attention import row_guess
@@ -47,7 +47,7 @@ with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
     if shown.cell:
         edge_effect(p, shown)
         more_about_cell(p, shown)
-    way_to(ARITHMETIC)
+    lead_to(ARITHMETIC)
 
     sections = SECTIONS_OF_PICTURES if p.reads_pictures else SECTIONS
     if (draw_section := sections[chosen_section(p.text, list(sections), key="attention_section")]) is not None:

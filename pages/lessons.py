@@ -6,14 +6,14 @@ from ui.shell.guidance.lessons import lessons
 from ui.shell.guidance.routes import routes
 from ui.shell.page import page
 from ui.words import texts
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.lessons.lesson_cards import lesson_cards, worksheet_address, worksheet_from_link
 
 with page("lessons", strip=False) as p:
     found, problems = lessons(texts.language())
     for problem in problems:
-        st.warning(p.text["broken"].format(message=as_plain(said(problem))), icon=":material/edit_document:")
+        st.warning(p.text["broken"].format(message=as_plain(translate(problem))), icon=":material/edit_document:")
     if not found:
         st.info(p.text["none"])
     if ready := routes(texts.language()):

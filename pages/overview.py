@@ -5,9 +5,9 @@ import streamlit as st
 from ui.shell import embedded
 from ui.shell.below import below_the_picture
 from ui.shell.page import page
-from ui.shell.presentation.presenter import presenting
+from ui.shell.presentation.presenter import is_presenting
 from ui.show.living_picture import living_picture
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.overview.diagram import model_diagram
 from views.overview.model_output import show_answer, view_model_of
@@ -15,11 +15,11 @@ from views.overview.more import show_more
 
 with page("overview", strip=False) as p:
     for note in p.trace.notes:
-        st.caption(f":material/info: {as_plain(said(note))}")
-    if not presenting():  # the picture shows both, too
+        st.caption(f":material/info: {as_plain(translate(note))}")
+    if not is_presenting():  # the picture shows both, too
         show_answer(p, view_model_of(p))
     living_picture(p)
-    if not embedded.embedded():  # there one figure is shown alone, and the blocks would come first
+    if not embedded.is_embedded():  # there one figure is shown alone, and the blocks would come first
         st.markdown(f"#### {p.text['blocks']}")
         model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer)
         st.caption(p.text["diagram_hint"])

@@ -41,7 +41,7 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     if choices.edits:
         st.subheader(text["depth"], anchor=False)
         show_steps(p, shown.found)
-        with choice.fold(text["picture"], icon=":material/movie:", key="edited_picture") as opened:
+        with choice.collapsible(text["picture"], icon=":material/movie:", key="edited_picture") as opened:
             if opened.open:
                 edited_picture(p, choices.edits)
                 st.caption(text["picture_hint"])

@@ -8,7 +8,7 @@ from transformer.text.longest_match import match_steps
 from ui.shell.fitting import fit_trace
 from ui.shell.page import page
 from ui.show.figures import show_snippet, show_source
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.tokens.counts import show_counts, snippet_of
 from views.tokens.patch_ids import patches
@@ -22,7 +22,7 @@ STEPS = {"BPE": merge_steps, "WordPiece": match_steps, "Unigram": path_steps}
 with page("tokens", strip=False) as p:
     p.focus, _ = fit_trace(p.focus, p.trace)
     for note in p.trace.notes:
-        st.caption(f":material/info: {as_plain(said(note))}")
+        st.caption(f":material/info: {as_plain(translate(note))}")
     if p.reads_pictures:
         patches(p)
         p.finish()

@@ -19,7 +19,7 @@ from transformer.runs.inputs import MAX_CHARACTERS
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 from ui.words.catalogues import browser_words, gettext
-from ui.words.texts import language, page_text, speaking
+from ui.words.texts import language, page_text, use_language
 
 _MESSAGES = {  # of transformer/runs/inputs.py, transformer/runs/decoding.py and transformer/pictures/picture_text.py
     "empty": "{what} is empty. Type at least one word, or take one of the examples.",
@@ -46,7 +46,7 @@ def description_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[s
     run = trace(checkpoint, opening.first.sentence if opening else "The cat sat on the mat.")
     said = {}
     for one in languages:
-        with speaking(one):
+        with use_language(one):
             said[one] = _in_this_language(run)
     picture = None
     if isinstance(config, PictureConfig):

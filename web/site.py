@@ -14,7 +14,7 @@ from charts.canvas.module import canvas_colours, packed_module
 from transformer.disk.plain_files import parse_toml
 from transformer.disk.whole_files import write_text
 from transformer.files.checkpoints import Checkpoint, load
-from ui.words.texts import languages, speaking
+from ui.words.texts import languages, use_language
 from web.figures import description_of, opening_of, recorded_picture
 from web.graphs import WEIGHTS, graphs_of
 
@@ -95,7 +95,7 @@ def _write_model(folder: Path, checkpoint: Checkpoint, spoken: tuple[str, ...]) 
         listed.append(_listed(name, small))
     recorded = {}
     for one in spoken:
-        with speaking(one):
+        with use_language(one):
             (folder / f"recorded-{one}.bin").write_bytes(recorded_picture(checkpoint))
         recorded[one] = f"models/{checkpoint.name}/recorded-{one}.bin"
     entry = {"checkpoint": checkpoint.name, "kind": checkpoint.config.kind, "files": listed, "recorded": recorded}

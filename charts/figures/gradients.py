@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index
 from charts.toolkit.numbers import whole
-from charts.toolkit.sheet import Sheet, stacked, stacked_height
+from charts.toolkit.sheet import Sheet, stack_panels, stacked_height
 from charts.toolkit.words import _
 from transformer.text.message import N_
 
@@ -40,7 +40,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("length o
         labels.append(_("largest of the other {n}", n=whole(others.sum())))
         values = np.append(values, distances[others].max())
     heights = [24 * min(len(labels), style.MAX_LABELS), 130]
-    figure = stacked([_("rows this sentence fetches"), _("all rows of E")], heights=heights, gap=90)
+    figure = stack_panels([_("rows this sentence fetches"), _("all rows of E")], heights=heights, gap=90)
     colours = [style.CHOSEN] * len(fetched) + [style.MASKED]
     figure.add_trace(parts.bar_rows(values, hover=style.lines("%{y}", what), colours=colours[: len(values)]), row=1)
     everywhere = np.arange(len(distances), dtype=np.int32)
@@ -67,7 +67,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("length o
     figure.update_xaxes(
         matches=None,
         showticklabels=True,
-        range=parts.room(values, share=0.0),
+        range=parts.bar_range(values, share=0.0),
         title_text=what,
         row=1,
         nticks=6,

@@ -143,7 +143,7 @@ def share_axis(values: np.ndarray, *, stretch: bool) -> tuple[float, str]:
     return largest, " " + _("(stretched: ends at {limit})", limit=style.three_digits(largest))
 
 
-def room(values: np.ndarray, *, share: float = 0.16) -> list[float]:
+def bar_range(values: np.ndarray, *, share: float = 0.16) -> list[float]:
     """Return the range of an axis of signed bars with labels outside their ends, including 0."""
     low, high = min(0.0, float(np.nanmin(values))), max(0.0, float(np.nanmax(values)))
     span = (high - low) or 1.0

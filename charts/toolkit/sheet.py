@@ -111,7 +111,7 @@ def scatter(**settings: Any) -> dict[str, Any]:
     return {"type": "scatter", **_hide_unnamed(settings), **settings}
 
 
-def stacked(names: Sequence[str], *, heights: Sequence[float], gap: float = GAP) -> Sheet:
+def stack_panels(names: Sequence[str], *, heights: Sequence[float], gap: float = GAP) -> Sheet:
     """Return panels on top of each other with one horizontal axis, each named at its upper left.
 
     ``heights`` and ``gap`` (between two panels) are in pixels.
@@ -129,11 +129,11 @@ def stacked(names: Sequence[str], *, heights: Sequence[float], gap: float = GAP)
 
 
 def stacked_height(heights: Sequence[float], *, around: int = 130, gap: float = GAP) -> float:
-    """Return the height in pixels of a ``stacked`` figure; ``around`` is the space above and below the panels."""
+    """Return the height in pixels of a ``stack_panels`` figure; ``around`` is the space above and below the panels."""
     return sum(heights) + gap * (len(heights) - 1) + around
 
 
-def side_by_side(names: Sequence[str], *, widths: Sequence[float] | None = None, spacing: float = 0.03) -> Sheet:
+def place_side_by_side(names: Sequence[str], *, widths: Sequence[float] | None = None, spacing: float = 0.03) -> Sheet:
     """Return panels in a row with one vertical axis, each named at its upper left.
 
     ``widths`` are relative; ``spacing`` is the share of the total width between two panels.

@@ -28,6 +28,6 @@ def _(template: str, /, **values: object) -> str:
     return said.format(**values) if values else said
 
 
-def in_words(text: str) -> str:
+def localize(text: str) -> str:
     """Return the library's name of a location in the reader's language; a token stays as it is."""
     return _(text) if isinstance(text, Message) else text

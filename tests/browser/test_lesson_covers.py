@@ -12,7 +12,7 @@ from tests.browser.conftest import settle
 from tests.browser.test_shell import eventually
 from tests.nights import by_day
 from ui.shell.guidance.lessons import find_lesson, lessons
-from ui.words.texts import page_text, speaking
+from ui.words.texts import page_text, use_language
 
 pytestmark = pytest.mark.browser
 # Of what a step covers: how many figures, tables and numbers are seen, and how many things the keyboard reaches.
@@ -97,7 +97,7 @@ def test_the_cover_says_what_to_do_and_who_wants_to_see_first_may(shipped: str, 
     """In the language of the page, all of which is covered."""
     assert find_lesson("04-many-heads").steps[2].covers == ("page",)
     page = open_step(visit, shipped, "04-many-heads", 3, language="fr")
-    with speaking("fr"):
+    with use_language("fr"):
         said = page_text("lessons")["guess_first"]
     expect(page.locator(".st-key-lesson-cover")).to_have_text(said)
     veil = "node => getComputedStyle(node, '::before').content"

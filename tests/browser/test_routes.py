@@ -18,7 +18,7 @@ from tests.browser.test_shell import address, eventually
 from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import Lesson, Step, find_lesson
 from ui.shell.guidance.routes import routes
-from ui.words.texts import page_text, speaking
+from ui.words.texts import page_text, use_language
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 # Of the part of the page that is named, else of its first figure: how much is seen of what could be seen between the
@@ -80,7 +80,7 @@ def test_a_class_plays_the_routes_to_the_end(
         expect(page).to_have_url(re.compile(r"/lessons(\?|$)"))
         settle(page)
         expect(page.locator(".st-key-lesson-bar")).to_have_count(0)
-        with speaking(language):
+        with use_language(language):
             score = page_text("lessons")["score"].format(right=1, count=1)
         expect(page.locator(f".st-key-lesson-{route.name}")).to_contain_text(score)
     assert not unseen, "\n".join(map(str, unseen))
@@ -111,7 +111,7 @@ def test_a_map_above_the_bar_shows_its_last_row(shipped: str, visit: Callable[..
 def is_at(page: Page, route: Lesson, number: int, *, language: str) -> None:
     """The bar names the step, and the page and its address are those of the step."""
     step = route.steps[number - 1]
-    with speaking(language):
+    with use_language(language):
         place = page_text("lessons")["place"].format(number=number, count=len(route.steps))
     head = page.locator(".st-key-lesson-head")
     expect(head).to_contain_text(place)

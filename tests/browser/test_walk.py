@@ -16,7 +16,7 @@ from tests.browser.test_shell import address
 from transformer.files.opening_file import Example, read_opening
 from ui.shell.navigation import GROUPS, Entry
 from ui.words.texts import ROOT as TEXTS
-from ui.words.translations import read
+from ui.words.translations import read_texts
 
 pytestmark = pytest.mark.browser
 PAGES = [entry for group in GROUPS.values() for entry in group if entry.exists]
@@ -45,7 +45,7 @@ def walk(
 ) -> None:  # fmt: skip
     """``look``: what else is looked at on each page. ``names``: these pages only."""
     for entry in (entry for entry in PAGES if not names or entry.name in names):
-        open_page(page, read(TEXTS, entry.name, language)["title"])
+        open_page(page, read_texts(TEXTS, entry.name, language)["title"])
         draws(page, entry, sentence)
         look(entry)
 

@@ -9,11 +9,11 @@ import pytest
 from plotly.subplots import make_subplots
 
 from charts.toolkit import sheet, style
-from charts.toolkit.sheet import Sheet, bar, scatter, side_by_side, stacked, stacked_height
+from charts.toolkit.sheet import Sheet, bar, place_side_by_side, scatter, stack_panels, stacked_height
 
 
 def test_stacked_panels_lie_where_plotly_would_put_them():
-    ours = stacked(["a", "b", "c"], heights=[100, 50, 150], gap=30).drawn()
+    ours = stack_panels(["a", "b", "c"], heights=[100, 50, 150], gap=30).drawn()
     theirs = make_subplots(rows=3, shared_xaxes=True, row_heights=[100, 50, 150], vertical_spacing=30 / 360)
     for axis in ("yaxis", "yaxis2", "yaxis3"):
         assert ours.layout[axis].domain == pytest.approx(theirs.layout[axis].domain)
@@ -23,7 +23,7 @@ def test_stacked_panels_lie_where_plotly_would_put_them():
 
 
 def test_panels_side_by_side_lie_where_plotly_would_put_them():
-    ours = side_by_side(["a", "", "c"], widths=[1, 2, 1], spacing=0.05).drawn()
+    ours = place_side_by_side(["a", "", "c"], widths=[1, 2, 1], spacing=0.05).drawn()
     theirs = make_subplots(cols=3, shared_yaxes=True, column_widths=[1, 2, 1], horizontal_spacing=0.05)
     for axis in ("xaxis", "xaxis2", "xaxis3"):
         assert ours.layout[axis].domain == pytest.approx(theirs.layout[axis].domain)
@@ -51,7 +51,7 @@ def test_a_misspelt_setting_is_refused():
 
 def test_a_figure_that_is_not_checked_is_the_same(monkeypatch):
     def drawn():
-        figure = stacked(["a", ""], heights=[100, 50])
+        figure = stack_panels(["a", ""], heights=[100, 50])
         figure.add_trace(bar(x=np.arange(3), y=np.float32([1, 2, 3]), marker={"color": "red"}))
         figure.add_trace(scatter(x=[1], y=[2], hovertemplate="%{y}"), row=2)
         figure.update_yaxes(title_text="both", tickvals=(0, 1), range=(0, 3))

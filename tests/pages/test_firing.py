@@ -93,5 +93,5 @@ def test_a_chosen_row_is_opened(tiny_checkpoint: Callable, monkeypatch: pytest.M
     for rows in ([0], [], [7]):  # a row, none any more, one of a list that is gone
         state = {f"data {listed._TABLE}": SimpleNamespace(selection=SimpleNamespace(rows=rows))}
         monkeypatch.setattr(st, "session_state", state)
-        listed._chosen(firings, opened.append)
+        listed._open_chosen(firings, opened.append)
     assert opened == [firings[0]]

@@ -63,7 +63,7 @@ def test_what_ollama_keeps_stands_in_the_list(
     open_app, gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OLLAMA_MODELS", str(tmp_path))
-    loading._found.cache_clear()
+    loading._found_names.cache_clear()
     digest = hashlib.sha256(gguf.read_bytes()).hexdigest()
     manifest = tmp_path / "manifests" / "registry.ollama.ai" / "library" / "tiny" / "latest"
     manifest.parent.mkdir(parents=True)
@@ -79,7 +79,7 @@ def test_what_ollama_keeps_stands_in_the_list(
     assert app.query_params["checkpoint"] in ("ollama:tiny", ["ollama:tiny"])
     is_fine(open_app("attention", checkpoint="ollama:tiny", sentence="The cat"))
     monkeypatch.setattr(loading, "for_one_person", lambda: False)
-    loading._found.cache_clear()
+    loading._found_names.cache_clear()
     assert "ollama:tiny (found)" not in open_app("tokens").selectbox(key="sidebar checkpoint").options
 
 

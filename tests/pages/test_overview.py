@@ -80,7 +80,7 @@ def test_no_tour_without_the_model_that_it_is_about(open_app) -> None:
 def test_a_frame_in_another_page_has_the_living_picture_and_no_other(open_app, monkeypatch) -> None:
     """The blocks are drawn before it, and the first figure that is there stands alone."""
     assert TEXT["blocks"] in said(open_app("overview", checkpoint="tiny-gpt"))
-    monkeypatch.setattr(embedded, "embedded", lambda: True)  # as Streamlit answers where the address says embed=true
+    monkeypatch.setattr(embedded, "is_embedded", lambda: True)  # as Streamlit answers where the address says embed=true
     app = open_app("overview", checkpoint="tiny-gpt")
     is_fine(app)
     assert TEXT["blocks"] not in said(app)

@@ -190,6 +190,6 @@ def test_a_click_on_a_token_that_is_gone_is_none():
 
 @pytest.mark.parametrize("key", ["map", "grid"])
 def test_what_is_said_of_a_picture_that_has_been_left_changes_nothing(key):
-    drawings._told(
+    drawings._send_event(
         key, "click", lambda value: value, lambda *_: pytest.fail()
     )  # outside of any run there is no state, either

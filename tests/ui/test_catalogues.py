@@ -22,9 +22,9 @@ from transformer.text.message import Message, message_of
 from transformer.toy.tasks import letter_ids
 from ui.compute import store
 from ui.words import texts
-from ui.words.catalogues import BROWSER, MESSAGES, catalogue, said
+from ui.words.catalogues import BROWSER, MESSAGES, catalogue, translate
 from ui.words.texts import languages
-from ui.words.translations import placeholders, read
+from ui.words.translations import placeholders, read_texts
 
 LONG = "word " * 200
 FILES = [(code, domain) for code in languages() if code != "en" for domain in (MESSAGES, BROWSER)]
@@ -98,7 +98,7 @@ def test_a_catalogue_that_is_broken_or_does_not_fit_leaves_english(
     monkeypatch.setattr(texts, "ROOT", tmp_path)
     monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "xx")
     message = Message("{count} heads", count=3)
-    assert said(message) == "3 heads", "no catalogue"
+    assert translate(message) == "3 heads", "no catalogue"
     cases = (
         ('msgid "{count} heads"\nmsgstr "{count} hexx"\n', "3 hexx"),
         ('msgid "{count} heads"\nmsgstr "{other} hexx"\n', "3 heads"),
@@ -109,9 +109,9 @@ def test_a_catalogue_that_is_broken_or_does_not_fit_leaves_english(
     for when, (content, expected) in enumerate(cases, 1):
         (folder / "messages.po").write_text(content, encoding="utf-8")
         os.utime(folder / "messages.po", ns=(when, when))
-        assert said(message) == expected, content
+        assert translate(message) == expected, content
     (folder / "messages.po").write_bytes(b"\xff\xfe")
-    assert said(message) == "3 heads"
+    assert translate(message) == "3 heads"
 
 
 # Messages
@@ -162,10 +162,10 @@ def test_what_a_model_cannot_take_is_said_in_french(tiny_checkpoint: Callable, m
     for french, ask in problems(tiny_checkpoint).items():
         with pytest.raises(InputError) as error:
             ask()
-        assert said(error.value) == str(error.value)
+        assert translate(error.value) == str(error.value)
         with monkeypatch.context() as speaking:
             speaking.setattr("ui.words.texts._language_of_run", lambda: "fr")
-            assert french in said(error.value), str(error.value)
+            assert french in translate(error.value), str(error.value)
 
 
 def test_notes_are_said_in_french(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -175,26 +175,26 @@ def test_notes_are_said_in_french(tiny_checkpoint: Callable, monkeypatch: pytest
         for note in transformer.trace(tiny_checkpoint("translator"), "A cat.", source_pads=pads, target_pads=pads).notes
     ]
     monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
-    assert len(notes) >= 4 and all("jeton" in said(note) for note in notes)
-    assert said("Something else.") == "Something else."
+    assert len(notes) >= 4 and all("jeton" in translate(note) for note in notes)
+    assert translate("Something else.") == "Something else."
 
 
 def test_the_numbers_are_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
     note = Message("The answer did not end within {count} tokens; it was stopped there.", count=40)
-    assert said(note).startswith("La réponse n’était pas finie après 40 jetons")
+    assert translate(note).startswith("La réponse n’était pas finie après 40 jetons")
 
 
 def test_what_is_said_while_waiting_is_in_the_language_of_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     spoken: list[str] = []
     monkeypatch.setattr(store, "runs_a_script", lambda: True)
     monkeypatch.setattr(store.st, "spinner", spoken.append)
-    store._waiting("wait.search")
+    store._show_waiting("wait.search")
     monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
-    store._waiting("wait.search")
+    store._show_waiting("wait.search")
     assert spoken == ["Searching …", "Recherche …"]
     with pytest.raises(KeyError):
-        store._waiting("wait.nothing")
+        store._show_waiting("wait.nothing")
 
 
 def test_what_is_said_while_waiting_is_named_and_can_be_translated() -> None:
@@ -202,5 +202,5 @@ def test_what_is_said_while_waiting_is_named_and_can_be_translated() -> None:
     found = {name for source in sources for name in re.findall(r'\bwait="wait\.(\w+)"', source)}
     assert len(found) > 8
     for language in languages():
-        assert found <= set(read(texts.ROOT, "common", language)["wait"]), language
+        assert found <= set(read_texts(texts.ROOT, "common", language)["wait"]), language
     assert not [source for source in sources if "@st.cache_" in source], "what is said there is fixed when it is read"

@@ -24,7 +24,7 @@ def test_in_a_frame_the_page_is_the_same_and_a_style_hides_what_is_around_the_fi
         return [html.proto.body for html in app.get("html") if "data-on-the-way" in html.proto.body]
 
     assert not styles()
-    monkeypatch.setattr(embedded, "embedded", lambda: True)  # as Streamlit answers where the address says embed=true
+    monkeypatch.setattr(embedded, "is_embedded", lambda: True)  # as Streamlit answers where the address says embed=true
     assert len(styles()) == 1
 
 

@@ -58,16 +58,16 @@ def test_what_is_a_position_is_read() -> None:
 @pytest.mark.parametrize("wrong", WRONG, ids=lambda wrong: repr(wrong)[:12])
 def test_a_forged_event_changes_nothing(wrong: object, changed: list, monkeypatch: pytest.MonkeyPatch) -> None:
     forged: list[tuple[str, Callable[[], None], dict]] = [
-        ("token strip", strip._chosen, {"chosen": {"stack": "encoder", "token": wrong}}),
-        ("token strip", strip._chosen, {"chosen": {"stack": wrong, "token": 1}}),
-        ("token strip", strip._chosen, {"chosen": {"stack": "middle", "token": 1}}),
-        ("token strip", strip._chosen, {"chosen": {"token": 1}}),
-        ("token strip", strip._chosen, {"chosen": wrong}),
+        ("token strip", strip._send_choice, {"chosen": {"stack": "encoder", "token": wrong}}),
+        ("token strip", strip._send_choice, {"chosen": {"stack": wrong, "token": 1}}),
+        ("token strip", strip._send_choice, {"chosen": {"stack": "middle", "token": 1}}),
+        ("token strip", strip._send_choice, {"chosen": {"token": 1}}),
+        ("token strip", strip._send_choice, {"chosen": wrong}),
         ("model diagram", diagram._choose_layer, {"layer": wrong}),
         ("model diagram", partial(diagram._open, {"encoder": ("attention", {})}), {"opened": wrong}),
-        (presenter_keys._KEY, presenter_keys._moved, {"move": {"what": "token", "to": wrong}}),
-        (presenter_keys._KEY, presenter_keys._moved, {"move": {"what": wrong, "to": 1}}),
-        (presenter_keys._KEY, presenter_keys._moved, {"move": wrong}),
+        (presenter_keys._KEY, presenter_keys._apply_keys, {"move": {"what": "token", "to": wrong}}),
+        (presenter_keys._KEY, presenter_keys._apply_keys, {"move": {"what": wrong, "to": 1}}),
+        (presenter_keys._KEY, presenter_keys._apply_keys, {"move": wrong}),
         (shaded._KEY, shaded._chosen, {"chosen": wrong}),
     ]
     for key, callback, values in forged:
@@ -77,7 +77,7 @@ def test_a_forged_event_changes_nothing(wrong: object, changed: list, monkeypatc
     assert read_step(wrong) is None
     if not isinstance(wrong, str):  # which may be a picture with a slip; the page says what is wrong with it
         says(monkeypatch, "sidebar picture", chosen=wrong)
-        picture._chosen()
+        picture._use_picture()
     assert changed == []
 
 
@@ -88,7 +88,7 @@ def test_a_click_on_the_strip_still_chooses(monkeypatch: pytest.MonkeyPatch) -> 
     other = "encoder" if own == "decoder" else "decoder"
     for stack in (own, other):
         says(monkeypatch, "token strip", chosen={"stack": stack, "token": 2})
-        strip._chosen()
+        strip._send_choice()
     assert kept == [replace(focus, token=2), replace(focus, token=2, stack=other, kind="self")]
 
 

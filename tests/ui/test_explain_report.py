@@ -24,7 +24,7 @@ from transformer.heads.firing_examples import head_firings
 from transformer.heads.head_roles import corpus_roles
 from transformer.interventions.head_importance import head_importance
 from transformer.predictions.answer_probabilities import prediction_rows
-from ui.words.texts import page_text, speaking
+from ui.words.texts import page_text, use_language
 from views.heads.report import report
 from views.heads.role_words import corpus_role_text
 
@@ -61,7 +61,7 @@ def test_numbers_are_those_of_the_library(tiny_checkpoint: Callable, name: str) 
     seen: list[tuple[int, int]] = []
     found = checkpoint_report(checkpoint, SENTENCES, progress=lambda *numbers: seen.append(numbers))
     check(report(found, sentence_file="<own>.txt"), found)
-    with speaking("fr"):
+    with use_language("fr"):
         check(report(found, sentence_file="<own>.txt"), found)
     assert [done for done, _ in seen] == sorted(done for done, _ in seen) and seen[-1][0] <= seen[-1][1]
     assert found.roles.digest == corpus_roles(checkpoint, SENTENCES).digest and found.roles.n_skipped == 1
@@ -118,7 +118,7 @@ def test_command_and_notebook(checkpoints_folder: Path, tmp_path: Path, capsys: 
     assert f"{len(written.encode()):,} bytes" in capsys.readouterr().out
     assert written == explain(folder, own), "in a notebook it is the same"
     assert main([*options, "--lang", "fr"]) == 0
-    with speaking("fr"):
+    with use_language("fr"):
         assert page_text("heads")["report"]["firings"] in out.read_text(encoding="utf-8")
     for wrong, message in (("--lang", "no texts in"), ("--sentences", "There is no file")):
         assert main([*options, wrong, "xx"]) != 0

@@ -20,9 +20,9 @@ from transformer.text.foreign_messages import LONGEST
 from ui.compute import uploads
 from ui.shell.guidance import lessons as lesson_files
 from ui.shell.guidance.lessons import read_lesson
-from ui.words.catalogues import catalogue, said
+from ui.words.catalogues import catalogue, translate
 from ui.words.texts import ROOT as TEXTS
-from ui.words.translations import read
+from ui.words.translations import read_texts
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
 ENGLISH_WORDS = re.compile(r"\b(the|is|are|has|it|its|of|must|read|taken|with|needs|lacks|write|does|not|or|no)\b")
@@ -129,8 +129,8 @@ def test_a_refused_upload_is_refused_in_french(
     for french, changed in refusals(files).items():
         with pytest.raises(ValueError) as error:
             uploads.receive({**files, **changed}, tmp_path / "kept")
-        assert french in plain(said(error.value)), str(error.value)
-        assert not ENGLISH_WORDS.search(said(error.value)), said(error.value)
+        assert french in plain(translate(error.value)), str(error.value)
+        assert not ENGLISH_WORDS.search(translate(error.value)), translate(error.value)
 
 
 def test_the_page_refuses_in_french(
@@ -143,7 +143,7 @@ def test_the_page_refuses_in_french(
         ({"config.json": b"{}"}, "model.safetensors, tokenizer.json manque"),
     ):
         app.file_uploader[0].set_value([(name, content, "application/octet-stream") for name, content in sent.items()])
-        own = read(TEXTS, "checkpoint", "fr")["own_open"]
+        own = read_texts(TEXTS, "checkpoint", "fr")["own_open"]
         next(button for button in app.button if button.label == own).click().run()
         assert not app.exception and french in plain(app.warning[0].value)
 
@@ -183,8 +183,8 @@ def test_the_page_refuses_in_french(
 def test_a_broken_lesson_is_named_in_french(tmp_path: Path, in_french: None, old: str, new: str, french: str) -> None:
     with pytest.raises(ValueError) as error:
         read_lesson(written(tmp_path, GOOD.replace(old, new, 1)))
-    assert french in plain(said(error.value)), said(error.value)
-    assert not ENGLISH_WORDS.search(said(error.value)), said(error.value)
+    assert french in plain(translate(error.value)), translate(error.value)
+    assert not ENGLISH_WORDS.search(translate(error.value)), translate(error.value)
 
 
 def test_the_page_names_it_in_french(
@@ -200,5 +200,5 @@ def test_the_page_names_it_in_french(
 def test_what_is_too_long_is_not_searched(in_french: None) -> None:
     """A file may hold any text: what somebody put there to be searched for ever is shown as it is."""
     sentence = "Expecting {} delimiter: line 1 column 1 (char 0)"
-    assert said(ValueError(sentence.format("x"))) != sentence.format("x")
-    assert said(ValueError(sentence.format("x" * LONGEST))) == sentence.format("x" * LONGEST)
+    assert translate(ValueError(sentence.format("x"))) != sentence.format("x")
+    assert translate(ValueError(sentence.format("x" * LONGEST))) == sentence.format("x" * LONGEST)

@@ -13,7 +13,7 @@ from transformer.text.foreign_messages import expression
 from ui.shell.navigation import GROUPS
 from ui.words.catalogues import catalogue
 from ui.words.texts import ROOT
-from ui.words.translations import read
+from ui.words.translations import read_texts
 
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 SIDE = re.compile(r"^[xy]: ")  # in front of the title of an axis
@@ -72,7 +72,7 @@ def test_what_a_table_says_is_french(
     shown = {code: tables(open_app(page, checkpoint=f"tiny-{kind}", language=code, **address)) for code in ("en", "fr")}
     table = catalogue("fr")
     known = [expression(template) for template in table if LETTERS.search(template)]
-    own = {text for text in read(ROOT, page, "fr").values() if isinstance(text, str)}
+    own = {text for text in read_texts(ROOT, page, "fr").values() if isinstance(text, str)}
 
     def unknown(words: str) -> bool:
         return not any(template.fullmatch(words) for template in known)

@@ -23,7 +23,7 @@ from tests.shipped import SHIPPED
 from transformer.__main__ import main
 from transformer.attention_maps.attention_arithmetic import cell_arithmetic, why_masked
 from ui.shell.focus import Focus
-from ui.words.texts import page_text, pictures, speaking
+from ui.words.texts import page_text, pictures, use_language
 from views.overview.handout import STEPS, check_length, handout
 from views.overview.handout.writing import WIDTH, written
 
@@ -92,7 +92,7 @@ def test_every_shipped_model_has_a_handout(name: str, language: str) -> None:
     trace = shipped(name)
     stack = "decoder" if trace.source is None else "encoder"
     focus = Focus(checkpoint=name, stack=stack, layer=1, head=2, token=3)
-    with speaking(language):
+    with use_language(language):
         html = handout(trace, focus)
         assert len(html.encode("utf-8")) < MAX_BYTES
         check(html, trace, focus)

@@ -21,7 +21,7 @@ from ui.words import texts as spoken_texts
 from ui.words.catalogues import catalogue
 from ui.words.glossary_terms import glossary, search, with_links
 from ui.words.texts import common, examples, language, languages, model_sentences, page_text, page_texts
-from ui.words.translations import SHARED, over, placeholders, read
+from ui.words.translations import SHARED, merge_over, placeholders, read_texts
 
 ROOT = Path(__file__).resolve().parents[2]
 FRAME = ROOT / "ui" / "words"
@@ -249,7 +249,7 @@ def test_a_folder_without_a_name_is_no_language(texts: Path) -> None:
     ],
 )
 def test_a_translation_is_laid_over_english_only_where_it_fits(english: object, translated: object, result: object):
-    assert over(english, translated) == result
+    assert merge_over(english, translated) == result
 
 
 def test_a_changed_translation_is_read_again(texts: Path) -> None:
@@ -258,10 +258,10 @@ def test_a_changed_translation_is_read_again(texts: Path) -> None:
     file = texts / "views" / "masks" / "fr.toml"
     file.write_text('title = "Un"\n', encoding="utf-8")
     os.utime(file, ns=(1, 1))
-    assert read(texts, "masks", "fr")["title"] == "Un"
+    assert read_texts(texts, "masks", "fr")["title"] == "Un"
     file.write_text('title = "Deux"\n', encoding="utf-8")
     os.utime(file, ns=(2, 2))
-    assert read(texts, "masks", "fr")["title"] == "Deux"
+    assert read_texts(texts, "masks", "fr")["title"] == "Deux"
 
 
 def test_the_spoken_language_comes_first(in_language: Callable) -> None:
@@ -280,10 +280,10 @@ def test_a_language_that_is_not_there_is_said_and_becomes_english() -> None:
 
 def is_in(app: AppTest, code: str, page: str) -> None:
     assert not app.exception and not app.error, [error.value for error in app.error]
-    spoken = read(ROOT, page, code)
+    spoken = read_texts(ROOT, page, code)
     assert app.title[0].value == spoken["title"]
     assert any(spoken["question"] in element.value for element in app.markdown)
-    assert app.sidebar.text_area[0].label == read(ROOT, "common", code)["sidebar"]["sentence"]
+    assert app.sidebar.text_area[0].label == read_texts(ROOT, "common", code)["sidebar"]["sentence"]
     assert app.segmented_control(key="sidebar language").value == code
 
 
@@ -326,12 +326,12 @@ def test_what_the_address_has_wrong_is_said_in_its_language(open_app: Callable[.
 
 def test_a_choice_made_in_one_language_is_the_same_in_another(open_app: Callable[..., AppTest]) -> None:
     """An address that somebody kept may hold the words that were on the screen; what is written there now, is codes."""
-    for made, words in (("fr", read(ROOT, "attention", "fr")), ("en", ENGLISH["attention"])):
+    for made, words in (("fr", read_texts(ROOT, "attention", "fr")), ("en", ENGLISH["attention"])):
         for opened in ("fr", "en"):
             step, drawing = words["steps"][4], words["show_lines"]
             asked = {"attention_step": step, "attention_show": drawing}
             app = open_app("attention", checkpoint="tiny-translator", language=opened, **asked)
-            spoken = read(ROOT, "attention", opened)
+            spoken = read_texts(ROOT, "attention", opened)
             shown = {group.key: group for group in app.segmented_control}
             assert shown["attention_step"].value == 5 and shown["attention_step"].options == spoken["steps"], made
             assert shown["attention_show"].value == "lines" and spoken["show_lines"] in shown["attention_show"].options
@@ -360,7 +360,7 @@ def test_the_address_and_a_shared_link_hold_codes(
         return open_app(page, checkpoint="tiny-translator", language=language, **{parameter: asked})
 
     choices = []
-    for asked in (word(read(ROOT, page, language)), word(ENGLISH[page]), code):
+    for asked in (word(read_texts(ROOT, page, language)), word(ENGLISH[page]), code):
         app = opened(asked)
         app.session_state[BUTTON] = True
         app.run()
@@ -407,10 +407,10 @@ def test_the_pages_of_the_navigation_are_kept_by_language_and_handed_out_as_copi
         import streamlit as st
 
         from ui.shell.navigation import pages
-        from ui.words.texts import speaking
+        from ui.words.texts import use_language
 
         for code in ("en", "fr", "en"):
-            with speaking(code):
+            with use_language(code):
                 mine, other = pages(), pages()
             assert all(mine[name] is not other[name] for name in mine)
             st.text(mine["overview"].title)
@@ -434,12 +434,12 @@ def test_a_third_language_needs_two_small_files(texts: Path, open_app: Callable[
 def test_the_canvas_gets_its_words_in_french_and_none_in_english(in_language: Callable) -> None:
     from charts.canvas.figure import CanvasFigure
     from charts.toolkit.payload_bytes import unpack
-    from ui.show.drawings import spoken
+    from ui.show.drawings import add_captions
 
     figure = CanvasFigure({"title": "t"}, {})
-    assert spoken(figure).packed() == figure.packed()
+    assert add_captions(figure).packed() == figure.packed()
     in_language("fr")
-    metadata, _ = unpack(spoken(figure).packed())
+    metadata, _ = unpack(add_captions(figure).packed())
     assert metadata["title"] == "t" and metadata["words"]["head {head}"] == "tête {head}"
 
 

@@ -15,25 +15,25 @@ from tests.pages.conftest import is_fine
 from ui.server.streamlit_private import runs_a_script
 from ui.words.once_a_run import begin_run
 from ui.words.texts import ROOT
-from ui.words.translations import changed, read
+from ui.words.translations import changed_at, read_texts
 
 
 def test_within_a_run_a_file_is_as_old_as_it_was_when_it_was_first_asked(tmp_path: Path) -> None:
     file = tmp_path / "a.toml"
     file.write_text("")
-    assert changed(str(file)) is not None
+    assert changed_at(str(file)) is not None
 
     def run() -> None:
         begin_run()
-        before = changed(str(file))
+        before = changed_at(str(file))
         os.utime(file, ns=(1, 1))
-        assert changed(str(file)) == before != 1
+        assert changed_at(str(file)) == before != 1
         begin_run()
-        assert changed(str(file)) == 1
+        assert changed_at(str(file)) == 1
 
     Context().run(run)
     os.utime(file, ns=(2, 2))
-    assert changed(str(file)) == 2, "where no run has begun, the disk is asked"
+    assert changed_at(str(file)) == 2, "where no run has begun, the disk is asked"
 
 
 def test_a_warm_run_asks_the_disk_little(open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +61,7 @@ def test_a_run_asks_the_session_for_its_language_hardly_ever(
     asked: list[str] = []
     monkeypatch.setattr("ui.words.texts._language_of_run", lambda: asked.append("session") or "fr")
     is_fine(app.run())
-    assert app.button(key="attention next").label == read(ROOT, "attention", "fr")["next"]
+    assert app.button(key="attention next").label == read_texts(ROOT, "attention", "fr")["next"]
     assert len(asked) <= 1, "a run needs hundreds of texts, and looks once whose they are"
 
 

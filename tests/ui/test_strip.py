@@ -13,14 +13,14 @@ from ui.shell import strip
 from ui.shell.focus import Focus
 from ui.shell.presentation import presenter_keys
 from ui.shell.strip import strip_rows
-from ui.show.drawings import _told, read_step
+from ui.show.drawings import _send_event, read_step
 from views.decoding import stepper
 from views.overview import diagram
 
-REST = partial(_told, stepper.KEY, "step", read_step, stepper.rests_at)
+REST = partial(_send_event, stepper.KEY, "step", read_step, stepper.rests_at)
 
 
-@pytest.mark.parametrize("late", [REST, presenter_keys._moved, strip._chosen, diagram._choose_layer])
+@pytest.mark.parametrize("late", [REST, presenter_keys._apply_keys, strip._send_choice, diagram._choose_layer])
 def test_what_a_page_says_after_it_has_been_left_changes_nothing(late: Callable[[], None]) -> None:
     """A drawing tells Python where the reader rests some time later: by then another page may have been opened."""
     late()  # outside of any run there is no state of a widget, either

@@ -18,7 +18,7 @@ import pytest
 
 from tests.conftest import ROOT
 from ui.words.texts import languages
-from ui.words.translations import read
+from ui.words.translations import read_texts
 
 FILES = sorted(path for folder in ("ui", "views", "pages") for path in (ROOT / folder).rglob("*.py"))
 PAGES = sorted(path.parent.name for path in (ROOT / "views").glob("*/en.toml"))
@@ -127,7 +127,7 @@ def asked(path: Path) -> list[tuple[int, Texts, str, frozenset[str] | None]]:
 
 def values(page: str, tables: Texts, language: str) -> list[Mapping[str, object]]:
     """The tables in which a key may be: for some kinds of model another table stands over the usual texts."""
-    top = read(ROOT, page, language)
+    top = read_texts(ROOT, page, language)
     tops = [top, *(one for one in top.values() if isinstance(one, dict))] if not tables else [top]
     for name in tables:
         tops = [one[name] for one in tops if isinstance(one.get(name), dict)]

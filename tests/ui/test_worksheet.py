@@ -19,7 +19,7 @@ from ui.server.network_address import network_address
 from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import Lesson, Step, lessons
 from ui.shell.guidance.routes import routes
-from ui.words.texts import as_plain, page_text, speaking
+from ui.words.texts import as_plain, page_text, use_language
 from views.lessons.worksheet import Exercise, Sheet, lesson_sheet, link_to, read_link, with_figures, worksheet
 from views.lessons.worksheet_drawings import PARTS, figure_of, framed_figure, step_figures
 from views.lessons.worksheet_questions import questions, view_sheet
@@ -236,7 +236,7 @@ def test_every_question_of_every_lesson_has_its_figure(language: str, monkeypatc
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     named = {step.figure for lesson in lessons(language)[0] for step in lesson.steps}
     assert set(PARTS) <= named
-    with speaking(language):
+    with use_language(language):
         text = page_text("lessons")
         route = next(route for route in routes(language) if route.name == "class-of-90-minutes")
         figures = step_figures(route, Focus(checkpoint="en-fr"), text=text)
@@ -252,7 +252,7 @@ def test_every_question_of_every_lesson_has_its_figure(language: str, monkeypatc
 def test_a_figure_is_drawn_outside_of_a_run_and_in_the_language_of_the_paper(checkpoints_folder, monkeypatch) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(checkpoints_folder))
     focus = Focus(checkpoint="tiny-translator", sentence=SENTENCE, layer=1, head=1)
-    with speaking("fr"):
+    with use_language("fr"):
         (drawing,) = framed_figure("attention", focus, text=page_text("lessons"))
     title = drawing.figure.metadata["title"]
     assert "couche 1" in title and "tête 1" in title and page_text("lessons").language == "en"

@@ -26,7 +26,7 @@ from harness.chromium import ARGUMENTS, EXECUTABLES
 from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.living_picture_numbers import living_picture_numbers
 from transformer.runs.traces import Trace
-from ui.words.texts import speaking
+from ui.words.texts import use_language
 from web.site import write_site
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -169,23 +169,24 @@ def figures_agree(site: Site, checkpoint: Checkpoint, sentence: str, target: str
     assert said["text"] == traced.text
     for name, tokens in said["stacks"].items():
         assert [token["id"] for token in tokens] == list(traced.tokens(name).ids)
-    with speaking(language):
-        from ui.show.drawings import spoken
+    with use_language(language):
+        from ui.show.drawings import add_captions
 
         picture = living_picture_numbers(traced, inside=[(stack, layer)])
         inks = {name: checkpoint.tokenizer.thumbnails(traced.tokens(name).ids) for name in traced.stacks}
         pictures = inks if any(inks.values()) else None
         drawn = living_picture_canvas(picture, begin={**place, "token": 0}, pictures=pictures)
-        agree(said["figures"]["livingPicture"], spoken(drawn))
+        agree(said["figures"]["livingPicture"], add_captions(drawn))
         view = traced.attention(stack, layer, kind)
         rows = predicted_rows(traced, kind)
         agree(
             said["figures"]["attentionMap"],
-            spoken(attention_map(view, head=head, shifted_labels=rows, selected=selected)),
+            add_captions(attention_map(view, head=head, shifted_labels=rows, selected=selected)),
         )
         views = [[traced.attention(s, n, k) for n in range(traced.n_layers(s))] for s, k in traced.attention_kinds()]
         agree(
-            said["figures"]["overview"], spoken(attention_overview(views, selected=AnyHead(stack, kind, layer, head)))
+            said["figures"]["overview"],
+            add_captions(attention_overview(views, selected=AnyHead(stack, kind, layer, head))),
         )
 
 

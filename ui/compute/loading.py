@@ -88,11 +88,11 @@ def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
 @once_a_run
 def found_here() -> tuple[str, ...]:
     """Return the checkpoints of Hugging Face, Ollama and LM Studio on this computer, for its only user."""
-    return _found(int(time.monotonic() / _LOOKS_AGAIN)) if for_one_person() else ()
+    return _found_names(int(time.monotonic() / _LOOKS_AGAIN)) if for_one_person() else ()
 
 
 @lru_cache(maxsize=1)
-def _found(_when: int) -> tuple[str, ...]:
+def _found_names(_when: int) -> tuple[str, ...]:
     return found_names()
 
 
@@ -165,11 +165,11 @@ def checkpoint_path(name: str) -> Path:
     if is_received(name):
         return folder_of(name)
     place = _in_folders(name, checkpoints_folders())
-    return _resolved(name) if not place.exists() and name in found_here() else place
+    return _resolve(name) if not place.exists() and name in found_here() else place
 
 
 @once_a_run
-def _resolved(name: str) -> Path:
+def _resolve(name: str) -> Path:
     try:
         return resolve(name)
     except transformer.CheckpointError:  # it has gone, or there are several files

@@ -6,7 +6,7 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.files.layout import file_of_results
 from transformer.heads.role_files import FILE, SavedRoles, load_corpus_roles
 from ui.compute.store import store
-from ui.words.translations import changed
+from ui.words.translations import changed_at
 
 
 def saved_roles(checkpoint: Checkpoint) -> SavedRoles | None:
@@ -14,5 +14,5 @@ def saved_roles(checkpoint: Checkpoint) -> SavedRoles | None:
 
     Raises ``CheckpointError`` as ``load_corpus_roles`` does.
     """
-    stamp = changed(str(file_of_results(checkpoint.path, FILE)))
+    stamp = changed_at(str(file_of_results(checkpoint.path, FILE)))
     return store.get(checkpoint, ("saved roles", stamp), partial(load_corpus_roles, checkpoint))

@@ -124,15 +124,15 @@ class Store:
         hash(key)  # this reads the files of a new checkpoint, so it must not happen under the lock
         with self._lock:
             if key in shelf.values:
-                return _used(shelf, key)
+                return _mark_used(shelf, key)
             making = self._making.setdefault(key, _Making())
             making.concerned += 1
         try:
             with making.lock:
                 with self._lock:
                     if key in shelf.values:  # another thread has just made it
-                        return _used(shelf, key)
-                with _waiting(wait):
+                        return _mark_used(shelf, key)
+                with _show_waiting(wait):
                     value = make()
                 self.keep(of, name, value)
                 return value
@@ -146,7 +146,7 @@ class Store:
         """Return the result if it is stored, else ``None``."""
         shelf = self._shelf_of(name)
         with self._lock:
-            return _used(shelf, (of, name)) if (of, name) in shelf.values else None
+            return _mark_used(shelf, (of, name)) if (of, name) in shelf.values else None
 
     def keep(self, of: Hashable, name: Name, value: object) -> None:
         """Store a result, replacing an older one of the same name."""
@@ -216,12 +216,12 @@ def _model_of(of: Hashable) -> Any | None:
     return getattr(getattr(of, "checkpoint", of), "model", None)
 
 
-def _used(shelf: _Shelf, key: Key) -> Any:
+def _mark_used(shelf: _Shelf, key: Key) -> Any:
     shelf.values.move_to_end(key)
     return shelf.values[key][0]
 
 
-def _waiting(wait: str) -> Any:
+def _show_waiting(wait: str) -> Any:
     # In a test, a script or the thread of a long job there is no page.
     return st.spinner(common(wait)) if wait and runs_a_script() else nullcontext()
 

@@ -18,7 +18,7 @@ from ui.shell.choice import one_of
 from ui.shell.guidance.way import read_aloud
 from ui.shell.page import Page
 from ui.show.figures import show_figure
-from ui.words.texts import as_plain, common, numbered
+from ui.words.texts import as_plain, common, number_text
 
 _STYLE = Path(__file__).with_name("effects.css")
 _MARKS = {"same": "{}", "removed": ":orange[~~{}~~]", "added": ":blue[**{}**]"}
@@ -58,12 +58,12 @@ def marked_text(pieces: Iterable[Piece]) -> str:
     for piece in pieces:
         if shown and not begun and piece.fate == "same":
             shown += " "  # the first word of the new text has no space before it, but a removed word does
-        shown += marked(piece)
+        shown += mark(piece)
         begun = begun or piece.fate != "removed"
     return shown.strip()
 
 
-def marked(piece: Piece) -> str:
+def mark(piece: Piece) -> str:
     """Return a piece as Markdown; its spaces are outside of the mark, or Markdown would not recognise it."""
     space = " " if piece.fate != "same" or piece.text[:1].isspace() else ""
     return space + _MARKS[piece.fate].format(as_plain(" ".join(piece.text.split())))
@@ -127,7 +127,7 @@ def show_steps(p: Page, effect: Experiment) -> None:
         step = 0
         if several:
             strongest = int(effect.kl.argmax())
-            names = {index: [numbered(index + 1, display)] for index, display in enumerate(displays)}
+            names = {index: [number_text(index + 1, display)] for index, display in enumerate(displays)}
             step = one_of(
                 common("effect.step"), names, strongest, key="effect step", owner=effect.asked.ids, in_list=True
             )

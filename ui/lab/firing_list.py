@@ -38,7 +38,7 @@ def show_firings(firings: Sequence[Firing], *, of_unit: bool, open_: Callable[[F
         name=_TABLE,
         caption=common("fires.table_unit" if of_unit else "fires.table_head"),
         height="content",
-        on_select=lambda: _chosen(firings, open_),
+        on_select=lambda: _open_chosen(firings, open_),
         selection_mode="single-row",
     )
 
@@ -55,17 +55,17 @@ def _row(firing: Firing, *, of_unit: bool) -> dict[str, object]:
 def in_context(firing: Firing) -> str:
     """Return the text with the query in [ ] and the key in « »; if they read two texts, both, the query's first."""
     if firing.asked is firing.read:
-        return _marked(
+        return _mark_tokens(
             firing.read, {firing.query: "[{}]"} | ({firing.key: "«{}»"} if firing.key != firing.query else {})
         )
-    return f"{_marked(firing.asked, {firing.query: '[{}]'})} ← {_marked(firing.read, {firing.key: '«{}»'})}"
+    return f"{_mark_tokens(firing.asked, {firing.query: '[{}]'})} ← {_mark_tokens(firing.read, {firing.key: '«{}»'})}"
 
 
-def _marked(tokens: TokenSequence, marks: dict[int, str]) -> str:
-    return "".join(_written(token, marks.get(token.index)) for token in tokens).strip()
+def _mark_tokens(tokens: TokenSequence, marks: dict[int, str]) -> str:
+    return "".join(_mark_token(token, marks.get(token.index)) for token in tokens).strip()
 
 
-def _written(token: Token, mark: str | None) -> str:
+def _mark_token(token: Token, mark: str | None) -> str:
     if mark is None:
         return "" if token.special else token.text
     if token.special:
@@ -74,7 +74,7 @@ def _written(token: Token, mark: str | None) -> str:
     return token.text[: len(token.text) - len(bare)] + mark.format(bare)
 
 
-def _chosen(firings: Sequence[Firing], open_: Callable[[Firing], None]) -> None:
+def _open_chosen(firings: Sequence[Firing], open_: Callable[[Firing], None]) -> None:
     rows = st.session_state[f"data {_TABLE}"].selection.rows
     if rows and rows[0] < len(firings):
         open_(firings[rows[0]])

@@ -15,9 +15,9 @@ from ui.compute.store import store
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.focus import start_of
-from ui.shell.offers import offers
+from ui.shell.offers import offer
 from ui.shell.page import Page
-from ui.shell.presentation.presenter import labels, presenting
+from ui.shell.presentation.presenter import is_presenting, labels
 from ui.words.texts import model_sentences, other_pictures, pictures
 
 _MOST, _FEW = 5, 4  # ready pairs in a row of their own, and in one with other controls
@@ -48,7 +48,7 @@ def second_sentence(
     with box or row:
         typed = choice.text(
             p.text["second"],
-            default=swapped(p) if first is None else first,
+            default=suggested_sentence(p) if first is None else first,
             key=key,
             owner=(p.checkpoint.fingerprint, p.focus.sentence),
             help=p.text["second_help"],
@@ -62,18 +62,19 @@ def second_sentence(
         here = next((label for label, pair in pairs.items() if pair == (p.focus.sentence, typed)), None)
         take = partial(_take, pairs, key)
         with chips or row:
-            offers(p.text["pairs"], list(pairs), key=f"{key} pair", chosen=here, take=take, show_label=not presenting())
+            with_label = not is_presenting()
+            offer(p.text["pairs"], list(pairs), key=f"{key} pair", chosen=here, take=take, show_label=with_label)
     return typed
 
 
-def swapped(p: Page) -> str:
+def suggested_sentence(p: Page) -> str:
     """Return the first ready sentence with one word changed; "" if none fits."""
     return next((other for clean, other in ready_pairs(p) if clean == p.focus.sentence), "")
 
 
 def ready_pairs(p: Page) -> tuple[tuple[str, str], ...]:
     """Return the (clean, corrupted) pairs that fit this model, those of the page's sentence first."""
-    return store.get(p.run, "swaps", lambda: _offered(p.checkpoint, p.focus.sentence, read_answer(p.trace).text))
+    return store.get(p.run, "swaps", lambda: _offered_pairs(p.checkpoint, p.focus.sentence, read_answer(p.trace).text))
 
 
 def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:
@@ -90,22 +91,22 @@ def _label(sentence: str, clean: str, corrupt: str) -> str:
     return changed if clean == sentence else f"… {changed}"
 
 
-def _offered(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[tuple[str, str], ...]:
+def _offered_pairs(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[tuple[str, str], ...]:
     """Return (clean, corrupt) pairs, those of this sentence first, beginning with words of the output."""
     if isinstance(checkpoint.config, PictureConfig):
         others = [(sentence, other) for _, other in other_pictures(sentence)]
         return tuple(pair for pair in others if _fits(checkpoint, *pair))
-    own = [(sentence, other) for other in _swapped(sentence, answer) if _fits(checkpoint, sentence, other)]
+    own = [(sentence, other) for other in _swap_words(sentence, answer) if _fits(checkpoint, sentence, other)]
     task = start_of(sentence, checkpoint.framing.starts)  # which a ready pair begins with as well
     ready = [tuple(task + each for each in pair.values()) for pair in model_sentences()["pair"].values()]
     ready += [pair[::-1] for pair in ready if pair[1] == sentence]
     found = [pair for pair in ready if pair[0] == sentence and _fits(checkpoint, *pair)] + own
-    found = found[:_MOST] if found else [(sentence, other) for other in _forced(checkpoint, sentence)]
+    found = found[:_MOST] if found else [(sentence, other) for other in _swap_any_word(checkpoint, sentence)]
     others = [pair for pair in ready if sentence not in pair and _fits(checkpoint, *pair)]
     return tuple(dict.fromkeys(found[:3] + others))[:_MOST]
 
 
-def _swapped(sentence: str, answer: str) -> Iterator[str]:
+def _swap_words(sentence: str, answer: str) -> Iterator[str]:
     """Yield the sentence with one word replaced by another of its group, words of the output first."""
     repeated = set(re.findall(r"\w+", answer))
     groups = [group.split() for group in model_sentences()["swap"]]
@@ -116,7 +117,7 @@ def _swapped(sentence: str, answer: str) -> Iterator[str]:
                 yield from (re.sub(rf"\b{word}\b", other, sentence, count=1) for other in others[:2])
 
 
-def _forced(checkpoint: Checkpoint, sentence: str) -> list[str]:
+def _swap_any_word(checkpoint: Checkpoint, sentence: str) -> list[str]:
     """Return the sentence with its last long word replaced by any that fits, if no word has a group."""
     if len(sentence) > _LONGEST:
         return []

@@ -83,7 +83,7 @@ async def _take_file(
         except TimeoutError:
             raise HTTPException(408, f"The upload was given up: no byte came for {STALL_SECONDS} seconds.") from None
 
-    with _reserved(session, size):
+    with _reserve(session, size):
         await pass_on(scope, receive_in_time, send)
 
 
@@ -128,7 +128,7 @@ def _announced_size(headers: Headers) -> int | None:
 
 
 @contextmanager
-def _reserved(session: str, size: int) -> Iterator[None]:
+def _reserve(session: str, size: int) -> Iterator[None]:
     sizes = _announced.setdefault(session, [])
     sizes.append(size)
     try:

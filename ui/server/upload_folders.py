@@ -27,7 +27,7 @@ def new_folder() -> Path:
     lock, folder = None, Path()
     while lock is None:  # once, unless another starting server removes the new lock file as an abandoned one
         folder = Path(tempfile.gettempdir()) / f"{PREFIX}{uuid.uuid4().hex[:12]}"
-        lock = _locked(_lock_of(folder), os.O_CREAT | os.O_EXCL)
+        lock = _open_locked(_lock_of(folder), os.O_CREAT | os.O_EXCL)
     folder.mkdir(mode=0o700)
     _own[folder] = lock
     atexit.register(remove_own_folders)
@@ -44,7 +44,7 @@ def remove_abandoned_folders() -> None:
     """Remove the folders of this user's servers that ended without doing so."""
     for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*{_LOCK}"):
         with suppress(OSError):  # another user's, or already removed
-            if (folder := path.with_suffix("")) not in _own and (lock := _locked(path)) is not None:
+            if (folder := path.with_suffix("")) not in _own and (lock := _open_locked(path)) is not None:
                 _remove(folder, lock)
 
 
@@ -78,7 +78,7 @@ def _remove(folder: Path, lock: int) -> None:
             os.close(lock)
 
 
-def _locked(path: Path, flags: int = 0) -> int | None:
+def _open_locked(path: Path, flags: int = 0) -> int | None:
     """Open and lock a file, and return its descriptor.
 
     The result is ``None`` if another process holds the lock or has removed the file.

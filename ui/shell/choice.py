@@ -23,7 +23,7 @@ from streamlit.delta_generator import DeltaGenerator
 from ui.server.streamlit_private import runs_a_fragment
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
-from ui.words.texts import PageText, common, page_texts, quoted
+from ui.words.texts import PageText, common, page_texts, quote
 
 # Former names of options, in addresses that people may have kept.
 FORMER = {
@@ -259,7 +259,7 @@ def tabs(text: PageText, names: Sequence[str], *, key: str) -> list[DeltaGenerat
     )
 
 
-def fold(label: str, *, key: str, **more: Any) -> DeltaGenerator:
+def collapsible(label: str, *, key: str, **more: Any) -> DeltaGenerator:
     """Draw a part of the page that is collapsed until a reader opens it; ``open`` tells whether it is."""
     page, found = page_state.current_page(), _read(key, _NOBODY, False, _truth)
     drawn[page, key] = "expander"
@@ -298,7 +298,7 @@ def _correct(key: str, texts: Sequence[str], found: Sequence, *, default: Sequen
     own = () if found == default else _texts(found)
     if own != page_state.values(key):
         if said:
-            shared_focus.add_note(common("note.choice", name=key, text=quoted(" ".join(texts))))
+            shared_focus.add_note(common("note.choice", name=key, text=quote(" ".join(texts))))
         page_state.keep(key, own)
         _write_from_a_fragment()
 

@@ -14,14 +14,14 @@ _MAX_PIXELS = 100_000
 MARGINS = 16  # pixels above and below the figure together
 
 
-def embedded() -> bool:
+def is_embedded() -> bool:
     """Return whether the address contains ``embed=true``, a parameter that ``st.query_params`` hides."""
     return bool(st.context.is_embedded)
 
 
 def style_for_a_frame() -> None:
     """Add the style sheet if the page is embedded; once per run."""
-    if embedded():
+    if is_embedded():
         st.html(_STYLE)
 
 

@@ -14,7 +14,7 @@ _MANY_BYTES = 0.2  # share of tokens from which on a sentence counts as unlike t
 
 def unlike_training(trace: Trace, name: str) -> str:
     """Return a line about what is unusual in the sentence for the checkpoint ``name``; "" if nothing is."""
-    tokens = [token for token in _typed(trace) if token.role in ("", "other")]
+    tokens = [token for token in _typed_tokens(trace) if token.role in ("", "other")]
     reasons = []
     recipe = recipe_of(name)
     if recipe is not None and len(tokens) > recipe.max_sequence_length:
@@ -31,7 +31,7 @@ def unlike_training(trace: Trace, name: str) -> str:
     return common("familiarity.line", reasons="; ".join(reasons)) if reasons else ""
 
 
-def _typed(trace: Trace) -> tuple[Token, ...]:
+def _typed_tokens(trace: Trace) -> tuple[Token, ...]:
     """Return the tokens of the sentence, without those that a decoder-only model generated after it."""
     if trace.source is not None:
         return trace.source.tokens

@@ -26,7 +26,7 @@ from ui.shell.events import LARGEST
 from ui.shell.openings import is_ready, opening_of, start_of
 from ui.shell.outer_page import PAGE
 from ui.words.once_a_run import begin_run
-from ui.words.texts import ENGLISH, common, languages, quoted, speak, take_language_from
+from ui.words.texts import ENGLISH, common, languages, quote, speak, take_language_from
 
 MAX_PADS = 16
 LAST = -1  # as a token: the last one that was typed
@@ -105,7 +105,7 @@ class Focus:
                 try:
                     values[field.name] = min(max(0, int(text)), LARGEST)
                 except ValueError:
-                    notes.append(common("note.number", name=field.name, text=quoted(text)))
+                    notes.append(common("note.number", name=field.name, text=quote(text)))
             else:
                 values[field.name] = text
         return replace(default, **values), tuple(notes)
@@ -131,7 +131,7 @@ def fit_checkpoint(focus: Focus, names: Sequence[str]) -> tuple[Focus, tuple[str
         missing = "removed"
     elif focus.checkpoint in IN_THE_REPOSITORY:
         missing = "in_repository"
-    note = common(f"note.{missing}", name=quoted(focus.checkpoint), shown=repr(names[0]))
+    note = common(f"note.{missing}", name=quote(focus.checkpoint), shown=repr(names[0]))
     return replace(focus, checkpoint=names[0]), (note,) if focus.checkpoint else ()
 
 
@@ -139,7 +139,7 @@ def fit_language(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     """Return the focus in an existing language, with a line if the requested one does not exist."""
     if focus.language in languages():
         return focus, ()
-    note = common("note.language", code=quoted(focus.language), known=", ".join(languages()))
+    note = common("note.language", code=quote(focus.language), known=", ".join(languages()))
     return replace(focus, language=ENGLISH), (note,)
 
 
@@ -160,7 +160,7 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     if re.fullmatch(rf"[{LEVELS[: config.n_levels]}\s]+", focus.sentence):
         return replace(focus, pads=0), ()
     # A line only about the reader's own sentence, not about an example.
-    notes = () if _is_ready(focus) else (common("note.no_text", sentence=quoted(focus.sentence)),)
+    notes = () if _is_ready(focus) else (common("note.no_text", sentence=quote(focus.sentence)),)
     return replace(focus, sentence=opening_focus(focus.checkpoint).sentence, target="", pads=0), notes
 
 
@@ -343,9 +343,9 @@ def notes() -> tuple[str, ...]:
 def change(**values: object) -> None:
     """Change the focus, e.g. as ``on_click=change, kwargs={"head": 3}``; the next run shows it.
 
-    See ``changed``.
+    See ``with_changes``.
     """
-    focus, told = changed(current(), **values)
+    focus, told = with_changes(current(), **values)
     keep(focus, told=told)
 
 
@@ -357,7 +357,7 @@ def keep(focus: Focus, *, told: Sequence[str] = ()) -> None:
     st.session_state[_CUT] = " ".join(told)
 
 
-def changed(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]]:
+def with_changes(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]]:
     """Return the focus with these values, and a line for each text that is too long to be kept.
 
     Another sentence, target or stack starts at its first token; another checkpoint has its own opening.

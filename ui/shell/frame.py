@@ -10,7 +10,7 @@ from pathlib import Path
 import streamlit as st
 
 from charts.canvas.module import carrier_script, packed_module, packed_pdf_writer, pdf_carrier
-from ui.shell.embedded import embedded
+from ui.shell.embedded import is_embedded
 from ui.shell.events import component
 from ui.shell.focus import whole_address
 from ui.shell.fragments import fragment
@@ -53,7 +53,7 @@ def frame(*, place: str, step: Step | None, view: Mapping[str, str]) -> None:
         "others": common("page.others"),
         "figure": step.figure.replace(" ", "-") if step else "",
         "lights": [name.replace(" ", "-") for name in step.lights] if step else [],
-        "embedded": embedded(),
+        "embedded": is_embedded(),
         "pages": page_names(),
         "outer": {"origin": outer_origin(), "page": PAGE},
     }

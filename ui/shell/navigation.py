@@ -13,7 +13,7 @@ import streamlit as st
 from ui.compute.loading import REPOSITORY
 from ui.server.streamlit_private import StreamlitPage, hash_of, page_hash, runs_a_script
 from ui.shell import address, page_state
-from ui.shell.embedded import embedded
+from ui.shell.embedded import is_embedded
 from ui.shell.focus import change, current, write_address
 from ui.shell.outer_page import PAGE
 from ui.words.once_a_run import once_a_run
@@ -87,11 +87,11 @@ def pages() -> dict[str, StreamlitPage]:
         (name, page_text(name).title, LABORATORY_SIGN if name in _IN_LABORATORY else "") for name in page_names()
     ]
     # Copies: a run marks its page as drawable, and another session's run must not undo that.
-    return {name: copy(page) for name, page in _made(tuple(entries), runs_a_script()).items()}
+    return {name: copy(page) for name, page in _make_pages(tuple(entries), runs_a_script()).items()}
 
 
 @lru_cache(maxsize=32)  # languages; creating seventeen pages takes 3 ms of the 50 ms of a run
-def _made(entries: tuple[tuple[str, str, str], ...], _within_a_run: bool) -> dict[str, StreamlitPage]:
+def _make_pages(entries: tuple[tuple[str, str, str], ...], _within_a_run: bool) -> dict[str, StreamlitPage]:
     """Return the pages, cached separately outside of a run, where Streamlit makes pages that cannot be drawn."""
     first = entries[0][0]
     return {
@@ -119,7 +119,7 @@ def page_names() -> list[str]:
     return [entry.name for group in GROUPS.values() for entry in group if f"{entry.name}.py" in files]
 
 
-def beside(name: str) -> tuple[str | None, str | None]:
+def neighbours_of(name: str) -> tuple[str | None, str | None]:
     """Return the names of the pages before and after a page, in the order of ``page_names``.
 
     They are ``None`` if there is none, and for a page that is not in the list.
@@ -138,7 +138,7 @@ def navigation() -> StreamlitPage:
     st.set_page_config(
         page_icon=icon,
         layout="wide",
-        initial_sidebar_state="collapsed" if current().presenter or embedded() else SIDEBAR_WIDTH,
+        initial_sidebar_state="collapsed" if current().presenter or is_embedded() else SIDEBAR_WIDTH,
     )
     existing = pages()
     shown: dict[str, list[StreamlitPage]] = {"": []}  # a page without a heading is in the row itself
@@ -149,7 +149,7 @@ def navigation() -> StreamlitPage:
     if urlsplit(st.context.url or "").path.endswith(f"/{first}"):
         next(iter(shown.values())).append(_by_its_name(first, existing[first]))
     _announce(existing)
-    page = st.navigation(shown, position="hidden" if embedded() else "top")
+    page = st.navigation(shown, position="hidden" if is_embedded() else "top")
     st.set_page_config(page_title=f"{page.title} · Glassformer")
     _turn_to_the_page_that_is_named(existing)
     if (name := next((name for name, one in existing.items() if one.url_path == page.url_path), None)) is not None:
@@ -197,7 +197,7 @@ def place_among_pages(name: str, *, shown: bool) -> None:
     """
     if is_in_laboratory(name):
         st.badge(common("navigation.laboratory"), icon=LABORATORY_SIGN, color="gray", width="content")
-    _, after = beside(name)
+    _, after = neighbours_of(name)
     if shown and after:
         with st.container(width="content", key="next page"):
             _link(after, "after", help=common("navigation.after", page=pages()[after].title), **_ARROW)
@@ -205,7 +205,7 @@ def place_among_pages(name: str, *, shown: bool) -> None:
 
 def links_onward(name: str) -> None:
     """Draw links at the end of a page to the previous and the next page, keeping the focus."""
-    before, after = beside(name)
+    before, after = neighbours_of(name)
     with st.container(horizontal=True, horizontal_alignment="distribute", key="onward"):
         with st.container(width="content"):
             if before:

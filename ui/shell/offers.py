@@ -11,7 +11,7 @@ import streamlit as st
 from ui.words.texts import as_plain
 
 
-def offers(
+def offer(
     label: str,
     names: Sequence[str],
     *,

@@ -11,7 +11,7 @@ from transformer.files.opening_file import OPENING, PLACE, Example, Opening, in_
 from ui.compute.loading import checkpoint_names, checkpoint_path, readable_config
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, examples, language, model_sentences, pictures
-from ui.words.translations import changed
+from ui.words.translations import changed_at
 
 _LOG = logging.getLogger(__name__)
 
@@ -71,7 +71,7 @@ def _ready_for_all() -> frozenset[str]:
 @once_a_run
 def _own(checkpoint: str) -> Opening | None:
     folder = checkpoint_path(checkpoint)
-    when = changed(f"{folder}/{OPENING}")
+    when = changed_at(f"{folder}/{OPENING}")
     return None if when is None else _read(folder, when)
 
 

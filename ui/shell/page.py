@@ -44,10 +44,10 @@ from ui.shell.familiarity import unlike_training
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
 from ui.shell.frame import bring_canvas, frame
-from ui.shell.guidance.lesson_bar import lesson_bar, open_step, running
+from ui.shell.guidance.lesson_bar import lesson_bar, open_step, running_lesson
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import go_to, links_onward, navigation, place_among_pages
-from ui.shell.presentation.presenter import presenting, style_for_a_room
+from ui.shell.presentation.presenter import is_presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
 from ui.shell.prompts import choose_prompt, fit_prompt, prompt_of
 from ui.shell.selectors import NEEDS, selectors, text_for, traits_of
@@ -55,7 +55,7 @@ from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
 from ui.shell.strip import token_strip
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.glossary_terms import glossary, with_links
 from ui.words.once_a_run import end_run, once_a_run
 from ui.words.texts import PageText, as_plain, common, page_text
@@ -188,11 +188,11 @@ class Page:
 
 @once_a_run
 def _checkpoint_of(focus: Focus) -> transformer.Checkpoint:
-    return _opened(focus.checkpoint, focus.reads, focus.writes, prompt_of(focus))
+    return _open_cached(focus.checkpoint, focus.reads, focus.writes, prompt_of(focus))
 
 
 @once_a_run
-def _opened(name: str, reads: str, writes: str, prompt: Prompt | None) -> transformer.Checkpoint:
+def _open_cached(name: str, reads: str, writes: str, prompt: Prompt | None) -> transformer.Checkpoint:
     return load_checkpoint(name, reads=reads, writes=writes, prompt=prompt)
 
 
@@ -259,10 +259,10 @@ def _draw_frame(
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
         st.title(p.text.title, anchor=False, width="content")
         st.markdown(f"##### {p.text.question}", width="stretch")
-        keys = st.container(width="content", key="page keys") if presenting() else None
+        keys = st.container(width="content", key="page keys") if is_presenting() else None
         hints = st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
         corner = st.container(width="content")
-    p.focus, lesson, corrections = running(p.focus)
+    p.focus, lesson, corrections = running_lesson(p.focus)
     by_hand = shared_focus.names_only_a_lesson()
     if by_hand and lesson and lesson.steps[p.focus.lesson_step - 1].page == p.name:
         open_step(lesson, p.focus.lesson_step)
@@ -277,8 +277,8 @@ def _draw_frame(
     needs = needs(p) if callable(needs) else needs
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     with hints:
-        place_among_pages(p.name, shown=lesson is None and not presenting())
-        _look_for(p.text, p.checkpoint.config, shown=lesson is None and not presenting())
+        place_among_pages(p.name, shown=lesson is None and not is_presenting())
+        _look_for(p.text, p.checkpoint.config, shown=lesson is None and not is_presenting())
         _glossary(p.name)
     if strip:
         p.focus, missing = fit_trace(p.focus, p.trace)
@@ -297,7 +297,7 @@ def _draw_frame(
         p.nothing_to_show(common("problem.no_words", name=as_plain(p.checkpoint.name)))
     lines = st.container(gap="small")  # even if empty, so that nothing below moves when lines disappear
     with lines:
-        about_sentence = (*map(said, p.trace.notes), unlike_training(p.trace, p.focus.checkpoint)) if strip else ()
+        about_sentence = (*map(translate, p.trace.notes), unlike_training(p.trace, p.focus.checkpoint)) if strip else ()
         _say((*shared_focus.notes(), *about_sentence))
     return corner, lines
 
@@ -324,18 +324,18 @@ def guard() -> Iterator[None]:
     except transformer.InputError as error:
         if line := shared_focus.cut_line():  # before other problems with it
             st.warning(as_plain(line), icon=":material/content_cut:")
-        st.warning(as_plain(said(error)), icon=":material/edit:")
+        st.warning(as_plain(translate(error)), icon=":material/edit:")
     except transformer.NotFiniteError as error:
-        st.warning(as_plain(said(error)), icon=":material/all_inclusive:")
+        st.warning(as_plain(translate(error)), icon=":material/all_inclusive:")
     except NotExposedError as error:  # a guest of ``transformers`` has no such part
-        st.info(as_plain(said(error)), icon=":material/visibility_off:")
+        st.info(as_plain(translate(error)), icon=":material/visibility_off:")
     except Exception as error:  # the reader gets a sentence about any error
         number = f"{random.randrange(16**6):06X}"
         _LOG.exception("a page failed, number %s", number)
         if public():
             st.error(common("problem.hidden", number=number), icon=":material/error:")
             return
-        st.error(common("problem.unexpected", message=as_plain(said(error))), icon=":material/error:")
+        st.error(common("problem.unexpected", message=as_plain(translate(error))), icon=":material/error:")
         with st.expander(common("problem.details")):
             st.code("".join(traceback.format_exception(error)), language="text")
 
@@ -372,7 +372,7 @@ def _open_checkpoint(p: Page) -> tuple[str, ...]:
         p.focus, untold = fit_prompt(p.focus, as_it_came)
         p.checkpoint  # noqa: B018  (opens it)
     except (transformer.CheckpointError, OSError) as error:
-        name, message = as_plain(p.focus.checkpoint), as_plain(said(error))
+        name, message = as_plain(p.focus.checkpoint), as_plain(translate(error))
         st.error(common("problem.checkpoint", name=name, message=message), icon=":material/error:")
         raise _Finished from error
     return (*unknown, *untold)
@@ -382,7 +382,7 @@ def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:
     config = p.checkpoint.config
     n_layers = config.n_encoder_layers if p.focus.stack == "encoder" else config.n_decoder_layers
     counts = {"head": config.heads_in(p.focus.stack), "layer": n_layers}
-    if "token" in needs and presenting():
+    if "token" in needs and is_presenting():
         counts["token"] = len(p.trace.tokens(p.focus.stack))
     steps = p.name == "overview" or (p.name == "decoding" and config.has_decoder)
     presenter_keys(p.name, p.focus, lesson, needs=needs, counts=counts, steps=steps)
@@ -402,7 +402,7 @@ def _look_for(text: PageText, config: ModelConfig, *, shown: bool) -> None:
 
 def _glossary(page: str) -> None:
     """Draw the glossary terms of the page behind a button, except during a presentation."""
-    if presenting() or not (terms := glossary(page)):
+    if is_presenting() or not (terms := glossary(page)):
         return
     with st.popover(common("page.glossary"), icon=":material/menu_book:", key="glossary"):
         if st.button(common("page.glossary_all"), key="glossary all", type="tertiary", icon=":material/arrow_forward:"):

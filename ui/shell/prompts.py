@@ -14,7 +14,7 @@ from transformer.text.prompt import Prompt
 from ui.server.streamlit_private import page_hash
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
-from ui.words.texts import common, quoted
+from ui.words.texts import common, quote
 
 WAYS = ("", "special", "chat")
 
@@ -30,7 +30,7 @@ def fit_prompt(focus: Focus, checkpoint: Checkpoint) -> tuple[Focus, tuple[str, 
     """Return the focus without a prompt setting that this checkpoint lacks, and a line about it."""
     if focus.way in _ways(checkpoint):
         return focus, ()
-    return replace(focus, way=""), (common("note.way", way=quoted(focus.way), name=quoted(checkpoint.name)),)
+    return replace(focus, way=""), (common("note.way", way=quote(focus.way), name=quote(checkpoint.name)),)
 
 
 def choose_prompt(focus: Focus, checkpoint: Checkpoint, room: DeltaGenerator, *, writes: bool) -> None:

@@ -23,7 +23,7 @@ from ui.shell.actions import (
     SetChoice,
 )
 from ui.shell.focus import Focus
-from ui.shell.guidance.way import opened
+from ui.shell.guidance.way import mark_opened
 from ui.shell.navigation import go_to
 from ui.shell.page_state import Texts
 
@@ -97,7 +97,7 @@ def reduce(state: State, action: Action, means: Meaning | None = None) -> State:
 def _looking_at(state: State, **values: object) -> State:
     """Return the state with another focus if it differs: the same stack again keeps its token."""
     new = {name: value for name, value in values.items() if value not in (None, getattr(state.focus, name))}
-    focus, told = shared_focus.changed(state.focus, **new)
+    focus, told = shared_focus.with_changes(state.focus, **new)
     return replace(state, focus=focus, told=(*state.told, *told))
 
 
@@ -115,6 +115,6 @@ def send(action: Action, means: Meaning | None = None) -> None:
     for (page, key), owner in dict(after.owners).items():
         choice.put(key, *after.choices.get(page, {}).get(key, ()), page=page, owner=owner)
     for container in after.reveals:
-        opened(container)
+        mark_opened(container)
     if after.opens:
         go_to(after.opens)

@@ -91,10 +91,10 @@ def _choose(name: str, options: list, value: object, *, anew: bool) -> None:
 def _change(name: str) -> None:
     """Handle a choice; a message not made by our page may report that nothing is chosen, which is ignored."""
     if (chosen := st.session_state[f"choose {name}"]) is not None:
-        shared_focus.change(**_changed(name, chosen))
+        shared_focus.change(**_changes_of(name, chosen))
 
 
-def _changed(name: str, chosen: str | int) -> dict[str, str | int]:
+def _changes_of(name: str, chosen: str | int) -> dict[str, str | int]:
     """Return the changes of the focus for a choice."""
     if name == "stack":
         return {"stack": chosen, "kind": "self"}

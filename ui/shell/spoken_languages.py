@@ -16,7 +16,7 @@ from ui.server.streamlit_private import page_hash
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus, start_of
 from ui.shell.openings import is_ready
-from ui.words.texts import common, model_sentences, quoted
+from ui.words.texts import common, model_sentences, quote
 
 # Wide enough for a task as long as "translate English to Romanian: ".
 _STYLE = "<style>[class*=st-key-choose-begins] input { padding-inline: 0.4rem 0; font-size: 0.78rem; }</style>"
@@ -28,7 +28,7 @@ def fit_languages(focus: Focus, checkpoint: Checkpoint) -> tuple[Focus, tuple[st
     notes = []
     for name, known in zip(("reads", "writes"), languages_of(checkpoint), strict=True):
         if (code := getattr(focus, name)) and code not in known:
-            notes.append(common("note.spoken", code=quoted(code), name=quoted(checkpoint.name)))
+            notes.append(common("note.spoken", code=quote(code), name=quote(checkpoint.name)))
             focus = replace(focus, **{name: ""})
     return focus, tuple(notes)
 

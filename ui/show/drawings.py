@@ -80,21 +80,22 @@ def show_living_picture(figure: CanvasFigure, *, key: str, on_inside: Callable[[
     """
     shown = LivingPicturePlaces.of_figure(figure)
     hear = {
-        "on_place_change": partial(_told, key, "place", partial(read_location, shown=shown), None),
+        "on_place_change": partial(_send_event, key, "place", partial(read_location, shown=shown), None),
         "on_inside_change": partial(_ask, key, partial(read_layer, shown=shown), on_inside),
-        "on_page_change": partial(_told, key, "page", partial(read_link, shown=shown), None),
+        "on_page_change": partial(_send_event, key, "page", partial(read_link, shown=shown), None),
     }
-    _PICTURE(key=key, data=spoken(figure).packed(), **hear)
+    _PICTURE(key=key, data=add_captions(figure).packed(), **hear)
 
 
 def _mount(
     figure: CanvasFigure, event: str, read: Callable[[object], Action | None], means: Meaning | None, *, key: str
 ) -> None:
     """Mount a figure, and send the action that ``read`` finds in ``event`` ("click", "edit")."""
-    _PICTURE(key=key, data=spoken(figure).packed(), **{f"on_{event}_change": partial(_told, key, event, read, means)})
+    on_event = partial(_send_event, key, event, read, means)
+    _PICTURE(key=key, data=add_captions(figure).packed(), **{f"on_{event}_change": on_event})
 
 
-def _told(key: str, event: str, read: Callable[[object], Action | None], means: Meaning | None) -> None:
+def _send_event(key: str, event: str, read: Callable[[object], Action | None], means: Meaning | None) -> None:
     if (action := read(heard(key, event))) is not None and (means or not isinstance(action, SelectCell)):
         send(action, means)
 
@@ -104,7 +105,7 @@ def _ask(key: str, read: Callable[[object], tuple[str, int] | None], tell: Calla
         tell(layer)
 
 
-def spoken(figure: CanvasFigure) -> CanvasFigure:
+def add_captions(figure: CanvasFigure) -> CanvasFigure:
     """Return the figure with translated captions of the browser, if the language is not English."""
     words = browser_words()
     return figure.with_metadata(words=words, language=language()) if words else figure

@@ -22,7 +22,7 @@ from charts.toolkit.numbers import number, signs, whole
 from ui.compute.loading import REPOSITORY
 from ui.compute.store import store
 from ui.shell.fragments import fragment
-from ui.shell.presentation.presenter import for_a_room, presenting
+from ui.shell.presentation.presenter import for_a_room, is_presenting
 from ui.show.csv_files import as_csv
 from ui.show.exports import exports, figure_kind
 from ui.words.catalogues import gettext
@@ -169,12 +169,12 @@ def show_table(
 
 def _in_signs_of_reader(table: pd.DataFrame, digits: Mapping[str, str]) -> "Styler":
     """Return the table with numbers in the reader's notation; it is still sorted by the numbers."""
-    ways = {column: partial(_written, form) for column, form in digits.items()}
+    ways = {column: partial(_format_number, form) for column, form in digits.items()}
     ways |= dict.fromkeys(table.select_dtypes("integer").columns, whole)
     return table.style.format(ways, na_rep="")
 
 
-def _written(digits: str, value: float) -> str:
+def _format_number(digits: str, value: float) -> str:
     return number(digits % value)
 
 
@@ -226,7 +226,7 @@ def _source_of(thing: Callable | type) -> Source:
 def show_source(*things: Callable | type) -> None:
     """Show the code that computed what is on the page, collapsed; not during a presentation."""
     name = "-".join(thing.__qualname__ for thing in things)
-    _folded("show.source", ":material/code:", lambda: "\n\n\n".join(map(_with_place, things)), name=name)
+    _collapsed_code("show.source", ":material/code:", lambda: "\n\n\n".join(map(_with_place, things)), name=name)
 
 
 def show_snippet(name: str, code: str) -> None:
@@ -234,7 +234,7 @@ def show_snippet(name: str, code: str) -> None:
 
     It is not shown during a presentation. ``name`` is unique on the page.
     """
-    _folded("show.snippet", ":material/terminal:", lambda: code, name=f"snippet-{name}")
+    _collapsed_code("show.snippet", ":material/terminal:", lambda: code, name=f"snippet-{name}")
 
 
 def _with_place(thing: Callable | type) -> str:
@@ -243,9 +243,9 @@ def _with_place(thing: Callable | type) -> str:
 
 
 @fragment
-def _folded(label: str, icon: str, code: Callable[[], str], *, name: str) -> None:
+def _collapsed_code(label: str, icon: str, code: Callable[[], str], *, name: str) -> None:
     """Show code that is sent to the browser on demand, since highlighting it takes a second."""
-    if presenting():
+    if is_presenting():
         return
     with st.expander(common(label), icon=icon, key=f"code {name}", on_change="rerun") as fold:
         if fold.open:

@@ -36,7 +36,7 @@ LINKS = {  # the page with details of what is unfolded
 
 def living_picture(p: Page) -> None:
     """Draw the page's sentence; a click in it moves the shared focus, and opens the numbers of one layer."""
-    inside = _unfolded(p)
+    inside = _unfolded_layer(p)
     layers = (inside,) if inside else ()
     picture = store.get(p.run, ("living picture", *layers), lambda: living_picture_numbers(p.trace, inside=layers))
     _show(p, living_picture_figure(picture, p.trace, p.focus, stop=_stop(p)), key=KEY)
@@ -46,7 +46,7 @@ def edited_picture(p: Page, specs: tuple[str, ...]) -> None:
     """Draw the same for the model with the edits in ``specs``, on its own output; cut heads are dashed."""
     run = replace(p.run, target=None, strategy=None, edits=tuple(edits_from(p.checkpoint, specs)))
     trace = store.get(p.run, ("edited trace", *specs), lambda: trace_of(run))
-    inside = _unfolded(p)
+    inside = _unfolded_layer(p)
     layers = (inside,) if inside and inside[1] < trace.n_layers(inside[0]) else ()
     picture = store.get(
         p.run, ("edited living picture", *specs, *layers), lambda: living_picture_numbers(trace, inside=layers)
@@ -62,7 +62,7 @@ def cut_heads(specs: tuple[str, ...]) -> Iterator[dict[str, object]]:
             yield {"stack": spec.stack, "kind": spec.part, "layer": spec.layer, "head": spec.head}
 
 
-def _unfolded(p: Page) -> tuple[str, int] | None:
+def _unfolded_layer(p: Page) -> tuple[str, int] | None:
     unfolded = st.session_state.get(_INSIDE)
     inside = unfolded[1:] if unfolded and unfolded[0] == hash(p.run) else None
     return inside if inside and inside[1] < p.trace.n_layers(inside[0]) else None

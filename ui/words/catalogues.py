@@ -13,13 +13,13 @@ from transformer.errors import InputError
 from transformer.text.message import Message, message_of
 from ui.server.limits import without_folders
 from ui.words import texts
-from ui.words.translations import ENGLISH, changed, placeholders
+from ui.words.translations import ENGLISH, changed_at, placeholders
 
 MESSAGES, BROWSER = "messages", "browser"  # gettext's domains: for Python, and for the scripts
 _LOG = logging.getLogger(__name__)
 
 
-def said(problem: Exception | str) -> str:
+def translate(problem: Exception | str) -> str:
     """Return an error or a note of ``transformer/`` in the language of this session.
 
     Unless it is about a typed text, it names no folder of a public server.
@@ -42,7 +42,7 @@ def browser_words() -> Mapping[str, str]:
 def catalogue(language: str, domain: str = MESSAGES) -> Mapping[str, str]:
     """Return English template → translation for ``language``."""
     path = f"{texts.ROOT}/ui/words/{language}/{domain}.po"
-    if language == ENGLISH or (when := changed(path)) is None:
+    if language == ENGLISH or (when := changed_at(path)) is None:
         return {}
     return _read(path, when)
 

@@ -55,14 +55,14 @@ def search(terms: Iterable[Term], query: str) -> tuple[Term, ...]:
 
     Case and accents do not matter. Names count in every language, definitions in that of this run.
     """
-    wanted = _folded(query).split()
+    wanted = _fold_case(query).split()
 
     def contains(term: Term) -> bool:
-        text = _folded(" ".join([*term.names, term.definition, *(name for name, _ in term.sources)]))
+        text = _fold_case(" ".join([*term.names, term.definition, *(name for name, _ in term.sources)]))
         return all(word in text for word in wanted)
 
     def rank(term: Term) -> int:
-        names = [_folded(name) for name in term.names]
+        names = [_fold_case(name) for name in term.names]
         if any(name.startswith(" ".join(wanted)) for name in names):
             return 0
         return 1 if any(word in name for word in wanted for name in names) else 2
@@ -98,7 +98,7 @@ def _linked(sentences: tuple[str, ...], keys: tuple[str, ...], _language: str) -
 
 def _all_terms(language: str, table: Mapping[str, Any]) -> tuple[Term, ...]:
     terms = [_term(key, entry, language) for key, entry in table.items()]
-    return tuple(sorted(terms, key=lambda term: re.sub(r"^\W+", "", _folded(term.name))))
+    return tuple(sorted(terms, key=lambda term: re.sub(r"^\W+", "", _fold_case(term.name))))
 
 
 def _term(key: str, entry: Mapping[str, Any], language: str) -> Term:
@@ -135,7 +135,7 @@ def _link(words: str, term: Term) -> str:
     return f'[{words}](glossary?{urlencode({SEARCH: term.name, **language})} "{tooltip}")'
 
 
-def _folded(text: str) -> str:
+def _fold_case(text: str) -> str:
     """Lower case, without accents and with straight apostrophes."""
     parts = unicodedata.normalize("NFKD", text.casefold().replace("’", "'"))
     return "".join(part for part in parts if not unicodedata.combining(part))

@@ -15,7 +15,7 @@ from typing import Any
 
 from charts.toolkit.numbers import whole
 from ui.words.once_a_run import once_a_run
-from ui.words.translations import ENGLISH, names_of_languages, read, read_for_all
+from ui.words.translations import ENGLISH, names_of_languages, read_for_all, read_texts
 
 ROOT = Path(__file__).resolve().parents[2]  # of ui/words and views
 
@@ -133,7 +133,7 @@ def slider_format() -> str | None:
 
 
 @contextmanager
-def speaking(code: str) -> Iterator[None]:
+def use_language(code: str) -> Iterator[None]:
     """Use a language within the block, for a file that is made outside of a session's run."""
     before = _spoken.set(code)
     try:
@@ -172,27 +172,27 @@ def page_texts(name: str) -> tuple[PageText, ...]:
 
 @once_a_run
 def _page_text(name: str, code: str) -> PageText:
-    return PageText(name, read(ROOT, name, code), code)
+    return PageText(name, read_texts(ROOT, name, code), code)
 
 
 def common(key: str, **values: object) -> str:
     """Return a text of the frame by its dotted name: ``common("sidebar.sentence")``; ``values`` fill its ``{…}``."""
     section, _, name = key.partition(".")
-    text = read(ROOT, "common", language())[section][name]
+    text = read_texts(ROOT, "common", language())[section][name]
     return text.format(**values) if values else text
 
 
-def quoted(words: str, *, most: int = 60) -> str:
+def quote(words: str, *, most: int = 60) -> str:
     """Return typed or uploaded text in quotation marks, for use in a sentence; long text is shortened."""
     return repr(words if len(words) <= most else f"{words[:most]}…")
 
 
-def counted(number: int, what: str) -> str:
+def count_text(number: int, what: str) -> str:
     """Return "1 token", "3 tokens" in the language of this run; ``what`` is a name in [count] of common.toml."""
     return common(f"count.{what}" if number == 1 else f"count.{what}s", count=whole(number))
 
 
-def numbered(number: int, name: str) -> str:
+def number_text(number: int, name: str) -> str:
     """Return the label of an item in a list of choices: "4: ·the"."""
     return common("count.of_a_list", number=number, name=name)
 
@@ -207,7 +207,7 @@ def examples(kind: str = "") -> tuple[Example, ...]:
 
     Examples that suit only another kind are left out then.
     """
-    shown, first = read(ROOT, "examples", language()), model_sentences()["first_example"]
+    shown, first = read_texts(ROOT, "examples", language()), model_sentences()["first_example"]
     own = first.get(kind, "")
     names = [name for name in model_sentences()["example"] if not kind or name == own or name not in first.values()]
     sentences = model_sentences()["example"]

@@ -31,7 +31,7 @@ def names_of_languages(folder: Path) -> dict[str, str]:
     """Return the names of languages by code: folders whose ``common.toml`` has ``[language] name``; English first."""
     found = {}
     for code in sorted(os.listdir(folder)):
-        if (when := changed(path := f"{folder}/{code}/common.toml")) is None:
+        if (when := changed_at(path := f"{folder}/{code}/common.toml")) is None:
             continue
         language = _parsed_or_nothing(path, when).get("language")
         name = language.get("name") if isinstance(language, dict) else None
@@ -41,7 +41,7 @@ def names_of_languages(folder: Path) -> dict[str, str]:
 
 
 @once_a_run
-def read(root: Path, name: str, language: str) -> dict[str, Any]:
+def read_texts(root: Path, name: str, language: str) -> dict[str, Any]:
     """Return the texts of that name merged with the English ones; shared by all sessions, so never change it.
 
     Those of a page are with its views, ``views/<name>/<language>.toml``; those of the frame in ``ui/words/<language>``.
@@ -51,19 +51,19 @@ def read(root: Path, name: str, language: str) -> dict[str, Any]:
     """
     place = f"{root}/ui/words/*/{name}.toml" if name in SHARED else f"{root}/views/{name}/*.toml"
     english = place.replace("*", ENGLISH)
-    if (english_changed := changed(english)) is None:
+    if (english_changed := changed_at(english)) is None:
         raise FileNotFoundError(f"there is no file {english}: every text is in English first")
     translated = place.replace("*", language)
-    translated_changed = None if language == ENGLISH else changed(translated)
+    translated_changed = None if language == ENGLISH else changed_at(translated)
     if translated_changed is None:
-        return _parsed(english, english_changed)
-    return _merged(english, english_changed, translated, translated_changed)
+        return _parse(english, english_changed)
+    return _merge(english, english_changed, translated, translated_changed)
 
 
 def read_for_all(root: Path, name: str) -> dict[str, Any]:
     """Return a file that is the same for all languages; shared by all sessions, so never change it."""
     path = f"{root}/ui/words/{name}.toml"
-    return _parsed(path, changed(path))
+    return _parse(path, changed_at(path))
 
 
 def placeholders(text: str) -> frozenset[str]:
@@ -76,17 +76,17 @@ def placeholders(text: str) -> frozenset[str]:
     return frozenset(_PLACEHOLDER.findall(_LATEX_ARGUMENT.sub("", text)))
 
 
-def over(english: Any, translated: Any, *, place: str = "") -> Any:
+def merge_over(english: Any, translated: Any, *, place: str = "") -> Any:
     """Return ``translated`` merged over ``english``; a part that does not fit is replaced by English."""
     if isinstance(english, dict) and isinstance(translated, dict):
         known = {
-            key: over(value, translated[key], place=f"{place}.{key}") if key in translated else value
+            key: merge_over(value, translated[key], place=f"{place}.{key}") if key in translated else value
             for key, value in english.items()
         }
         return {**{key: value for key, value in translated.items() if key not in english}, **known}
     if isinstance(english, list) and isinstance(translated, list) and len(english) == len(translated):
         return [
-            over(one, other, place=f"{place}[{index}]")
+            merge_over(one, other, place=f"{place}[{index}]")
             for index, (one, other) in enumerate(zip(english, translated, strict=True))
         ]
     if isinstance(english, str) and isinstance(translated, str) and placeholders(english) == placeholders(translated):
@@ -98,7 +98,7 @@ def over(english: Any, translated: Any, *, place: str = "") -> Any:
 
 
 @once_a_run
-def changed(path: str) -> int | None:
+def changed_at(path: str) -> int | None:
     """Return when a file was changed; ``None`` if it does not exist.
 
     It is called for every text and looked up once per run, or only once on a public server, whose files nobody edits.
@@ -117,7 +117,7 @@ _changed_at_first = lru_cache(maxsize=512)(_changed_now)
 
 
 @lru_cache(maxsize=256)
-def _parsed(path: str, _changed: int) -> dict[str, Any]:
+def _parse(path: str, _changed: int) -> dict[str, Any]:
     return parse_toml(Path(path).read_text(encoding="utf-8"))
 
 
@@ -131,6 +131,6 @@ def _parsed_or_nothing(path: str, _changed: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _merged(english: str, english_changed: int, translated: str, translated_changed: int) -> dict[str, Any]:
+def _merge(english: str, english_changed: int, translated: str, translated_changed: int) -> dict[str, Any]:
     place = "/".join(Path(translated).with_suffix("").parts[-2:])
-    return over(_parsed(english, english_changed), _parsed_or_nothing(translated, translated_changed), place=place)
+    return merge_over(_parse(english, english_changed), _parsed_or_nothing(translated, translated_changed), place=place)

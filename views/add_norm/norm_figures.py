@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array
-from charts.toolkit.sheet import stacked, stacked_height
+from charts.toolkit.sheet import stack_panels, stacked_height
 from charts.toolkit.words import _
 from transformer.text.message import N_
 
@@ -36,7 +36,7 @@ def norm_statistics(
         (_("standard deviation"), std_before, std_after),
     ]
     heights = [118.0, 118.0]
-    figure = stacked([name for name, *_ in panels], heights=heights)
+    figure = stack_panels([name for name, *_ in panels], heights=heights)
     places = np.arange(len(tokens))
     for row, (name, before_values, after_values) in enumerate(panels, start=1):
         old = as_array(before_values, name=f"{name} before", axes=axes, sizes=sizes, signed=row == 1)
@@ -87,7 +87,7 @@ def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
         shown.append(("β", biases, 0.0))
         titles.append(_("β (bias; 0 at the start)"))
     heights = [150.0] * len(shown)
-    figure = stacked(titles, heights=heights)
+    figure = stack_panels(titles, heights=heights)
     for row, (name, values, start) in enumerate(shown, start=1):
         moved = values - np.float32(start)
         figure.bar(
@@ -143,7 +143,7 @@ def position_distribution(
         )
         for title, values in zip(titles, (first, second), strict=True)
     ]
-    figure = stacked(names, heights=heights)
+    figure = stack_panels(names, heights=heights)
     for row, values in enumerate((first, second), start=1):
         counts, edges = np.histogram(values, bins=30)
         colour = style.CATEGORICAL[1] if row == 1 else style.CATEGORICAL[0]

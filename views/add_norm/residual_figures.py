@@ -10,8 +10,8 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index
-from charts.toolkit.sheet import Sheet, stacked, stacked_height
-from charts.toolkit.words import _, in_words
+from charts.toolkit.sheet import Sheet, stack_panels, stacked_height
+from charts.toolkit.words import _, localize
 
 if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
@@ -54,7 +54,7 @@ def residual_growth(
         hovertemplate=style.hover(_("mean, {place}", place="%{x}"), _("length {length}", length=style.exact("y"))),
     )
     style.finish(figure, height=440, top=48)
-    figure.update_xaxes(**style.label_axis([in_words(step) for step in steps], title=_("after which step")))
+    figure.update_xaxes(**style.label_axis([localize(step) for step in steps], title=_("after which step")))
     figure.update_yaxes(title_text=_("length ‖x‖ of the vector"), rangemode="tozero")
     return figure.drawn()
 
@@ -73,7 +73,7 @@ def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], 
         raise ValueError(f"cosine holds {style.three_digits(np.nanmax(np.abs(cosines)))}; a cosine lies in −1…1")
     gap = 72
     heights = [max(120.0, 28.0 * len(sublayers))] * 2
-    figure = stacked(
+    figure = stack_panels(
         [_("length of the update ÷ length of the stream"), _("direction: cosine")], heights=heights, gap=gap
     )
     total = stacked_height(heights, around=170, gap=gap)
@@ -103,7 +103,7 @@ def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], 
         if len(tokens) <= 10:
             figure.add_trace(parts.cell_texts(trace), row=row)
     style.finish(figure, height=total, top=64)
-    figure.update_yaxes(**style.label_rows([in_words(one) for one in sublayers], title=_("sub-layer")))
+    figure.update_yaxes(**style.label_rows([localize(one) for one in sublayers], title=_("sub-layer")))
     figure.update_xaxes(**style.token_axis(tokens, title=""))
     figure.update_xaxes(title_text=_("token"), row=2)
     return figure.drawn()

@@ -27,7 +27,7 @@ from transformer.variants.layer_orders import SandwichLayer
 from ui.shell import focus as shared_focus
 from ui.shell.actions import Actions, SelectCell, SelectToken
 from ui.shell.page import Page
-from ui.shell.presentation.presenter import presenting
+from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import State
 from ui.show.drawings import show_lines, show_map
 from ui.show.figures import show_figure, show_snippet, show_source
@@ -70,7 +70,7 @@ def places(shown: AttentionViewModel) -> Places:
 
 def map_height() -> int:
     """Return the height of a map in pixels of a projector."""
-    if presenting():
+    if is_presenting():
         return PRESENTED_HEIGHT
     return LESSON_HEIGHT if shared_focus.current().lesson else MAP_HEIGHT
 

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_index, require_same_length
-from charts.toolkit.sheet import Sheet, side_by_side, stacked, stacked_height
+from charts.toolkit.sheet import Sheet, place_side_by_side, stack_panels, stacked_height
 from charts.toolkit.words import _
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
         _("weights: each power ÷ that sum (the row sums to 1)") + note,
     ]
     heights, gap = [72.0] * (len(names) - 1) + [90.0], 44.0  # all on one screen
-    figure = stacked(names, heights=heights, gap=gap)
+    figure = stack_panels(names, heights=heights, gap=gap)
     of_powers, of_weights = len(names) - 1, len(names)
     places = np.arange(len(view.key))
     low, high = min(0.0, float(scores.min())), max(0.0, float(scores.max()))
@@ -120,7 +120,7 @@ def dot_product(
         _("k of {token}", token=style.escape(key_token)),
         sum_line,
     ]
-    figure = stacked(names, heights=heights)
+    figure = stack_panels(names, heights=heights)
     channels = np.arange(len(first), dtype=np.int32)
     limit = 1.08 * style.symmetric_limit(first, second)
     for row, (values, name) in enumerate(((first, "q"), (second, "k"), (products, "q × k")), start=1):
@@ -240,7 +240,7 @@ def row_on_picture(
     n_rows, n_columns = values.shape[1:]
     require_same_length("labels", labels, expected=n_rows * n_columns, of="patches")
     end, note = parts.share_axis(values, stretch=stretch)
-    figure = side_by_side([style.escape(name) for name in names], spacing=0.04)
+    figure = place_side_by_side([style.escape(name) for name in names], spacing=0.04)
     per_patch = pixels.shape[0] / n_rows
     y, x = ((place + 0.5) / per_patch - 0.5 for place in np.nonzero(pixels))
     texts = [[style.escape(label) for label in labels[row * n_columns :][:n_columns]] for row in range(n_rows)]

@@ -10,7 +10,7 @@ import streamlit as st
 from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import number
 from charts.toolkit.style import signed, three_digits
-from charts.toolkit.words import _, in_words
+from charts.toolkit.words import _, localize
 from transformer.attention_maps.attention_arithmetic import CellArithmetic, query_input
 from transformer.attention_maps.score_sources import ScoreSources, score_sources
 from transformer.layers.positional_encodings import rotary_of
@@ -80,7 +80,7 @@ def more_about_cell(p: Page, shown: AttentionViewModel) -> None:
         ("whole_row", ":material/table_rows:", _whole_row),
         ("writers", ":material/edit_note:", _writers),
     ):
-        part = choice.fold(text[name], key=f"cell_{name}", icon=icon)
+        part = choice.collapsible(text[name], key=f"cell_{name}", icon=icon)
         if part.open:
             with part:
                 draw(p, shown)
@@ -296,7 +296,7 @@ def in_a_sentence_of(p: Page, found: ScoreSources, *, query: str, key: str, othe
 
 
 def _who(part: Part) -> str:
-    return as_plain(in_words(label_in_sentence(part.label)))
+    return as_plain(localize(label_in_sentence(part.label)))
 
 
 def _short(p: Page, part: Part | None) -> str:
@@ -304,7 +304,7 @@ def _short(p: Page, part: Part | None) -> str:
     if part is None:
         return _("all others")
     if f"writers_{part.kind}" not in p.text:
-        return in_words(part.label)
+        return localize(part.label)
     return p.text[f"writers_{part.kind}"].format(layer=part.layer, head=part.head)
 
 

@@ -15,7 +15,7 @@ from charts.toolkit.words import _
 from transformer.attention_maps.attention_guess import GuessScore, score_guess
 from ui.shell import choice
 from ui.shell import focus as shared_focus
-from ui.shell.guidance.way import opened, way_to
+from ui.shell.guidance.way import lead_to, mark_opened
 from ui.shell.page import Page
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure
@@ -54,7 +54,7 @@ def guess(p: Page, shown: AttentionViewModel) -> None:
     else:
         _ask(p, shown, key, name)
         _map_so_far(p, shown, guesses)
-    way_to(_ANSWER)
+    lead_to(_ANSWER)
 
 
 def _key(p: Page, shown: AttentionViewModel, row: int) -> tuple:
@@ -97,7 +97,7 @@ def _ask(p: Page, shown: AttentionViewModel, key: tuple, name: str) -> None:
 
 def _reveal(key: tuple, painted: tuple[int, ...]) -> None:
     st.session_state[_STATE].setdefault(key, painted)
-    opened(_ANSWER)
+    mark_opened(_ANSWER)
 
 
 def _revealed(p: Page, shown: AttentionViewModel, score: GuessScore, guesses: dict) -> None:

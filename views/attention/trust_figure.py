@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.numbers import number
-from charts.toolkit.sheet import Sheet, stacked, stacked_height
+from charts.toolkit.sheet import Sheet, stack_panels, stacked_height
 from charts.toolkit.words import _
 from transformer.text.message import N_
 
@@ -49,7 +49,7 @@ def aligned_measures(
     }
     panels = [panel for panel in (shares, signed) if panel]
     heights = [_ROW * len(panel) for panel in panels]
-    figure = stacked([titles[panel[0].signed] for panel in panels], heights=heights, gap=40)
+    figure = stack_panels([titles[panel[0].signed] for panel in panels], heights=heights, gap=40)
     for row, panel in enumerate(panels, start=1):
         _draw(figure, panel, row=row, names=names)
     style.finish(figure, height=stacked_height(heights, around=112, gap=40), top=40)

@@ -10,9 +10,9 @@ from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.lab import shown_head
 from ui.shell import choice
-from ui.shell.guidance.way import opened, way_to
+from ui.shell.guidance.way import lead_to, mark_opened
 from ui.shell.page import Page
-from ui.shell.presentation.presenter import presenting
+from ui.shell.presentation.presenter import is_presenting
 from ui.words.texts import as_plain
 from views.bugs.bugs_view_model import (
     CheckpointCase,
@@ -110,7 +110,7 @@ def ask(p: Page, diagnosis: Diagnosis) -> str:
     all_guesses = st.session_state.setdefault(_STATE, {})
     key = (p.checkpoint.fingerprint, p.focus.sentence, int(choice.value(_NUMBER, str(_first(p.checkpoint.config)))))
     made, _ = all_guesses.get(key, ("", ""))
-    st.html(f"<style>{_PRESENTED if presenting() else _GUESSES}</style>")
+    st.html(f"<style>{_PRESENTED if is_presenting() else _GUESSES}</style>")
     with st.container(gap="xsmall"):
         st.markdown(f"**{p.text['ask']}**")
         with st.container(horizontal=True, key="bug guesses", gap="xsmall"):
@@ -126,7 +126,7 @@ def ask(p: Page, diagnosis: Diagnosis) -> str:
                     on_click=_guess,
                     args=(key, fault, diagnosis.fault),
                 )
-    way_to(ANSWER)
+    lead_to(ANSWER)
     return made
 
 
@@ -138,4 +138,4 @@ def say_what_is_possible(p: Page) -> None:
 
 def _guess(key: tuple, guess: str, truth: str) -> None:
     st.session_state[_STATE].setdefault(key, (guess, truth))
-    opened(ANSWER)
+    mark_opened(ANSWER)

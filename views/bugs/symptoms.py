@@ -10,9 +10,9 @@ from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.predictions.comparison import word_diff
-from ui.lab.effects import marked
+from ui.lab.effects import mark
 from ui.shell.page import Page
-from ui.shell.presentation.presenter import presenting
+from ui.shell.presentation.presenter import is_presenting
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain
@@ -28,7 +28,7 @@ def show_outputs(p: Page, case: CheckpointCase | TrainingCase) -> None:
     before, after = [_shortened(text) for text in case.outputs]
     words = as_plain(after)
     if after != before and isinstance(case, CheckpointCase):
-        words = "".join(marked(piece) for piece in word_diff(before, after) if piece.fate != "removed").strip() or words
+        words = "".join(mark(piece) for piece in word_diff(before, after) if piece.fate != "removed").strip() or words
     notes = ["", ""]
     if isinstance(case, TrainingCase):
         notes = [p.text["copies"].format(word=WORDS[0])] * 2
@@ -115,7 +115,7 @@ def _names(p: Page) -> tuple[str, str]:
 
 
 def _two_maps(p: Page, case: CheckpointCase | TrainingCase) -> None:
-    height = PRESENTED_HEIGHT if presenting() else HEIGHT
+    height = PRESENTED_HEIGHT if is_presenting() else HEIGHT
     with st.grid(2, min_column_width=330):
         for number, (name, view) in enumerate(zip(_names(p), case.views, strict=True)):
             with st.container(gap="xsmall"):

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 from charts.toolkit import style
 from charts.toolkit.checks import as_array
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import in_words
+from charts.toolkit.words import localize
 
 
 def two_courses(
@@ -50,7 +50,7 @@ def two_courses(
         )
     style.finish(figure, height=300, top=48)
     figure.update_xaxes(
-        **style.label_axis([in_words(place) for place in at], title=across) if named else {"title_text": across}
+        **style.label_axis([localize(place) for place in at], title=across) if named else {"title_text": across}
     )
     figure.update_yaxes(title_text=title)
     if logarithmic:

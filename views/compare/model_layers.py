@@ -7,7 +7,7 @@ import streamlit as st
 
 import transformer
 from charts.toolkit.numbers import whole
-from charts.toolkit.words import in_words
+from charts.toolkit.words import localize
 from transformer.families.family_config import FamilyConfig
 from transformer.files.layout import shown_name
 from transformer.layers.layer_anatomy import Part, anatomy
@@ -19,7 +19,7 @@ from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.figures import show_snippet, show_source, show_table
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 
 TINY = {"paper 2017, tiny": paper_model, "Llama, tiny": tiny_llama}
@@ -44,7 +44,7 @@ def layers(p: Page) -> None:
         column.caption(p.text["layers_heading"].format(stack=p.text[f"layers_{stack}"], layer=layer))
         sides.append(anatomy(model, stack, layer))
     for one, two in zip(*sides, strict=True):
-        for column, part in zip(_columns(in_words(one.name)), (one, two), strict=True):
+        for column, part in zip(_columns(localize(one.name)), (one, two), strict=True):
             column.latex(part.formula)
     table = _table(*sides)
     different = int((table["A"] != table["B"]).sum())
@@ -83,7 +83,7 @@ def _model(p: Page, name: str) -> Model | None:
     try:
         return load_checkpoint(name).model
     except (transformer.CheckpointError, OSError) as error:
-        message = p.text["other_wrong"].format(name=as_plain(name), message=as_plain(said(error)))
+        message = p.text["other_wrong"].format(name=as_plain(name), message=as_plain(translate(error)))
         st.warning(message, icon=":material/edit:")
         return None
 
@@ -98,8 +98,8 @@ def _columns(name: str = "") -> list:
 def _table(*sides: tuple[Part, ...]) -> pd.DataFrame:
     rows = [
         {
-            N_("part"): in_words(one.name),
-            N_("what"): in_words(what),
+            N_("part"): localize(one.name),
+            N_("what"): localize(what),
             "A": _shown(first),
             "B": _shown(second),
             N_("differs"): "" if first == second else "≠",
@@ -111,4 +111,4 @@ def _table(*sides: tuple[Part, ...]) -> pd.DataFrame:
 
 
 def _shown(value: str | int) -> str:
-    return whole(value) if isinstance(value, int) else in_words(value)
+    return whole(value) if isinstance(value, int) else localize(value)

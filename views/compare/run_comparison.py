@@ -11,11 +11,11 @@ from ui.lab.shown_head import select_head
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.picture import show_picture
-from ui.shell.presentation.presenter import presenting
+from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import Meaning
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.compare.compare_view_model import CompareViewModel, Side
 
@@ -57,7 +57,7 @@ def _show_answer(p: Page, shown: CompareViewModel, index: int, *, task: str) -> 
         mark = ("added", "orange") if index else ("removed", "blue")
         st.markdown(f"##### {marked(pieces, *mark) or p.text['answer_none']}")
     for note in side.trace.notes:
-        st.caption(f":material/info: {as_plain(said(note))}")
+        st.caption(f":material/info: {as_plain(translate(note))}")
 
 
 def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
@@ -75,7 +75,7 @@ def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
 
 
 def map_height() -> int:
-    return PRESENTED_HEIGHT if presenting() else MAP_HEIGHT
+    return PRESENTED_HEIGHT if is_presenting() else MAP_HEIGHT
 
 
 def say_shift(p: Page, shown: CompareViewModel) -> None:

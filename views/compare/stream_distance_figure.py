@@ -10,7 +10,7 @@ from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_same_length
 from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import _, in_words
+from charts.toolkit.words import _, localize
 
 
 def stream_distance(
@@ -58,7 +58,7 @@ def stream_distance(
         )
     style.finish(figure, height=36 * len(steps) + 150, top=64)
     figure.update_yaxes(
-        **{**style.label_axis([in_words(step) for step in steps], title=_("stream after")), "autotickangles": [0]}
+        **{**style.label_axis([localize(step) for step in steps], title=_("stream after")), "autotickangles": [0]}
     )
     figure.update_xaxes(**style.label_axis(labels, title=_("token of both sentences (A / B where they differ)")))
     return figure.drawn()

@@ -29,7 +29,7 @@ from ui.shell.choice import one_of
 from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.figures import show_snippet, show_source, show_table
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain, page_text, page_texts
 from views.compare.compare_view_model import (
     AlikeHeads,
@@ -90,7 +90,7 @@ def trace_by(p: Page, name: str) -> Trace | None:
         pads = p.focus.pads if checkpoint.config.has_encoder else 0
         return load_trace(Run(checkpoint, p.focus.sentence, source_pads=pads, strategy=p.run.strategy))
     except (transformer.CheckpointError, transformer.InputError, transformer.NotFiniteError, OSError) as error:
-        message = p.text["other_wrong"].format(name=as_plain(name), message=as_plain(said(error)))
+        message = p.text["other_wrong"].format(name=as_plain(name), message=as_plain(translate(error)))
         st.warning(message, icon=":material/edit:")
         return None
 

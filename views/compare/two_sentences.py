@@ -7,7 +7,7 @@ import streamlit as st
 import transformer
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _, in_words
+from charts.toolkit.words import _, localize
 from transformer.layers.embedding_space import parts_of_cosine
 from transformer.predictions.comparison import (
     align,
@@ -17,18 +17,18 @@ from transformer.predictions.comparison import (
     stream_similarity,
 )
 from ui.lab.experiments import experiment_with
-from ui.lab.second_sentence import swapped
+from ui.lab.second_sentence import suggested_sentence
 from ui.lab.shown_head import location
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.choice import chosen_option
 from ui.shell.focus import start_of
-from ui.shell.offers import offers
+from ui.shell.offers import offer
 from ui.shell.page import Page
-from ui.shell.presentation.presenter import labels, presenting
+from ui.shell.presentation.presenter import is_presenting, labels
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.language_guess import guess_language
 from ui.words.texts import PageText, as_plain, common, model_sentences, other_pictures
 from views.compare.compare_view_model import CompareViewModel, compare_view_model
@@ -47,7 +47,7 @@ def sentences(p: Page) -> None:
     try:
         found = experiment_with(p.run, sentence=sentence)
     except (transformer.InputError, transformer.NotFiniteError) as error:
-        st.warning(p.text["second_wrong"].format(message=as_plain(said(error))), icon=":material/edit:")
+        st.warning(p.text["second_wrong"].format(message=as_plain(translate(error))), icon=":material/edit:")
         return
     shown = compare_view_model([found], location(p))
     if p.encodes_sentences:
@@ -56,7 +56,7 @@ def sentences(p: Page) -> None:
         show_answers(p, shown)
     say_shift(p, shown)
     show_maps(p, shown)
-    if pair and pair["shows"] and not presenting():
+    if pair and pair["shows"] and not is_presenting():
         french = guess_language(" ".join(side.trace.text for side in shown.sides)) == "fr"
         st.caption(" ".join(pair[key] for key in ("shows", "in_french") if key in pair and (french or key == "shows")))
     if chosen_option(p.text, "more", ["heads", "stream"], key="compare_more") == "heads":
@@ -73,7 +73,7 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
     task = start_of(focus.sentence, p.checkpoint.framing.starts)  # which a ready pair begins with, too
     found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
     partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
-    by_itself = partners.get(focus.sentence) or swapped(p) or focus.sentence
+    by_itself = partners.get(focus.sentence) or suggested_sentence(p) or focus.sentence
     pairs = {pair["label"]: pair for pair in found}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         second = choice.text(
@@ -87,7 +87,7 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
         here = {focus.sentence, second}
         shown = next((label for label, pair in pairs.items() if {pair["first"], pair["second"]} == here), None)
         take = partial(_take, pairs)
-        offers(p.text["pairs"], list(pairs), key="compare pair", chosen=shown, take=take, show_label=not presenting())
+        offer(p.text["pairs"], list(pairs), key="compare pair", chosen=shown, take=take, show_label=not is_presenting())
     return second, pairs[shown] if shown else None
 
 
@@ -172,7 +172,7 @@ def _furthest(p: Page, shown: CompareViewModel) -> str:
     return p.text["stream_furthest"].format(
         token=as_plain(found.labels[pair]),
         cosine=three_digits(float(found.cosine[step, pair])),
-        step=in_words(found.steps[step]) if step else _("the embedding"),
+        step=localize(found.steps[step]) if step else _("the embedding"),
         start=three_digits(float(found.cosine[0, pair])),
     )
 

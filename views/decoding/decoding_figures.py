@@ -11,7 +11,7 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_columns, require_index, require_same_length
 from charts.toolkit.numbers import number
-from charts.toolkit.sheet import Sheet, bar, scatter, side_by_side
+from charts.toolkit.sheet import Sheet, bar, place_side_by_side, scatter
 from charts.toolkit.words import _
 from transformer.text.message import N_
 
@@ -76,12 +76,12 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
     require_columns(candidates, name="candidates", columns=("piece", "logit", "scaled", "probability", "kept", "final"))
     chosen, cut = _flags(candidates)
     names = [_("logit"), f"÷ {style.three_digits(float(temperature))}", _("softmax, cut"), _("final")]
-    figure = side_by_side(names, spacing=0.06, widths=(1, 1, 1.15, 1.75))  # apart on paper of 84 mm, too
+    figure = place_side_by_side(names, spacing=0.06, widths=(1, 1, 1.15, 1.75))  # apart on paper of 84 mm, too
     colours = [style.CHOSEN if is_chosen else style.BAR for is_chosen in chosen]
     for panel, column in enumerate(("logit", "scaled", "probability", "final"), start=1):
         if panel < 3:
             values = as_array(candidates[column], name=column, axes=("candidate",))
-            limits, title = parts.room(values, share=0.42), _("logit") if panel == 1 else _("logit ÷ temperature")
+            limits, title = parts.bar_range(values, share=0.42), _("logit") if panel == 1 else _("logit ÷ temperature")
         else:
             values = as_probabilities(candidates[column], name=column, axes=("candidate",))
             limits, title = (
@@ -317,7 +317,7 @@ def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> 
     style.finish(figure, height=340, top=32)
     figure.update_layout(uniformtext=parts.NUMBERS_ALIKE)
     figure.update_xaxes(**style.label_axis(words, title=_("word that is left out")))
-    figure.update_yaxes(title_text=_("change of p({name})", name=style.escape(of)), range=parts.room(values))
+    figure.update_yaxes(title_text=_("change of p({name})", name=style.escape(of)), range=parts.bar_range(values))
     return figure.drawn()
 
 

@@ -6,7 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.style import three_digits
-from ui.shell.guidance.way import opened, way_to
+from ui.shell.guidance.way import lead_to, mark_opened
 from ui.shell.page import Page
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
@@ -31,7 +31,7 @@ def guess(p: Page, choices: DecodingChoices) -> None:
     st.markdown(f"##### {as_plain(text.text_before(step))} ____")
     st.markdown(p.text["guess_reveal" if revealed else "guess_question"].format(step=step + 1))
     _options(text, guesses.get(step))
-    way_to(_ANSWER)
+    lead_to(_ANSWER)
     if revealed:
         with st.container(key=_ANSWER):
             _answer(p, text)
@@ -106,7 +106,7 @@ def _score(p: Page, text: WrittenText, guesses: dict[int, int]) -> None:
 
 def _pick(step: int, id: int) -> None:
     st.session_state[_STATE]["guesses"].setdefault(step, id)
-    opened(_ANSWER)
+    mark_opened(_ANSWER)
 
 
 def _next() -> None:

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index, require_same_length
-from charts.toolkit.sheet import Sheet, side_by_side
+from charts.toolkit.sheet import Sheet, place_side_by_side
 from charts.toolkit.words import _
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
     for token in tokens:
         require_index(token.id, name=f"the id of token {token.display!r}", size=vocabulary_size)
     n_tokens, n_dimensions = values.shape
-    figure = side_by_side(["E", "", _("its rows for this sentence")], widths=[0.06, 0.16, 0.78], spacing=0.0)
+    figure = place_side_by_side(["E", "", _("its rows for this sentence")], widths=[0.06, 0.16, 0.78], spacing=0.0)
 
     if followed is not None:
         require_index(followed, name="followed", size=n_tokens)

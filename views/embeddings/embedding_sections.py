@@ -11,7 +11,7 @@ from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_table
-from ui.words.texts import as_plain, counted
+from ui.words.texts import as_plain, count_text
 from views.embeddings import word2vec
 from views.embeddings.embedding_row_figures import embedding_rows, embedding_window
 from views.embeddings.embeddings_view_model import N_NEIGHBOURS, EmbeddingsViewModel, rank_of
@@ -141,7 +141,7 @@ def analogies(p: Page, view_model: EmbeddingsViewModel) -> None:
     for word in asked:
         if len(ids := view_model.token_ids(word)) != 1:
             pieces = as_plain(" ".join(map(view_model.checkpoint.tokenizer.display, ids)))
-            st.caption(text["not_one"].format(word=as_plain(word), count=counted(len(ids), "token"), pieces=pieces))
+            st.caption(text["not_one"].format(word=as_plain(word), count=count_text(len(ids), "token"), pieces=pieces))
             return
     found = view_model.analogy(asked)
     if len(words) == 4 and asked == list(words[:3]):

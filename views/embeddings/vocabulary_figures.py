@@ -110,7 +110,7 @@ def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = N_("
     figure = Sheet(parts.bar_rows(values, hover="%{y}"))
     style.finish(figure, height=style.rows_height(len(pieces), around=60))
     figure.update_layout(margin_r=56)
-    lowest, highest = parts.room(values, share=0.0)
+    lowest, highest = parts.bar_range(values, share=0.0)
     fits = measure.startswith("cosine") and lowest == 0.0 and highest <= 1.0
     figure.update_xaxes(
         title_text=_("{measure} to {token}", measure=_(measure), token=style.escape(of)),

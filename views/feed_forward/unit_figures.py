@@ -104,7 +104,7 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = N_("h
         _("{name} for {token}", name=_(name), token=style.escape(token)),
         _("({shown} strongest of {n})", shown=len(units), n=whole(len(values))),
     )
-    figure.update_xaxes(title_text=title, range=parts.room(strongest, share=0.1))
+    figure.update_xaxes(title_text=title, range=parts.bar_range(strongest, share=0.1))
     figure.update_yaxes(**style.label_rows([str(unit) for unit in units], title=_("unit")))
     return figure.drawn()
 
@@ -122,7 +122,7 @@ def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
     style.finish(figure, height=style.rows_height(len(values), around=60))
     figure.update_layout(margin_r=48)
     axis = axis or _("what unit {unit} adds to the logit (left: less likely, right: likelier)", unit=unit)
-    figure.update_xaxes(title_text=style.escape(axis), range=parts.room(values))
+    figure.update_xaxes(title_text=style.escape(axis), range=parts.bar_range(values))
     figure.update_yaxes(**style.label_rows([str(piece) for piece in ordered["piece"]], title=_("token")))
     return figure.drawn()
 

@@ -7,7 +7,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import in_words
+from charts.toolkit.words import localize
 from transformer.layers.feed_forward_units import UnitWords
 from transformer.text.message import N_
 from ui.compute.store import store
@@ -79,7 +79,7 @@ def _inactivity(view_model: FeedForwardViewModel, text: PageText) -> str:
 def words_of_units(p: Page, view_model: FeedForwardViewModel) -> None:
     """Draw the words that the strongest units promote: one unit as a figure, all of them as a table."""
     if (reason := view_model.why_no_words) is not None:
-        st.info(in_words(reason), icon=":material/info:")
+        st.info(localize(reason), icon=":material/info:")
         return
     text, token = p.text, as_plain(view_model.focused.display)
     words = view_model.words[view_model.strongest.index(choose_unit(p, view_model.strongest))]

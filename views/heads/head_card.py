@@ -24,7 +24,7 @@ from ui.lab.sentence_list import SentenceList, sentence_list
 from ui.shell import choice
 from ui.shell.actions import SelectSentence
 from ui.shell.choice import chosen_option
-from ui.shell.guidance.way import opened
+from ui.shell.guidance.way import mark_opened
 from ui.shell.page import Page
 from ui.shell.reducer import send
 from ui.show.figures import show_figure, show_snippet, show_source, show_table
@@ -84,7 +84,7 @@ def card(p: Page, head: Head, roles: Sequence[CorpusRole]) -> None:
 def open_card() -> None:
     """In a callback: the card, and the window goes there."""
     choice.put("heads_section", "card")
-    opened(CARD)
+    mark_opened(CARD)
 
 
 def claims(text: PageText, habits: HeadHabits) -> list[str]:

@@ -10,7 +10,7 @@ from charts.canvas.value_map import value_map
 from charts.documents.document_parts import Drawing, Fold, Listing, Paragraph, Part, Section, Table
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import in_words
+from charts.toolkit.words import localize
 from transformer.heads.checkpoint_report import CheckpointReport, Progress, checkpoint_report
 from transformer.heads.head_atlas import HeadHabits
 from transformer.runs.head_places import Head
@@ -114,7 +114,7 @@ def _parts(found: CheckpointReport, text: Text) -> list[Part]:
         _map(values, title=text["parts_title"], value_name=text["size"], text=text),
         Table(
             (text["part"], text["size"], text["mean"]),
-            [(in_words(part.label), share.size, share.mean) for part, share in rows],
+            [(localize(part.label), share.size, share.mean) for part, share in rows],
         ),
     ]
 

@@ -11,7 +11,7 @@ from transformer.heads.annotated_words import aligned_pairs, annotated_sentences
 from transformer.heads.head_roles import CorpusRole
 from transformer.heads.role_measures import MEASURES, ROLES, HeadMeasures
 from ui.shell.choice import chosen_option, chosen_section
-from ui.shell.guidance.way import way_to
+from ui.shell.guidance.way import lead_to
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText
@@ -32,7 +32,7 @@ def show_section(p: Page, heads: HeadsViewModel) -> None:
     section = chosen_section(p.text, offered, key="heads_section", owner=offered)
     with st.container(key=CARD):
         _draw(p, section, heads)
-    way_to(CARD)
+    lead_to(CARD)
 
 
 def sections(heads: HeadsViewModel, *, of_sentences: bool) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def attribution_waterfall(values: Any, *, labels: Sequence[str], total: float, n
     sums = parts.bar_rows(np.array([total]), hover=_("the sum of all"), colours=style.BAR)
     figure.add_trace({**sums, "y": [len(steps)]})
     style.finish(figure, height=24 * (len(steps) + 1) + 60, top=6)
-    figure.update_xaxes(title_text=_("logit of {word}", word=style.escape(of)), range=parts.room(ends, share=0.2))
+    figure.update_xaxes(title_text=_("logit of {word}", word=style.escape(of)), range=parts.bar_range(ends, share=0.2))
     rows = style.label_rows([*names, _("= the logit")], title=_("part"))
     figure.update_yaxes(**{**rows, "tickfont_size": style.TICK_SIZE})
     return figure.drawn()

@@ -11,7 +11,7 @@ from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import number, whole
 from charts.toolkit.style import signed, three_digits
-from charts.toolkit.words import _, in_words
+from charts.toolkit.words import _, localize
 from transformer.attribution.direct_logit_attribution import Attribution, attribute
 from transformer.errors import InputError
 from transformer.interventions.direct_effects import RemovedParts, is_removable, remove_parts
@@ -29,7 +29,7 @@ from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain, common
 from views.lens.attribution_figures import attribution_waterfall, measured_effects
 from views.lens.lens_view_model import AuthorViewModel, author_view_model, candidate_words, ids_that_came
@@ -120,7 +120,7 @@ def _draw_sum(p: Page, shown: AuthorViewModel) -> None:
     show_figure(
         attribution_waterfall(
             [value for _part, value in shown.bars],
-            labels=[in_words(part.label) for part, _value in shown.bars],
+            labels=[localize(part.label) for part, _value in shown.bars],
             total=shown.found.total,
             n_others=shown.n_others,
             of=shown.word,
@@ -163,7 +163,7 @@ def _say_sum(p: Page, shown: AuthorViewModel) -> str:
         logit=three_digits(found.logit),
         count=len(found.parts),
         deviation=three_digits(found.deviation),
-        part=as_plain(in_words(label_in_sentence(shown.strongest.label))),
+        part=as_plain(localize(label_in_sentence(shown.strongest.label))),
         value=signed(found.of(shown.strongest)),
     )
 
@@ -175,7 +175,7 @@ def _list_sources(p: Page, shown: AuthorViewModel) -> None:
             [
                 {
                     p.text["author_column_word"]: source.display,
-                    p.text["author_column_head"]: in_words(source.part.label),
+                    p.text["author_column_head"]: localize(source.part.label),
                     p.text["author_column_weight"]: source.weight,
                     p.text["author_column_value"]: source.value,
                 }
@@ -235,7 +235,7 @@ def _measured(p: Page, shown: AuthorViewModel) -> None:
         try:
             pair = experiment_with(p.run, sentence=second, keep_answer=True)
         except InputError as error:  # the other ways need no second sentence
-            st.warning(as_plain(said(error)), icon=":material/edit:")
+            st.warning(as_plain(translate(error)), icon=":material/edit:")
     effects = jobs.result(
         p.run,
         ("removals", found.question, "" if pair is None else second),
@@ -245,7 +245,7 @@ def _measured(p: Page, shown: AuthorViewModel) -> None:
     if effects is None:
         return
     st.markdown(_say_effects(p, effects))
-    labels = [in_words(part.label) for part in effects.parts]
+    labels = [localize(part.label) for part in effects.parts]
     show_figure(
         measured_effects(
             effects.added, zero=effects.zero, mean=effects.mean, patched=effects.patched, labels=labels, of=shown.word
@@ -279,12 +279,12 @@ def _measured(p: Page, shown: AuthorViewModel) -> None:
 
 
 def _answers(effects: RemovedParts, place: int) -> str:
-    return ", ".join(f"{in_words(part.label)} {signed(change)}" for part, change in effects.answers(place)[:_ANSWERS])
+    return ", ".join(f"{localize(part.label)} {signed(change)}" for part, change in effects.answers(place)[:_ANSWERS])
 
 
 def _answers_in_a_sentence(effects: RemovedParts, place: int) -> str:
     answers = effects.answers(place)[:_ANSWERS]
-    return ", ".join(f"{in_words(label_in_sentence(part.label))} ({signed(change)})" for part, change in answers)
+    return ", ".join(f"{localize(label_in_sentence(part.label))} ({signed(change)})" for part, change in answers)
 
 
 def _say_effects(p: Page, effects: RemovedParts) -> str:
@@ -296,7 +296,7 @@ def _say_effects(p: Page, effects: RemovedParts) -> str:
     ranks = p.text["measured_said"].format(
         count=len(effects.parts),
         agreement=number(f"{effects.agreement:.2f}") if np.isfinite(effects.agreement) else "–",
-        part=as_plain(in_words(label_in_sentence(effects.parts[place].label))),
+        part=as_plain(localize(label_in_sentence(effects.parts[place].label))),
         added=signed(added),
         lost=signed(lost),
     )

@@ -12,7 +12,7 @@ from charts.toolkit import parts, shades, style
 from charts.toolkit.checks import as_array, require_index
 from charts.toolkit.numbers import whole
 from charts.toolkit.sheet import Sheet, scatter
-from charts.toolkit.words import _, in_words
+from charts.toolkit.words import _, localize
 from transformer.text.message import N_
 
 if TYPE_CHECKING:
@@ -65,12 +65,12 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     row = 46 if n_steps <= 6 else 34
     style.finish(figure, height=min(row * n_steps, 800) + 140 + 26 * other, top=64 + 26 * other)
     figure.update_layout(meta={"turns": True})  # on paper, a sentence that is too wide may run downwards
-    steps = [in_words(step) for step in lens.steps]
+    steps = [localize(step) for step in lens.steps]
     names = [*steps[:-1], style.lines(steps[-1], f"<b>{_('= the prediction')}</b>")]
     figure.update_yaxes(
         **{**style.label_axis(steps, title=_("read out after")), "ticktext": names, "autotickangles": [0]}
     )
-    reads = style.label_axis([in_words(word) for word in lens.read], title=_(_READS[lens.stack]))
+    reads = style.label_axis([localize(word) for word in lens.read], title=_(_READS[lens.stack]))
     figure.update_xaxes(**{**reads, "tickfont_size": style.TICK_SIZE})
     for position, step in enumerate(lens.decided):
         if step >= 0:
@@ -170,7 +170,7 @@ def word_course(course: WordCourse) -> go.Figure:
         )
     style.finish(figure, height=360, top=48)
     figure.update_layout(legend={"traceorder": "reversed"})
-    figure.update_xaxes(**style.label_axis([in_words(step) for step in course.steps], title=_("read out after")))
+    figure.update_xaxes(**style.label_axis([localize(step) for step in course.steps], title=_("read out after")))
     figure.update_yaxes(title_text=_("probability"), range=[-0.03, 1.03])
     return figure.drawn()
 

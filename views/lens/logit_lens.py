@@ -7,7 +7,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _, in_words
+from charts.toolkit.words import _, localize
 from transformer.errors import CheckpointError, InputError
 from transformer.layers.residual_stream import label_in_sentence
 from transformer.predictions.jacobian_lens import JacobianLens, jacobian_lens, load_jacobian_lens
@@ -21,7 +21,7 @@ from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.shell.strip import FIRST_CHOSEN
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain, common, in_code
 from views.lens.lens_figures import COLOURS, lens_agreement, lens_grid, room_of, word_course
 from views.lens.lens_view_model import (
@@ -130,7 +130,7 @@ def _say_counts(p: Page, shown: LensViewModel) -> str:
     parts, text = [], p.text
     for step, count in shown.top_counts.items():
         key = "never" if step < 0 else "embedding" if step == 0 else "step"
-        name = as_plain(in_words(label_in_sentence(shown.steps[step])))
+        name = as_plain(localize(label_in_sentence(shown.steps[step])))
         parts.append(text[f"top_{key}"].format(count=count, total=len(shown.lens.read), step=name))
     return text["top"].format(counts=", ".join(parts))
 
@@ -141,9 +141,9 @@ def _say_place(p: Page, shown: LensViewModel) -> str:
         key = "place_whole" if shown.is_whole else "place_alone"
     else:
         key = "place_never" if shown.top_from < 0 else "place" if shown.lens.stack == "decoder" else "place_masked"
-    step = _("the embedding") if shown.top_from == 0 else in_words(label_in_sentence(shown.steps[shown.top_from]))
+    step = _("the embedding") if shown.top_from == 0 else localize(label_in_sentence(shown.steps[shown.top_from]))
     return p.text[key].format(
-        read=as_plain(in_words(shown.read)),
+        read=as_plain(localize(shown.read)),
         position=shown.token,
         word=as_plain(shown.word),
         probability=three_digits(shown.probability),
@@ -156,7 +156,7 @@ def follow_word(p: Page, shown: LensViewModel) -> None:
     """Draw, where it is unfolded, how the words at one position compete from step to step."""
     if shown.selected is None:
         return
-    with choice.fold(p.text["course"], icon=":material/show_chart:", key="lens_course") as opened:
+    with choice.collapsible(p.text["course"], icon=":material/show_chart:", key="lens_course") as opened:
         if opened.open:
             caption = p.text["course_caption_class" if shown.lens.of_classes else "course_caption"]
             show_figure(
@@ -256,7 +256,7 @@ def fitted(p: Page) -> JacobianLens:
             saying=lambda done, total: common("sentences.reading", done=done, total=total),
         )
     except (CheckpointError, InputError) as error:
-        p.nothing_to_show(as_plain(said(error)))
+        p.nothing_to_show(as_plain(translate(error)))
     if found is None:
         p.nothing_to_show(p.text["jacobian_command"].format(place=p.checkpoint_place))
     return found
@@ -264,7 +264,7 @@ def fitted(p: Page) -> JacobianLens:
 
 def compared(p: Page, found: JacobianLens, lens: Lens) -> None:
     """Which lens names the final word more often, after which layer."""
-    steps = [in_words(step) for step in lens.steps]
+    steps = [localize(step) for step in lens.steps]
     measured = found.agreement
     show_figure(
         lens_agreement(measured.logit, jacobian=measured.jacobian, steps=steps),
@@ -280,7 +280,7 @@ def say_agreement(p: Page, found: JacobianLens, lens: Lens) -> str:
     ahead: dict[str, list[str]] = {"more": [], "less": []}
     for step, (logit, jacobian) in enumerate(zip(measured.logit, measured.jacobian, strict=True)):
         if logit != jacobian:
-            name = as_plain(in_words(label_in_sentence(lens.steps[step])) if step else _("the embedding"))
+            name = as_plain(localize(label_in_sentence(lens.steps[step])) if step else _("the embedding"))
             shares = text["agreement_step"].format(step=name, jacobian=percent(jacobian), logit=percent(logit))
             ahead["more" if jacobian > logit else "less"].append(shares)
     own = _shipped() == found.digest

@@ -17,7 +17,7 @@ from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import GROUPS
 from ui.shell.page import Page
 from ui.words import texts
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.lessons.worksheet import Sheet, lesson_sheet, link_to, read_link, with_figures, worksheet
 from views.lessons.worksheet_drawings import framed_figure, step_figures
@@ -78,7 +78,7 @@ def _downloads(p: Page, drawn: Callable[[], Sheet], *, name: str) -> None:
 
 
 def _file(drawn: Callable[[], Sheet], *, key: bool, text: texts.PageText, language: str) -> bytes:
-    with texts.speaking(language):  # a download is made outside of the session's run
+    with texts.use_language(language):  # a download is made outside of the session's run
         return worksheet(drawn(), key=key, text=text).encode("utf-8", errors="replace")
 
 
@@ -91,7 +91,7 @@ def worksheet_from_link(p: Page) -> None:
     try:
         name, address = read_link(link, pages=_paths())
     except ValueError as error:
-        st.warning(as_plain(said(error)), icon=":material/link_off:")
+        st.warning(as_plain(translate(error)), icon=":material/link_off:")
         return
     sheet, focus, notes = sheet_of(name, address, text=p.text)
     for note in notes:

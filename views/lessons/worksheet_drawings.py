@@ -11,7 +11,7 @@ from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.documents.document_parts import Cards, Drawing, Figure, Grid, Part, Table
 from charts.toolkit.style import three_digits
-from charts.toolkit.words import _, in_words
+from charts.toolkit.words import _, localize
 from transformer import Trace
 from transformer.attention_maps.attention_path import attention_path, output_sum
 from transformer.faults.catalogue import diagnosis_of
@@ -224,5 +224,5 @@ def _cards(cards: Sequence[tuple[str, str, bool]], caption: str) -> Figure:
 def _lens(trace: Trace, text: Mapping[str, str]) -> Figure:
     """What every layer would say at every place, the last layer above."""
     lens = logit_lens(trace)
-    rows = [(in_words(step), *words) for step, words in reversed(list(zip(lens.steps, lens.words, strict=True)))]
+    rows = [(localize(step), *words) for step, words in reversed(list(zip(lens.steps, lens.words, strict=True)))]
     return Figure(Table((), [*rows, (text["figure_read"], *lens.read)]), text["figure_lens"])

@@ -4,7 +4,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import whole
-from charts.toolkit.words import in_words
+from charts.toolkit.words import localize
 from transformer.errors import InputError
 from transformer.layers.costs import measured_costs
 from transformer.predictions.answer_probabilities import read_answer
@@ -15,8 +15,8 @@ from ui.shell.navigation import GROUPS, pages
 from ui.shell.page import Page
 from ui.shell.selectors import text_for
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
-from ui.words.catalogues import said
-from ui.words.texts import as_plain, language, page_text, speaking
+from ui.words.catalogues import translate
+from ui.words.texts import as_plain, language, page_text, use_language
 from views.overview.handout import check_length, handout
 from views.overview.model_output import probability_formula, show_certainty, view_model_of
 from views.overview.overview_view_model import OverviewViewModel, is_tied
@@ -69,10 +69,10 @@ def _show_handout(p: Page) -> None:
     try:
         check_length(p.trace)
     except InputError as error:
-        problem = said(error)
+        problem = translate(error)
 
     def make() -> str:  # only when somebody asks for it, and then outside of the session's run
-        with speaking(spoken):
+        with use_language(spoken):
             return handout(p.trace, p.focus)
 
     st.download_button(
@@ -107,12 +107,12 @@ def _show_size(p: Page, view_model: OverviewViewModel) -> None:
 
 def _show_costs(p: Page, view_model: OverviewViewModel) -> None:
     """Parameters and time of every block; measured, and Plotly loaded, only when somebody opens it."""
-    with choice.fold(p.text["costs"], icon=":material/bar_chart:", key="costs") as costs:
+    with choice.collapsible(p.text["costs"], icon=":material/bar_chart:", key="costs") as costs:
         if not costs.open:
             return
         found = store.get(p.checkpoint, ("costs", *view_model.lengths), view_model.costs)
         table = pd.DataFrame(
-            [{**vars(cost), "block": in_words(cost.block), "part": in_words(cost.part)} for cost in found]
+            [{**vars(cost), "block": localize(cost.block), "part": localize(cost.part)} for cost in found]
         )
         writes = f" {p.text['costs_writing']}" if p.checkpoint.config.has_decoder else ""
         show_figure(time_and_parameters(table), name="parameters-and-time", caption=p.text["costs_caption"] + writes)

@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import style
 from charts.toolkit.checks import as_array, require_columns
-from charts.toolkit.sheet import side_by_side
+from charts.toolkit.sheet import place_side_by_side
 from charts.toolkit.words import _
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
     measures = [("parameters", _("parameters"), lambda count: _("{count} parameters", count=count))]
     if "milliseconds" in blocks.columns:
         measures.append(("milliseconds", _("measured time (ms)"), lambda time: _("{time} milliseconds", time=time)))
-    figure = side_by_side([_("parameters"), _("time")][: len(measures)], spacing=0.08)
+    figure = place_side_by_side([_("parameters"), _("time")][: len(measures)], spacing=0.08)
     places = {name: index for index, name in enumerate(names)}
     for column, (field, title, amount) in enumerate(measures, start=1):
         values = as_array(blocks[field], name=field, axes=("row",), signed=False).astype(np.float64)

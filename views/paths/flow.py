@@ -15,7 +15,7 @@ from ui.shell.events import heard
 from ui.shell.page import Page
 from ui.shell.reducer import send
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.model_terms import output_bias
 from ui.words.texts import as_plain, page_texts, slider_format
 from views.paths.flow_figure import KINDS, STACKS, flow_graph
@@ -81,7 +81,7 @@ def _found(p: Page, row: int, threshold: float) -> Flow:
     try:
         return store.get(p.run, ("flow", row, threshold), routes)
     except MessageError as error:  # a layer of this model adds something that is no head's
-        p.nothing_to_show(as_plain(said(error)))
+        p.nothing_to_show(as_plain(translate(error)))
 
 
 def _row(p: Page, rows: tuple[int, ...], displays: tuple[str, ...]) -> int:

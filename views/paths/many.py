@@ -37,7 +37,7 @@ from ui.shell import choice
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain, common, page_text
 from views.paths.patching import draw_heads, head_name
 from views.paths.paths_view_model import HeadMap
@@ -61,7 +61,7 @@ def many(p: Page, room: DeltaGenerator) -> None:
         except InputError as error:  # what was measured before stays
             cases, problems = (), (error,)
         for problem in problems[:_MOST_PROBLEMS]:
-            st.warning(as_plain(said(problem)), icon=":material/edit:")
+            st.warning(as_plain(translate(problem)), icon=":material/edit:")
         if len(problems) > _MOST_PROBLEMS:
             st.caption(p.text["many_problems"].format(count=len(problems) - _MOST_PROBLEMS))
         with st.container(horizontal=True, vertical_alignment="bottom"):

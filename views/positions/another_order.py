@@ -22,8 +22,8 @@ from ui.shell.reducer import State
 from ui.shell.strip import FIRST_CHOSEN
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure
-from ui.words.catalogues import said
-from ui.words.texts import PageText, as_plain, numbered, page_texts
+from ui.words.catalogues import translate
+from ui.words.texts import PageText, as_plain, number_text, page_texts
 from views.positions.attention_change_figure import attention_change
 from views.positions.positions_view_model import REORDERED, NewOrder, ReorderedInput
 
@@ -79,7 +79,7 @@ def another_order(p: Page) -> None:
     _show_outputs(read_answer(read.before), read_answer(after), text)
     _show_attention(read, new, after, text)
     for note in (note for note in after.notes if note not in p.trace.notes):  # the page has written those already
-        st.caption(f":material/info: {as_plain(said(note))}")
+        st.caption(f":material/info: {as_plain(translate(note))}")
     hint = f"{text['swap_hint']} " if new.pair else ""
     st.caption(hint + text["order_text"].format(what=text[f"what_{p.checkpoint.config.positions}"]))
 
@@ -94,7 +94,7 @@ def _pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
     """The two tokens that change places: a pair of words at first, then those that were clicked."""
     defaults = read.telling_pair(start_of(p.focus.sentence, p.checkpoint.config.task_prefixes).rstrip())
     tokens = read.before.tokens(read.stack)
-    names = {index: [numbered(index, tokens[index].display)] for index in read.movable}
+    names = {index: [number_text(index, tokens[index].display)] for index in read.movable}
     first, second = (
         choice.read_option(f"swap {name}", names, default, owner=tokens.ids)
         for name, default in zip(("first", "second"), defaults, strict=True)

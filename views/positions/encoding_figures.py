@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_index
-from charts.toolkit.sheet import Sheet, stacked, stacked_height
+from charts.toolkit.sheet import Sheet, stack_panels, stacked_height
 from charts.toolkit.words import _
 from transformer.text.message import N_
 
@@ -166,7 +166,7 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
     limit = style.symmetric_limit(first, second, third)
     row = min(24.0, max(14.0, 110 / len(tokens)))
     heights, gap = [min(row * len(tokens), row * style.MAX_ROWS / 2)] * 3, 36.0  # all three on a screen or two
-    figure = stacked(names, heights=heights, gap=gap)
+    figure = stack_panels(names, heights=heights, gap=gap)
     for number, values in enumerate((first, second, third), start=1):
         figure.add_trace(
             parts.heatmap(

@@ -8,7 +8,7 @@ from charts.toolkit.numbers import whole
 from transformer.config import ModelConfig
 from transformer.runs.edit_specs import EditSpec
 from ui.shell import choice
-from ui.words.texts import PageText, as_plain, quoted
+from ui.words.texts import PageText, as_plain, quote
 
 EDIT = "edit"  # once for each edit
 _DROPPED = "surgery edits: dropped"
@@ -46,7 +46,7 @@ def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
 def say_what_was_dropped(dropped: Sequence[str], text: PageText) -> None:
     """One line about edits that are not made, the first of them by name."""
     if dropped:
-        named = ", ".join(as_plain(quoted(one)) for one in dropped[:_NAMED])
+        named = ", ".join(as_plain(quote(one)) for one in dropped[:_NAMED])
         more = text["dropped_more"].format(count=whole(len(dropped) - _NAMED)) if len(dropped) > _NAMED else ""
         st.caption(":material/info: " + text["dropped"].format(edits=named + more, most=MOST))
 

@@ -28,9 +28,9 @@ from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.model_terms import output_bias
-from ui.words.texts import as_plain, common, counted, model_sentences, numbered, other_pictures, slider_format
+from ui.words.texts import as_plain, common, count_text, model_sentences, number_text, other_pictures, slider_format
 from views.surgery import edit_list
 from views.surgery.surgery_view_model import ImportanceMap, SurgeryChoices, SurgeryViewModel
 
@@ -207,7 +207,7 @@ def _edge(p: Page) -> None:
     chosen = []
     with st.container(horizontal=True, vertical_alignment="bottom"):
         for name, tokens in (("query", view.query), ("key", view.key)):
-            names = {index: [numbered(index, display)] for index, display in enumerate(tokens.displays)}
+            names = {index: [number_text(index, display)] for index, display in enumerate(tokens.displays)}
             first = min(p.focus.token, len(tokens) - 1) if name == "query" else 0
             chosen.append(
                 one_of(p.text[name], names, first, key=f"edge {name}", owner=tokens.ids, in_list=True, width=220)
@@ -249,7 +249,7 @@ def _patch(p: Page) -> None:
         try:
             load_trace(Run(p.checkpoint, sentence))
         except InputError as error:
-            st.warning(as_plain(said(error)), icon=":material/edit:")
+            st.warning(as_plain(translate(error)), icon=":material/edit:")
             return
         edit_list.add(f"patch:{_place(p)}={sentence}")
         st.rerun()
@@ -261,7 +261,7 @@ def formula_and_code(p: Page, shown: SurgeryViewModel) -> None:
     n_tokens = len(found.asked.ids)
     show_formula(
         text["formula"].replace("%TOKENS%", str(n_tokens)).replace("%BIAS%", output_bias(p.checkpoint.model)),
-        caption=text["formula_caption"].format(tokens=counted(n_tokens, "token"), heads=len(shown.importance.heads)),
+        caption=text["formula_caption"].format(tokens=count_text(n_tokens, "token"), heads=len(shown.importance.heads)),
     )
     show_snippet(
         "surgery",

@@ -7,7 +7,7 @@ from charts.toolkit.style import three_digits
 from transformer.text.tokenizer import Tokenizer
 from ui.shell.page import Page
 from ui.show.figures import show_formula
-from ui.words.texts import PageText, counted
+from ui.words.texts import PageText, count_text
 from views.tokens.special_tokens import added_tokens
 from views.tokens.tokens_view_model import TokensViewModel
 
@@ -23,7 +23,7 @@ def show_counts(view_model: TokensViewModel, text: PageText) -> None:
     said = [added_tokens(view_model, text)]
     if written := view_model.n_written:
         key = "written_given" if view_model.trace.forced else "written"
-        said.append(text[key].format(tokens=counted(written, "token")))
+        said.append(text[key].format(tokens=count_text(written, "token")))
     st.markdown(" ".join(said))
     n_text, typed = view_model.n_typed, view_model.typed_text
     n_merges = len(tokenizer.merges)

@@ -8,7 +8,7 @@ from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_table
-from ui.words.texts import PageText, as_plain, counted, in_code
+from ui.words.texts import PageText, as_plain, count_text, in_code
 from views.tokens.tokenization import kind_of
 from views.tokens.tokens_view_model import TokensViewModel
 
@@ -17,7 +17,7 @@ def added_tokens(view_model: TokensViewModel, text: PageText) -> str:
     """Say which tokens around the text nobody typed: a missing beginning is seen here."""
     if view_model.framed is not None:
         before, after = view_model.framed
-        return text["added_chat"].format(before=counted(before, "token"), after=counted(after, "token"))
+        return text["added_chat"].format(before=count_text(before, "token"), after=count_text(after, "token"))
     said = [
         text[where].format(tokens=", ".join(f"`{in_code(token.display)}` (id {token.id})" for token in found))
         for where, found in zip(("added_before", "added_after"), view_model.added, strict=True)
@@ -44,7 +44,7 @@ def odd_character(p: Page) -> None:
     st.markdown(
         text["lost_text" if lost else "unknown_text"].format(
             character=as_plain(character),
-            count=f"{counted(len(raw), 'byte')} ({raw.hex(' ').upper()})",
+            count=f"{count_text(len(raw), 'byte')} ({raw.hex(' ').upper()})",
             space=text["space_in_front"] if tokenizer.space_in_front else "",
             back=as_plain(back) or text["nothing"],
         )
@@ -62,7 +62,7 @@ def special_tokens(p: Page, view_model: TokensViewModel) -> None:
     as_text = tokenizer.encode(tokenizer.display(example))
     sentence = text["special_text"].format(
         name=in_code(tokenizer.display(example)),
-        typed=counted(len(as_text), "token"),
+        typed=count_text(len(as_text), "token"),
         ids=", ".join(map(str, as_text)),
         id=example,
     )

@@ -13,7 +13,7 @@ from ui.shell import choice
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
 from ui.show.figures import show_figure, show_table
-from ui.words.texts import as_plain, counted, in_code, languages
+from ui.words.texts import as_plain, count_text, in_code, languages
 from views.tokens.token_figures import merge_tree
 from views.tokens.word_piece_figures import candidate_pieces, longest_matches
 
@@ -45,7 +45,7 @@ def word_being_built(p: Page) -> None:
             st.caption(text["nothing_typed"])
             return
         if len(word) > LONGEST_WORD:
-            length = counted(len(word), "byte" if tokenizer.alphabet == "byte-level" else "character")
+            length = count_text(len(word), "byte" if tokenizer.alphabet == "byte-level" else "character")
             st.caption(text["too_long"].format(length=length, shown=LONGEST_WORD))
             word = word[:LONGEST_WORD]
         match tokenizer.kind:
@@ -166,5 +166,5 @@ def _draw_path(p: Page, word: str) -> None:
 
 
 def _ends_as(p: Page, word: str, pieces: list[str]) -> str:
-    listed = " ".join(f"`{in_code(piece)}`" for piece in pieces)
-    return p.text["end"].format(word=as_plain(_as_typed(p, word)), count=counted(len(pieces), "token"), pieces=listed)
+    listed, count = " ".join(f"`{in_code(piece)}`" for piece in pieces), count_text(len(pieces), "token")
+    return p.text["end"].format(word=as_plain(_as_typed(p, word)), count=count, pieces=listed)

@@ -14,7 +14,7 @@ from ui.compute.loading import load_history, recipe_of
 from ui.shell.page import Page
 from ui.shell.selectors import work_of
 from ui.show.figures import show_figure, show_formula, show_source, show_table
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import PageText, as_plain
 from views.training.curve_figures import loss_curves, rate_curve, score_curve
 
@@ -48,7 +48,7 @@ def curves(p: Page) -> None:
     try:
         history = load_history(p.focus.checkpoint)
     except CheckpointError as error:
-        p.nothing_to_show(as_plain(said(error)))
+        p.nothing_to_show(as_plain(translate(error)))
     if history is None:
         p.nothing_to_show(p.text["none"])
     last = history.iloc[-1]

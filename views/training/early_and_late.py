@@ -5,7 +5,7 @@ import streamlit as st
 from charts.canvas.attention_maps import attention_map, predicted_rows
 from transformer.heads.roles_through_training import training_steps
 from ui.shell.page import Page
-from ui.shell.presentation.presenter import presenting
+from ui.shell.presentation.presenter import is_presenting
 from ui.show.drawings import show_map
 from views.training.curves import curves, say_what_changed
 from views.training.moments import moments_at
@@ -29,7 +29,7 @@ def early_and_late(p: Page) -> None:
     titles = [p.text["early_step"].format(step=name) for name in names]
     show_outputs(p, shown.early, shown.late, titles=(titles[0], titles[1]))
     st.markdown(change(shown, p.text))
-    rows, height = predicted_rows(p.trace, shown.location.kind), _PRESENTED_HEIGHT if presenting() else _HEIGHT
+    rows, height = predicted_rows(p.trace, shown.location.kind), _PRESENTED_HEIGHT if is_presenting() else _HEIGHT
     with st.grid(2, min_column_width=330):
         for index, (title, view) in enumerate(zip(titles, shown.views, strict=True)):
             with st.container(gap="xsmall"):

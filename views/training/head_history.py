@@ -13,7 +13,7 @@ from ui.compute.store import store
 from ui.lab.role_names import test_name
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet, show_source
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain, common, page_text
 from views.training.curve_figures import repeated_loss_curve, role_curves
 
@@ -28,7 +28,7 @@ def roles_through_training(p: Page) -> None:
     try:
         history = store.get(p.checkpoint, ("head history", stamp), lambda: load_role_history(p.checkpoint))
     except (transformer.CheckpointError, OSError) as error:
-        st.caption(as_plain(said(error)))
+        st.caption(as_plain(translate(error)))
         return
     if history is None:
         return

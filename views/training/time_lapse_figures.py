@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import require_columns, require_index, require_same_length
-from charts.toolkit.sheet import Sheet, side_by_side
+from charts.toolkit.sheet import Sheet, place_side_by_side
 from charts.toolkit.words import _
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def map_strip(
     if any(view.query.ids != first.query.ids or view.key.ids != first.key.ids for view in views):
         raise ValueError("views have different tokens; every step must have read the same sentence")
     n_queries, n_keys = first.allowed.shape
-    figure = side_by_side([style.escape(name) for name in names], spacing=0.012)
+    figure = place_side_by_side([style.escape(name) for name in names], spacing=0.012)
     figure.update_annotations(yshift=20)
     for column, (view, note) in enumerate(zip(views, notes, strict=True), start=1):
         weights, places, said = _small(np.where(view.allowed, view.weights[head], np.nan).astype(np.float32))
@@ -137,7 +137,7 @@ def role_timeline(
     n_heads = int(heads["head"].max()) + 1
     n_layers = int(heads["layer"].max()) + 1
     n_rows = n_layers * n_heads
-    figure = side_by_side([style.escape(group) for group in groups], spacing=0.02)
+    figure = place_side_by_side([style.escape(group) for group in groups], spacing=0.02)
     for index in range(len(groups)):
         _add_group(figure, heads[heads["group"] == index], column=index + 1, shape=(n_layers, n_heads, len(moments)))
         figure.update_xaxes(col=index + 1, **style.label_axis(list(moments), title=""))

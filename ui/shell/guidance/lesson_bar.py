@@ -26,7 +26,7 @@ _measured = st.components.v2.component(
 )
 
 
-def running(focus: Focus) -> tuple[Focus, Lesson | None, tuple[str, ...]]:
+def running_lesson(focus: Focus) -> tuple[Focus, Lesson | None, tuple[str, ...]]:
     """Return the lesson in the focus, the focus on an existing step, and a line about what does not exist."""
     if not focus.lesson:
         return focus, None, ()
@@ -130,7 +130,7 @@ def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool
 
 def _question(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool) -> None:
     place = (lesson.name, number)
-    covered = here and step.covers and place not in _shown()
+    covered = here and step.covers and place not in _uncovered_steps()
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lesson question"):
         chosen = st.radio(
             f"**{step.question}**",
@@ -156,20 +156,20 @@ def _check(name: str, number: int, guess: int | None) -> None:
 
 
 def _show(name: str, number: int) -> None:
-    st.session_state[_SHOWN] = _shown() | {(name, number)}
+    st.session_state[_SHOWN] = _uncovered_steps() | {(name, number)}
 
 
 def forget_guesses(name: str) -> None:
     """Forget the guesses of a lesson, so that it can be taken again."""
     st.session_state[_GUESSES] = {place: guess for place, guess in _guesses().items() if place[0] != name}
-    st.session_state[_SHOWN] = {place for place in _shown() if place[0] != name}
+    st.session_state[_SHOWN] = {place for place in _uncovered_steps() if place[0] != name}
 
 
 def _guesses() -> dict[tuple[str, int], int]:
     return st.session_state.get(_GUESSES, {})
 
 
-def _shown() -> set[tuple[str, int]]:
+def _uncovered_steps() -> set[tuple[str, int]]:
     """Return the steps whose covered parts the reader chose to see before guessing."""
     return st.session_state.get(_SHOWN, set())
 

@@ -15,7 +15,7 @@ _MASK = re.compile(
 )
 
 
-def covered(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+def covered_parts(values: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return what hides the answer: the named parts, or the step's figure; or why nothing is hidden."""
     if not values.get("question"):
         if lonely := [key for key in ("cover", "open") if key in values]:
@@ -66,7 +66,7 @@ def changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]
     return tuple(found)
 
 
-def known(values: Mapping[str, Any], names: Sequence[str], where: str) -> None:
+def check_known(values: Mapping[str, Any], names: Sequence[str], where: str) -> None:
     """Check that there are no unknown fields."""
     for name in values:
         if name not in names:

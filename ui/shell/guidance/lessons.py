@@ -134,7 +134,7 @@ def _read(path: Path, _changed: int) -> Lesson:
         raise MessageError(
             "{where} is not valid TOML: {problem}. Often a quotation mark is missing.", where=where, problem=error
         ) from None
-    fields.known(values, _LESSON_KEYS, where)
+    fields.check_known(values, _LESSON_KEYS, where)
     shared = _focus(values.get("focus", {}), Message("{where}, focus", where=where))
     steps = values.get("step")
     if not isinstance(steps, list) or not steps:
@@ -163,7 +163,7 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
         raise MessageError(
             "{where} is {value}; a step begins with a line [[step]]", where=where, value=short_repr(values)
         )
-    fields.known(values, _STEP_KEYS, where)
+    fields.check_known(values, _STEP_KEYS, where)
     page = fields.text(values, "page", where)
     pages = [entry.name for group in GROUPS.values() for entry in group]
     if page not in pages:
@@ -209,7 +209,7 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
         options=options,
         changes={name: fields.changes(values, name, where) for name in CHANGES},
         figure=fields.text(values, "figure", where) if "figure" in values else "",
-        **fields.covered(values, where),
+        **fields.covered_parts(values, where),
         lights=fields.parts(values, "light", where),
     )
 
@@ -237,7 +237,7 @@ def _focus(values: Any, where: str) -> dict[str, str | int]:
             found=short_repr(values),
             example="focus = { layer = 1, head = 3 }",
         )
-    fields.known(values, PLACE, where)
+    fields.check_known(values, PLACE, where)
     usual = asdict(Focus())
     for name, value in values.items():
         found = {"where": where, "name": name, "value": short_repr(value)}

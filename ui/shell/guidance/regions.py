@@ -41,7 +41,7 @@ def style(*, covers: Sequence[str], lights: Sequence[str], sentence: str) -> str
             veils = [f"{one}::after" for one in hidden]
             sheet.append(_rule(hidden, "position: relative;"))
         sheet.append(_rule([*hidden, *(f"{one} *" for one in hidden)], "visibility: hidden !important;"))
-        sheet.append(_rule(veils, f"{_VEIL} content: {_quoted(sentence)};"))
+        sheet.append(_rule(veils, f"{_VEIL} content: {_quote(sentence)};"))
         if name == PAGE:  # lesson_bar.js measures its position
             place = "position: fixed; inset: var(--lesson-veil-top, 8rem) 1rem calc(var(--lesson-bar, 10rem) + 0.5rem)"
             sheet.append(_rule(veils, f"{place} calc(var(--lesson-left, 0px) + 1rem); pointer-events: none;"))
@@ -59,6 +59,6 @@ def _class(name: str) -> str:
     return f".st-key-{name.replace(' ', '-')}"
 
 
-def _quoted(text: str) -> str:
+def _quote(text: str) -> str:
     """Return a CSS string that is safe within a style element."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("<", "\\3c ") + '"'

@@ -9,7 +9,7 @@ from ui.shell.events import component
 _component = component("way", Path(__file__).with_suffix(".js"))
 
 
-def opened(place: str) -> None:
+def mark_opened(place: str) -> None:
     """Record that something was opened in the container with the key ``place``.
 
     Call this in a callback, or before the page runs again.
@@ -17,8 +17,8 @@ def opened(place: str) -> None:
     st.session_state[_count(place)] = st.session_state.get(_count(place), 0) + 1
 
 
-def way_to(place: str) -> None:
-    """Lead to ``place`` once it has been ``opened``; call this on every run, even while ``place`` is empty."""
+def lead_to(place: str) -> None:
+    """Lead to ``place`` once it has been ``mark_opened``; call this on every run, even while ``place`` is empty."""
     _component(key=f"way to {place}", data={"place": _class(place), "opened": st.session_state.get(_count(place), 0)})
 
 

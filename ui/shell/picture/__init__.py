@@ -19,7 +19,7 @@ _WORDS = ("title", "hint", "erase", "clear", "examples")
 
 def draw_picture(focus: Focus, config: PictureConfig) -> None:
     """Draw a canvas for the image, and the test images; what is drawn or chosen becomes the sentence."""
-    _component(key="sidebar picture", data=picture_data(focus.sentence, config), on_chosen_change=_chosen)
+    _component(key="sidebar picture", data=picture_data(focus.sentence, config), on_chosen_change=_use_picture)
 
 
 def picture_data(sentence: str, config: PictureConfig) -> dict:
@@ -58,7 +58,7 @@ def _levels(text: str, config: PictureConfig) -> Sequence[int] | None:
         return None
 
 
-def _chosen() -> None:
+def _use_picture() -> None:
     chosen = heard("sidebar picture", "chosen")
     if isinstance(chosen, str) and chosen:
         shared_focus.change(sentence=chosen)

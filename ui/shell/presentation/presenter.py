@@ -14,25 +14,25 @@ _FACTOR = 1.3  # 22 px instead of 17
 _ROOM = 395  # pixels that a projector of 720 leaves below the content above a figure
 
 
-def presenting() -> bool:
+def is_presenting() -> bool:
     """Return whether the presenter switch is on."""
     return bool(shared_focus.current().presenter)
 
 
 def labels() -> Literal["visible", "collapsed"]:
     """Return the visibility of labels above a figure: presenters know them and need the space."""
-    return "collapsed" if presenting() else "visible"
+    return "collapsed" if is_presenting() else "visible"
 
 
 def style_for_a_room() -> None:
     """Add the presenter's style sheet if the switch is on; once per run."""
-    if presenting():
+    if is_presenting():
         st.html(_STYLE)
 
 
 def for_a_room(figure: Any, *, kind: str) -> Any:
     """Enlarge a figure's letters to match the text during a presentation, and its height to the space."""
-    if not presenting():
+    if not is_presenting():
         return figure
     if kind != "plotly":
         return enlarge_altair(figure, factor=_FACTOR)

@@ -12,7 +12,7 @@ from ui.shell.focus import Focus
 from ui.shell.guidance.lesson_bar import open_step
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import go_to, pages
-from ui.shell.presentation.presenter import presenting
+from ui.shell.presentation.presenter import is_presenting
 from ui.words.texts import common
 
 _KEY = "presenter keys"
@@ -29,13 +29,13 @@ def presenter_keys(
     ``counts`` are the numbers of layers, heads and tokens. ``steps`` says that the page has its own stepper, which uses
     ← and →.
     """
-    if not presenting():
+    if not is_presenting():
         return
     places = {name: [getattr(focus, name), counts[name]] for name in ("token", "head", "layer") if name in needs}
     result = _component(
         key=_KEY,
         data=keys_data(places, turn=_turn(page, focus, lesson), steps=steps, plays=page == "overview"),
-        on_move_change=_moved,
+        on_move_change=_apply_keys,
     )
     if isinstance(result.move, dict) and result.move.get("what") == "turn":
         _go(page, focus, lesson, 1 if result.move.get("to") == 1 else -1)
@@ -75,7 +75,7 @@ def _go(page: str, focus: Focus, lesson: Lesson | None, by: int) -> None:
     go_to(_order()[_order().index(page) + by])
 
 
-def _moved() -> None:
+def _apply_keys() -> None:
     """Apply the keys to the focus before the page runs; the page corrects and reports what does not fit."""
     move = heard(_KEY, "move")
     if not isinstance(move, dict):

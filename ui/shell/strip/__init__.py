@@ -39,7 +39,7 @@ def token_strip(
     _component(
         key="token strip",
         data=strip_rows(trace, focus, choose=choose, all_stacks=all_stacks, place=place, only=only),
-        on_chosen_change=_chosen,
+        on_chosen_change=_send_choice,
     )
 
 
@@ -83,7 +83,7 @@ def _tokens(sequence: TokenSequence, thumbnails: list[list[float] | None]) -> li
     return tokens
 
 
-def _chosen() -> None:
+def _send_choice() -> None:
     chosen = heard("token strip", "chosen")
     numbers = whole_numbers(chosen, ("token",))
     stack = one_of(chosen.get("stack"), STACKS) if numbers else None

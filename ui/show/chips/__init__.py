@@ -64,10 +64,10 @@ def chips(
     """
     data = chips_data(rows, legend=legend, choose=means is not None)
     counts = tuple(len(row.chips) for row in rows)
-    _component(key=key, data=data, on_chosen_change=partial(_told, key, counts, means))
+    _component(key=key, data=data, on_chosen_change=partial(_send_choice, key, counts, means))
 
 
-def _told(key: str, counts: Sequence[int], means: Meaning | None) -> None:
+def _send_choice(key: str, counts: Sequence[int], means: Meaning | None) -> None:
     if means and (action := read_choice(heard(key, "chosen"), counts)):
         send(action, means)
 

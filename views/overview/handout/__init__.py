@@ -15,7 +15,7 @@ from transformer.runs.traces import Trace
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus
 from ui.show.documents import document_of
-from ui.words.catalogues import said
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.overview.handout.answer import decoding, overview
 from views.overview.handout.layers import add_norm, feed_forward, heads
@@ -77,7 +77,7 @@ def handout(trace: Trace, focus: Focus) -> str:
     lead = [
         Paragraph(text["lead"].format(checkpoint=as_plain(checkpoint.name), **sizes)),
         Paragraph(text["keys"], kind="hint"),
-        *(Paragraph(as_plain(said(note)), kind="hint") for note in trace.notes),
+        *(Paragraph(as_plain(translate(note)), kind="hint") for note in trace.notes),
     ]
     about = {"sentence": trace.sentence, "target": trace.run.target or ""}
     return document_of(checkpoint, title, [make(trace, focus) for make in STEPS], lead=lead, about=about)
