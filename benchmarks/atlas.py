@@ -1,4 +1,4 @@
-"""Cost of the head atlas over 500 sentences: processor time and memory, for our models and SmolLM2's shape.
+"""Cost of the head atlas over 500 sentences: processor time and memory, for two sizes of model.
 
     python -m benchmarks.atlas [--threads 1] [--sentences 500] [CHECKPOINT …]
 
@@ -94,7 +94,7 @@ def measure(name: str, n_sentences: int, threads: int) -> tuple[float, float, fl
 
 
 def smollm2() -> Checkpoint:
-    """Return SmolLM2-135M's shape with random weights and the tokenizer of ``gpt-en``, whose ids it covers."""
+    """Return SmolLM2-135M's shape with random weights and the tokenizer of ``gpt-en``."""
     torch.manual_seed(0)
     model = build_model(llama_config(Values(SMOLLM2))).eval()
     return Checkpoint(Path(LARGE), model, load("checkpoints/gpt-en").tokenizer, card="")

@@ -1,4 +1,4 @@
-"""Amount of the project's code that a click runs: calls and files, for one click on each of nine pages.
+"""Amount of code that a click runs: calls and files, for one click on each of nine pages.
 
     python -m benchmarks.clicks [--page attention] [--top 20]
 

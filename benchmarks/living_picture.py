@@ -176,7 +176,7 @@ def _unfold() -> str:
 
 
 def first_pictures(browser: Browser) -> Iterator[str]:
-    """Yield the times from a first-time visitor's navigation to the first drawing, for both servers in turn."""
+    """Yield the times from a first-time visitor's navigation to the first drawing, for both servers."""
     figures = {
         "the blocks, as before": ".diagram .block",
         "the living picture": ".living-picture canvas[data-geometry]",
@@ -242,7 +242,7 @@ def models_to_ask() -> Iterator[tuple[str, Trace, dict]]:
 
 
 def film(browser: Browser, file: Path, *, step: int = 100) -> None:
-    """Write a moving WebP of the run, one image per ``step`` milliseconds; equal images become one long one."""
+    """Write a moving WebP of the run, one image per ``step`` milliseconds; equal images are merged."""
     trace = transformer.trace(transformer.load("checkpoints/en-fr"), SENTENCE)
     shots: list[tuple[bytes, int]] = []
     with open_figure(browser, picture(trace, inside=True, **BEGIN), width=1000, height=740) as page:

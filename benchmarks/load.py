@@ -97,7 +97,7 @@ class Row:
 
 @dataclass
 class Lesson:
-    """Results of one lesson; ``megabytes`` are those before the class, with the whole class, and afterwards."""
+    """Results of one lesson; ``megabytes`` before the class, with the whole class, and afterwards."""
 
     rows: list[Row]
     megabytes: dict[str, float]

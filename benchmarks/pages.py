@@ -1,4 +1,4 @@
-"""Cost of every page for one checkpoint: processor seconds of its first view and of clicks, and memory.
+"""Cost of every page for one checkpoint: processor seconds of first view and clicks, and memory.
 
     python -m benchmarks.pages PATH [--only heads,lens] [--sentence "When Mary and John …"]
 

@@ -1,4 +1,4 @@
-"""Word alignment by a translation model's heads, compared with IBM models 1 and 2 on its training pairs.
+"""Word alignment by a translation model's heads, compared with IBM models 1 and 2.
 
     python -m benchmarks.word_alignment --train PAIRS.tsv --checkpoint checkpoints/en-fr
 

@@ -1,4 +1,4 @@
-"""The app as an installed program: ``pip install .`` provides the library ``transformer`` and this command."""
+"""The app as an installed program: ``pip install .`` provides the library and this command."""
 
 from pathlib import Path
 

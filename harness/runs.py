@@ -32,7 +32,7 @@ class Run:
 
 
 async def attempt(action: Awaitable[Run]) -> Run:
-    """Return the result of an action; an exception (nothing to click on, a closed connection) is a ``problem``."""
+    """Return the result of an action; an exception becomes its ``problem``."""
     start = time.perf_counter()
     try:
         return await action

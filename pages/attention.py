@@ -1,4 +1,4 @@
-"""Attention: which tokens attend to which, and why? One head in full, from queries and keys to its output."""
+"""Attention: which tokens attend to which, and why? One head from queries and keys to its output."""
 
 import streamlit as st
 

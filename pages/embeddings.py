@@ -1,4 +1,4 @@
-"""Embeddings: the rows of E that this sentence looks up, their neighbours, and how training moves them."""
+"""Embeddings: the rows of E that this sentence looks up, their neighbours, and their training."""
 
 from transformer.embedding import Embedding
 from transformer.layers.embedding_space import analogy, nearest_rows, principal_components

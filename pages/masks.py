@@ -1,4 +1,4 @@
-"""Masks: what if a token may attend to later ones, or to padding? An editor on the map, with the outputs."""
+"""Masks: what if a token may attend to later ones, or to padding? An editor on the map."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Overview: the sentence moving through the model, the model as blocks with shapes, its output, and costs."""
+"""Overview: the sentence moving through the model, the model as blocks, its output, and costs."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Paths: how did the information flow? A word is replaced, and parts of the original run are patched in."""
+"""Paths: how did the information flow? A word is replaced, and parts of a run are patched in."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""Tokens: how text becomes ids, how a word is split step by step, and what other tokenizers would make of it."""
+"""Tokens: how text becomes ids, how a word is split step by step, and other tokenizers' results."""
 
 import streamlit as st
 

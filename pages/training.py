@@ -1,4 +1,4 @@
-"""Training: how did it get like this? The same sentence early and late; the curves; a training to watch."""
+"""Training: how did it get like this? The same sentence early and late; curves; a live training."""
 
 from ui.lab.training_step import step_in_detail
 from ui.shell.choice import chosen_section

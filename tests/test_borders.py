@@ -307,7 +307,7 @@ def test_an_import_upwards_is_seen() -> None:
 
 
 def test_tests_import_no_benchmark() -> None:
-    """Only its own tests do; what a test shares with a benchmark lies in ``harness/``, which imports neither."""
+    """Only their own tests do; code shared by tests and benchmarks is in ``harness/``."""
     others = [path for path in sources("tests") if path.parent != ROOT / "tests" / "benchmarks"]
     assert not [path for path in others if imports_package(path, "benchmarks")]
     shared = sources("harness")

@@ -1,4 +1,4 @@
-"""Heads of one kind of attention: those with a role large and named, below them every head as a small map."""
+"""Heads of one kind of attention: those with a role large and named, all heads as small maps below."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
@@ -12,7 +12,7 @@ MAX_NAMED = 3  # number of large maps side by side
 
 
 class HeadWords(NamedTuple):
-    """Text about a head: ``short`` below a small map in a file, ``title`` and ``sentence`` above a large one."""
+    """Text about a head: ``short`` below a small map, ``title`` and ``sentence`` above a large one."""
 
     short: str
     title: str

@@ -69,7 +69,7 @@ class CanvasFigure:
         return f"CanvasFigure({self.metadata['kind']}; a notebook shows it, save() writes a page)"
 
     def _repr_html_(self) -> str:
-        """Return an ``iframe`` with the page, which may only run and save: it cannot reach the rest of the notebook."""
+        """Return an ``iframe`` with the page, which may only run and save."""
         attributes = {
             "title": self.metadata["title"],
             "sandbox": "allow-scripts allow-downloads",

@@ -1,4 +1,4 @@
-"""The living picture, a sentence moving through a model (``charts/canvas/source/drawings/living_picture``).
+"""The living picture: a sentence moving through a model, as a figure of the canvas.
 
 All numbers are sent as float32, as in the model. If a long text has more than ``MAX_EXACT`` attention weights, they are
 sent in units of 1/65535 and shown with fewer digits.

@@ -1,4 +1,4 @@
-"""Scripts of the figures: ``charts/canvas/source``, bundled by ``npm run build`` (see ``docs/code.md``).
+"""Scripts of the figures, bundled from ``charts/canvas/source`` by ``npm run build``.
 
 A figure reads the bytes of ``charts.toolkit.payload_bytes`` and handles pointer and keyboard by itself, so that the
 app, a notebook and a file show the same figure. It contacts no host.
@@ -27,7 +27,7 @@ def canvas_colours() -> dict[str, object]:
 
 @cache
 def canvas_module() -> str:
-    """Return one ES module: the frame with its style sheet, all figures, and the entry that Streamlit calls."""
+    """Return one ES module: the frame with its style sheet, all figures, and Streamlit's entry."""
     return f"const COLOURS = {json.dumps(canvas_colours())};\n{_read('canvas')}//# sourceURL=glassformer_canvas.js"
 
 
@@ -54,7 +54,7 @@ def painted_script() -> str:
 
 @cache
 def packed_pdf_writer() -> bytes:
-    """Return the PDF writer (jsPDF, svg2pdf.js and an embedded font), deflated, for ``pdf_carrier_script``."""
+    """Return the PDF writer (jsPDF, svg2pdf.js, an embedded font), deflated."""
     return zlib.compress(_read("pdf").encode("utf-8"), level=9)
 
 

@@ -204,7 +204,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Live:
-    """An element that ``script`` draws in: JavaScript of our own, in which third-party text is escaped already.
+    """An element that ``script`` draws in: JavaScript of our own with escaped third-party text.
 
     Raises:
         ValueError: If the script would end its own element.

@@ -1,4 +1,4 @@
-"""Effects of a change to the model: importance of heads, candidates before and after, divergence per token."""
+"""Effects of a change to the model: importance, candidates before and after, divergence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Requirements on arrays and tables before they are drawn; errors state the value and what would be valid."""
+"""Requirements on arrays and tables before drawing; errors state the value and what is valid."""
 
 from __future__ import annotations
 

@@ -112,7 +112,7 @@ def _as_list(values: Any) -> list:
 
 
 def _shared_title(layout: Mapping, traces: list, letter: str) -> str:
-    """Return the title of the axes of one direction, if they agree and the other direction has another one."""
+    """Return the shared title of one direction's axes, if the other direction has another one."""
     axes = {f"{letter}axis{(trace[f'{letter}axis'] or letter)[1:]}" for trace in traces}
     found = {plain(layout.get(axis, {}).get("title", {}).get("text") or "") for axis in axes} - {""}
     return f"{letter}: {found.pop()}" if len(found) == 1 else letter

@@ -17,7 +17,7 @@ _POWER = re.compile(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)")
 
 
 def write_for(language: Callable[[], str]) -> None:
-    """Set the function that returns the language; it is called for every number, since sessions share a process."""
+    """Set the function that returns the language, which is called for every number."""
     global _language
     _language = language
 

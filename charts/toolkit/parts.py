@@ -23,7 +23,7 @@ def heatmap(
     maximum: float = 1.0,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return a heatmap trace: diverging from −limit to limit if ``limit`` is given, else from 0 to ``maximum``.
+    """Return a heatmap trace: from −limit to limit if ``limit`` is given, else from 0 to ``maximum``.
 
     ``hover`` is the text above the exact value, with ``%{x}`` and ``%{y}``. ``bar`` is ``style.colour_bar(…)`` or
     ``None``. NaN leaves a cell empty. Cells that are too narrow for gaps (``xgap``, ``ygap``) have none.
@@ -75,7 +75,7 @@ def bar_rows(
     cut: np.ndarray | None = None,
     **more: Any,
 ) -> dict[str, Any]:
-    """Return horizontal bars, row k for ``values[k]``, with three significant digits at the end if they fit.
+    """Return horizontal bars, row k for ``values[k]``, with three digits at the end if they fit.
 
     ``cut`` hatches the bars of excluded values and marks them at their end. ``hover`` is the text above the exact
     value.

@@ -16,7 +16,7 @@ GAP = 56  # pixels between two panels, for the upper one's ticks and the lower o
 
 
 class Sheet:
-    """One panel, or a grid of them; the axes of panel n are ``xaxis{n}`` and ``yaxis{n}`` (none for the first).
+    """One panel, or a grid of them; the axes of panel n are ``xaxis{n}`` and ``yaxis{n}``.
 
     ``traces`` are dictionaries with their ``type``, for the first panel; ``n_rows`` and ``n_columns`` define the grid.
     """
@@ -129,7 +129,7 @@ def stack_panels(names: Sequence[str], *, heights: Sequence[float], gap: float =
 
 
 def stacked_height(heights: Sequence[float], *, around: int = 130, gap: float = GAP) -> float:
-    """Return the height in pixels of a ``stack_panels`` figure; ``around`` is the space above and below the panels."""
+    """Return the height in pixels of stacked panels; ``around`` is the space above and below."""
     return sum(heights) + gap * (len(heights) - 1) + around
 
 

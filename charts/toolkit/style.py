@@ -84,7 +84,7 @@ def escape(text: str) -> str:
 
 
 def three_digits(value: float) -> str:
-    """Format a number with three significant digits in the reader's notation: 0.0123, 12.3, 1,230, 1.23·10⁻⁵.
+    """Format a number with three significant digits in the reader's notation: 0.0123, 12.3, 1,230.
 
     Rounded numbers keep their final zeros, 0.90004 is 0.900; exact ones stay short: 0.9. Whole numbers are counts and
     stay exact: ``three_digits(5993) == "5,993"``.

@@ -21,7 +21,7 @@ def translate_by(gettext: Callable[[str], str]) -> None:
 
 
 def _(template: str, /, **values: object) -> str:
-    """Return ``template`` in the reader's language, with ``values`` filled in; a ``Message`` has its own values."""
+    """Return ``template`` in the reader's language, with ``values`` filled in."""
     if isinstance(template, Message):
         return template.translated(_gettext)
     said = _gettext(template)

@@ -196,7 +196,7 @@ def main() -> None:
 
 
 def remember(name: str) -> Callable[[object, Action], Actions]:
-    """What is clicked goes back into the picture as what is selected."""
+    """Select in the figure what was clicked."""
 
     def means(_state: object, action: Action) -> Actions:
         match action:

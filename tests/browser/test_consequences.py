@@ -16,7 +16,7 @@ CANVAS = "[data-testid=stMain] canvas"
 
 
 def is_reached(place: Locator) -> None:
-    """It has the focus, and its beginning is in the window."""
+    """Return whether the element has the keyboard focus and its top is in the window."""
     expect(place).to_be_focused()
     assert 0 <= place.bounding_box()["y"] < 0.75 * PROJECTOR["height"]
 

@@ -77,7 +77,7 @@ def test_nothing_of_what_was_typed_runs(documents: list[Path], chromium: Browser
     page.on("request", lambda request: asked.append(request.url))
     for document in documents:
         page.goto(document.as_uri())
-        page.evaluate(_TWO_FRAMES)  # a picture that is laid out hides or disables what there is no use for
+        page.evaluate(_TWO_FRAMES)  # once it is laid out, a figure hides or disables unneeded controls
         for cell in page.locator("button, summary").all()[:10]:
             if cell.is_visible():
                 cell.scroll_into_view_if_needed()

@@ -190,7 +190,7 @@ def test_target_and_second_sentences_are_kept_too(shipped: str, visit: Callable[
 @pytest.mark.slow
 @OFTEN
 def test_a_page_that_is_clicked_opens_after_another_box(shipped: str, visit: Callable[..., Page], times: int) -> None:
-    """One that is not followed while somebody types. A hand that is quick leaves it and clicks in one moment."""
+    """A page that is clicked at once after typing opens, even if the box is not followed during typing."""
     page = visit(f"{shipped}/paths", width=1280, height=720)
     hand = Hand(page)
     for pause in PAUSES[:times]:

@@ -172,7 +172,7 @@ def test_the_snippet_gives_what_the_page_shows(live: AppTest, run_snippet: Calla
 
 @pytest.fixture
 def others() -> Iterator[threading.Event]:
-    """Other sessions' trainings, each in one long step, in all the places that there are; what ends them."""
+    """Occupy all places with other sessions' trainings of one long step, and yield what ends them."""
     over = threading.Event()
     jobs = [Job(lambda _: over.wait(SOON), patience=SOON, kind=TRAINING_JOB) for _ in range(limits().jobs)]
     for job in jobs:

@@ -61,7 +61,8 @@ def test_an_edit_that_overflows_can_be_undone(open_app: Open) -> None:
         "take back 0", "take back 1",
     ]  # fmt: skip
     assert any(slider.label == page_text("surgery")["scale"] for slider in app.slider)  # which weakens an edit
-    assert any(component.key == "importance" for component in app.get("bidi_component"))  # on which a click edits
+    # A click on this map edits the model.
+    assert any(component.key == "importance" for component in app.get("bidi_component"))
     for _ in edits:
         app.button(key="take back 0").click().run()
     assert not app.warning and not app.exception and not app.error

@@ -14,7 +14,7 @@ from tests.transformer.test_pictures import PICTURE
 from transformer.config import PictureConfig
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
-SENTENCES = {"The cat sat on the mat.": 0, "Don't 🙂 stop!": 3}  # and how many padding tokens
+SENTENCES = {"The cat sat on the mat.": 0, "Don't 🙂 stop!": 3}  # sentence → number of padding tokens
 
 
 @pytest.mark.parametrize("name", [path.name for path in SHIPPED])

@@ -1,4 +1,4 @@
-"""The view model of the Feed-forward page: the numbers of one token's units, and what is said of gated layers."""
+"""View model of the Feed-forward page: the numbers of one token's units, and the text on gated layers."""
 
 from __future__ import annotations
 

@@ -135,9 +135,9 @@ def _family(fields: dict) -> Family:
 
 
 def _settled(config: FamilyConfig, family: Family, weights: StoredWeights, fields: dict) -> FamilyConfig:
-    """What the file itself decides: whether E and the projection to the vocabulary are one, and whether it has a bias.
+    """Return what the file itself determines: whether the projection is tied and has a bias.
 
-    A config that says that they are one is believed where the file holds one of them, or two equal ones.
+    A config that declares them tied is trusted if the file holds one of them, or two equal ones.
     """
     text = fields.get("text_config")
     said = {**text, **fields} if isinstance(text, dict) else fields

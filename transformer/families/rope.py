@@ -1,4 +1,4 @@
-"""How a foreign config says which channels are turned, how fast, and how the waves are stretched."""
+"""Rotary settings of a third-party config: which channels rotate, how fast, and their scaling."""
 
 import math
 from collections.abc import Mapping

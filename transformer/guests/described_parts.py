@@ -124,7 +124,7 @@ def linear(module: nn.Module, rows: Tensor | None = None, factor: float = 1.0) -
 
 
 def describe_norm(found: FoundNorm | None, config: FamilyConfig) -> nn.Module:
-    """Our norm with the guest's numbers; of a norm of another kind what goes in and comes out."""
+    """Return our norm with the guest's weights, or input and output of another kind of norm."""
     if found is None:
         return NotExposed(Message("a norm in this place: there is none"))
     if not found.kind:

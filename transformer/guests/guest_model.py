@@ -303,7 +303,7 @@ def _token_head(head: nn.Linear, hidden: Tensor, trial: Trial) -> tuple[nn.Modul
 
 
 def _routed(guest_pass: GuestPass, probe: Probe, output: Any) -> Any:
-    """Show how much each position takes of each expert, and route by what edits make of it."""
+    """Record the weight of each expert at each position, and route by the edited weights."""
     if isinstance(output, Tensor):
         return probe(guest_pass.shaped(output)).reshape(output.shape)
     chosen = next((each for each in output if isinstance(each, Tensor) and not each.is_floating_point()), None)

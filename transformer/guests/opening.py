@@ -260,7 +260,7 @@ def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStac
 
 
 def _settled(config: GuestConfig, network: nn.Module, stacks: Mapping[str, FoundStack]) -> GuestConfig:
-    """The config with what the trial pass found out."""
+    """Return the config completed by the results of the trial pass."""
     stack = stacks.get("decoder") or stacks["encoder"]
     layer = stack.layers[-1]
     attention, fed = layer.self_attention, layer.feed_forward

@@ -146,7 +146,7 @@ def _prefix(network: Any, stack: str) -> str:
 
 
 def _blocks(trial: Trial, attentions: Sequence[Event]) -> list[Event]:
-    """The calls of the layers: of each attention module, the outermost ancestor that a list of layers holds."""
+    """Return the modules of the layers, by their attention modules' ancestors in a list of layers."""
     names = []
     for event in attentions:
         parts = event.name.split(".")

@@ -287,7 +287,7 @@ class LongJobs:
         stopped: str = "",
         on_cancel: Callable[[], None] | None = None,
     ) -> Result | None:
-        """Return the result ``name`` of a run (or another key), computed once by ``work(report)`` for everybody.
+        """Return the result ``name`` of a run (or another key), computed once by ``work(report)``.
 
         While it takes long, a bar and a cancel button are shown. Raises what ``work`` raises. ``work`` runs in a
         separate thread, so it must use neither Streamlit nor anything of a session.

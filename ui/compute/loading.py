@@ -52,7 +52,7 @@ def checkpoints_folder() -> Path:
 
 
 def checkpoints_folders() -> tuple[Path, ...]:
-    """Return all folders in GLASSFORMER_CHECKPOINTS; of equal names, the first folder's checkpoint is used."""
+    """Return all folders in GLASSFORMER_CHECKPOINTS; of equal names, the first folder's is used."""
     return _folders(os.environ.get(FOLDER_VARIABLE, ""))
 
 
@@ -97,7 +97,7 @@ def _found_names(_when: int) -> tuple[str, ...]:
 
 
 def group_of(name: str) -> str:
-    """Return "shipped" (the app's folders), "yours" (uploaded, or typed path), or "found" on this computer."""
+    """Return "shipped" (the app's folders), "yours" (uploaded or typed), or "found" on this computer."""
     if name in _typed or is_received(name):
         return "yours"
     return "found" if name in found_here() and name not in checkpoint_names() else "shipped"

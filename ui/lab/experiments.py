@@ -1,4 +1,4 @@
-"""Experiments on the page's run (``transformer.interventions.experiment``), computed once for all sessions."""
+"""Experiments on the page's run, computed once for all sessions."""
 
 from dataclasses import replace
 

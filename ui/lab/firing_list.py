@@ -1,4 +1,4 @@
-"""Sentences in which a head or a unit is most active: drawn as strips, listed in context, opened by a click."""
+"""Sentences in which a head or a unit is most active, as strips and in context."""
 
 from collections.abc import Callable, Sequence
 
@@ -53,7 +53,7 @@ def _row(firing: Firing, *, of_unit: bool) -> dict[str, object]:
 
 
 def in_context(firing: Firing) -> str:
-    """Return the text with the query in [ ] and the key in « »; if they read two texts, both, the query's first."""
+    """Return the text with the query in [ ] and the key in « »; both texts if they differ."""
     if firing.asked is firing.read:
         return _mark_tokens(
             firing.read, {firing.query: "[{}]"} | ({firing.key: "«{}»"} if firing.key != firing.query else {})

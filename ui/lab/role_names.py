@@ -19,7 +19,7 @@ def test_name(test: str, where: int, text: PageText, *, short: bool = False) -> 
 
 
 def role_text(head: HeadRole, text: PageText) -> str:
-    """Return "previous token (0.87)", or "no clear role" with the kind of position that has the largest share."""
+    """Return "previous token (0.87)", or "no clear role" with the kind of position that comes closest."""
     name = text["role"][head.role]
     if not math.isnan(head.score):
         return text["chosen_score"].format(role=name, score=three_digits(head.score))

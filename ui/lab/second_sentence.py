@@ -97,7 +97,7 @@ def _offered_pairs(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[
         others = [(sentence, other) for _, other in other_pictures(sentence)]
         return tuple(pair for pair in others if _fits(checkpoint, *pair))
     own = [(sentence, other) for other in _swap_words(sentence, answer) if _fits(checkpoint, sentence, other)]
-    task = start_of(sentence, checkpoint.framing.starts)  # which a ready pair begins with as well
+    task = start_of(sentence, checkpoint.framing.starts)  # a ready pair begins with the task as well
     ready = [tuple(task + each for each in pair.values()) for pair in model_sentences()["pair"].values()]
     ready += [pair[::-1] for pair in ready if pair[1] == sentence]
     found = [pair for pair in ready if pair[0] == sentence and _fits(checkpoint, *pair)] + own

@@ -45,7 +45,7 @@ def _ask(what: tuple[int, Name]) -> None:
 
 
 def say_error(p: Page, names: Sequence[str], estimated: np.ndarray, measured: np.ndarray, *, count: int) -> None:
-    """Show the error of an estimate of ``count`` locations: its largest numbers compared with measurements."""
+    """Show the error of an estimate of ``count`` locations, by measuring its largest numbers."""
     pair = p.text["estimate_pair"]
     pairs = [
         pair.format(place=name, estimated=signed(float(guess)), measured=signed(float(true)))

@@ -1,4 +1,4 @@
-"""One training step on the sentence: its effect on E (page Embeddings), or on the whole model (Training)."""
+"""One training step on the sentence: its effect on E, or on the whole model."""
 
 import math
 

@@ -10,7 +10,7 @@ _ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
 
 @lru_cache(maxsize=1)
 def give_back_what_is_freed() -> None:
-    """Limit glibc to two heaps, with blocks over 2 MB outside of them; call it before there are many threads.
+    """Limit glibc to two heaps, with large blocks outside; call it before there are many threads.
 
     By default glibc creates a heap for each of many threads and puts blocks of up to 32 MB into it. Memory freed there,
     between blocks that stay, is kept by the process: with a class, as much again as everything in use. glibc's own

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from ui.server.settings import settings
 
 UNLIMITED = 10**9
-# All of a path but its last name.
+# Matches the folders of a path.
 _FOLDERS = re.compile(r"(?<![\w./:])(?:[A-Za-z]:)?(?:[\\/][^\\/\s:;,'\"<>|]+)+(?=[\\/])")
 
 

@@ -1,4 +1,4 @@
-"""Upload limits: files from browsers are refused before they are read if they would not fit into memory.
+"""Upload limits: files that would not fit into memory are refused before they are read.
 
 The limits apply per visitor and to all visitors together, on every server. The size that a request announces counts
 from its first byte, so that many simultaneous uploads cannot exceed what successive ones could not.

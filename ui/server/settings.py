@@ -19,7 +19,7 @@ class SettingError(ValueError):
 
 @dataclass(frozen=True)
 class Settings:
-    """All settings; ``None`` means that the default applies. Fields have the variables' names without prefix."""
+    """All settings, named like the variables without prefix; ``None`` means the default."""
 
     checkpoints: str = ""
     public: bool = False

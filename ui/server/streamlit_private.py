@@ -132,7 +132,7 @@ def names_our_host(host: str | None) -> bool:
 
 
 def ignore_settings_of_current_folder(app: Path) -> None:
-    """Ignore ``.streamlit/config.toml`` in the current folder, but not those of ``app`` and of the home folder.
+    """Ignore ``.streamlit/config.toml`` in the current folder, but not those of ``app`` and home.
 
     A downloaded model may contain one that admits other sites (``server.allowedHosts``). ``streamlit run`` has read it
     before the app begins; a server of our own calls this first.
@@ -228,7 +228,7 @@ def _refuse_file(*_: object, **__: object) -> None:
 
 
 def tell_no_metrics() -> None:
-    """Let Streamlit's metrics address return nothing from now on: neither memory nor the number of sessions."""
+    """Let Streamlit's metrics address return nothing from now on."""
     StatsManager.get_stats = lambda *_, **__: {}
 
 

@@ -1,4 +1,4 @@
-"""Folder of a server's uploads, removed when the server stops or after it was killed. No Streamlit here.
+"""Folder of a server's uploads, removed when the server stops. No Streamlit here.
 
 There is a lock file beside each folder. The operating system releases the lock when the server's process ends, however
 it ends: so a folder without a running server is recognised reliably, and two servers do not interfere.
@@ -67,7 +67,7 @@ def _lock_of(folder: Path) -> Path:
 
 
 def _remove(folder: Path, lock: int) -> None:
-    """Remove the folder of a lock that this process holds; the lock file stays as long as anything is left."""
+    """Remove the folder of a lock that this process holds; keep the lock file if anything is left."""
     shutil.rmtree(folder, ignore_errors=True)
     with suppress(OSError):
         if sys.platform == "win32":  # where an open file cannot be removed

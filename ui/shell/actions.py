@@ -53,7 +53,7 @@ class SelectLocation:
 
 @dataclass(frozen=True)
 class SelectSentence:
-    """Selects another sentence, for which the model generates the output, and optionally one of its tokens."""
+    """Selects another sentence, for which the model generates the output, and a token of it."""
 
     sentence: str
     token: int | None = None

@@ -34,12 +34,12 @@ def value(name: str, default: str = "") -> str:
 
 
 def is_opening() -> bool:
-    """Return whether the app itself opens the page, so that the session, not the address, is authoritative."""
+    """Return whether the app itself opens the page, so that the session is authoritative."""
     return OPENING in st.query_params
 
 
 def write(wanted: Parameters, *, opening: str = "") -> None:
-    """Set the address to exactly ``wanted``, in one message, if it differs. Values that are too long are left out.
+    """Set the address to exactly ``wanted``, in one message, if it differs; long values are left out.
 
     ``opening`` is the name of the page if it is only being opened.
     """

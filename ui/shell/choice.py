@@ -1,4 +1,4 @@
-"""Controls whose value is part of a page's view, kept in the session (``page_state``) and in the address.
+"""Controls whose value is part of a page's view, kept in the session and in the address.
 
 Each is drawn like Streamlit's own, with the parameter of the address as its ``key``:
 
@@ -152,7 +152,7 @@ def select(
     called: Mapping[str, Any] | None = None,
     **more: Any,
 ) -> Any:
-    """Draw a list; the address contains the option itself. With ``default=None`` nothing is chosen at first.
+    """Draw a list; the address contains the option itself. ``default=None`` chooses nothing at first.
 
     ``accept_new_options`` allows any text. ``called`` maps other names in addresses to options.
     """
@@ -218,7 +218,7 @@ def one_of(
     owner: object = _NOBODY,
     **more: Any,
 ) -> Any:
-    """Draw one of the keys of ``names``, as a row of buttons, ``in_list`` or ``in_slider``, by their first names.
+    """Draw one of the keys of ``names``, as buttons, ``in_list`` or ``in_slider``.
 
     Addresses that people have kept may contain an option's name in any language instead: ``names`` lists for every
     option its current and former names.
@@ -294,7 +294,7 @@ def _read_all(key: str, owner: object, default: tuple, reading: Callable[[str], 
 
 
 def _correct(key: str, texts: Sequence[str], found: Sequence, *, default: Sequence, said: bool) -> None:
-    """Keep what is shown if it is not literally what was requested; ``said`` also shows a line on the page."""
+    """Keep what is shown if it is not exactly what was requested; ``said`` shows a line about it."""
     own = () if found == default else _texts(found)
     if own != page_state.values(key):
         if said:
@@ -348,7 +348,7 @@ def _draw_in_form(
     first: dict,
     more: dict,
 ) -> Any:
-    """Draw a widget in a form, where callbacks are not called: its value is kept unless the choice has changed."""
+    """Draw a widget in a form, where callbacks are not called, and keep its value."""
     last = f"choice in a form: {key}"
     if key in st.session_state and st.session_state.get(last, found) != found:
         st.session_state[key], first = found, {}

@@ -1,4 +1,4 @@
-"""One figure of a page without its frame, for embedding in other pages: ``?embed=true``, as in Streamlit."""
+"""One figure of a page without its frame, for embedding in other pages: ``?embed=true``."""
 
 from html import escape
 from pathlib import Path
@@ -42,7 +42,7 @@ def _nothing() -> None:
 
 
 def iframe(link: str, *, title: str, figure: int, window: int) -> str:
-    """Return the HTML that shows the first figure of ``link``, an address with parameters, in another page.
+    """Return the HTML that shows the first figure of the address ``link`` in another page.
 
     ``figure`` and ``window`` are its ``heights()``. A map is as high as the window allows, so the height of the frame
     does not define it (``charts/canvas/source/toolkit/theme.js``).

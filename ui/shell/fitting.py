@@ -1,4 +1,4 @@
-"""The nearest existing location for a requested one, with a line about everything that the model lacks."""
+"""The nearest existing location for a requested one, with a line about each missing part."""
 
 from dataclasses import replace
 

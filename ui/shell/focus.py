@@ -111,7 +111,7 @@ class Focus:
         return replace(default, **values), tuple(notes)
 
     def to_address(self, *, default: Focus) -> dict[str, str]:
-        """Return only what differs from ``default``, so that an address stays short; a huge sentence is left out."""
+        """Return only what differs from ``default``, to keep an address short, without huge sentences."""
         return {
             name: str(value)
             for name, value in asdict(self).items()
@@ -174,7 +174,7 @@ def opening_focus(checkpoint: str = "") -> Focus:
 
 
 def default_focus(checkpoint: str = "") -> Focus:
-    """Return the defaults of an address that defines a view: the checkpoint's own sentence, its first head.
+    """Return the defaults of an address that defines a view: the checkpoint's sentence, its first head.
 
     For a third-party model that continues texts it is the prompt alone, and its last token, which predicts the next
     one.
@@ -315,7 +315,7 @@ def whole_address() -> dict[str, Sequence[str]]:
 
 
 def write_address(*, opening: str = "") -> None:
-    """Copy the view to the address, once per run after the page has been drawn, and in a fragment at every change.
+    """Copy the view to the address, once per run after drawing, and in a fragment at every change.
 
     ``opening`` is the name of the page if it is only being opened.
     """
@@ -325,7 +325,7 @@ def write_address(*, opening: str = "") -> None:
 
 
 def _know(address: dict[str, list[str]]) -> None:
-    """Remember a written address: a click may still carry it after it was replaced, and must not count as new."""
+    """Remember a written address, so that a click that still carries it does not count as new."""
     written = [one for one in st.session_state.get(_WRITTEN, ()) if one != address]
     st.session_state[_WRITTEN] = (*written[-_LATE:], address)
 

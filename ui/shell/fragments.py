@@ -1,4 +1,4 @@
-"""Parts of a page that run without the rest of it: ``st.fragment``, with a rule for what they may keep.
+"""Parts of a page that run without the rest of it, with a rule for what they may keep.
 
 A session keeps the arguments of its fragments, the callbacks of its widgets with their arguments, and
 ``st.session_state`` as long as its browser tab is open. So none of them may hold what all sessions share: a checkpoint,

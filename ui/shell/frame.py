@@ -1,7 +1,6 @@
-"""What every page needs in the browser.
+"""Per-page setup in the browser: document language, keyboard access to the figure, lesson scrolling.
 
-This is the document's language, a keyboard shortcut to the figure and, during a lesson, scrolling to the figure of each
-step. It also tells exported files what a figure shows, and an outer page, if there is one, the address of the view.
+It also tells exported files what a figure shows, and an outer page, if there is one, the address of the view.
 """
 
 from collections.abc import Mapping

@@ -26,7 +26,7 @@ LABORATORY_SIGN = ":material/science:"  # before the name of each of its pages, 
 
 @dataclass(frozen=True)
 class Entry:
-    """One page; ``name`` is the file ``pages/<name>.py``, the address of the page and the name of its text.
+    """One page; ``name`` is its file ``pages/<name>.py``, its address and the name of its text.
 
     ``in_menu`` says whether the page is in the row above the pages or in one of its menus. The row has no space for
     more.
@@ -92,7 +92,7 @@ def pages() -> dict[str, StreamlitPage]:
 
 @lru_cache(maxsize=32)  # languages; creating seventeen pages takes 3 ms of the 50 ms of a run
 def _make_pages(entries: tuple[tuple[str, str, str], ...], _within_a_run: bool) -> dict[str, StreamlitPage]:
-    """Return the pages, cached separately outside of a run, where Streamlit makes pages that cannot be drawn."""
+    """Return the pages, cached separately outside of a run, where they cannot be drawn."""
     first = entries[0][0]
     return {
         name: st.Page(

@@ -45,7 +45,7 @@ def name_in_list(checkpoint: str) -> str:
 
 
 def is_ready(sentence: str, tasks: Sequence[str]) -> bool:
-    """Return whether a sentence is one of the app's own, of any checkpoint, with or without one of ``tasks``."""
+    """Return whether a sentence is one of the app's own, with or without one of ``tasks``."""
     return bool({sentence, sentence.removeprefix(start_of(sentence, tasks))} & _ready(checkpoint_names()))
 
 

@@ -255,7 +255,7 @@ def page(
 def _draw_frame(
     p: Page, *, needs: Sequence[str] | Needs, strip: bool, marks: Place | None, only: Stack | None, room: DeltaGenerator
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Draw everything above the page's own part; return the corner beside its title and the space for lines."""
+    """Draw everything above the page's own part; return the title's corner and the space for lines."""
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
         st.title(p.text.title, anchor=False, width="content")
         st.markdown(f"##### {p.text.question}", width="stretch")

@@ -55,7 +55,7 @@ def turn_to(page: str) -> bool:
 
 
 def take(parameters: Mapping[str, Sequence[str]]) -> None:
-    """Hold the parameters of the browser's address until the page ``enter``s and replaces its choices with them."""
+    """Hold the parameters of the browser's address until the page ``enter``s and adopts them."""
     st.session_state[_ARRIVED] = {name: tuple(values) for name, values in [*parameters.items()][:_MOST]}
 
 

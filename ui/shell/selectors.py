@@ -51,7 +51,7 @@ def text_for(text: PageText, config: ModelConfig | None) -> PageText:
 
 
 def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:
-    """Draw in ``room`` the selectors in ``needs`` for which the model has a choice; they change the shared focus."""
+    """Draw in ``room`` the selectors in ``needs`` for which the model has a choice."""
     kinds = attention_kinds(config)
     stacks = tuple(dict.fromkeys(stack for stack, _ in kinds))
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
@@ -71,7 +71,7 @@ def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: 
 
 
 def _choose(name: str, options: list, value: object, *, anew: bool) -> None:
-    """Draw buttons if they fit, else a list; the widget is set from the focus, reports to it and keeps nothing."""
+    """Draw buttons if they fit, else a list, set from the focus and reporting to it."""
     key = f"choose {name}"
     if anew or st.session_state.get(key) != value:
         st.session_state[key] = value

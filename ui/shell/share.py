@@ -1,4 +1,4 @@
-"""A link to exactly this view: the whole address with the checkpoint, its fingerprint, and an optional note.
+"""A link to exactly this view, with the checkpoint's fingerprint and an optional note.
 
 The address in the browser leaves out defaults; such a link contains everything, so that it shows the same view, or
 states the difference, on a server with other defaults.

@@ -1,4 +1,4 @@
-"""Sidebar of every page: checkpoint, sentence, selectors of the page, examples, target and padding, language."""
+"""Sidebar of every page: checkpoint, sentence, selectors, examples, target, padding, language."""
 
 from contextvars import ContextVar
 
@@ -152,7 +152,7 @@ def _more(focus: Focus) -> None:
 
 
 def _language(focus: Focus) -> None:
-    """Draw the languages by their codes, beside the presenter's switch, to fit on a projector's first screen."""
+    """Draw the languages by their codes, beside the presenter's switch."""
     names = languages()
     if len(names) > 1:
         st.session_state["sidebar language"] = focus.language  # this overwrites no typed text

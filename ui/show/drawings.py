@@ -152,7 +152,7 @@ def read_any_head(value: object, shown: Collection[AnyHead]) -> SelectHead | Non
 
 @dataclass(frozen=True)
 class LivingPicturePlaces:
-    """Counts that validate choices in a ``living_picture_canvas``, kept in callbacks instead of its arrays."""
+    """Counts that validate choices in a ``living_picture_canvas``; callbacks keep them, not its arrays."""
 
     layers: Mapping[str, int]  # by stack, like the tokens
     tokens: Mapping[str, int]

@@ -39,7 +39,7 @@ _MARKS = re.compile(r":color\[\]\{\}|[*_`$\\]")  # of Markdown, and what ``as_pl
 def show_figure(
     figure: Any, *, name: str, caption: str = "", alt: str = "", on_select: Any = "ignore", room: int = 0
 ) -> None:
-    """Show a Plotly or Altair figure over the full width, in the theme's colours, with numbers and exports.
+    """Show a Plotly or Altair figure over the full width, with its numbers and exports.
 
     Args:
         figure: The figure.
@@ -75,14 +75,14 @@ def show_figure(
 
 @dataclass(frozen=True)
 class _Kept:
-    """A figure in the store; ``n_bytes`` is what it is counted as."""
+    """A figure in the store; ``n_bytes`` is its size there."""
 
     figure: Any
     n_bytes: int
 
 
 def _keep(figure: Any) -> str:
-    """Keep a figure in the store; return the name by which it is found there, the same for all who see the same."""
+    """Keep a figure in the store, and return the name by which it is found there."""
     packed = pickle.dumps(figure, protocol=5)  # to name and count it; the figure itself is kept
     digest = blake2b(packed, digest_size=16).hexdigest()
     store.get(digest, "figure", lambda: _Kept(figure, len(packed)))
@@ -105,7 +105,7 @@ def _below(digest: str, *, kind: str, name: str, caption: str, title: str) -> No
 
 
 def _kept(digest: str) -> Any:
-    """Return the figure of that name. Where the store has dropped it meanwhile, the page runs again and keeps it."""
+    """Return the figure of that name; if the store has dropped it, the page runs again and keeps it."""
     kept: _Kept | None = store.known(digest, "figure")
     if kept is None:
         st.rerun()
@@ -209,7 +209,7 @@ _one_at_a_time = Lock()
 
 
 def source_of(thing: Callable | type) -> Source:
-    """Return the source of a function, class or method as installed; ``file`` is relative to the repository."""
+    """Return the source of a function, class or method as installed, with its path in the repository."""
     with _one_at_a_time:
         return _source_of(thing)
 

@@ -35,7 +35,7 @@ def gettext(template: str) -> str:
 
 
 def browser_words() -> Mapping[str, str]:
-    """Return the words of the browser scripts, from English to the language of this session; none in English."""
+    """Return the words of the browser scripts, from English to this session's language; none in English."""
     return catalogue(texts.language(), BROWSER)
 
 

@@ -1,5 +1,6 @@
-"""Texts outside the code: ``views/<page>/<language>.toml`` for a page, ``ui/words/<language>`` for the frame.
+"""Texts outside the code, in one TOML file per page or part of the frame, and language.
 
+``views/<page>/<language>.toml`` is for a page, ``ui/words/<language>`` for the frame.
 A language is a folder of ``ui/words`` whose ``common.toml`` states its name: ``[language] name = "Français"``. Missing
 texts are taken from English (``ui/words/translations.py``). The language is that of the browser session that the
 running script serves; without one (tests, notebooks) it is English.
@@ -176,7 +177,7 @@ def _page_text(name: str, code: str) -> PageText:
 
 
 def common(key: str, **values: object) -> str:
-    """Return a text of the frame by its dotted name: ``common("sidebar.sentence")``; ``values`` fill its ``{…}``."""
+    """Return a text of the frame by its dotted name, ``common("sidebar.sentence")``, filled in."""
     section, _, name = key.partition(".")
     text = read_texts(ROOT, "common", language())[section][name]
     return text.format(**values) if values else text
@@ -188,7 +189,7 @@ def quote(words: str, *, most: int = 60) -> str:
 
 
 def count_text(number: int, what: str) -> str:
-    """Return "1 token", "3 tokens" in the language of this run; ``what`` is a name in [count] of common.toml."""
+    """Return "1 token", "3 tokens" in the language of this run; ``what`` names a text in [count]."""
     return common(f"count.{what}" if number == 1 else f"count.{what}s", count=whole(number))
 
 
@@ -236,7 +237,7 @@ def without_pictures(markdown: str) -> str:
 
 
 def in_code(text: str) -> str:
-    """Return text for use between backticks: one of its own would end the code, and the rest would be markup."""
+    """Return text that is safe between backticks: one of its own would end the code."""
     return text.replace("`", "ˋ")
 
 

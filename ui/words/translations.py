@@ -28,7 +28,7 @@ _PLACEHOLDER = re.compile(r"\{\w+[^{}]*\}")
 
 @once_a_run
 def names_of_languages(folder: Path) -> dict[str, str]:
-    """Return the names of languages by code: folders whose ``common.toml`` has ``[language] name``; English first."""
+    """Return the names of languages by code, from their ``common.toml``; English first."""
     found = {}
     for code in sorted(os.listdir(folder)):
         if (when := changed_at(path := f"{folder}/{code}/common.toml")) is None:
@@ -42,7 +42,7 @@ def names_of_languages(folder: Path) -> dict[str, str]:
 
 @once_a_run
 def read_texts(root: Path, name: str, language: str) -> dict[str, Any]:
-    """Return the texts of that name merged with the English ones; shared by all sessions, so never change it.
+    """Return the texts of that name merged with the English ones, shared by all sessions.
 
     Those of a page are with its views, ``views/<name>/<language>.toml``; those of the frame in ``ui/words/<language>``.
 

@@ -13,7 +13,7 @@ from charts.toolkit.checks import as_array
 from charts.toolkit.sheet import Sheet
 
 READABLE = 8  # dimensions with their numbers
-_ROW, _AROUND = 32, 104  # pixels
+_ROW, _AROUND = 32, 104  # pixels per row, and around all rows
 _BEYOND = 0.99  # share of all numbers whose colours differ; a single huge one would make all others white
 _COLUMNS = ([0.0, 0.50], [0.52, 0.84], [0.845, 1.0])  # numbers, all dimensions, mean and spread
 
@@ -103,7 +103,7 @@ def vector_strips(
 
 
 def limit_of(vectors: Sequence[np.ndarray]) -> float:
-    """Where the colours end: at the size that 99 of 100 numbers stay below."""
+    """Return the limit of the colour scale, which 99 of 100 numbers stay below."""
     sizes = np.abs(np.concatenate([np.asarray(vector) for vector in vectors]))
     limit = float(np.quantile(sizes, _BEYOND))
     return limit if limit > 0 else 1.0

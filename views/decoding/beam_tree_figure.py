@@ -81,7 +81,7 @@ def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: in
 
 
 def _layout(tree: BeamTree, winner: set[int], *, last: int, pruned: int) -> dict[int, int]:
-    """The row of every node that is drawn, by index. Children stand in the order of their parents, the answer first."""
+    """Return the row of every drawn node, by index; children follow the order of their parents."""
     children: dict[int, list[BeamNode]] = {}
     for node in tree.nodes:
         children.setdefault(node.parent, []).append(node)

@@ -76,7 +76,7 @@ def _show_candidates(p: Page, shown: FilledBlank) -> None:
 
 
 def _show_formula(p: Page, shown: FilledBlank) -> None:
-    """From the vector of the position to the probabilities, with the shapes of this model."""
+    """Show the formula from the vector of the position to the probabilities, with this model's shapes."""
     config, projection = shown.checkpoint.config, shown.checkpoint.model.encoder.vocabulary_projection
     matrix = ("E^\\top", "Eᵀ") if config.tie_embeddings else ("W", "W")
     head = (

@@ -21,7 +21,7 @@ SHOWN_DIMENSIONS = 8
 
 
 def _displays(view_model: EmbeddingsViewModel) -> tuple[str, ...]:
-    """How each entry of the vocabulary is shown, by id."""
+    """Return how each entry of the vocabulary is shown, by id."""
     checkpoint = view_model.checkpoint
     ids, display = range(checkpoint.config.vocabulary_size), checkpoint.tokenizer.display
     return store.get(checkpoint, "displays", lambda: tuple(map(display, ids)))

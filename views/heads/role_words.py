@@ -89,7 +89,8 @@ def _test_caption(measured: HeadMeasures, text: PageText) -> str:
 
 def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
     sentence = text["role_sentence"]
-    if head.role == "induction" and head.score < LEAST_SHARE:  # it rests, but for what followed
+    # A head on a sink, except for tokens after an earlier occurrence.
+    if head.role == "induction" and head.score < LEAST_SHARE:
         numbers = {key: three_digits(head.scores[name]) for key, name in (("score", head.role), ("awake", "awake"))}
         return _title(text["role"][head.role]), sentence["awake"].format(**numbers)
     if head.role != "none":

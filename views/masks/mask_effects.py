@@ -26,7 +26,7 @@ from views.masks.masks_view_model import MasksViewModel
 
 
 def notes(p: Page, shown: MasksViewModel) -> None:
-    """Say what a reader should know about this mask: rows with nothing left, no pads to hide, writing and reading."""
+    """Show notes about this mask: empty rows, no padding to hide, decoding unlike reading."""
     text, preset = p.text, shown.choices.preset
     if shown.empty_rows:
         rows = [text["nothing_left_row"].format(token=as_plain(token.display)) for token in shown.empty_rows[:4]]

@@ -89,7 +89,7 @@ def _show_handout(p: Page) -> None:
 
 
 def _show_size(p: Page, view_model: OverviewViewModel) -> None:
-    """How much there is to look at."""
+    """Show the model's size and the time of one pass."""
     text = p.text
     with st.container(horizontal=True):
         st.metric(text["numbers"], whole(view_model.n_numbers), help=text["numbers_help"])

@@ -149,7 +149,7 @@ def _show_readings(read: ReorderedInput, new: NewOrder, text: PageText) -> None:
             for position, token in enumerate(by_position)
         )
     rows = [ChipRow(text["before"], before), ChipRow(text["after"], after)]
-    if len(tokens) > _MAX_IN_A_LINE:  # the strip above shows the old order; the outputs are to stay on the screen
+    if len(tokens) > _MAX_IN_A_LINE:  # the strip above shows the old order, and the outputs should stay on the screen
         rows = rows[1:]
     if pair is None:
         chips(rows, key="order tokens")

@@ -15,9 +15,10 @@ _DASHES = ("solid", "dash", "dot")
 
 
 def relative_bias(bias: Any, *, distances: Sequence[int]) -> go.Figure:
-    """What each head adds to the score of a key at a distance, before the softmax: one curve a head.
+    """Draw what each head adds to a score at each distance, before the softmax: one curve per head.
 
-    ``bias``: [head, distance]; ``distances``: key position − query position of each column (negative = to the left).
+    ``bias`` is [head, distance]; ``distances`` are key position − query position of each column (negative = to the
+    left).
     """
     values = as_array(bias, name="bias", axes=("head", "distance"), sizes={"distance": len(distances)})
     figure = Sheet()

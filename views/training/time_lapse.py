@@ -32,7 +32,7 @@ from views.training.training_view_model import TrainingViewModel, training_view_
 
 STEP = "training_step"
 _CHART = "roles-through-training"
-_MAP_HEIGHT = 440  # pixels, so that all heads are not far below
+_MAP_HEIGHT = 440  # pixels, which keeps the maps of all heads close below
 _FEW_KEYS = 10  # a map of more columns takes the whole width
 
 

@@ -38,11 +38,11 @@ COLUMNS = ("group", "layer", "head", "moment", "role", "role_name", "score", "sp
 def map_strip(
     views: Sequence[AttentionView], *, head: int, names: Sequence[str], notes: Sequence[str], chosen: int
 ) -> go.Figure:
-    """The map of one head at every step, side by side, all on the same scale 0…1; masked cells are grey.
+    """Draw the map of one head at every step, side by side, on the same scale 0…1; masked cells are grey.
 
-    ``views``: one layer at every step, of the same tokens; ``names`` stand above the maps, ``notes`` below the names;
-    the map at index ``chosen`` is framed. Of more than ``MAX_CELLS`` tokens a point of these small maps stands for
-    several weights: the largest of them, which the colour bar says.
+    ``views`` are one layer at every step, with the same tokens; ``names`` are above the maps, ``notes`` below the
+    names; the map at index ``chosen`` has a frame. With more than ``MAX_CELLS`` tokens, a point of a small map is the
+    largest of several weights, as the colour bar says.
     """
     if not views:
         raise ValueError("views has 0 entries, so there is nothing to draw; give one for each step")

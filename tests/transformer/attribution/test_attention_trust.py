@@ -1,4 +1,4 @@
-"""Rank agreement by hand, and measures that lie over the same tokens."""
+"""Rank correlation by hand, and measures over the same tokens."""
 
 from __future__ import annotations
 

@@ -155,8 +155,11 @@ def write_gguf(
     template: str | None = None,
     **changes: object,
 ) -> Path:
-    """``tokens``: keys of the tokenizer; ``packed``: how matrices are; ``template``: of a chat; ``changes``: keys with
-    ``__`` for the dot."""
+    """Write a GGUF file.
+
+    ``tokens`` are keys of the tokenizer, ``packed`` is the format of matrices, ``template`` that of a chat, and
+    ``changes`` are keys with ``__`` for the dot.
+    """
     gguf = pytest.importorskip("gguf")
     architecture = ARCHITECTURES[model.config.model_type]
     assert architecture in _CONFIGS

@@ -1,4 +1,4 @@
-"""A property that is computed once; that it makes nobody wait is tested where it matters, on a page."""
+"""A property that is computed once; a page test checks that it does not make others wait."""
 
 from transformer.files.once import once
 

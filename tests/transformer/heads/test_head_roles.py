@@ -1,8 +1,8 @@
-"""Induction in one sentence: what followed the last time.
+"""Induction in one sentence, by attention to what followed an earlier occurrence.
 
-Roles over many sentences: batches say what single sentences say, and heads built by hand get their names.
+Roles over many sentences: batches give the same results as single sentences, and hand-built heads get their roles.
 
-A model of several tasks reads every sentence behind one, whose tokens are none of the sentence's.
+A model of several tasks reads every sentence after a task prefix, whose tokens do not belong to the sentence.
 """
 
 from __future__ import annotations

@@ -13,7 +13,7 @@ from tests.transformer.text.test_foreign_tokenizer import FOLDERS, older_folder
 from transformer.errors import CheckpointError
 from transformer.text.foreign import connection
 
-# The file says what the class says, as in the folders that people have.
+# The file names the tokenizer class, as in real checkpoint folders.
 AGREEING = (
     *("GPT-2", "GPT-2, added tokens", "RoBERTa's file", "Whole words", "BERT", "BERT's file"),
     *("Llama 3", "Llama 2, legacy", "Gemma"),

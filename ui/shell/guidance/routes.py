@@ -1,4 +1,4 @@
-"""Prepared routes: steps of several lessons as one, for a class of a given length (``lessons/routes.toml``)."""
+"""Prepared routes: steps of several lessons as one, for a class of a given length."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PLACE = re.compile(r"(\S+) ([1-9]\d{0,3})")  # a lesson and the number of a ste
 
 
 def routes(language: str = FALLBACK) -> tuple[Lesson, ...]:
-    """Return the routes, each a lesson like any other; one whose steps are incomplete or invalid is left out."""
+    """Return the routes, each a lesson like any other; an incomplete or invalid one is left out."""
     try:
         found = parse_toml(read_plain_text(LESSONS / "routes.toml", LONGEST_FILE)).get("route")
     except (OSError, ValueError):

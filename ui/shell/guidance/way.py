@@ -18,7 +18,7 @@ def mark_opened(place: str) -> None:
 
 
 def lead_to(place: str) -> None:
-    """Lead to ``place`` once it has been ``mark_opened``; call this on every run, even while ``place`` is empty."""
+    """Lead to ``place`` once ``mark_opened`` was called; call this on every run."""
     _component(key=f"way to {place}", data={"place": _class(place), "opened": st.session_state.get(_count(place), 0)})
 
 

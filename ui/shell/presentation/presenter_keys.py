@@ -1,4 +1,4 @@
-"""Keyboard control for presentations: keys that move the focus, turn pages or lesson steps, and go full screen.
+"""Keyboard control for presentations: move the focus, turn pages or lesson steps, full screen.
 
 The browser counts; Python receives a key only if something changes.
 """
@@ -42,7 +42,7 @@ def presenter_keys(
 
 
 def keys_data(places: dict[str, list[int]], *, turn: list[bool], steps: bool, plays: bool = False) -> dict:
-    """Return the data of the component: ``bound`` maps each key to what it moves, ``turn`` to existing pages.
+    """Return the component's data: ``bound`` maps keys to what they move, ``turn`` to existing pages.
 
     ``plays`` says that the keys that turn pages first go through the steps of the page's figure.
     """

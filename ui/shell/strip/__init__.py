@@ -1,4 +1,4 @@
-"""The tokens that the model read, as a strip of small buttons that show word boundaries and select tokens."""
+"""The tokens that the model read, as a strip of small buttons."""
 
 from pathlib import Path
 
@@ -76,7 +76,7 @@ def strip_rows(
 
 
 def _tokens(sequence: TokenSequence, thumbnails: list[list[float] | None]) -> list[dict]:
-    """Return tokens as data; ``thumbnails`` of patches are the ink of their pixels from 0 to 1, or ``None``."""
+    """Return tokens as data; ``thumbnails`` of patches are the ink of their pixels, 0 to 1, or ``None``."""
     tokens = [{"text": token.display, "id": token.id, "special": token.special} for token in sequence]
     for token, pixels in zip(tokens, thumbnails, strict=False):
         token["pixels"] = pixels
