@@ -1,4 +1,4 @@
-"""Glassformer for a class: what ``streamlit run app.py`` shows, but warm before the first visitor, and less to send.
+"""Glassformer for a class: what ``streamlit run app.py`` shows, but warm, and with less to send.
 
     python -m deploy.serve                       # http://127.0.0.1:8501, this machine only
     python -m deploy.serve --address 0.0.0.0     # for everybody on the network

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from pathlib import Path
 
@@ -64,3 +65,19 @@ def test_every_python_block_runs(document: Path, tmp_path: Path, monkeypatch: py
 
 def test_the_readme_has_python_to_run() -> None:
     assert "transformer.load(" in "".join(PYTHON.findall(DOCUMENTS[0].read_text(encoding="utf-8")))
+
+
+def test_docstrings_begin_with_a_line_of_at_most_100_characters() -> None:
+    packages = ("transformer", "charts", "ui", "glassformer", "harness", "deploy", "benchmarks", "pages")
+    later = ("transformer/families", "transformer/guests", "transformer/variants", "transformer/text/foreign")
+    too_long = []
+    for path in sorted(path for package in packages for path in (ROOT / package).rglob("*.py")):
+        name = path.relative_to(ROOT).as_posix()
+        if name.startswith(later):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                first = (ast.get_docstring(node) or "").partition("\n")[0]
+                if len(first) > 100:
+                    too_long.append(f"{name}:{node.body[0].lineno}: {first}")
+    assert not too_long

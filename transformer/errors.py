@@ -36,7 +36,7 @@ class NotFiniteError(MessageError):
 
 
 class NotExposedError(MessageError):
-    """Something that a model does not show because its own code computes it. The message says what, and why."""
+    """Something that a model does not show because its own code computes it; the message says why."""
 
 
 class TraceFileError(MessageError):

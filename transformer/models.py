@@ -59,11 +59,11 @@ class Model(nn.Module):
         return copy.deepcopy(self, shared)
 
     def described_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Yield every parameter with the name of the part that it belongs to (``decoder.layers.0.feed_forward…``)."""
+        """Yield every parameter with the name of its part (``decoder.layers.0.feed_forward…``)."""
         return self.named_parameters()
 
     def not_exposed(self, name: str) -> Exception | None:
-        """Return the error that says why nothing is recorded at ``name``; ``None`` if there is nothing to be said."""
+        """Return the error that says why nothing is recorded at ``name``; ``None`` if there is no reason."""
         return None
 
     @property

@@ -1,4 +1,4 @@
-"""Entry for Streamlit Community Cloud (docs/hosting.md): the same app as ``app.py``, as a public server."""
+"""Entry for Streamlit Community Cloud (docs/hosting.md): the same app as a public server."""
 
 import os
 import runpy

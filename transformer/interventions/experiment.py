@@ -199,7 +199,7 @@ class Experiment(ChangeOfAnswer):
         return {kind: head_differences(self.original, self.changed, *kind) for kind in kinds}
 
     def largest_shift(self, head: Head) -> Shift | None:
-        """Return the row of a head that attends most clearly to another token in the changed run, if there is one."""
+        """Return the row of a head that attends most clearly to another token in the changed run, if any."""
         views = (compared_attention(run, head.stack, head.layer, head.kind) for run in (self.original, self.changed))
         return largest_shift(*views, head=head.head)
 
@@ -234,7 +234,7 @@ class Experiment(ChangeOfAnswer):
         return tuple(Change(display(id), float(rows[0][id]), float(rows[1][id]), id == chosen) for id in ordered)
 
     def _log_probabilities(self, asked: PredictionRows) -> list[np.ndarray]:
-        """Return the log probabilities of everything possible in the rows of ``prediction_rows``, for both runs."""
+        """Return the log probabilities of everything possible in the rows of ``asked``, for both runs."""
         if not (self.same_tokens or self.same_answer):
             raise ValueError(
                 f"the two runs read other tokens ({self.original.sentence!r}, {self.changed.sentence!r}); the log "
@@ -375,7 +375,7 @@ PADS = (1, 2, 4, 8, 16)
 
 @dataclass(frozen=True)
 class PaddingDrift:
-    """Effect of ``pads`` padding tokens after the sentence, ``mprediction_rows`` or not, compared with no padding.
+    """Effect of ``pads`` padding tokens after the sentence, ``masked`` or not, compared with no padding.
 
     Attributes:
         logits: Largest |Δ logit| in the rows of the real tokens.

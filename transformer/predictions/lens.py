@@ -100,7 +100,7 @@ def logit_lens(
     columns: slice = slice(None),
     spread: bool = True,
 ) -> Lens:
-    """Read p_k = softmax(W · LayerNorm_final(x_k)) from the stream x_k after every layer k, and before the first.
+    """Read p_k = softmax(W · LayerNorm_final(x_k)) from the stream x_k before and after every layer.
 
     A post-norm model has no final LayerNorm: what leaves a layer is normalised already, what leaves the embedding is
     not. A classifier's head is applied to every token alone, too; its logits for the sentence are the mean of those.
@@ -167,7 +167,7 @@ def _class_of(trace: Trace) -> int:
 
 
 def _read_cells(logits: Tensor, followed: Tensor, count: int, final: np.ndarray | None) -> dict[str, np.ndarray | None]:
-    """Return what is kept of one step, from its logits [position, word]; ``final``: log p of the last step."""
+    """Return what is kept of one step, given its logits [position, word] and log p of the last step."""
     own = logits.gather(-1, followed[:, None])
     best, ids = logits.topk(count, dim=-1)
     top = best[:, :1]

@@ -38,7 +38,7 @@ def corpus_scores(
 
 
 def reference_note(scores: Mapping[str, object]) -> str:
-    """Return what to say beside a BLEU with several references per sentence; "" if there is one, or no BLEU."""
+    """Return a note on a BLEU with several references per sentence; "" if there is none."""
     found = re.search(r"nrefs:(\d+)", str(scores.get("bleu_signature", "")))
     if found is None or (most := int(found[1])) < 2:
         return ""

@@ -299,7 +299,7 @@ def begin() -> Focus:
 
 
 def names_only_a_lesson() -> bool:
-    """Whether the address that was brought named a lesson and no view, as one that a teacher writes; asked once."""
+    """Return, once, whether the browser's address named a lesson and no view, as an instructor's does."""
     return bool(st.session_state.pop(_ONLY_A_LESSON, False))
 
 

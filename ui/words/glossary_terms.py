@@ -1,4 +1,4 @@
-"""The terms of the glossary, ``ui/words/glossary.toml``: of one page, found by a search, linked where they occur."""
+"""The terms of the glossary, ``ui/words/glossary.toml``: by page, by search, and as links."""
 
 import re
 import unicodedata
@@ -20,7 +20,7 @@ _TAKEN = re.compile(r"`[^`]*`|\*\*[^*]*\*\*|\[[^\]]*\]\([^)]*\)|\$[^$]*\$")  # c
 
 @dataclass(frozen=True)
 class Example:
-    """A view of the app that shows a term: a page, what is focused there, and values of the page's controls."""
+    """A view of the app that shows a term: a page, its focus, and values of its controls."""
 
     page: str
     focus: Mapping[str, str | int]
@@ -42,7 +42,7 @@ class Term:
 
 
 def glossary(page: str = "") -> tuple[Term, ...]:
-    """Return the terms that occur on a page, or all terms, in the alphabetical order of the language of this run."""
+    """Return the terms that occur on a page, or all, in alphabetical order in the language of this run."""
     table = read_for_all(texts.ROOT, "glossary")
     known = _read.get(texts.language())
     if known is None or known[0] is not table:  # read anew where the file has changed
@@ -71,7 +71,7 @@ def search(terms: Iterable[Term], query: str) -> tuple[Term, ...]:
 
 
 def with_links(sentences: Sequence[str], terms: Collection[Term]) -> list[str]:
-    """Link the first use of each term in Markdown ``sentences`` to its entry; the definition is the link's tooltip.
+    """Link the first use of each term in ``sentences`` to its entry, with the definition as a tooltip.
 
     What is code, bold, a formula or a link already stays as it is.
     """

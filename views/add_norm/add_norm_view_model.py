@@ -83,7 +83,7 @@ class AddNormViewModel(TokenViewModel):
 
     @property
     def formula(self) -> str:
-        """Which formula says where the norm is: "pre", "post", "parallel", "final" …"""
+        """Which formula says where the norm is: "pre", "post", "parallel", "final" and so on."""
         if self.place in _ALONE:
             return self.place.removesuffix("_norm")
         return self.order if self.block == "sequential" else self.block
@@ -136,7 +136,7 @@ class AddNormViewModel(TokenViewModel):
 
     @cached_property
     def additions(self) -> tuple[Addition, ...]:
-        """in + update = out of every sub-layer of the stack, with the lengths of the token in focus."""
+        """In + update = out of every sub-layer of the stack, with the lengths of the token in focus."""
         return additions(self.trace, self.stack, self.token, norm=self.order)
 
     @cached_property
@@ -151,7 +151,7 @@ class AddNormViewModel(TokenViewModel):
 
 
 def place_of(name: str) -> str:
-    """Name the place of a norm: "self_attention_norm", "final_norm", "embedding_norm" …"""
+    """Name the position of a norm: "self_attention_norm", "final_norm", "embedding_norm" and so on."""
     *_, parent, last = name.split(".")
     return f"{parent}_norm" if last == "norm" else last
 

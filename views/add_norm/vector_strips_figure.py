@@ -37,11 +37,12 @@ class Part:
 def vector_strips(
     shown: Sequence[Part], *, mean: str, spread: str, root_mean_square: bool, numbers: str, all_of_it: str, bar: str
 ) -> go.Figure:
-    """Cells on one diverging scale: the first ``READABLE`` dimensions with their numbers, then all of them, then the
-    mean and the standard deviation of each row, or its root mean square.
+    """Draw vectors as cells on one diverging scale: numbers of some dimensions, all dimensions, statistics.
 
-    ``mean`` and ``spread`` head the last two columns, ``numbers`` and ``all_of_it`` name the two axes, ``bar`` the
-    colours. The colour of ±``limit_of`` stands for everything beyond it, too.
+    The first ``READABLE`` dimensions have their numbers; then come all of them, and the mean and the standard deviation
+    (or root mean square) of each row. ``mean`` and ``spread`` are titles of the last two columns, ``numbers`` and
+    ``all_of_it`` those of the two axes, ``bar`` that of the colours. The colour of ±``limit_of`` also stands for
+    everything beyond it.
     """
     vectors = [as_array(strip.vector, name=strip.name, axes=("dimension",)) for part in shown for strip in part.strips]
     limit, width = limit_of(vectors), len(vectors[0])

@@ -54,9 +54,12 @@ class Places:
 
 
 def places(shown: AttentionViewModel) -> Places:
-    """Beside a map stands the arithmetic if a cell is open, else sentence and numbers, unless the map is wide: the
-    sentence stands above that, and the numbers below. An open cell pushes the sentence below the map, so that map and
-    arithmetic are whole in the window."""
+    """Return the containers around a map.
+
+    Beside it is the arithmetic if a cell is open, otherwise the sentence and the numbers, unless the map is wide: then
+    the sentence is above it, and the numbers are below. An open cell moves the sentence below the map, so that map and
+    arithmetic fit into the window.
+    """
     cell = shown.cell is not None
     above = st.empty() if cell else st.container()
     if shown.is_wide and not cell:

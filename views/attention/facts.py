@@ -131,6 +131,7 @@ def rewrite(p: Page) -> None:
 
 
 def effect_of_head(p: Page) -> HeadEffect:
+    """Return the effect of removing the focused head, computed once for all sessions."""
     *place, head = _place(p)
     return store.get(p.run, ("head effect", *place, head), lambda: head_effect(p.trace, *place, head=head))
 

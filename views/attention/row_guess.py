@@ -30,6 +30,7 @@ _SHOWN = 16  # bars
 
 
 def is_on() -> bool:
+    """Return whether the guess mode is on."""
     return choice.is_on(GUESS)
 
 

@@ -95,8 +95,10 @@ def _draw(figure: Sheet, panel: Sequence[Measure], *, row: int, names: Mapping[s
 
 
 def _short(value: float, largest: float) -> str:
-    """At most three significant digits in little room, and one in a row whose ``largest`` is small; the hover has all
-    of them."""
+    """Format a number with at most three significant digits, and one if the row's ``largest`` is small.
+
+    The hover has all digits.
+    """
     if not np.isfinite(value):
         return ""
     small = largest < 0.1

@@ -18,6 +18,7 @@ _ASKED = "checkpoint verified"
 
 
 def family_view(p: Page) -> None:
+    """Draw what the family of the checkpoint is made of."""
     checkpoint = p.checkpoint
     st.markdown(
         p.text["family_is"].format(

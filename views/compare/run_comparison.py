@@ -75,6 +75,7 @@ def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
 
 
 def map_height() -> int:
+    """Return the height of a map in pixels."""
     return PRESENTED_HEIGHT if is_presenting() else MAP_HEIGHT
 
 

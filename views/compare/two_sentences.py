@@ -67,8 +67,10 @@ def sentences(p: Page) -> None:
 
 
 def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
-    """Sentence B and the ready pair that both are; until a reader types one, it is the partner of sentence A, or that
-    sentence with one word changed."""
+    """Draw the box for sentence B; return it and the ready pair that both sentences form, if any.
+
+    Until a reader types one, it is the partner of sentence A, or that sentence with one word changed.
+    """
     focus = p.focus
     task = start_of(focus.sentence, p.checkpoint.framing.starts)  # which a ready pair begins with, too
     found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
@@ -92,8 +94,11 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
 
 
 def pairs_to_compare(text: PageText, task: str = "") -> tuple[dict[str, str], ...]:
-    """The ready pairs: ``label``, ``shows``, and the sentences ``first`` and ``second``, behind the ``task``;
-    ``in_french``: what a translation into French shows besides."""
+    """Return the ready pairs.
+
+    They have ``label``, ``shows``, the sentences ``first`` and ``second`` after the ``task``, and ``in_french``: what a
+    translation into French also shows.
+    """
     pairs = model_sentences()["pair"].items()
     return tuple({**text["pair"][name], **{place: task + one for place, one in pair.items()}} for name, pair in pairs)
 

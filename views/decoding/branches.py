@@ -1,5 +1,7 @@
-"""Branches of a text: at some step another word was forced, and the model went on from there. All stay beside the
-original, in the session and in the address."""
+"""Branches of a text: at some step another token was forced, and decoding continued from there.
+
+All of them are kept beside the original, in the session and in the address.
+"""
 
 import streamlit as st
 

@@ -26,6 +26,7 @@ FOLDER: Path = REPOSITORY / "checkpoints" / "word2vec-en"
 
 
 def word_vectors() -> WordVectors:
+    """Return the included word vectors, read once."""
     return store.get(FOLDER, "word vectors", lambda: load_vectors(FOLDER))
 
 

@@ -19,7 +19,7 @@ def relu(values: np.ndarray) -> np.ndarray:
 
 
 def gelu(values: np.ndarray) -> np.ndarray:
-    """x · Φ(x) with the exact normal distribution function (Hendrycks & Gimpel 2016)."""
+    """X · Φ(x) with the exact normal distribution function (Hendrycks & Gimpel 2016)."""
     return values * 0.5 * (1 + np.vectorize(erf, otypes=[float])(values / sqrt(2)))
 
 
@@ -29,7 +29,7 @@ def gelu_tanh(values: np.ndarray) -> np.ndarray:
 
 
 def sigmoid_unit(values: np.ndarray, slope: float = 1.0) -> np.ndarray:
-    """x · σ(slope · x): SiLU; with 1.702 the quick approximation of GELU."""
+    """X · σ(slope · x): SiLU; with 1.702 the quick approximation of GELU."""
     return values / (1 + np.exp(-slope * values))
 
 

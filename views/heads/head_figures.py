@@ -116,9 +116,11 @@ def head_profiles(
     clear: Sequence[tuple[int, int]] = (),
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
-    """``profiles``: for every (layer, head) the mean weight at each distance, 0…1; to the left of the middle lies what
-    stands before the token. All curves share one scale, 0…1. ``names``: what is said of each head; the curves of the
-    heads in ``clear`` are drawn strongly, ``chosen`` is framed."""
+    """Draw the mean weight at each distance for every head, as curves on one scale from 0 to 1.
+
+    ``profiles`` maps (layer, head) to the mean weight by distance; earlier tokens are to the left of the middle.
+    ``names`` is the text about each head; the curves of the heads in ``clear`` are strong, and ``chosen`` has a frame.
+    """
     require_same_length("names", names, expected=len(profiles), of="profiles")
     n_layers, n_heads = (1 + max(place[axis] for place in profiles) for axis in (0, 1))
     reach = max((abs(distance) for curve in profiles.values() for distance in curve), default=1) or 1
@@ -171,8 +173,11 @@ def head_scatter(
     axes: tuple[str, str],
     chosen: int,
 ) -> go.Figure:
-    """``across``, ``up`` [head]: the two measures; ``labels``: "1.4" is head 4 of layer 1; ``axes``: what they are
-    called; ``chosen``: the head that is ringed."""
+    """Draw two measures of every head as points.
+
+    ``across`` and ``up`` are the measures, [head]; ``labels`` are such as "1.4" for head 4 of layer 1; ``axes`` are
+    their names; ``chosen`` is the head with a ring.
+    """
     first = as_array(across, name="across", axes=("head",))
     second = as_array(up, name="up", axes=("head",), sizes={"head": len(first)})
     for name, values in (("labels", labels), ("layers", layers), ("roles", roles)):
@@ -212,8 +217,10 @@ def head_scatter(
 
 
 def habit_bars(shares: Any, *, chances: Any, names: Sequence[str]) -> go.Figure:
-    """Two bars for each kind of place: ``shares`` [kind] of the rows, and ``chances`` [kind], what a key drawn at
-    random would have; ``names`` of the kinds."""
+    """Draw two bars per kind of position: its share of the rows, and that of a randomly drawn key.
+
+    ``shares`` and ``chances`` are [kind]; ``names`` are those of the kinds.
+    """
     values = as_probabilities(shares, name="shares", axes=("kind",))
     expected = as_probabilities(chances, name="chances", axes=("kind",), sizes={"kind": len(values)})
     require_same_length("names", names, expected=len(values), of="kinds")
@@ -240,8 +247,10 @@ def habit_bars(shares: Any, *, chances: Any, names: Sequence[str]) -> go.Figure:
 
 
 def strength_bars(shares: Any, *, edges: Any, name: str) -> go.Figure:
-    """``shares`` [interval] of the rows in which a measure called ``name`` lies in each of the equal intervals between
-    ``edges`` [interval + 1]."""
+    """Draw the share of rows in which the measure ``name`` is in each of several equal intervals.
+
+    ``shares`` are [interval], ``edges`` [interval + 1].
+    """
     values = as_probabilities(shares, name="shares", axes=("interval",))
     edges = as_array(edges, name="edges", axes=("edge",), sizes={"edge": len(values) + 1})
     figure = Sheet()

@@ -156,8 +156,10 @@ def _of(head: object) -> Sequence:
 
 
 def layer_name(head: Head, text: Text) -> str:
+    """Return the name of a head's layer."""
     return text["layer_of"].format(what=text[f"{head.stack}_{head.kind}"], layer=head.layer)
 
 
 def place_name(head: Head, text: Text) -> str:
+    """Return the name of a head with its layer."""
     return text["head_of"].format(what=text[f"{head.stack}_{head.kind}"], layer=head.layer, head=head.head)

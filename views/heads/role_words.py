@@ -200,7 +200,7 @@ def _numbers(measured: HeadMeasures, name: str) -> dict[str, str]:
 
 
 def role_counts(roles: Sequence[HeadRole], text: PageText) -> str:
-    """ "In this sentence: 2 × previous token, 5 × no clear role.", or that it is too short to tell."""
+    """Return "In this sentence: 2 × previous token, 5 × no clear role.", or that it is too short to tell."""
     if RankedHeads(tuple(roles)).is_too_short:
         return text["too_short"].format(least=LEAST_ROWS)
     return text["counted"].format(roles=_counted(roles, ROLES_HERE, text))

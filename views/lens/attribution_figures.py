@@ -42,10 +42,11 @@ def attribution_waterfall(values: Any, *, labels: Sequence[str], total: float, n
 def measured_effects(
     added: Any, *, zero: Any, mean: Any, labels: Sequence[str], of: str, patched: Any = None
 ) -> go.Figure:
-    """Three bars a part: what it added to a logit, and what the logit loses without it (0, or its mean, in its place).
-    A fourth, where there is a second sentence: with what the part writes there (``patched``, [part]).
+    """Draw three or four bars per part: its contribution to a logit, and what the logit loses without it.
 
-    ``added``, ``zero``, ``mean``: [part], of which the last may be NaN; ``labels``: their names; ``of``: whose logit.
+    Without it means 0, or its mean, in its place. The fourth bar, if there is a second sentence, uses what the part
+    writes there (``patched``, [part]). ``added``, ``zero``, ``mean`` are [part], of which the last may be NaN;
+    ``labels`` are their names; ``of`` is the token of the logit.
     """
     sizes = {"part": len(labels)}
     arrays = {

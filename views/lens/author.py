@@ -107,8 +107,10 @@ def _choose_words(p: Page, row: DeltaGenerator, position: int | None) -> tuple[i
 
 
 def _id(p: Page, asked: str | None, known: dict[str, int]) -> int | None:
-    """Of a word that was chosen; of one that was typed, the id of its first token: as it is, or as it is shown, with a
-    ``·`` for the space in front."""
+    """Return the id of a chosen word, or of the first token of a typed one.
+
+    A typed word is taken as it is, or as it is shown, with ``·`` for the space in front.
+    """
     if asked is None or asked in known:
         return known.get(asked)
     word = asked.strip().removeprefix("·")

@@ -227,8 +227,11 @@ def _notes(p: Page, lens: Lens) -> str:
 
 
 def _formula_of(p: Page, lens: Lens) -> str:
-    """How a row is read out: through the final norm, where there is one, and what stands in front of the words. In
-    front of all, a Jacobian lens has its matrix."""
+    """Return the formula by which a row is read out.
+
+    It passes through the final norm, if there is one, and any further step before the words. A Jacobian lens first
+    applies its matrix.
+    """
     formula = _formula(p, lens)
     return formula if lens.transport is None else formula.replace("x_k", "J_k x_k")
 

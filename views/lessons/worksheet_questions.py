@@ -31,8 +31,11 @@ _ASKED: Mapping[str, tuple[str, ...]] = {
 
 
 def view_sheet(page: PageText, focus: Focus, trace: Trace, *, text: PageText, link: str) -> Sheet:
-    """A worksheet for what a link shows: the page's own question, what to look for there, and questions whose answers
-    are worked out from ``trace``. ``focus`` has been fitted to model and trace; ``text`` is that of the lessons."""
+    """Return a worksheet for the view of a link, with answers that are computed from ``trace``.
+
+    It has the page's question, what to notice, and questions. ``focus`` fits the model and the trace; ``text`` is that
+    of the lessons.
+    """
     checkpoint, stack = trace.checkpoint, trace.tokens(focus.stack)
     place = [text["place_stack"].format(stack=common(f"focus.{focus.stack}"))]
     facts = [(text["fact_checkpoint"], checkpoint.name), (text["fact_sentence"], focus.sentence)]

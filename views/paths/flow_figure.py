@@ -25,9 +25,12 @@ _WIDTHS = (1.0, 2.0, 4.0, 6.0, 9.0)
 
 
 def flow_graph(flow: Flow, *, tokens: Mapping[str, TokenSequence], height: int = 400) -> go.Figure:
-    """``tokens``: by stack. Only tokens that are reached have a column, the encoder's at the left; the layers run
-    upwards. The mark in the middle of a line says the numbers and carries, for a click, the numbers of its strongest
-    head: ``STACKS`` and ``KINDS`` by index, layer, head, token. Those of residual lines have head −1."""
+    """Draw the nodes and edges of an information flow.
+
+    ``tokens`` are by stack. Only tokens that are reached have a column, the encoder's at the left; layers run upwards.
+    The mark in the middle of a line shows the numbers and carries, for a click, the location of its strongest head:
+    ``STACKS`` and ``KINDS`` by index, layer, head, token. Those of residual lines have head −1.
+    """
     columns = {
         place: index
         for index, place in enumerate(

@@ -134,8 +134,10 @@ def _shuffle(text: PageText) -> int:
 
 
 def _show_readings(read: ReorderedInput, new: NewOrder, text: PageText) -> None:
-    """The tokens in the order of their positions, before and after; those that moved are marked. A click on a token
-    makes it one of the two that change places."""
+    """Show the tokens in the order of their positions, before and after; those that moved are marked.
+
+    A click on a token makes it one of the two that are swapped.
+    """
     tokens, order, pair = read.tokens, new.order, new.pair
     before = tuple(
         Chip(token.display, str(token.index), "marked" if pair and token.index in pair else "plain") for token in tokens

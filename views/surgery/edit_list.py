@@ -52,8 +52,10 @@ def say_what_was_dropped(dropped: Sequence[str], text: PageText) -> None:
 
 
 def add(text: str) -> None:
-    """Add an edit; it takes the place of another one of the same head, where both cannot hold. One that is too many
-    or too long is said to be dropped."""
+    """Add an edit, which replaces another one of the same head if both cannot hold.
+
+    An edit that is too many or too long is dropped, and a line says so.
+    """
     if (found := _added(specs(), text)) is None:
         st.session_state[_DROPPED] = (text,)
     else:
@@ -75,10 +77,12 @@ def toggled(texts: Sequence[str], text: str) -> tuple[str, ...]:
 
 
 def remove(text: str) -> None:
+    """Remove one edit."""
     _change([old for old in specs() if old != text])
 
 
 def clear() -> None:
+    """Remove all edits."""
     _change([])
 
 
@@ -108,7 +112,7 @@ def show(text: PageText) -> None:
 
 
 def describe(spec: EditSpec, text: PageText) -> str:
-    """ "encoder 0 · head 3"."""
+    """Return a label such as "encoder 0 · head 3"."""
     value = " ".join(spec.value.split())
     value = value.replace("-", " → ") if spec.action == "edge" else value
     place = text["part_short"][f"{spec.stack}_{spec.part}"]

@@ -19,8 +19,14 @@ TRAIN, DEV = N_("training batches"), N_("dev split")
 
 
 def loss_curves(history: pd.DataFrame, *, loss: str = N_("loss (nats per token)")) -> alt.LayerChart:
-    """Training and dev loss. ``history``: the columns ``step``, ``train_loss``, ``dev_loss`` of history.csv; the dev
-    column is empty between evaluations. Raises ``ValueError`` for a missing column."""
+    """Draw training and dev loss.
+
+    ``history`` has the columns ``step``, ``train_loss``, ``dev_loss`` of history.csv; the dev column is empty between
+    evaluations.
+
+    Raises:
+        ValueError: If a column is missing.
+    """
     import altair as alt
     import pandas as pd
 
@@ -58,7 +64,8 @@ def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
 def role_curves(history: pd.DataFrame) -> alt.LayerChart:
     """Draw how close each head is to its role: one line per head, coloured by the role; dashed: the threshold.
 
-    ``history``: ``step``, ``value`` (0: chance, 1: the threshold), ``head`` (its name), ``test`` (the role's name)."""
+    ``history``: ``step``, ``value`` (0: chance, 1: the threshold), ``head`` (its name), ``test`` (the role's name).
+    """
     import altair as alt
     import pandas as pd
 
@@ -95,10 +102,10 @@ def _curve(
     points: bool = False,
     detail: str = "",
 ) -> alt.LayerChart:
-    """A line from step 0 to ``last``, and a ruler that follows the pointer and reads the nearest step. ``detail``: the
-    column that tells lines of one colour apart.
+    """Draw a line from step 0 to ``last``, and a ruler that follows the pointer to the nearest step.
 
-    The curves of one run stand below each other: the same step at the same place in each.
+    ``detail`` is the column that distinguishes lines of one colour. The curves of one run are below each other, with
+    the same step at the same position.
     """
     import altair as alt
 

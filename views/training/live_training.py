@@ -52,6 +52,7 @@ class Settings:
     example: str
 
     def train(self) -> Iterator[ToyState]:
+        """Train a tiny model with these settings."""
         return train_toy(
             self.task,
             seed=self.seed,
@@ -62,6 +63,7 @@ class Settings:
         )
 
     def snippet(self) -> str:
+        """Return the Python code for the same training."""
         return (
             "from transformer.toy.toy_training import train_toy\n\n"
             f"for state in train_toy({self.task!r}, positions={self.positions!r}, n_heads={self.n_heads}, "
@@ -75,8 +77,11 @@ class Settings:
 
 @dataclass(frozen=True)
 class Live:
-    """One training in the background. ``states``: what it has found so far; ``number``: how many this session has
-    started with it."""
+    """One training in the background.
+
+    ``states`` are its results so far; ``number`` counts the trainings that this session has started, including this
+    one.
+    """
 
     settings: Settings
     number: int
@@ -84,6 +89,7 @@ class Live:
 
     @once
     def job(self) -> Job[None]:
+        """The job of the training."""
         return Job(self._train, kind=TRAINING, visitor=this_session(), patience=PATIENCE)
 
     def _train(self, report: Report) -> None:
@@ -97,6 +103,7 @@ class Live:
 
 
 def how_it_stands(text: PageText, live: Live, *, status: Status, states: Sequence[ToyState]) -> None:
+    """Show the progress of a training, or how it ended."""
     settings, job = live.settings, live.job
     if status == "waiting":
         waiting = text["now_waiting"].format(number=job.before + 1, at_once=limits().trainings)
@@ -122,8 +129,10 @@ def how_it_stands(text: PageText, live: Live, *, status: Status, states: Sequenc
 
 
 def draw(text: PageText, settings: Settings, states: Sequence[ToyState], *, slider: str = "") -> None:
-    """Left the map, right the numbers and curves: of the last state, or of the one that the slider with the key
-    ``slider`` goes back to."""
+    """Draw the map at the left, numbers and curves at the right, for the last state or the slider's.
+
+    ``slider`` is the key of the slider that goes back to an earlier state.
+    """
     with st.grid(2, min_column_width=430):
         left, right = st.container(), st.container()
     with right:

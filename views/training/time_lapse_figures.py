@@ -88,8 +88,12 @@ def map_strip(
 
 
 def _small(weights: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
-    """[query, key] with so few cells that they have room in a small map: the largest of each block (NaN where all are
-    masked), where the blocks are, and a line that says so ("" where every cell is there)."""
+    """Return a map with few enough cells for a small figure: the largest weight of each block.
+
+    Returns:
+        The map, [query, key] (NaN where all cells are masked), the positions of the blocks, and a line that says so (""
+        if every cell is shown).
+    """
     blocks = [2 * int(np.ceil(count / MAX_CELLS) // 2) + 1 if count > MAX_CELLS else 1 for count in weights.shape]
     if blocks == [1, 1]:
         return weights, {}, ""

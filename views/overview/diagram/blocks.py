@@ -157,8 +157,10 @@ def _feed_forward_notes(config: ModelConfig) -> list[str]:
 
 
 def _sublayer(config: ModelConfig, trace: Trace, stack: str, layer: int, name: str, block: Any) -> list[Block]:
-    """Norm, sub-layer and Add, in the order of this model: pre-norm normalises first, post-norm last, a sandwich
-    before and behind."""
+    """Return norm, sublayer and addition in the order of this model.
+
+    Pre-norm normalises first, post-norm last, a sandwich before and after the sublayer.
+    """
     path = f"{stack}.layers.{layer}"
     focus = {"layer": layer, "kind": "cross" if name == "cross_attention" else "self"}
     pre_norm = config.norm == "pre"

@@ -66,7 +66,7 @@ def add_norm(trace: Trace, focus: Focus) -> Section:
 
 
 def _addition(trace: Trace, focus: Focus, labels: tuple[str, ...]) -> list:
-    """in + update = out of the layer's first sub-layer."""
+    """In + update = out of the layer's first sub-layer."""
     text = handout_text()
     sublayer = next(each for each in sublayers(trace, focus.stack) if each.layer == focus.layer)
     before, update = trace.values(sublayer.before), trace.values(sublayer.update)

@@ -15,8 +15,10 @@ WIDTH = 32  # dimensions drawn: a phone has room for no more
 
 
 def section(page: str, trace: Trace, parts: Sequence[Part], *, look_for: Sequence[int] = ()) -> Section:
-    """A step with title and question of its page. ``look_for``: which of the page's three sentences hold on paper, too
-    (others speak of controls)."""
+    """Return a step with the title and question of its page.
+
+    ``look_for`` selects those of the page's three sentences that are also true on paper (others are about controls).
+    """
     text = text_for(page_text(page), trace.checkpoint.config)
     sentences = text.look_for_of(traits_of(trace.checkpoint.config))
     return Section(page, text.title, text.question, tuple(parts), tuple(sentences[place] for place in look_for))
@@ -28,7 +30,7 @@ def handout_text() -> dict[str, str]:
 
 
 def named(name: str, value: str) -> str:
-    """ "sum: 3", with the colon of the reader's language."""
+    """Return "sum: 3", with the colon of the reader's language."""
     return handout_text()["named"].format(name=name, value=value)
 
 
