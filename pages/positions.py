@@ -16,7 +16,6 @@ from views.positions.another_order import (
     another_order,
     can_reorder,
     choose_change,
-    first_section,
     followed_stack,
     followed_token,
 )
@@ -34,16 +33,17 @@ SECTIONS = {
 }
 
 with page("positions", needs=("token",), marks=followed_token, only=followed_stack) as p:
-    view_model, first = chosen_scheme(p), first_section(p)
+    view_model = chosen_scheme(p)
+    # The page opens on what the order of the tokens is for; a table of numbers comes second.
     names = [*(["order"] if can_reorder(p) else []), *view_model.sections]
-    names.sort(key=lambda name: name != first)
     section = None
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if names:
             look = {"owner": tuple(names), "wrap": True, "label_visibility": labels()}
             section = chosen_option(p.text, "view", names, key="positions view", **look)
         choose_change(p) if section == "order" else choose_scheme(p)
-    if section != "order" and not (view_model.is_own and section == first):  # the first section names its own scheme
+    both_schemes = section == "heatmap" and view_model.scheme == "rotary"  # their titles say which one is the model's
+    if section != "order" and not (view_model.is_own and both_schemes):
         say_whose(view_model, p.text)
     if section == "order":
         another_order(p)

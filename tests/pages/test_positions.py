@@ -51,12 +51,12 @@ def test_every_view_of_the_own_scheme(open_app, checkpoint):
     assert TEXT["own"].format(scheme=TEXT[OWN[checkpoint]]) not in said(show(app, "order"))
 
 
-def test_a_rotary_model_opens_on_both_schemes_side_by_side_and_the_others_on_another_order(open_app):
-    app = open_app("positions", checkpoint="tiny-bert", sentence=SENTENCE)
-    is_fine(app)
-    assert TEXT["both_added"] in said(app) and TEXT["both_turned"] in said(app)
-    app = open_app("positions", checkpoint="tiny-translator", sentence=SENTENCE)
+@pytest.mark.parametrize("checkpoint", OWN)
+def test_every_model_opens_on_another_order_and_a_rotary_one_shows_both_schemes(open_app, checkpoint):
+    app = open_app("positions", checkpoint=checkpoint, sentence=SENTENCE)
     assert app.session_state["positions view"] == "order" and TEXT["both_added"] not in said(app)
+    is_fine(show(app, "heatmap"))
+    assert (TEXT["both_added"] in said(app)) == (TEXT["both_turned"] in said(app)) == (OWN[checkpoint] == "rotary")
 
 
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-sentiment"])
@@ -154,7 +154,7 @@ def test_a_click_above_changes_the_figure(open_app, checkpoint):
 
 def test_beside_the_two_heatmaps_stand_the_angles_of_the_token_that_was_clicked(open_app):
     for place, turned in ((2, "2"), (5, "5")):  # the first pair is turned by one radian a place
-        app = open_app("positions", checkpoint="tiny-bert", sentence=SENTENCE, token=str(place))
+        app = show(open_app("positions", checkpoint="tiny-bert", sentence=SENTENCE, token=str(place)), "heatmap")
         assert f"at position **{place}**" in said(app) and f"is turned by **{turned}** rad and pair" in said(app)
 
 

@@ -35,14 +35,9 @@ def can_reorder(p: Page) -> bool:
     return p.checkpoint.config.positions in REORDERED
 
 
-def first_section(p: Page) -> str:
-    """Name the section that the page opens with: both schemes side by side where nothing is added."""
-    return "heatmap" if p.checkpoint.config.positions == "rotary" else "order"
-
-
 def followed_stack(p: Page) -> str | None:
     """Return the one stack whose tokens this section is about, or ``None`` in the other sections."""
-    asked = choice.value("positions view", first_section(p))
+    asked = choice.value("positions view", "order")
     names = {"order", "view_order", *(text["view_order"] for text in page_texts(p.text.name))}
     return _read(p).stack if can_reorder(p) and asked in names else None
 
