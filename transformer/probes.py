@@ -180,6 +180,16 @@ def is_recording() -> bool:
     return _call.get().recording is not None
 
 
+def is_watched(*probes: Probe) -> bool:
+    """Return whether this call keeps or edits what passes one of ``probes``, or a forward hook sees it."""
+    if any(probe._forward_hooks for probe in probes):
+        return True
+    recording = _call.get().recording
+    if recording is None:
+        return False
+    return recording.names is None or any(p.name in recording.names or p.name in recording.edits for p in probes)
+
+
 def has_forward_hooks(model: nn.Module) -> bool:
     """Return whether ``model`` has forward hooks, which fused kernels would bypass.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -18,6 +18,9 @@ pytest.importorskip("transformers")
 BY_DAY = ("phi", "mixtral", "bloom", "xlm-roberta", "mbart")
 NOT_SHOWN = "This model is run by its own code in transformers, which does not expose "
 OPENED = [view for view in VIEWS if view.box == SIDEBAR]
+ROOT = Path(__file__).resolve().parents[2]
+TABLE = ROOT / "docs" / "guests.md"
+_PAGES_OF_NO_MODEL = ("lessons", "glossary")
 
 
 def guests_of(view: View) -> list[str]:
@@ -70,3 +73,46 @@ def test_every_view_opens_or_says_what_it_does_not_show(open_guest: Callable, vi
     if file := os.environ.get("GUEST_PAGES"):
         with open(file, "a", encoding="utf-8") as table:
             table.write(json.dumps([kind, view.name, found]) + "\n")
+
+
+def first_views() -> dict[str, str]:
+    """The view of each page about a model that stands for it in the table: the one with which it opens."""
+    found: dict[str, str] = {}
+    of_all = [view for view in OPENED if len(view.kinds) > 1 and view.page not in _PAGES_OF_NO_MODEL]
+    for view in sorted(of_all, key=lambda view: bool(view.address)):
+        found.setdefault(view.page, view.name)
+    return {view.page: found[view.page] for view in of_all}
+
+
+def table_of(outcomes: Iterable[tuple[str, str, str]]) -> str:
+    """The table of docs/guests.md from (guest, view, what it does not show): a letter for each sentence."""
+    pages = {name: page for page, name in first_views().items()}
+    found = {(kind, pages[name]): said for kind, name, said in outcomes if name in pages}
+    columns = list(first_views())
+    reasons = sorted({said for said in found.values() if said})
+    letters = {said: "abcdefghijklmnopqrstuvwxyz"[place] for place, said in enumerate(reasons)}
+    rows = [
+        f"| `model_type` | {' | '.join(name.replace('_', ' ') for name in columns)} |",
+        "|---|" + ":-:|" * len(columns),
+    ]
+    for kind in tiny_guests.GUESTS:
+        cells = [letters.get(found[kind, page], "●") if (kind, page) in found else "?" for page in columns]
+        rows.append(f"| `{kind}` | {' | '.join(cells)} |")
+    legend = [f"- {letter}: {said.replace(chr(92), '')}" for said, letter in letters.items()]
+    return "\n".join([*rows, "", *legend]) + "\n"
+
+
+@pytest.mark.skipif("GUEST_PAGES" not in os.environ, reason="writes the table from the file that GUEST_PAGES names")
+def test_the_table_of_the_documentation_is_written_from_what_the_pages_did() -> None:
+    """Runs last: ``GUEST_PAGES=FILE pytest -m "slow or nightly or not slow" tests/pages/test_guest_pages.py``."""
+    lines = Path(os.environ["GUEST_PAGES"]).read_text(encoding="utf-8").splitlines()
+    table = table_of(tuple(json.loads(line)) for line in lines)
+    assert "?" not in table, "some guests have not opened some page"
+    before = TABLE.read_text(encoding="utf-8").split("| `model_type`")[0]
+    TABLE.write_text(before + table, encoding="utf-8")
+
+
+def test_the_table_of_the_documentation_has_every_guest_and_every_page() -> None:
+    rows = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
+    assert [row.split("`")[1] for row in rows[1:]] == list(tiny_guests.GUESTS)
+    assert [name.strip() for name in rows[0].split("|")[2:-1]] == [name.replace("_", " ") for name in first_views()]

@@ -11,9 +11,11 @@ import numpy as np
 
 from transformer.attention import MultiHeadAttention
 from transformer.files.checkpoints import Checkpoint
+from transformer.guests.described_parts import not_exposed
 from transformer.layers.positional_encodings import rotary_of
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
+from transformer.text.message import Message
 
 RELATIVE = "position_bias.values"
 DISENTANGLED = ("content_to_position", "position_to_content")
@@ -64,9 +66,15 @@ class ScoreRule:
 
 
 def score_rule(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -> ScoreRule:
-    """Return the rule of one self- or cross-attention layer, from the modules that compute it."""
+    """Return the rule of one self- or cross-attention layer, from the modules that compute it.
+
+    Raises:
+        NotExposedError: If a guest does not tell its rule.
+    """
     name = f"{stack}.layers.{layer}.{kind}_attention"
     module = checkpoint.model.get_submodule(name)
+    if module.scale is None:  # a guest whose attention is code of its own
+        raise not_exposed(Message("the formula of its scores, because its attention is code of its own"))
     added = tuple(f"{name}.{term}" for term in DISENTANGLED if getattr(module, term, None) is not None)
     if kind == "self" and getattr(checkpoint.model, stack).position_bias is not None:
         added = (f"{stack}.{RELATIVE}",)

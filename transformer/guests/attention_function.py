@@ -38,6 +38,7 @@ class GuestPass:
     n_positions: int
     depth: int = -1
     kept: dict[str, Tensor] = field(default_factory=dict)
+    masks: dict[int, tuple[Tensor, Tensor, Tensor | None]] = field(default_factory=dict)  # read once for all layers
 
     def shaped(self, tensor: Tensor) -> Tensor:
         """[batch, position, …] of a tensor that may have one row per position of all texts."""
@@ -130,18 +131,23 @@ def attend(
         scores = torch.tanh(scores / cap) * cap
     if (bias := given.get("position_bias")) is not None:
         scores = scores + bias
-    allowed, bias = _read_mask(attention_mask, scores)
+    allowed, bias = _mask_once(attention_mask, scores)
     if bias is not None:
         scores = scores + bias
+    shown = allowed
     if probes is not None:
-        scores, allowed = probes.scores(scores), probes.allowed(allowed)
-    if sinks is None:
-        weights = attention_weights(scores.float(), allowed[:, None]).to(query.dtype)
+        scores, shown = probes.scores(scores), probes.allowed(allowed)
+    if sinks is not None:
+        weights = _with_sinks(scores, shown, sinks)
+    elif shown is allowed and bias is None and (attention_mask is None or attention_mask.is_floating_point()):
+        masked = scores if attention_mask is None else scores + attention_mask[..., : scores.shape[-1]]
+        weights = torch.softmax(masked, dim=-1, dtype=torch.float32).to(query.dtype)
     else:
-        weights = _with_sinks(scores, allowed, sinks)
+        weights = attention_weights(scores.float(), shown[:, None]).to(query.dtype)
     if probes is not None:
         weights = probes.weights(weights)
-    context = torch.matmul(F.dropout(weights, dropout, module.training), value)  # [batch, head, query, channel]
+    dropped = F.dropout(weights, dropout, module.training) if dropout else weights
+    context = torch.matmul(dropped, value)  # [batch, head, query, channel]
     if probes is not None:
         context = probes.context(context)
     context = context.transpose(1, 2).contiguous()
@@ -152,6 +158,16 @@ def attend(
             AttentionCall(module, query, shared_key, shared_value, scale, cap, merged, biased, sinks is not None)
         )
     return context, weights
+
+
+def _mask_once(mask: Tensor | None, scores: Tensor) -> tuple[Tensor, Tensor | None]:
+    """``_read_mask``, once a pass for all layers that share a mask."""
+    guest_pass = _pass.get()
+    if mask is None or guest_pass is None:
+        return _read_mask(mask, scores)
+    if id(mask) not in guest_pass.masks:
+        guest_pass.masks[id(mask)] = (mask, *_read_mask(mask, scores))
+    return guest_pass.masks[id(mask)][1:]
 
 
 def _read_mask(mask: Tensor | None, scores: Tensor) -> tuple[Tensor, Tensor | None]:

@@ -170,7 +170,7 @@ def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, 
         else linear(found.output, None, factor)
     )
     attention.rotary = None
-    if found.rotated:
+    if found.rotated or (found.query is None and config.positions == "rotary"):
         rotary = config.rotary[index] if config.rotary else None
         attention.rotary = (
             NotExposed(Message("how its rotary positions turn queries and keys"))

@@ -20,7 +20,7 @@ from transformer.guests.trial_pass import Trial, close, same
 from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.masks import padding_mask
 from transformer.models import Model
-from transformer.probes import Probe, is_recording, name_probes, record
+from transformer.probes import Probe, is_recording, is_watched, name_probes, record
 from transformer.text.message import Message
 from transformer.variants.output_heads import Pooling, ScaledProjection, TokenHead
 
@@ -332,7 +332,10 @@ class _Watch:
             if guest_pass is None or guest_pass.stack != self.name:
                 return None
             given = args[0] if args else kwargs["hidden_states"]
-            changed = change(guest_pass, guest_pass.shaped(given)).reshape(given.shape)
+            changed = change(guest_pass, guest_pass.shaped(given))
+            if changed is given:
+                return None
+            changed = changed.reshape(given.shape)
             if args:
                 return (changed, *args[1:]), kwargs
             return args, {**kwargs, "hidden_states": changed}
@@ -351,7 +354,10 @@ class _Watch:
             first = output if whole else output[0]
             given = args[0] if args else next(iter(kwargs.values()))
             given = guest_pass.shaped(given) if isinstance(given, Tensor) else first
-            changed = change(guest_pass, given, guest_pass.shaped(first)).reshape(first.shape)
+            changed = change(guest_pass, given, guest_pass.shaped(first))
+            if changed is first and not copies:
+                return None
+            changed = changed.reshape(first.shape)
             changed = changed.clone() if copies else changed
             return changed if whole else (changed, *output[1:])
 
@@ -556,22 +562,24 @@ def _normed(norm: Any, x: Tensor) -> Tensor:
 
 
 def _norm_steps(norm: Any, x: Tensor, y: Tensor) -> Tensor:
-    """Show the steps of a norm that gave ``y``, and what it gives after edits of them."""
-    if isinstance(norm, LayerNorm):
-        mean = x.mean(dim=-1)
-        shown_mean = norm.mean(mean)
-        centred = x - shown_mean.unsqueeze(-1)
-        std = torch.sqrt(centred.square().mean(dim=-1) + norm.epsilon)
-        shown_std = norm.std(std)
-        normalized = centred / shown_std.unsqueeze(-1)
+    """Show the steps of a norm that gave ``y``; return what it gives after edits of them."""
+    if isinstance(norm, LayerNorm) and is_watched(norm.mean, norm.std, norm.normalized):
+        normalized, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], None, None, norm.epsilon)
+        mean, std = mean.squeeze(-1), inverse.squeeze(-1).reciprocal()
+        if (shown_mean := norm.mean(mean)) is not mean:
+            centred = x - shown_mean.unsqueeze(-1)
+            std = torch.sqrt(centred.square().mean(dim=-1) + norm.epsilon)
+            normalized = centred / std.unsqueeze(-1)
+        if (shown_std := norm.std(std)) is not std:
+            normalized = (x - shown_mean.unsqueeze(-1)) / shown_std.unsqueeze(-1)
         shown = norm.normalized(normalized)
-        same = shown_mean is mean and shown_std is std and shown is normalized
-        return norm.output(y if same else shown * norm.weight + norm.bias)
-    if isinstance(norm, RMSNorm):
-        mean_square = x.square().mean(dim=-1)
+        same_steps = shown_mean is mean and shown_std is std and shown is normalized
+        return norm.output(y if same_steps else shown * norm.weight + norm.bias)
+    if isinstance(norm, RMSNorm) and is_watched(norm.mean_square, norm.normalized):
+        mean_square = torch.linalg.vector_norm(x, dim=-1).square() / x.shape[-1]
         shown_square = norm.mean_square(mean_square)
         normalized = x * torch.rsqrt(shown_square + norm.epsilon).unsqueeze(-1)
         shown = norm.normalized(normalized)
-        same = shown_square is mean_square and shown is normalized
-        return norm.output(y if same else shown * norm.weight)
+        same_steps = shown_square is mean_square and shown is normalized
+        return norm.output(y if same_steps else shown * norm.weight)
     return norm.output(y)

@@ -272,6 +272,9 @@ def _settled(config: GuestConfig, network: nn.Module, stacks: Mapping[str, Found
         positions = "rotary"
     elif attention.call is not None and attention.call.has_bias:
         positions = "relative"
+    elif attention.query is None:  # where they come in cannot be seen
+        turns = bool(getattr(network.config, "rope_parameters", None)) and not getattr(network.config, "alibi", False)
+        positions = "rotary" if turns else "relative"
     changes: dict[str, Any] = {
         "n_encoder_layers": len(stacks["encoder"].layers) if "encoder" in stacks else 0,
         "n_decoder_layers": len(stacks["decoder"].layers) if "decoder" in stacks else 0,

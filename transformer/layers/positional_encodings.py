@@ -173,6 +173,9 @@ def _edits(
     scheme = model.config.positions
     if scheme in ("sinusoidal", "learned"):
         return (Edit(f"{stack}.embedding.position", change, description),)
+    edited = {"relative": "position_bias.values", "rotary": "layers.0.self_attention.rotary"}.get(scheme, "")
+    if edited and (why := model.not_exposed(f"{stack}.{edited}")) is not None:
+        raise why
     if scheme == "relative":
         return (Edit(f"{stack}.position_bias.values", change, description),)
     if scheme == "rotary":

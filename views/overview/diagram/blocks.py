@@ -177,6 +177,6 @@ def _sublayer(config: ModelConfig, trace: Trace, stack: str, layer: int, name: s
     norm = _norm(trace, f"{path}.{name}_norm", f"{name}_norm", block, **more)
     behind = _norm(trace, f"{path}.{name}_output_norm", f"{name}_output_norm", block, **more)
     core = block(name, label, role, activation, page, in_layer=True, focus=focus, note=" · ".join(notes))
-    first = norm[0] if pre_norm else core
+    first = norm[0] if pre_norm and norm else core  # OLMo 2 has a norm behind a sub-layer only
     add = block(f"{name}_add", "add", "add", added, "add_norm", skips_from=first.id, **more)
     return [*norm, core, *behind, add] if pre_norm else [core, add, *norm]

@@ -1,0 +1,97 @@
+"""Cost of a guest: its recorded pass beside its own eager pass that returns attention maps, on one thread.
+
+    python -m benchmarks.guests
+
+The models have random weights and are written to a temporary folder. Every number is a ratio of times measured side by
+side in this run (see ``interleaved.py``).
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import torch
+import transformers
+
+from benchmarks.forward_and_decode import Row
+from benchmarks.interleaved import time_interleaved
+from transformer.fast.shortcut import fast_path
+from transformer.guests.opening import open_guest
+from transformer.probes import record
+
+GOAL = 1.05
+N_TOKENS = 128
+_SIZES = {
+    "vocab_size": 8000,
+    "hidden_size": 384,
+    "intermediate_size": 1024,
+    "num_hidden_layers": 8,
+    "num_attention_heads": 6,
+    "max_position_embeddings": 512,
+}
+_FAMILIES = {
+    "phi": ("PhiForCausalLM", {}),
+    "olmo2": ("Olmo2ForCausalLM", {}),
+    "mixtral": ("MixtralForCausalLM", {"num_key_value_heads": 2, "num_local_experts": 4}),
+}
+
+
+def passes(kind: str, folder: Path) -> dict[str, Callable[[], object]]:
+    """Return one pass over ``N_TOKENS`` tokens for each compared way."""
+    name, fields = _FAMILIES[kind]
+    model_class = getattr(transformers, name)
+    torch.manual_seed(0)
+    config = model_class.config_class(**{**_SIZES, **fields}, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+    model_class(config).save_pretrained(folder / kind)
+    fields = json.loads((folder / kind / "config.json").read_text(encoding="utf-8"))
+    guest = open_guest(folder / kind, fields).model
+    eager, fused = (
+        model_class.from_pretrained(folder / kind, attn_implementation=way).eval() for way in ("eager", "sdpa")
+    )
+    ids = torch.randint(3, _SIZES["vocab_size"], (1, N_TOKENS))
+
+    def recorded() -> object:
+        with record() as recording:
+            guest(ids)
+        return recording
+
+    def unwatched() -> object:
+        with fast_path():
+            return guest(ids)
+
+    return {
+        "recorded": recorded,
+        "maps alone": lambda: _only_maps(guest, ids),
+        "unwatched": unwatched,
+        "eager": lambda: eager(input_ids=ids, use_cache=False, output_attentions=True),
+        "fused": lambda: fused(input_ids=ids, use_cache=False),
+    }
+
+
+def _only_maps(guest: torch.nn.Module, ids: torch.Tensor) -> object:
+    with record(names={name for name in guest.probes if name.endswith("attention.weights")}) as recording:
+        guest(ids)
+    return recording
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Print the table; return 0."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rounds", type=int, default=30, help="passes of each kind (default 30)")
+    rounds = parser.parse_args(arguments).rounds
+    torch.set_num_threads(1)
+    with tempfile.TemporaryDirectory() as folder, torch.inference_mode():
+        for kind in _FAMILIES:
+            times = time_interleaved(passes(kind, Path(folder)), rounds=rounds)
+            print(f"{kind}, {N_TOKENS} tokens, eager with output_attentions {times.milliseconds('eager'):.0f} ms")
+            print(Row("recorded ÷ its own eager pass with output_attentions", times.ratio("recorded", "eager"), GOAL))
+            print(Row("only maps recorded ÷ the same", times.ratio("maps alone", "eager"), GOAL))
+            print(Row("nobody looks ÷ its own fused pass", times.ratio("unwatched", "fused"), GOAL))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
