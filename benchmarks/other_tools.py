@@ -1,7 +1,7 @@
 """Comparison with TransformerLens and BertViz: opening, a full recorded pass, all heads in one figure.
 
-    pip install -r requirements-benchmarks.txt transformer_lens bertviz python -m benchmarks.other_tools [--rounds 5]
-    [--tokens 64]
+    pip install -r requirements-benchmarks.txt transformer_lens bertviz
+    python -m benchmarks.other_tools [--rounds 5] [--tokens 64]
 
 GPT-2 small's shape with random weights; nothing is downloaded. A tool that is not installed is left out. Ratios are of
 processor times measured side by side in this run (see ``interleaved.py``).

@@ -127,8 +127,8 @@ def test_a_training_shows_what_it_writes(open_app, tiny_checkpoint):
     number = next_with("target", after=-1, config=tiny_checkpoint("gpt").config)
     app = open_app("bugs", checkpoint="tiny-gpt", sentence=SENTENCE, patient=str(number))
     table = app.dataframe[-1].value
-    assert table[TEXT["healthy"]][0] == trained_toy("healthy").learner.written("gradient") == "gradient"
-    assert table[TEXT["the_patient"]][0] == trained_toy("shifted_target").learner.written("gradient")
+    assert table[TEXT["healthy"]][0] == trained_toy("healthy").learner.generate("gradient") == "gradient"
+    assert table[TEXT["the_patient"]][0] == trained_toy("shifted_target").learner.generate("gradient")
 
 
 def test_a_teacher_goes_to_a_mistake_and_another_patient_is_the_next(open_app, tiny_checkpoint):

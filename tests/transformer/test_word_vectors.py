@@ -43,12 +43,12 @@ def test_words_are_lower_case_and_keep_their_apostrophes() -> None:
 def test_the_vocabulary_counts_and_weighs() -> None:
     vocabulary = Vocabulary.of(["b a a", "a b c"], min_count=2)
     assert (vocabulary.words, vocabulary.counts.tolist()) == (("a", "b"), [3, 2])
-    assert [ids.tolist() for ids in vocabulary.numbered(["c a b", "x"])] == [[0, 1], []]
+    assert [ids.tolist() for ids in vocabulary.to_ids(["c a b", "x"])] == [[0, 1], []]
     noise = np.array([3**0.75, 2**0.75])
     np.testing.assert_allclose(vocabulary.noise(), noise / noise.sum())
     ratio = 0.1 / (3 / 5)
-    np.testing.assert_allclose(vocabulary.keeping(0.1)[0], math.sqrt(ratio) + ratio)
-    assert vocabulary.keeping(1.0).tolist() == [1.0, 1.0]
+    np.testing.assert_allclose(vocabulary.keep_probabilities(0.1)[0], math.sqrt(ratio) + ratio)
+    assert vocabulary.keep_probabilities(1.0).tolist() == [1.0, 1.0]
     with pytest.raises(ValueError, match="no word occurs 9 times; lower min_count"):
         Vocabulary.of(["a"], min_count=9)
 

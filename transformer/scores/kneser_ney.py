@@ -50,7 +50,7 @@ class KneserNey:
             seen = tuple(context[len(context) - length :])
             if seen not in level.totals:
                 break  # no longer context was seen either
-            probability = level.kept(seen, token) + level.given_down[seen] * probability
+            probability = level.discounted_share(seen, token) + level.given_down[seen] * probability
         return probability
 
     def log_probability(self, tokens: Sequence[int]) -> float:
@@ -71,7 +71,7 @@ class _Level:
             held_back[ngram[:-1]] += self.discounts[min(count, 3)]
         self.given_down = {context: mass / self.totals[context] for context, mass in held_back.items()}
 
-    def kept(self, context: tuple[int, ...], token: int) -> float:
+    def discounted_share(self, context: tuple[int, ...], token: int) -> float:
         """Return (c(u w) − D(c(u w))) / c(u ·)."""
         count = self.counts.get((*context, token), 0)
         return (count - self.discounts[min(count, 3)]) / self.totals[context]

@@ -40,7 +40,7 @@ def words(tokenizer: Tokenizer, text: str) -> TokenSequence:
 
 
 def word_of(tokenizer: Tokenizer, sequence: TokenSequence, index: int) -> str | None:
-    """Return the word, as ``words`` writes it, around token ``index``; ``None`` for a special token."""
+    """Return the word of token ``index``, as ``words`` writes it; ``None`` for a special token."""
     if sequence[index].special:
         return None
     start = sum(len(tokenizer.token_bytes[token.id]) for token in sequence.tokens[:index])
@@ -56,6 +56,6 @@ def _sequence(tokenizer: Tokenizer, pieces: list[str]) -> TokenSequence:
     tokens = []
     for index, piece in enumerate(pieces):
         raw = piece.encode("utf-8", errors="replace")
-        id = tokenizer.to_id(tokenizer.written(piece))
+        id = tokenizer.to_id(tokenizer.to_piece(piece))
         tokens.append(Token(index, NO_ID if id is None else id, piece, visible(raw)))
     return TokenSequence(tuple(tokens))

@@ -213,7 +213,7 @@ class Tokenizer:
         """Return the bytes that a piece, or a word of ``words``, stands for."""
         return BYTES_OF[self.alphabet](piece)
 
-    def written(self, text: str) -> str:
+    def to_piece(self, text: str) -> str:
         """Return a text in the vocabulary's notation, as one piece; the inverse of ``bytes_of``."""
         return WRITTEN_AS[self.alphabet](text)
 

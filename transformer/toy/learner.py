@@ -175,7 +175,7 @@ class ToyLearner:
         return self._attention(batch.source, batch.read), label_letters(batch.asked[0].tolist(), "prediction")
 
     @torch.inference_mode()
-    def written(self, word: str) -> str:
+    def generate(self, word: str) -> str:
         """Return the letters that the model generates greedily, up to its end or its longest output."""
         return letters_of(self._write(batch_of(self.task, word).source))
 

@@ -139,6 +139,6 @@ def _state(learner: ToyLearner, step: int, steps: int, held_out: Batch, example:
         reported=learner.reported_loss(held_out) if learner.fault else score.loss,
         attention=attention,
         predicted=predicted,
-        written=learner.written(example),
+        written=learner.generate(example),
         learner=learner,
     )

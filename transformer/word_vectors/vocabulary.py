@@ -31,12 +31,12 @@ class Vocabulary:
             raise ValueError(f"no word occurs {min_count} times; lower min_count or take more text")
         return cls(tuple(word for _, word in kept), np.array([-count for count, _ in kept]))
 
-    def numbered(self, texts: Iterable[str]) -> list[np.ndarray]:
+    def to_ids(self, texts: Iterable[str]) -> list[np.ndarray]:
         """Return the ids of each text's words, without words that are not in the vocabulary."""
         id_of = {word: id for id, word in enumerate(self.words)}
         return [np.array([id_of[word] for word in words_of(text) if word in id_of], dtype=np.int64) for text in texts]
 
-    def keeping(self, threshold: float) -> np.ndarray:
+    def keep_probabilities(self, threshold: float) -> np.ndarray:
         """Return the probability of keeping an occurrence of each word: min(1, √(t/f) + t/f).
 
         f is its share of all words. Frequent words tell little about their neighbours, and most of their occurrences

@@ -49,8 +49,8 @@ def train_vectors(
     optimizer = torch.optim.Adam(model.parameters(), lr=recipe.learning_rate, fused=True)
     generator = torch.Generator().manual_seed(recipe.seed)
     noise = torch.tensor(vocabulary.noise())
-    keeping = torch.tensor(vocabulary.keeping(recipe.subsampling))
-    sentences = [torch.tensor(sentence) for sentence in vocabulary.numbered(texts)]
+    keeping = torch.tensor(vocabulary.keep_probabilities(recipe.subsampling))
+    sentences = [torch.tensor(sentence) for sentence in vocabulary.to_ids(texts)]
     for epoch in range(recipe.epochs):
         batches = list(_batches(sentences, keeping, recipe, generator))
         losses = []

@@ -64,7 +64,7 @@ def is_here(name: str) -> bool:
 
 
 def folder_of(name: str) -> Path:
-    """Return the folder of an upload, which this session uses from now on, so that it stays."""
+    """Return the folder of an upload, and keep it as long as this session uses it."""
     if is_here(name):
         with _one_at_a_time:
             _users.setdefault(name, set()).add(session_id())

@@ -81,7 +81,7 @@ def living_picture_figure(
 ) -> CanvasFigure:
     """Return the figure that opens at ``focus``, with links to existing pages.
 
-    ``stop`` is that of a lesson.
+    ``stop`` is the point at which a lesson's step stops the picture.
     """
     pictures = None
     if isinstance(trace.checkpoint.config, PictureConfig):

@@ -135,7 +135,7 @@ class TrainingCase(BugsViewModel):
     @cached_property
     def written(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """What each model writes when it is given ``WORDS``."""
-        first, second = (tuple(toy.learner.written(word) for word in WORDS) for toy in self.toys)
+        first, second = (tuple(toy.learner.generate(word) for word in WORDS) for toy in self.toys)
         return first, second
 
     @property

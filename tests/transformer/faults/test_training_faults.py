@@ -80,7 +80,7 @@ def test_the_loss_says_all_is_well_and_the_writing_says_it_is_not(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_kept_model_writes_what_its_course_says(name):
     toy = trained_toy(name)
-    assert toy.learner.written("gradient") == toy.course[-1].written
+    assert toy.learner.generate("gradient") == toy.course[-1].written
     assert toy.learner.score(held_out_words(TASKS[training_faults.TASK])).accuracy == pytest.approx(
         toy.course[-1].writes,
         abs=0.02,  # its weights were rounded to half precision
