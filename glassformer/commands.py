@@ -4,6 +4,7 @@ import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import Any
 
 from glassformer import APP
 from transformer.commands.command_line import CHECKPOINT, LIMIT, Command, argument, progress_bar
@@ -147,10 +148,10 @@ ATLAS = Command(
 )
 
 
-def _web(out: str, checkpoints: list[str], app: str) -> None:
+def _web(out: str, checkpoints: list[str], app: str, single_file: bool) -> None:
     import_from_app()
     try:
-        from web.site import write_site
+        from web.site import write_single_file, write_site
     except ModuleNotFoundError as error:
         if error.name not in ("onnx", "onnxscript"):
             raise
@@ -162,7 +163,12 @@ def _web(out: str, checkpoints: list[str], app: str) -> None:
 
     shipped = APP / "checkpoints"
     folders = [shipped / name if (shipped / name).is_dir() else resolve(name) for name in checkpoints]
-    sizes = write_site(Path(out), folders, app=app, progress=lambda line: print(line, file=sys.stderr))
+    more: dict[str, Any] = {"app": app, "progress": lambda line: print(line, file=sys.stderr)}
+    if single_file:
+        file = Path(out) / "glassformer.html"
+        print(f"{file}  {write_single_file(file, folders, **more):,} bytes: it opens without a server")
+        return
+    sizes = write_site(Path(out), folders, **more)
     print(f"{out}  {len(sizes)} files, {sum(sizes.values()):,} bytes: any web space can serve it")
 
 
@@ -176,6 +182,7 @@ WEB = Command(
             "--checkpoints", nargs="+", default=["en-fr"], metavar="NAME", help="names or folders; the first one opens"
         ),
         argument("--app", default="", metavar="ADDRESS", help="address of a Glassformer app that the page links to"),
+        argument("--single-file", action="store_true", help="write one HTML file, which opens without a server"),
     ),
 )
 DRAWING_COMMANDS = (HANDOUT, EXPLAIN, ATLAS, GALLERY, WEB)

@@ -214,16 +214,17 @@ class StackGraph(nn.Module):
     def _predictions(self, logits: Tensor, chosen: Tensor | None) -> dict[str, Tensor]:
         """Return the most likely tokens of every row, and how likely ``chosen`` are: ln p = logit − ln Σ exp(logit)."""
         logits = logits + self.never
-        log_sum = torch.logsumexp(logits, dim=-1)
+        # In float64, as Python does: beside a large summand, thousands of small ones would be rounded away.
+        log_sum = torch.logsumexp(logits.double(), dim=-1)
         best = logits.topk(min(SHOWN, logits.shape[-1]), dim=-1)
         taken = best.values[:, 0] if chosen is None else logits.gather(-1, chosen[0, :, None])[:, 0]
         return {
             "candidates.ids": best.indices,
             "candidates.logits": best.values,
-            "candidates.probabilities": (best.values - log_sum[:, None]).exp(),
+            "candidates.probabilities": (best.values.double() - log_sum[:, None]).exp().float(),
             "chosen.logits": taken,
-            "chosen.probabilities": (taken - log_sum).exp(),
-            "log_sum": log_sum,
+            "chosen.probabilities": (taken.double() - log_sum).exp().float(),
+            "log_sum": log_sum.float(),
         }
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import hashlib
 import json
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from charts.canvas.module import canvas_colours, packed_module
@@ -23,6 +25,7 @@ RUNTIME = "onnxruntime.wasm.gz"
 SCRIPTS = ("site", "worker")
 # What opens the page without a network; the files of models are kept as they are loaded (web/source/files.js).
 _SHELL = ("index.html", "site.js", "worker.js", "canvas.bin", "LICENSES.txt")
+_INLINE = {"canvas": "canvas.bin", "page": "site.js", "worker": "worker.js"}
 _LICENSES = ("charts/canvas/source/LICENSES.txt", "web/LICENSES.txt")
 
 
@@ -62,13 +65,7 @@ def write_site(
     (folder / "canvas.bin").write_bytes(packed_module())
     licences = [(FOLDER.parent / name).read_text(encoding="utf-8") for name in _LICENSES]
     write_text(folder / "LICENSES.txt", "\n".join(licences))
-    page = (FOLDER / "index.html").read_text(encoding="utf-8")
-    data = json.dumps(site, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
-    description = texts["en"]["description"]
-    write_text(
-        folder / "index.html",
-        page.replace("{{site}}", data).replace("{{description}}", escape(description, quote=True)),
-    )
+    write_text(folder / "index.html", _page(FOLDER / "index.html", site))
     version = hashlib.sha256(b"".join((folder / name).read_bytes() for name in _SHELL)).hexdigest()[:16]
     worker = (FOLDER / "source" / "service_worker.js").read_text(encoding="utf-8")
     kept = json.dumps({"version": version, "files": _SHELL})
@@ -76,6 +73,56 @@ def write_site(
     return {
         file.relative_to(folder).as_posix(): file.stat().st_size for file in sorted(folder.rglob("*")) if file.is_file()
     }
+
+
+def write_single_file(file: Path, checkpoints: Sequence[Path], *, app: str = "", **more: Any) -> int:
+    """Write the site as one HTML file that opens without a server, e.g. from a USB stick; return its size in bytes.
+
+    A page of ``file:`` loads neither modules nor other files, so all of them are in it.
+
+    Args:
+        file: Where it goes.
+        checkpoints: As in ``write_site``, like ``app`` and ``progress``.
+        app: Address of a Glassformer app, to which the page links; none without it.
+        **more: ``progress`` of ``write_site``.
+    """
+    with TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        write_site(folder, checkpoints, app=app, **more)
+        site = _site_in((folder / "index.html").read_text(encoding="utf-8"))
+        for listed, path in [
+            (site["runtime"], folder / RUNTIME),
+            *(
+                (one, folder / "models" / model["checkpoint"] / one["name"])
+                for model in site["models"]
+                for one in model["files"]
+            ),
+        ]:
+            listed["content"] = _base64(path.read_bytes())
+        for model in site["models"]:
+            del model["recorded"]  # of a model that could not be loaded
+        site |= {name: _base64((folder / path).read_bytes()) for name, path in _INLINE.items()}
+        site["licences"] = (folder / "LICENSES.txt").read_text(encoding="utf-8")
+        page = _page(FOLDER / "single_file.html", site)
+    write_text(file, page)
+    return file.stat().st_size
+
+
+def _base64(content: bytes) -> str:
+    return base64.b64encode(content).decode("ascii")
+
+
+def _page(template: Path, site: dict[str, Any]) -> str:
+    """Return a page with ``site`` in it, as JSON that ends no script."""
+    data = json.dumps(site, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
+    description = escape(site["texts"]["en"]["description"], quote=True)
+    style = (FOLDER / "page.css").read_text(encoding="utf-8")
+    page = template.read_text(encoding="utf-8").replace("{{style}}", style)
+    return page.replace("{{description}}", description).replace("{{site}}", data)
+
+
+def _site_in(page: str) -> dict[str, Any]:
+    return json.loads(page.split('id="site">', 1)[1].split("</script>", 1)[0])
 
 
 def _write_model(folder: Path, checkpoint: Checkpoint, spoken: tuple[str, ...]) -> dict[str, Any]:

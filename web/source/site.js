@@ -21,7 +21,7 @@ const fill = (template, values) => template.replace(/\{(\w+)\}/g, (place, name) 
 class Site {
   constructor(root) {
     this.root = root;
-    this.state = readState(location.search, site.models, languages);
+    this.state = readState(asked(), site.models, languages);
     this.asked = 0;
     this.opened = null; // what the worker says of the model that is open
     this.inside = null;
@@ -30,7 +30,7 @@ class Site {
     this.startWorker();
     addEventListener("popstate", () => {
       const { checkpoint } = this.state;
-      this.state = readState(location.search, site.models, languages);
+      this.state = readState(asked(), site.models, languages);
       this.build();
       if (checkpoint !== this.state.checkpoint || !this.opened) this.open();
       else this.ask();
@@ -50,7 +50,9 @@ class Site {
   startWorker() {
     this.worker?.terminate();
     if (!canRun()) return this.fail("", this.texts.no_wasm);
-    this.worker = new Worker(globalThis.glassformerWorker ?? "worker.js", { type: "module" });
+    this.worker = globalThis.glassformerWorker
+      ? new Worker(globalThis.glassformerWorker) // in the single file
+      : new Worker("worker.js", { type: "module" });
     this.worker.addEventListener("message", ({ data }) => this.hear(data));
     this.worker.addEventListener("error", (event) => this.fail(event.message || "worker.js"));
     this.open();
@@ -347,8 +349,11 @@ class Site {
       this.toApp = make("a", { textContent: texts.in_the_app, target: "_top" });
       row.append(this.toApp);
     }
-    row.append(make("a", { href: "LICENSES.txt", textContent: texts.licences }));
-    return make("footer", {}, row, make("p", { textContent: texts.about }));
+    const about = make("p", { textContent: texts.about });
+    if (!site.licences) row.append(make("a", { href: "LICENSES.txt", textContent: texts.licences }));
+    const licences = make("summary", { textContent: texts.licences });
+    const all = site.licences ? make("details", {}, licences, make("pre", { textContent: site.licences })) : "";
+    return make("footer", {}, row, about, all);
   }
 
   select(options, value, chosen, label) {
@@ -482,7 +487,7 @@ class Site {
     if (page === this.state.page) return;
     this.state.page = page;
     this.arithmetics.replaceChildren();
-    history.pushState(null, "", writeState(this.state));
+    history.pushState(null, "", addressOf(this.state));
     this.fillControls();
     this.ask();
   }
@@ -496,7 +501,7 @@ class Site {
   }
 
   writeAddress() {
-    history.replaceState(null, "", writeState(this.state));
+    history.replaceState(null, "", addressOf(this.state));
     if (this.toApp) this.toApp.href = appAddress(site.app, this.state);
   }
 
@@ -512,6 +517,11 @@ class Site {
     if (bytes) await this.draw(new Uint8Array(bytes), "recorded");
   }
 }
+
+// A file on a disk keeps its query: there, the view is behind the #.
+const inFile = location.protocol === "file:";
+const asked = () => (inFile && location.hash ? location.hash.slice(1) : location.search);
+const addressOf = (state) => (inFile ? `#${writeState(state).slice(1)}` : writeState(state));
 
 // The smallest module with an instruction of SIMD, which the runtime needs.
 const SIMD = [
@@ -529,6 +539,5 @@ async function lazyScript() {
   return new Uint8Array(await response.arrayBuffer());
 }
 
-if (isSecureContext && location.protocol !== "file:")
-  navigator.serviceWorker?.register("service_worker.js").catch(() => {});
+if (isSecureContext && !inFile) navigator.serviceWorker?.register("service_worker.js").catch(() => {});
 globalThis.glassformerSite = new Site(document.getElementById("app")); // for tests and benchmarks
