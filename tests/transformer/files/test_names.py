@@ -65,7 +65,7 @@ def hub(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         elif name == "packed":
             shutil.copy(gguf, snapshot)
         else:
-            (snapshot / "config.json").write_text('{"model_type": "bloom"}')
+            (snapshot / "config.json").write_text('{"model_type": "theirs"}')
     return folder
 
 

@@ -96,7 +96,7 @@ def test_a_folder_of_hugging_face_is_taken_as_it_is(name: str, tmp_path: Path) -
     files = {path.name: path.read_bytes() for path in folder.iterdir()}
     opened = transformer.load(receive(files, tmp_path / "kept"))
     assert opened.fingerprint == transformer.load(folder).fingerprint
-    refused({**files, "config.json": b'{"model_type": "mamba"}'}, tmp_path / "other", "'mamba'")
+    refused({**files, "config.json": b'{"model_type": "theirs"}'}, tmp_path / "other", "'theirs'")
 
 
 def test_the_card_may_be_missing(files: dict[str, bytes], tmp_path: Path) -> None:
