@@ -195,7 +195,7 @@ def has_forward_hooks(model: nn.Module) -> bool:
 
     The hooks with which a guest fills its own probes (``own_hooks``) do not count.
     """
-    own = getattr(model, "own_hooks", frozenset())
+    own: frozenset[object] = getattr(model, "own_hooks", frozenset())
     return any(
         own.isdisjoint(hooks) or len(own.intersection(hooks)) < len(hooks)
         for module in model.modules()
