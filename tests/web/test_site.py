@@ -149,8 +149,8 @@ def agree(found: bytes, wanted: CanvasFigure) -> None:
         if values.dtype == np.uint8:
             assert np.abs(mine.astype(int) - values).max() <= (0 if "mask" in name or "allowed" in name else 1), name
         else:
-            # Of values above 1, relative. A score is a sum of products as large as the largest score, and rounds so.
-            size = np.abs(values).max() if name.endswith(".scores") else np.abs(values)
+            # Of values above 1, relative. Within a layer numbers are sums of products as large as the largest of them.
+            size = np.abs(values).max() if name.startswith("inside.") else np.abs(values)
             apart = np.abs(mine - values) / np.maximum(1.0, size)
             assert apart.max() <= TOLERANCE, name
 
