@@ -25,7 +25,8 @@ from ui.shell.navigation import Entry
 from ui.words.texts import page_text
 
 pytestmark = pytest.mark.browser
-FIGURES = {entry.name for entry in PAGES} - {"lessons", "checkpoint", "glossary"}
+# Bugs begins with what can be seen in the output, and the question; its maps come after.
+FIGURES = {entry.name for entry in PAGES} - {"lessons", "checkpoint", "glossary", "bugs"}
 # Where a longer line above the figure pushes it out of the window first.
 TIGHT = ("overview", "heads", "attention", "decoding", "surgery", "compare")
 PRESENTED = ("heads", "attention", "masks", "decoding")
@@ -42,6 +43,11 @@ NEEDS = {
 _EDGES = """() => [...document.querySelectorAll("[data-testid=stSidebar] [class*=st-key-sidebar-checkpoint],"
   + "[data-testid=stSidebar] [class*=st-key-sidebar-sentence], [data-testid=stSidebar] [class*=st-key-choose]")]
   .map((node) => node.getBoundingClientRect().bottom)"""
+
+
+def bottom(what: Locator) -> float:
+    box = what.bounding_box()
+    return box["y"] + box["height"]
 
 
 def needed(name: str) -> set[str]:
@@ -75,6 +81,9 @@ def test_every_page_draws_on_the_first_screen_and_shuts_nobody_out(shipped: str,
         drawn[entry.name] = {library for library, chart in CHARTS.items() if page.get_by_test_id(chart).count()}
         found = lasting(page, rules=(), within="html" if first else "[data-testid=stMain]")
         problems += [f"{entry.name}: {line}" for line in found]
+        if entry.name == "bugs":
+            options = page.locator(".st-key-bug-guesses button").all()
+            assert len(options) == 7 and max(bottom(option) for option in options) < 720
         if entry.name in FIGURES:
             wide = shows(page, 0.99)
             page.set_viewport_size({"width": 1024, "height": 768})

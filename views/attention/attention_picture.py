@@ -40,6 +40,7 @@ from views.attention.shaded import height_above
 # Pixels: with everything above it, a map ends on the first screen of a projector, with one line less while presenting.
 MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
 SECOND_STRIP = 28  # the tokens of both sides stand above a map of cross-attention
+ONE_LINE = 14  # so many tokens stand in one line of a strip
 LESSON_HEIGHT = 375  # above the bar of a lesson, with the tokens and the controls that it names
 
 
@@ -80,7 +81,9 @@ def map_height() -> int:
 
 def draw(p: Page, shown: AttentionViewModel) -> None:
     """Draw the main figure; a click on a cell opens its arithmetic, a click on a token focuses it."""
-    height = map_height() - (SECOND_STRIP if shown.view.kind == "cross" else 0)
+    height = map_height()
+    if shown.view.kind == "cross":  # two strips of tokens, which take two lines each where there are many
+        height -= SECOND_STRIP * (3 if len(shown.view.key.labels) > ONE_LINE else 1)
     if shown.is_wide and shown.cell is None and not p.reads_pictures:
         height -= height_above(shown.view)
     draw_as = {"map": _weights, "lines": _lines, "values": _values, "rollout": _rollout}[shown.choices.drawing]
