@@ -13,7 +13,7 @@ from transformer.__main__ import main
 from transformer.commands.opening_checks import complaints, sharpest_heads
 from transformer.files.opening_file import OPENING, PLACE, read_opening
 
-TRANSLATORS = ("en-fr", "en-fr-2017", "t5-small-tasks", "captions-en-de")
+TRANSLATORS = ("en-fr", "en-fr-2017", "en-fr-natural", "t5-small-tasks", "captions-en-de")
 
 
 @pytest.mark.slow
@@ -102,6 +102,9 @@ def test_a_model_that_does_something_else_is_told(mine: Path, capsys) -> None:
     assert main(["openings", "--checkpoint", str(mine)]) == 1
     said = capsys.readouterr().out
     assert "WRONG" in said and peak in said and "decoder cross layer" in said, "and heads are proposed"
+    (mine / OPENING).write_text(OPENS.format(layer=1) + 'without = "Le chat."\n')
+    (turned,) = complaints(checkpoint, read_opening(mine).first)
+    assert turned.endswith("without decoder cross layer 1 head 0, not 'Le chat.'")
     (mine / OPENING).write_text(OPENS.format(layer=7))
     assert complaints(checkpoint, read_opening(mine).first) == ("this model has no head 0 in decoder layer 7",)
 
@@ -122,6 +125,10 @@ def test_heads_are_proposed_for_a_sentence(mine: Path, capsys) -> None:
         (OPENS.format(layer=1).replace('"cross"', '"across"'), "kind is 'across'; it must be self or cross"),
         (OPENS.format(layer=1).replace('en = "Plain"', 'fr = "Simple"'), "must be a text by language, English first"),
         (OPENS.format(layer=1) + "colour = 1", "nothing is called 'colour'"),
+        (
+            OPENS.format(layer=1) + '[[example]]\nsentence = "Mine."\nwithout = "x"',
+            "without is the output without a head; say its stack, kind, layer and head, too",
+        ),
         (OPENS.format(layer=1) + "looks_at = { cat = 'x' }", "looks_at must name a token for rows"),
         (OPENS.format(layer=1) + "least = 2", "a weight is between 0 and 1"),
         (OPENS.format(layer=1).split("sentence")[0], "must have a sentence"),

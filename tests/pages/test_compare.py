@@ -137,6 +137,25 @@ def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_fold
     assert same in said(app) and "B − A · mean change 0" in titles, "here it is a copy"
 
 
+def test_a_question_for_two_checkpoints_opens_both(open_app, checkpoints_folder, tmp_path, monkeypatch):
+    """The pair is offered only where both are here."""
+    question = TEXT["checkpoint_pair"]["sharp"]["label"]
+    for name in ("another", "en-fr"):
+        shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / name)
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    app = in_mode(open_app("compare", checkpoint="another", sentence=SENTENCE), "checkpoints")
+    is_fine(app)
+    assert question not in [button.label for button in app.button]
+    shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / "en-fr-natural")
+    is_fine(app.run())
+    assert TEXT["checkpoint_pair"]["sharp"]["shows"] not in said(app)
+    next(button for button in app.button if button.label == question).click()
+    is_fine(app.run())
+    assert app.session_state["focus"].checkpoint == "en-fr-natural"
+    assert app.selectbox(key="other").value == "en-fr"
+    assert TEXT["checkpoint_pair"]["sharp"]["shows"] in said(app)
+
+
 @pytest.mark.parametrize("checkpoint", KINDS)
 def test_three_kinds(open_app, checkpoint):
     app = in_mode(open_app("compare", checkpoint=checkpoint, sentence=SENTENCE, layer="1", head="1"), "kinds")

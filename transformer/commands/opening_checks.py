@@ -7,6 +7,7 @@ import numpy as np
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.opening_file import Example
 from transformer.runs.attention_view import AttentionView
+from transformer.runs.edits import ablate_head
 from transformer.runs.head_places import LocatedAtHead
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
@@ -39,6 +40,14 @@ def complaints(checkpoint: Checkpoint, example: Example) -> tuple[str, ...]:
         return (*found, f"this model has no {stack} {kind}-attention")
     if layer >= made.n_layers(stack) or head >= made.attention(stack, layer, kind).n_heads:
         return (*found, f"this model has no head {head} in {stack} layer {layer}")
+    if example.without:
+        edit = ablate_head(stack, layer=layer, kind=kind, head=head)
+        changed = answer_in(trace(checkpoint, example.sentence, edits=[edit]), example.sentence)
+        if changed != example.without:
+            found.append(
+                f"{example.sentence!r} gets the answer {changed!r} without {stack} {kind} layer {layer} head {head}, "
+                f"not {example.without!r}"
+            )
     view = made.attention(stack, layer, kind)
     if (token or 0) >= len(view.query):
         found.append(f"token {token} is beyond the {len(view.query)} tokens of {example.sentence!r}")

@@ -32,6 +32,7 @@ class Example:
         target: Text that the decoder is given; empty if the model generates it.
         place: Which of ``PLACE`` it is shown with; empty if any will do.
         answer: Output of the model; empty if nothing is claimed.
+        without: Output of the model without the head of ``place``; empty if nothing is claimed.
         looks_at: For rows of that head, by position, the token with the largest weight, at least ``least``.
     """
 
@@ -41,6 +42,7 @@ class Example:
     target: str = ""
     place: Mapping[str, str | int] = field(default_factory=dict)
     answer: str = ""
+    without: str = ""
     looks_at: Mapping[int, str] = field(default_factory=dict)
     least: float = 0.0
 
@@ -97,8 +99,8 @@ def in_language(texts: Mapping[str, str], language: str) -> str:
 def _example(values: Any, where: str) -> Example:
     if not isinstance(values, dict):
         raise ValueError(f"{where} is missing")
-    _known(values, {"sentence", "target", "label", "shows", "answer", "looks_at", "least", *PLACE}, where)
-    for name in ("sentence", "target", "answer"):
+    _known(values, {"sentence", "target", "label", "shows", "answer", "without", "looks_at", "least", *PLACE}, where)
+    for name in ("sentence", "target", "answer", "without"):
         if not isinstance(values.get(name, ""), str):
             raise ValueError(f"{where}: {name} must be a text")
     if not values.get("sentence"):
@@ -108,6 +110,8 @@ def _example(values: Any, where: str) -> Example:
         known = _CHOICES.get(name)
         if value not in known if known else type(value) is not int or value < 0:
             raise ValueError(f"{where}: {name} is {value!r}; it must be {' or '.join(known or ('a count from 0',))}")
+    if values.get("without") and not {"stack", "kind", "layer", "head"} <= place.keys():
+        raise ValueError(f"{where}: without is the output without a head; say its stack, kind, layer and head, too")
     looks_at = values.get("looks_at", {})
     if not isinstance(looks_at, dict) or not all(
         row.isdecimal() and isinstance(token, str) for row, token in looks_at.items()
@@ -123,6 +127,7 @@ def _example(values: Any, where: str) -> Example:
         target=values.get("target", ""),
         place=place,
         answer=values.get("answer", ""),
+        without=values.get("without", ""),
         looks_at={int(row): token for row, token in looks_at.items()},
         least=float(least),
     )

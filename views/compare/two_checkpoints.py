@@ -1,6 +1,7 @@
 """One sentence on two checkpoints: A's head beside the most similar head of B; or two files of one model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 
 import pandas as pd
 import streamlit as st
@@ -24,9 +25,12 @@ from ui.compute.loading import (
 )
 from ui.lab.experiments import experiment_beside, experiment_with
 from ui.shell import choice
+from ui.shell import focus as shared_focus
 from ui.shell.actions import Actions, SelectCell, SetChoice
 from ui.shell.choice import one_of
+from ui.shell.offers import offer
 from ui.shell.page import Page
+from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import State
 from ui.show.figures import show_snippet, show_source, show_table
 from ui.words.catalogues import translate
@@ -42,6 +46,9 @@ from views.compare.compare_view_model import (
 from views.compare.run_comparison import heads_map, show_answers, show_maps, which_heads
 
 _PICKED = "picked"  # "layer.head"
+_OTHER = "other"
+# Pairs that are offered where both are here, as A and B. Their texts are under [checkpoint_pair].
+_PAIRS = {"sharp": ("en-fr-natural", "en-fr")}
 
 
 def checkpoints(p: Page) -> None:
@@ -55,9 +62,10 @@ def checkpoints(p: Page) -> None:
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
         about = {"help": p.text["other_help"], "width": 300, "format_func": shown_name}
-        name = choice.select(p.text["other"], others, others[0], key="other", **about)
+        name = choice.select(p.text["other"], others, others[0], key=_OTHER, **about)
         if names := ", ".join(f"**{other}**" for other in kin if other != name):
             st.caption(p.text["kin_other"].format(name=p.focus.checkpoint, others=names), width=560)
+    _offer_pairs(p, others, name)
     _ = p.trace  # before B: what A cannot read is said of A
     trace = trace_by(p, name)
     if trace is None:
@@ -81,6 +89,26 @@ def checkpoints(p: Page) -> None:
         st.caption(p.text["kin_same"].format(layer=location.layer, head=location.head))
     _alike_heads(p, shown, alike)
     code_of_checkpoints(p, [name])
+
+
+def _offer_pairs(p: Page, others: Sequence[str], name: str) -> None:
+    """Offer the pairs of checkpoints that answer a question, and explain the one that is shown."""
+    here = {p.focus.checkpoint, *others}
+    pairs = {p.text["checkpoint_pair"][key]["label"]: key for key, pair in _PAIRS.items() if here.issuperset(pair)}
+    if not pairs:
+        return
+    shown = next((label for label, key in pairs.items() if {*_PAIRS[key]} == {p.focus.checkpoint, name}), None)
+    take = partial(_take_pair, pairs)
+    label = p.text["checkpoint_pairs"]
+    offer(label, list(pairs), key="compare checkpoint pair", chosen=shown, take=take, show_label=not is_presenting())
+    if shown and not is_presenting():
+        st.caption(p.text["checkpoint_pair"][pairs[shown]]["shows"])
+
+
+def _take_pair(pairs: Mapping[str, str], label: str) -> None:
+    first, second = _PAIRS[pairs[label]]
+    shared_focus.change(checkpoint=first)
+    choice.put(_OTHER, second)
 
 
 def trace_by(p: Page, name: str) -> Trace | None:
