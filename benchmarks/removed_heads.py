@@ -24,7 +24,7 @@ CONSEQUENTIAL = 0.1  # a head whose removal changes at least this share of the t
 
 @contextmanager
 def without_head(model: Model, head: Head) -> Iterator[None]:
-    """Set the columns of W_O that read this head to 0, which removes its output as ``ablate_head`` does, but faster.
+    """Remove a head by setting its columns of W_O to 0; faster than ``ablate_head``, with the same result.
 
     An edit needs the module of each probe; with changed weights, a batch runs on the fast path.
     """
