@@ -1,4 +1,4 @@
-"""Cost of a guest: its recorded pass beside its own eager pass that returns attention maps, on one thread.
+"""Cost of a guest: its recorded pass beside its own eager pass that returns attention maps.
 
     python -m benchmarks.guests
 

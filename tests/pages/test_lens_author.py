@@ -83,7 +83,7 @@ def test_other_families(
     app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, **VIEW)
     is_fine(app)
     assert (TEXT["author_gated"] in said(app)) == ("bert" in checkpoint)
-    assert ("bent to stay between" in said(app)) == (checkpoint == "hf-gemma2")
+    assert ("before they are soft-capped between" in said(app)) == (checkpoint == "hf-gemma2")
 
 
 def test_the_snippet_prints_what_is_shown(open_app: Callable, tiny_checkpoint: Callable, run_snippet: Callable) -> None:

@@ -31,7 +31,7 @@ def test_every_page_opens(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(path.parent))
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=120)
     app.query_params["checkpoint"] = path.name
-    app.query_params["sentence"] = "The old man read a good book."
+    app.query_params["sentence"], app.query_params["layer"] = "The old man read a good book.", "0"
     app.run()
     for page in PAGES:
         app.switch_page(f"pages/{page}.py").run()

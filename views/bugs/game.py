@@ -38,7 +38,7 @@ def needs(p: Page) -> Sequence[str]:
     """Return what the sidebar offers: nothing where the page shows the head that differs most, or a tiny model."""
     config = p.checkpoint.config
     number = choice.value(_NUMBER)
-    known = number.isascii() and number.isdecimal() and int(number) <= _MOST
+    known = number.isascii() and number.isdecimal() and len(number) <= len(str(_MOST))
     in_training = diagnosis_of(int(number) if known else _first(config), config).in_training
     return ("stack", "kind", "layer", "head") if not in_training and shown_head.is_chosen(p) else ()
 
