@@ -139,7 +139,7 @@ def test_every_view_of_every_norm(
             told = float(snippet.split("  # ")[1].split("\n")[0])
             value, deviation = map(float, run_snippet(snippet).split())
             assert value == pytest.approx(told, rel=1e-4) and deviation < 1e-3
-    assert ("RMSNorm" in seen["statistics"]) == rms
+    assert (r"\text{RMSNorm}" in seen["statistics"]) == rms
     assert (r"\mu" in seen["statistics"]) == (not rms)
     assert ("The other formula" in seen["arithmetic"]) == (not rms)
     assert (text["parallel"] in seen["stream"]) == (checkpoint == "hf-neox")
@@ -208,11 +208,11 @@ def test_the_feed_forward_layer_is_the_models_own(
 def test_positions_are_the_models_own(open_family: Callable, checkpoint: str, formula: str) -> None:
     app = fine(open_family("positions", checkpoint=checkpoint))
     views = app.segmented_control(key="positions view").options
-    rotary = checkpoint in ("hf-llama", "hf-neox")
-    first = ["Heatmap", "Another order"] if rotary else [] if checkpoint == "hf-deberta" else ["Another order"]
+    first = [] if checkpoint == "hf-deberta" else ["Another order"]
     assert views[: len(first)] == first and ("Another order" in views) == bool(first)
     seen = {view: formulas(fine(app.segmented_control(key="positions view").set_value(view).run())) for view in views}
-    assert formula in seen[views[len(first)]], seen
+    described = "Turning angles" if checkpoint in ("hf-llama", "hf-neox") else views[len(first)]
+    assert formula in seen[described], seen
 
 
 @pytest.mark.slow
@@ -307,11 +307,11 @@ def test_two_families_side_by_side(open_family: Callable) -> None:
     text = page_text("compare")
     app = open_family("compare", checkpoint="hf-bert", compare_mode="checkpoints", other="hf-gpt2")
     fine(app)
-    assert "**hf-gpt2** has no encoder;" in said(app) and "The most alike is layer" in said(app)
+    assert "**hf-gpt2** has no encoder;" in said(app) and "The most similar is layer" in said(app)
     assert text["sentence_only"] in said(app)
     app = fine(open_family("compare", checkpoint="hf-llama", compare_mode="checkpoints", other="hf-marian"))
     assert "The decoder of **hf-marian** reads none of these tokens" in said(app)
-    assert "The most alike is layer" in said(app) and text["heads_none"] not in said(app)
+    assert "The most similar is layer" in said(app) and text["heads_none"] not in said(app)
     for mode in ("kinds", "layers"):
         choose_text(app, "compare_mode", mode)
         fine(app.run())
