@@ -23,6 +23,7 @@ import hypothesis
 import pytest
 
 if TYPE_CHECKING:
+    from playwright.sync_api import Browser
     from streamlit.testing.v1 import AppTest
 
     from transformer import Checkpoint, Tokenizer
@@ -307,3 +308,12 @@ def open_by_address(
     for name, value in (state or {}).items():
         app.session_state[name] = value
     return app.run()
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    """One Chromium for all tests of this process: Playwright's synchronous interface opens only once in a thread."""
+    from harness.chromium import chromium as opened  # only tests that use a browser need Playwright
+
+    with opened() as browser:
+        yield browser

@@ -24,7 +24,6 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-import harness.chromium
 from tests.browser import canvas_harness
 from tests.browser.scenes import Canvas, opened
 from tests.browser.seats import Seat, Seats
@@ -90,12 +89,6 @@ def show(seats: Seats, saved_scene: Callable[[str], str]) -> Iterator[Callable[.
     """``show("map")`` opens a scene without Streamlit."""
     with ExitStack() as scenes:
         yield lambda scene, **how: scenes.enter_context(opened(seats, saved_scene(scene), **how))
-
-
-@pytest.fixture(scope="session")
-def chromium() -> Iterator[Browser]:
-    with harness.chromium.chromium() as browser:
-        yield browser
 
 
 @pytest.fixture(scope="session")

@@ -81,7 +81,7 @@ def axis_labels(page: Page) -> list[str]:
 def test_a_long_axis_shows_more_names_when_one_zooms_in(
     visit: Callable[..., Page], shipped: str, sentence: str
 ) -> None:
-    page = visit(f"{shipped}/heads?{urlencode({'checkpoint': 'en-fr', 'sentence': sentence})}")
+    page = visit(f"{shipped}/heads?{urlencode({'checkpoint': 'en-fr', 'sentence': sentence, 'layer': '0'})}")
     page.get_by_role("radio", name="how sharp each row is").click()
     settle(page)
     plot = page.locator("[data-testid=stPlotlyChart] .nsewdrag").first

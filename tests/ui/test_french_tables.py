@@ -14,6 +14,7 @@ from ui.shell.navigation import GROUPS
 from ui.words.catalogues import catalogue
 from ui.words.texts import ROOT
 from ui.words.translations import read_texts
+from views.training.curves import _SHOWN
 
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 SIDE = re.compile(r"^[xy]: ")  # in front of the title of an axis
@@ -84,7 +85,7 @@ def test_what_a_table_says_is_french(
 
 
 def test_the_history_of_a_training_has_french_headings() -> None:
-    history = pd.read_csv(ROOT / "checkpoints" / "en-fr" / "history.csv")
+    history = pd.read_csv(ROOT / "checkpoints" / "en-fr" / "history.csv").rename(columns=_SHOWN)
     assert len(history.columns) > 5 and not [name for name in history if name not in catalogue("fr")]
 
 

@@ -14,10 +14,8 @@ from tests.conftest import ROOT
 from transformer.config import PictureConfig
 from transformer.files.snapshots import snapshot
 from transformer.heads.role_files import load_corpus_roles
-from transformer.interventions.experiment import same_tokens
 from transformer.layers.costs import parameter_costs
 from transformer.layers.feed_forward_units import silent_share
-from transformer.predictions.answer_probabilities import entropy, prediction_rows
 from ui.shell.guidance.lessons import find_lesson
 from ui.shell.selectors import text_for, traits_of
 from ui.words.texts import page_text, pictures
@@ -29,18 +27,6 @@ SENTENCES = {
     "sentiment": "a moving and often funny film about growing old",
     "vit-digits": pictures()[0][1],
 }
-
-
-@pytest.mark.parametrize("sentence", ["The cat sat on the mat.", "I love you."])
-def test_an_untrained_model_is_no_better_than_chance(sentence: str) -> None:
-    assert "no better than chance" in page_text("training").look_for[0]
-    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr-2017")
-    trace = transformer.trace(checkpoint, sentence)
-    question = prediction_rows(trace)
-    found = question.log_probabilities(same_tokens(trace, checkpoint=snapshot(checkpoint, 0)))
-    assert -question.chosen(found).mean() >= np.log(checkpoint.config.vocabulary_size)
-    evenly_spread = np.log2(checkpoint.config.vocabulary_size)
-    assert entropy(found).mean() < 0.95 * evenly_spread, "not every token is equally likely"
 
 
 @pytest.mark.slow

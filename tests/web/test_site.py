@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 import transformer
 from charts.canvas.attention_maps import attention_map, predicted_rows
@@ -22,7 +22,6 @@ from charts.canvas.choices import AnyHead
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.living_picture_canvas import living_picture_canvas
 from charts.toolkit.payload_bytes import unpack
-from harness.chromium import ARGUMENTS, EXECUTABLES
 from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.living_picture_numbers import living_picture_numbers
 from transformer.runs.traces import Trace
@@ -105,12 +104,8 @@ def serve() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    executable = next(found for name in EXECUTABLES if (found := shutil.which(name)))
-    with sync_playwright() as playwright:
-        chromium = playwright.chromium.launch(executable_path=executable, args=list(ARGUMENTS))
-        yield chromium
-        chromium.close()
+def browser(chromium: Browser) -> Browser:
+    return chromium
 
 
 @pytest.fixture(scope="module")
