@@ -113,7 +113,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(mark)])
             items[:] = [item for item in items if not item.get_closest_marker(mark)]
     for item in items:
-        if item.nodeid.startswith(("tests/browser/", "tests/benchmarks/")):
+        if item.nodeid.startswith(("tests/browser/", "tests/benchmarks/", "tests/web/")):
             item.add_marker(pytest.mark.flaky(reruns=1))
     if not hasattr(config, "workerinput"):
         return

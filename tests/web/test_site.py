@@ -60,6 +60,7 @@ class Site:
 
     def __init__(self, address: str, page: Page) -> None:
         self.address, self.page = address, page
+        page.set_default_timeout(120_000)  # a busy machine
         self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
