@@ -3,6 +3,7 @@
 import hashlib
 import os
 import re
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from transformer.disk.plain_files import RESERVED
 from transformer.errors import InputError
 
 WANTED = ("*.json", "*.safetensors", "*.txt", "*.spm", "*.model", "README.md")
+_UNFINISHED = ".unfinished"
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][\w.+-]*")
 
 
@@ -20,7 +22,7 @@ def fetch(checkpoint: str, output: str | Path, *, agree: Callable[[], bool]) -> 
 
     The size is printed before anything is downloaded; an interrupted download resumes where it stopped. The environment
     variable HF_ENDPOINT selects another hub. Files are accepted only as announced: plain file names, the number of
-    bytes, and the hash.
+    bytes, and the hash. They are moved into the folder when all of them have been checked.
 
     Args:
         checkpoint: OWNER/NAME.
@@ -48,9 +50,19 @@ def fetch(checkpoint: str, output: str | Path, *, agree: Callable[[], bool]) -> 
     if not agree():
         return None
     folder = Path(output) / name
-    for file in files:
-        _download(checkpoint, found.sha, file, folder)
+    unfinished = folder / _UNFINISHED  # one folder deeper than the app looks
+    arrived = [file for file in files if not _is_there(folder, file)]
+    for file in arrived:
+        _download(checkpoint, found.sha, file, unfinished)
+    for file in sorted(arrived, key=lambda file: file.rfilename == "config.json"):  # which makes it a checkpoint
+        os.replace(unfinished / file.rfilename, folder / file.rfilename)
+    shutil.rmtree(unfinished, ignore_errors=True)
     return folder
+
+
+def _is_there(folder: Path, file: Any) -> bool:
+    path = folder / file.rfilename
+    return path.is_file() and _is_as_said(path, file)
 
 
 def _download(name: str, revision: str, file: Any, folder: Path) -> None:

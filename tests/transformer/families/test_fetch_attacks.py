@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import signal
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+import transformer
 from tests.foreign_checkpoints import foreign_checkpoint
 from transformer.__main__ import main
 
@@ -131,10 +135,9 @@ def loopback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 
 
 def fetched(folder: Path) -> set[str]:
-    """All files below ``folder``, but for what the library notes of its downloads."""
-    return {
-        str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file() and ".cache" not in path.parts
-    }
+    """All files below ``folder`` that have their place."""
+    places = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+    return {str(path) for path in places if ".unfinished" not in path.parts}
 
 
 @pytest.mark.slow
@@ -180,3 +183,70 @@ def test_names_that_lead_elsewhere_are_not_asked_for(loopback: Hub, tmp_path: Pa
     assert main(["fetch", "me/mine", "--yes", "--output", str(tmp_path / "out" / "deep")]) == 0
     assert fetched(tmp_path / "out") == {f"deep/mine/{name}" for name in plain}
     assert not list(tmp_path.rglob("*escaped*"))
+
+
+def fetch_and_die(at: int | None, output: Path, count: Path) -> int:
+    """``fetch`` in a process of its own, killed before it changes the file system for the ``at``th time.
+
+    Returns:
+        How the process ended; ``count`` then holds how many changes there were.
+    """
+    child = os.fork()
+    if child:
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    seen = 0
+
+    def hook(event: str, arguments: tuple[object, ...]) -> None:
+        nonlocal seen
+        writes = event == "open" and isinstance(arguments[2], int) and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+        if not (writes or event in CHANGES) or str(output) not in str(arguments[0]):
+            return
+        if seen == at:
+            os.kill(os.getpid(), signal.SIGKILL)
+        seen += 1
+
+    sys.addaudithook(hook)
+    try:
+        ended = main(["fetch", "me/mine", "--yes", "--output", str(output)])
+        count.write_text(str(seen))
+        os._exit(ended)
+    finally:
+        os._exit(99)
+
+
+CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.move", "shutil.rmtree", "os.truncate")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("how", "n_steps"),
+    [
+        ("", 3),
+        ("another file", 5),
+        *(pytest.param(how, None, marks=pytest.mark.nightly) for how in ("", "another file")),
+    ],
+)
+def test_killed_at_any_step_it_leaves_no_wrong_file_and_goes_on(
+    loopback: Hub, tmp_path: Path, how: str, n_steps: int | None
+) -> None:
+    """``n_steps``: how many of the steps are tried, if not all."""
+    whole, count = tmp_path / "whole", tmp_path / "count"
+    assert fetch_and_die(None, whole, count) == 0
+    steps = int(count.read_text())
+    assert steps > 20
+    for at in range(0, steps, steps // n_steps if n_steps else 1):
+        output, loopback.how = tmp_path / str(at), how
+        assert fetch_and_die(at, output, count) in (-signal.SIGKILL, 2)
+        check_what_is_there(loopback, output / "mine")
+        loopback.how = ""
+        assert fetch_and_die(None, output, count) == 0
+        assert {file.name: file.read_bytes() for file in (output / "mine").iterdir()} == loopback.files
+        assert [path.name for path in output.iterdir()] == ["mine"]
+
+
+def check_what_is_there(loopback: Hub, folder: Path) -> None:
+    """Whatever has its place is what the hub announced; a folder with ``config.json`` is a whole checkpoint."""
+    there = {file.name: file.read_bytes() for file in folder.glob("*") if file.is_file()}
+    assert there.items() <= loopback.files.items()
+    if "config.json" in there:
+        assert there == loopback.files and transformer.load(folder)
