@@ -34,14 +34,15 @@ class Held:
             megabytes=status_megabytes("VmRSS", process),
             threads=len([*(folder / "task").iterdir()]),
             descriptors=len([*(folder / "fd").iterdir()]),
-            processes=len(_descendants(process)),
+            processes=len(descendants(process)),
         )
 
     def __str__(self) -> str:
         return f"{self.megabytes:8.0f} MB{self.threads:6} threads{self.descriptors:6} files{self.processes:6} processes"
 
 
-def _descendants(process: int) -> set[int]:
+def descendants(process: int) -> set[int]:
+    """Return the processes that a process has begun, and those that they have begun."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
         with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile

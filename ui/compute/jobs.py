@@ -8,6 +8,7 @@ it ends at its next step if nobody has watched for a moment: it was cancelled, t
 closed. A page that shows a computation in progress (a training) starts its own ``Job`` and polls it.
 """
 
+import atexit
 import threading
 import time
 from collections import Counter
@@ -24,6 +25,7 @@ from transformer.probes import interruptible
 from ui.compute.store import Key, Name, Store, kind_of, store
 from ui.compute.turns import turns
 from ui.server.limits import limits
+from ui.server.streamlit_private import SCRIPT_THREAD
 from ui.words.texts import common
 
 Result = TypeVar("Result")
@@ -35,6 +37,9 @@ LOOK_AGAIN = 0.25  # seconds
 SHARE = 1.0  # seconds after which a job yields to another one in line
 _GRACE = 1.0  # seconds for which it continues after a watcher leaves, since most return at once
 _SHORT = 0.4  # seconds before the page shows that something is being computed
+_LAST = 10.0  # seconds for which a server that is told to end waits for its threads
+_JOB = "glassformer long job"  # the name of a thread
+_ending = threading.Event()
 _WHO, _MINE, _STOPPED = (f"long jobs: {name}" for name in ("who", "mine", "stopped"))
 
 
@@ -167,7 +172,7 @@ class Job(Generic[Result]):
         self.result: Result | None = None
         self.problem: Exception | None = None
         self.stopped = False
-        self._thread = threading.Thread(target=self._run, name="glassformer long job", daemon=True)
+        self._thread = threading.Thread(target=self._run, name=_JOB, daemon=True)
 
     def start(self, who: Hashable) -> None:
         """Add the watcher ``who``, and start the work if needed."""
@@ -194,7 +199,7 @@ class Job(Generic[Result]):
         """Whether somebody still wants the result."""
         now = time.monotonic()
         with self._seen_lock:
-            return not self._given_up and any(until > now for until in self._seen.values())
+            return not self._given_up and not _ending.is_set() and any(until > now for until in self._seen.values())
 
     @property
     def over(self) -> bool:
@@ -261,6 +266,20 @@ class Job(Generic[Result]):
             del self._work  # together with everything that it uses
             self._places.leave(self)
             self._done.set()
+
+
+@atexit.register
+def _end_threads() -> None:
+    """Let all that compute come out of torch.
+
+    Python ends daemon threads wherever they are; inside of torch, that aborts the process ("terminate called without
+    an active exception").
+    """
+    _ending.set()
+    end = time.monotonic() + _LAST
+    for thread in threading.enumerate():
+        if thread.name in (_JOB, SCRIPT_THREAD):
+            thread.join(max(0.0, end - time.monotonic()))
 
 
 # ---- as a page asks -------------------------------------------------------------------------------------------------

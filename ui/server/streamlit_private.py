@@ -1,10 +1,11 @@
 """Everything that this project uses of Streamlit beyond its documentation.
 
-A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. There are five kinds:
+A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. There are six kinds:
 
 - the context of the running script: whether there is one, its page and session, and how the browser came there;
 - how it calls the callbacks of widgets, where this module fixes a fault of Streamlit (``keep_callbacks_whole``);
 - its address for files (``route_uploads_through``), and the files that it holds;
+- the name of the threads that run pages, for which a server waits as it ends;
 - the runtime, by which ``deploy/warm_up.py`` opens pages before anybody comes, its sessions and its settings; the type
   of a page of the navigation;
 - ``TEST_IDS``, by which style sheets find Streamlit's own elements in the page (``data-testid``).
@@ -34,6 +35,7 @@ from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadFileUrlI
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 __all__ = [
+    "SCRIPT_THREAD",
     "TEST_IDS",
     "BackMsg",
     "ForwardMsg",
@@ -61,6 +63,7 @@ __all__ = [
     "went_back_or_forward",
 ]
 
+SCRIPT_THREAD = "ScriptRunner.scriptThread"  # the name of a thread that runs a page
 _UPLOAD_ROUTE = "/_stcore/upload_file/{session_id}/{file_id}"
 _SECRET, _NONCE_DIGITS = secrets.token_bytes(32), 16
 
