@@ -171,6 +171,40 @@ def test_a_run_that_was_killed_while_it_wrote_its_state_gives_the_same_weights(
     assert not left_over[0].exists(), "and is swept away when the run goes on"
 
 
+DISK_FULL = """
+import resource, sys
+from pathlib import Path
+from tests.transformer.training.test_trainer import recipe, train
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), int(sys.argv[3])))
+try:
+    train(Path(sys.argv[1]), Path(sys.argv[2]), recipe())
+except OSError as error:
+    sys.exit(f"{error}")
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "share", [0.01, 0.99, *(pytest.param(share, marks=pytest.mark.nightly) for share in (0.3, 0.6))]
+)
+def test_a_run_whose_disk_fills_says_so_and_goes_on_when_there_is_room(
+    share: float, data: Path, tmp_path: Path, never_killed: dict[str, Any]
+) -> None:
+    """No file may become longer than this ``share`` of the largest one: it ends in the middle of a file."""
+    train(data, tmp_path, recipe(), stop_after=5)
+    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    most = int(share * max(map(len, before.values())))
+    root = Path(__file__).resolve().parents[3]
+    command = [sys.executable, "-c", DISK_FULL, data, tmp_path, str(most)]
+    ended = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert ended.returncode == 1 and ended.stderr.count("\n") == 1, ended.stderr[-2000:]
+    assert "cannot be written" in ended.stderr and "what was there before is untouched" in ended.stderr
+    after = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
+    assert before.items() <= after.items() and not [path for path in after if path.name.startswith(".")]
+    assert_same(everything(train(data, tmp_path, recipe())), never_killed)
+
+
 @pytest.mark.parametrize("kind", ["decoder-only", "encoder-only"])
 def test_the_other_tasks_resume_exactly_too(kind: str, data: Path, tmp_path: Path) -> None:
     settings = recipe(kind, steps=6, save_every=2, evaluate_every=3, average_decay=0.0)
