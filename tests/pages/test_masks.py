@@ -91,6 +91,17 @@ def test_the_widgets_report_to_the_recipe_and_undo_takes_back(open_app):
     assert chosen(app).preset == "own" and app.button(key="mask reset").disabled
 
 
+def test_an_option_that_the_layer_does_not_have_changes_nothing(open_app):
+    """A tab may still show it after the page has moved to another layer; Streamlit then reports no choice."""
+    app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE)
+    group = next(group for group in app.button_group if group.key == "mask preset")
+    group.set_value(["itself"])
+    is_fine(app.run())
+    next(group for group in app.button_group if group.key == "mask preset").set_value([])
+    is_fine(app.run())
+    assert chosen(app).preset == "itself"
+
+
 def test_drawn_cells_and_a_row_with_nothing_left(open_app, tiny_checkpoint):
     app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder", layer="1")
     cells = {(0, 0): False, (1, 3): True, (1, 0): False}

@@ -100,6 +100,8 @@ def _reset() -> None:
 
 def _report(name: str) -> None:
     value = st.session_state[f"mask {name}"]
+    if value is None:  # a tab still shows an option that this attention layer does not have
+        return
     if name == "preset":
         _change(lambda choices: replace(choices, preset=value, cells={}))
     elif name == "scope":
