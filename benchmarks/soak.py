@@ -1,4 +1,4 @@
-"""Keep a class on one server for an hour and report what the server holds before, meanwhile and afterwards.
+"""A class on one server for an hour: what the server holds before, meanwhile and afterwards.
 
     python -m benchmarks.soak                              # 40 visitors, one click per minute each, 60 minutes
     python -m benchmarks.soak --minutes 10 --json
@@ -34,7 +34,10 @@ SENTENCE_SHARE, RERUN_SHARE = 0.35, 0.1  # of the clicks; the others open anothe
 
 
 class Visitors:
-    """Visitors who come, click and leave until ``end`` (of ``time.monotonic``). ``problems`` counts what went wrong."""
+    """Visitors who come, click and leave until ``end`` (of ``time.monotonic``).
+
+    ``problems`` counts what went wrong.
+    """
 
     def __init__(self, server: AppServer, names: Sequence[str], *, end: float, seed: int = 0) -> None:
         self.server, self.names, self.end = server, names, end
