@@ -1,7 +1,6 @@
 """What a checkpoint directory records about its training: the model card, and ``history.csv``."""
 
 import csv
-import math
 import re
 from pathlib import Path
 
@@ -30,8 +29,11 @@ def checkpoint_step(path: Path) -> int | None:
     """
     if found := _CHOSEN.search(card_of(path)):
         return int(found[1].replace(",", ""))
-    row = best_row(path / HISTORY)
-    return None if row is None else int(row["step"])
+    try:
+        row = best_row(path / HISTORY)
+        return None if row is None else int(row["step"])
+    except (ValueError, TypeError, KeyError, OverflowError, csv.Error):  # a damaged file records no step
+        return None
 
 
 def began_as(card: str) -> str | None:
@@ -43,15 +45,10 @@ def began_as(card: str) -> str | None:
 def best_row(path: Path) -> dict[str, float] | None:
     """Return the row of a ``history.csv`` with the highest dev score (the first of equals).
 
-    That step was kept as the checkpoint. The result is ``None`` if there is no such file, no score in it, or if it is
-    not a table of finite numbers.
+    That step was kept as the checkpoint. The result is ``None`` if there is no such file or no score in it.
     """
     if not path.is_file():
         return None
-    try:
-        table = csv.DictReader(read_plain_text(path).splitlines())
-        rows = [{name: float(value) for name, value in row.items() if value} for row in table]
-    except (ValueError, TypeError, csv.Error):  # other text, or more values than columns
-        return None
-    scored = [row for row in rows if {"step", "dev_score"} <= row.keys() and all(map(math.isfinite, row.values()))]
-    return max(scored, key=lambda row: row["dev_score"], default=None)
+    table = csv.DictReader(read_plain_text(path).splitlines())
+    rows = [{name: float(value) for name, value in row.items() if value} for row in table]
+    return max((row for row in rows if "dev_score" in row), key=lambda row: row["dev_score"], default=None)
