@@ -103,7 +103,7 @@ def open_model(folder: Path, fields: dict) -> OpenedModel:
     family, config = _family(fields), read_config(folder, fields)
     with ExitStack() as stack:
         weights = _weights(folder, family, fields, stack)
-        check_memory(folder, weights)
+        check_memory(folder, weights.n_numbers)
         config = _settled(config, family, weights, fields)
         table = _completed(family.table(config), family, config)
         config = _without_head(folder, config, table, weights)

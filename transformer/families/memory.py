@@ -4,14 +4,13 @@ import os
 from pathlib import Path
 
 from transformer.errors import NotEnoughMemoryError
-from transformer.families.weights import StoredWeights
 
 _BYTES = 4  # of a float32
 
 
-def check_memory(folder: Path, weights: StoredWeights) -> None:
-    """Refuse weights that are larger than the memory that is free."""
-    needed, free = _BYTES * weights.n_numbers, free_memory()
+def check_memory(folder: Path, n_numbers: int) -> None:
+    """Refuse weights of so many numbers that are larger than the memory that is free."""
+    needed, free = _BYTES * n_numbers, free_memory()
     if needed > free:
         raise NotEnoughMemoryError(
             "{folder} needs {needed} GB of memory, and {free} GB are free",

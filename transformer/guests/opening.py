@@ -12,9 +12,9 @@ import torch
 from torch import Tensor, nn
 
 from transformer.disk.tensor_files import TensorFile, check_type
-from transformer.errors import CheckpointError, NotEnoughMemoryError
+from transformer.errors import CheckpointError
 from transformer.families.foreign_folder import FAMILIES, pooling_of
-from transformer.families.memory import free_memory
+from transformer.families.memory import check_memory
 from transformer.families.rope import rotary_of
 from transformer.families.values import Values, class_names
 from transformer.families.weights import weight_files
@@ -349,22 +349,16 @@ def _network(folder: Path, fields: dict, config: GuestConfig) -> tuple[nn.Module
             for name, tensor in stored.tensors.items():
                 check_type(file, name, tensor.type)
                 sizes[name] = tensor.shape
-    needed, free = 4 * sum(torch.Size(shape).numel() for shape in sizes.values()), free_memory()
-    if needed > free:
-        raise NotEnoughMemoryError(
-            "{folder} needs {needed} GB of memory, and {free} GB are free",
-            folder=folder,
-            needed=f"{needed / 1e9:.1f}",
-            free=f"{free / 1e9:.1f}",
-        )
+    n_numbers = sum(torch.Size(shape).numel() for shape in sizes.values())
+    check_memory(folder, n_numbers)
     before = transformers.logging.get_verbosity()
     transformers.logging.set_verbosity_error()
     try:
         with torch.device("meta"):
             expected = sum(parameter.numel() for parameter in model_class(theirs).parameters())
-        if expected > 4 * sum(torch.Size(shape).numel() for shape in sizes.values()) + 2**24:
+        if expected > 4 * n_numbers + 2**24:
             raise CheckpointError("it holds {found} numbers but the config asks for {expected}",
-                                  found=needed // 4, expected=expected)  # fmt: skip
+                                  found=n_numbers, expected=expected)  # fmt: skip
         given = {"state_dict": _tensors(files), "dtype": torch.float32, "output_loading_info": True}
         try:
             network, report = model_class.from_pretrained(None, config=theirs, attn_implementation=register(), **given)
