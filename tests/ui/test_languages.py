@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import shutil
 import tomllib
@@ -185,6 +186,18 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         shutil.copy(FRAME / name, tmp_path / "ui" / "words")
     monkeypatch.setattr(spoken_texts, "ROOT", tmp_path)
     return tmp_path
+
+
+def test_a_definition_that_is_edited_is_in_the_next_link(texts: Path) -> None:
+    """Whoever translates sees what changes without a restart."""
+    terms = [term for term in glossary() if term.key == "sink"]
+    (before,) = with_links(["A sink."], terms)
+    file = texts / "ui" / "words" / "glossary.toml"
+    old = terms[0].definition.splitlines()[0][:20]
+    file.write_text(file.read_text(encoding="utf-8").replace(old, f"Newly: {old}"), encoding="utf-8")
+    os.utime(file, (0, 0))  # a clock may not tell two moments apart
+    (after,) = with_links(["A sink."], [term for term in glossary() if term.key == "sink"])
+    assert before != after and f"Newly: {old}" in after
 
 
 def add_language(texts: Path, code: str, **files: str) -> None:

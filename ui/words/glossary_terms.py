@@ -2,18 +2,16 @@
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 from urllib.parse import urlencode
 
 from ui.words import texts
-from ui.words.translations import ENGLISH, read_for_all
+from ui.words.translations import ENGLISH, changed_at, read_for_all
 
 SEARCH = "glossary_search"  # the parameter of the address that holds what is searched for
-# By language: the table as it was read, and its terms; a run asks for them many times.
-_read: dict[str, tuple[Mapping[str, Any], tuple["Term", ...]]] = {}
 _NOT_IN_TEXT = re.compile(r"\s*\([^()]*\)")
 _TAKEN = re.compile(r"`[^`]*`|\*\*[^*]*\*\*|\[[^\]]*\]\([^)]*\)|\$[^$]*\$")  # code, bold, links, formulas
 
@@ -43,11 +41,7 @@ class Term:
 
 def glossary(page: str = "") -> tuple[Term, ...]:
     """Return the terms that occur on a page, or all, in alphabetical order in the language of this run."""
-    table = read_for_all(texts.ROOT, "glossary")
-    known = _read.get(texts.language())
-    if known is None or known[0] is not table:  # read anew where the file has changed
-        known = _read[texts.language()] = (table, _all_terms(texts.language(), table))
-    return tuple([term for term in known[1] if not page or page in term.pages])
+    return tuple([term for term in _all_terms(texts.language(), _version()) if not page or page in term.pages])
 
 
 def search(terms: Iterable[Term], query: str) -> tuple[Term, ...]:
@@ -75,13 +69,20 @@ def with_links(sentences: Sequence[str], terms: Collection[Term]) -> list[str]:
 
     What is code, bold, a formula or a link already stays as it is.
     """
-    return list(_linked(tuple(sentences), tuple([term.key for term in terms]), texts.language()))
+    return list(_linked(tuple(sentences), tuple([term.key for term in terms]), texts.language(), _version()))
+
+
+def _version() -> tuple[Hashable, ...]:
+    """Return what the terms are read from; they are made anew where any of it is another."""
+    return str(texts.ROOT), changed_at(f"{texts.ROOT}/ui/words/glossary.toml"), *texts.languages()
 
 
 @lru_cache(maxsize=512)
-def _linked(sentences: tuple[str, ...], keys: tuple[str, ...], _language: str) -> tuple[str, ...]:
+def _linked(
+    sentences: tuple[str, ...], keys: tuple[str, ...], language: str, version: tuple[Hashable, ...]
+) -> tuple[str, ...]:
     linked = list(sentences)
-    terms = [term for term in glossary() if term.key in keys]
+    terms = [term for term in _all_terms(language, version) if term.key in keys]
     forms = [(form, term) for term in terms for form in _forms(term)]
     done: set[str] = set()
     for form, term in sorted(forms, key=lambda pair: -len(pair[0])):
@@ -96,8 +97,9 @@ def _linked(sentences: tuple[str, ...], keys: tuple[str, ...], _language: str) -
     return tuple(linked)
 
 
-def _all_terms(language: str, table: Mapping[str, Any]) -> tuple[Term, ...]:
-    terms = [_term(key, entry, language) for key, entry in table.items()]
+@lru_cache(maxsize=16)
+def _all_terms(language: str, _version: tuple[Hashable, ...]) -> tuple[Term, ...]:
+    terms = [_term(key, entry, language) for key, entry in read_for_all(texts.ROOT, "glossary").items()]
     return tuple(sorted(terms, key=lambda term: re.sub(r"^\W+", "", _fold_case(term.name))))
 
 
