@@ -26,6 +26,29 @@ SCRIPTS = ("site", "worker")
 # What opens the page without a network; the files of models are kept as they are loaded (web/source/files.js).
 _SHELL = ("index.html", "site.js", "worker.js", "canvas.bin", "LICENSES.txt")
 _INLINE = {"canvas": "canvas.bin", "page": "site.js", "worker": "worker.js"}
+# What the page may load: in a folder its own files, in one file nothing but what is in it.
+_FOLDER_POLICY = (
+    "default-src 'none'; "
+    "script-src 'self' 'wasm-unsafe-eval' blob:; "
+    "worker-src 'self' blob:; "
+    "connect-src 'self'; "
+    "style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data: blob:; "
+    "media-src blob:; "
+    "base-uri 'none'; "
+    "form-action 'none'"
+)
+_FILE_POLICY = (
+    "default-src 'none'; "
+    "script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; "
+    "worker-src blob:; "
+    "connect-src blob:; "
+    "style-src 'unsafe-inline'; "
+    "img-src data: blob:; "
+    "media-src blob:; "
+    "base-uri 'none'; "
+    "form-action 'none'"
+)
 _LICENSES = ("charts/canvas/source/LICENSES.txt", "web/LICENSES.txt")
 
 
@@ -65,7 +88,7 @@ def write_site(
     (folder / "canvas.bin").write_bytes(packed_module())
     licences = [(FOLDER.parent / name).read_text(encoding="utf-8") for name in _LICENSES]
     write_text(folder / "LICENSES.txt", "\n".join(licences))
-    write_text(folder / "index.html", _page(FOLDER / "index.html", site))
+    write_text(folder / "index.html", _page(site, _FOLDER_POLICY, '<script type="module" src="site.js"></script>'))
     version = hashlib.sha256(b"".join((folder / name).read_bytes() for name in _SHELL)).hexdigest()[:16]
     worker = (FOLDER / "source" / "service_worker.js").read_text(encoding="utf-8")
     kept = json.dumps({"version": version, "files": _SHELL})
@@ -103,7 +126,8 @@ def write_single_file(file: Path, checkpoints: Sequence[Path], *, app: str = "",
             del model["recorded"]  # of a model that could not be loaded
         site |= {name: _base64((folder / path).read_bytes()) for name, path in _INLINE.items()}
         site["licences"] = (folder / "LICENSES.txt").read_text(encoding="utf-8")
-        page = _page(FOLDER / "single_file.html", site)
+        start = (FOLDER / "single_file.js").read_text(encoding="utf-8")
+        page = _page(site, _FILE_POLICY, f'<script type="module">\n{start}</script>')
     write_text(file, page)
     return file.stat().st_size
 
@@ -112,13 +136,15 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
 
 
-def _page(template: Path, site: dict[str, Any]) -> str:
-    """Return a page with ``site`` in it, as JSON that ends no script."""
+def _page(site: dict[str, Any], policy: str, start: str) -> str:
+    """Return the page with ``site`` in it, as JSON that ends no script; ``start``: the element that starts it."""
     data = json.dumps(site, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     description = escape(site["texts"]["en"]["description"], quote=True)
     style = (FOLDER / "page.css").read_text(encoding="utf-8")
-    page = template.read_text(encoding="utf-8").replace("{{style}}", style)
-    return page.replace("{{description}}", description).replace("{{site}}", data)
+    page = (FOLDER / "index.html").read_text(encoding="utf-8")
+    for name, text in (("policy", policy), ("start", start), ("style", style), ("description", description)):
+        page = page.replace(f"{{{{{name}}}}}", text)
+    return page.replace("{{site}}", data)  # last: it holds what people have written
 
 
 def _site_in(page: str) -> dict[str, Any]:

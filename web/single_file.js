@@ -1,20 +1,4 @@
-<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; script-src 'unsafe-inline' 'wasm-unsafe-eval' blob:; worker-src blob:; connect-src blob:; style-src 'unsafe-inline'; img-src data: blob:; media-src blob:; base-uri 'none'; form-action 'none'">
-<meta name="description" content="{{description}}">
-<title>Glassformer</title>
-<link rel="icon" href="data:,">
-<style>
-{{style}}</style>
-</head>
-<body>
-<noscript>Glassformer runs a Transformer in this page, with JavaScript. Please switch it on.</noscript>
-<div id="app"></div>
-<script type="application/json" id="site">{{site}}</script>
-<script type="module">
+// Starts the site from the one file that holds all of it (write_single_file in site.py).
 const text = (packed) => new TextDecoder().decode(Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0)));
 const { page, worker } = JSON.parse(document.getElementById("site").textContent);
 // A worker of a page of file: is no module, and imports only what it has made a Blob of itself. What it is sent until then waits.
@@ -30,6 +14,3 @@ globalThis.glassformerWorker = URL.createObjectURL(new Blob([begin], { type: "te
 const script = Object.assign(document.createElement("script"), { type: "module" });
 script.textContent = text(page);
 document.head.append(script);
-</script>
-</body>
-</html>
