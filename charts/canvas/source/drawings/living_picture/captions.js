@@ -45,10 +45,10 @@ export function captionOf(picture, beat) {
   return looks(attention, { layer: beat.layer, head, query: follow, cross, what, token: named(follow), keys });
 }
 
-// Layer 1, attention: |cat| looks most at |sat|. In all heads that are not cut, or in the one that is chosen.
+// Layer 1, attention: |cat| looks most at |sat|. On average over all heads, or in the one that is chosen.
 function looks(attention, { layer, head, query, cross, what, token, keys }) {
   if (attention.allCut(layer)) return allCut(layer, what);
-  const best = strongestOnAverage(attention, layer, head, query, cross);
+  const best = strongestShown(attention, layer, head, query, cross);
   const values = { layer, what, token, head };
   if (!best) return pieces(say("Layer {layer}, {what}: |{token}| looks at nothing: all is masked."), values);
   const key = keys.tokens[best.key].label;
@@ -69,7 +69,7 @@ export function numbersOf(picture, beat) {
   if (shown && (beat.type === "step" || beat.type === "word" || beat.type === "end")) {
     const { attention, layer, position } = shown;
     const best =
-      !attention.allCut(layer) && strongestOnAverage(attention, layer, head, position, attention.kind === "cross");
+      !attention.allCut(layer) && strongestShown(attention, layer, head, position, attention.kind === "cross");
     if (best) {
       const weight = model.says(attention, best.weight);
       parts.push(
@@ -103,16 +103,11 @@ export function kindText(kind) {
   }[kind];
 }
 
-// The same of the mean of all heads, as the one thick line shows it, where no head is chosen.
-function strongestOnAverage(attention, layer, head, query, cross) {
-  if (head !== null) return strongest(attention, layer, head, query, cross);
-  let best = null;
-  for (let key = 0; key < attention.keys; key++) {
-    const weight = attention.mean(layer, null, query, key);
-    if ((cross || key !== query) && attention.allowed(layer, query, key) && weight > (best?.weight ?? 0))
-      best = { key, weight };
-  }
-  return best ?? strongest(attention, layer, null, query, cross);
+// What the one thick line shows: the same of the mean of all heads, where no head is chosen.
+function strongestShown(attention, layer, head, query, cross) {
+  const other = (key) => cross || key !== query;
+  const mean = head === null && attention.strongestOnAverage(layer, query, other);
+  return mean || strongest(attention, layer, head, query, cross);
 }
 
 // The largest weight on another token, or, where there is none, on the token itself.
@@ -167,7 +162,7 @@ function word(picture, beat) {
   const values = { name: plainly(name), probability };
   const alone = () => pieces(say("The next token is |{name}|, with probability |{probability}|."), values);
   if (attention.allCut(layer)) return [...allCut(layer, kindText(`${kind}_attention`)), ...alone()];
-  const best = strongestOnAverage(attention, layer, head, row.position, kind === "cross");
+  const best = strongestShown(attention, layer, head, row.position, kind === "cross");
   if (!best) return alone();
   const key = (kind === "cross" ? model.stacks[0] : stack).tokens[best.key].label;
   return pieces(say("To write |{name}|, the model looks at |{key}|."), { ...values, key: plainly(key) });

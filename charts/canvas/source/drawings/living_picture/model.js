@@ -73,6 +73,15 @@ class Attention {
     for (let each = 0; each < this.heads; each++) sum += this.weight(layer, each, query, key);
     return sum / this.heads;
   }
+  // The key, of those that `counts` lets pass, that gets most from a query on average over all heads.
+  strongestOnAverage(layer, query, counts = () => true) {
+    let best = null;
+    for (let key = 0; key < this.keys; key++) {
+      const weight = this.mean(layer, null, query, key);
+      if (this.allowed(layer, query, key) && counts(key) && weight > (best?.weight ?? 0)) best = { key, weight };
+    }
+    return best;
+  }
   // Whether what a head writes does not arrive: the model was edited.
   isCut(layer, head) {
     return this.cuts.some((cut) => [null, layer].includes(cut.layer) && (cut.head === null || cut.head === head));
