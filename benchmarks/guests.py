@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> int:
             print(f"{kind}, {N_TOKENS} tokens, eager with output_attentions {times.milliseconds('eager'):.0f} ms")
             print(Row("recorded ÷ its own eager pass with output_attentions", times.ratio("recorded", "eager"), GOAL))
             print(Row("only maps recorded ÷ the same", times.ratio("maps alone", "eager"), GOAL))
-            print(Row("nobody looks ÷ its own fused pass", times.ratio("unwatched", "fused"), GOAL))
+            print(Row("nothing recorded ÷ its own fused pass", times.ratio("unwatched", "fused"), GOAL))
     return 0
 
 

@@ -4,8 +4,8 @@
     python -m benchmarks.soak --minutes 10 --json
     python -m benchmarks.soak --checkpoints FOLDER         # other checkpoints, opened in turn
 
-Each visitor opens one of many checkpoints, then clicks about once a minute: another page, a sentence that nobody has
-typed before, the same page again. About every tenth minute a visitor closes the tab and another one comes. In the end
+Each visitor opens one of many checkpoints, then clicks about once a minute: another page, a new sentence,
+or the same page again. About every tenth minute a visitor closes the tab and another one comes. In the end
 all leave; the last line is what the server holds ten minutes later.
 """
 
