@@ -29,8 +29,12 @@ async function keptBytes(file, told) {
 }
 
 async function fetchAndKeep(file, told) {
-  const bytes = await fetchOne(file, told);
-  await check(file, bytes);
+  let bytes = await fetchOne(file, told);
+  await check(file, bytes).catch(async () => {
+    // The browser's own cache may hold a broken copy, which it would give again at every try.
+    bytes = await fetchOne(file, () => {}, { cache: "reload" });
+    await check(file, bytes);
+  });
   const cache = file.content === undefined && file.sha256 ? await openCache() : null;
   if (!cache) return bytes;
   // What had the same name before is of an older site.
@@ -39,12 +43,12 @@ async function fetchAndKeep(file, told) {
   return bytes;
 }
 
-async function fetchOne({ path, bytes: size, content }, told) {
+async function fetchOne({ path, bytes: size, content }, told, how = {}) {
   if (content !== undefined) {
     told(size);
     return fromBase64(content); // in the single file
   }
-  const response = await fetch(path);
+  const response = await fetch(path, how);
   if (!response.ok) throw new Error(`${path}: HTTP ${response.status}`);
   const parts = [];
   const reader = response.body.getReader();
