@@ -4,7 +4,7 @@ The address in the browser leaves out defaults; such a link contains everything,
 states the difference, on a server with other defaults.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 import streamlit as st
@@ -15,13 +15,15 @@ from ui.server.settings import settings
 from ui.shell import address
 from ui.shell.copying import copy_button
 from ui.shell.embedded import heights, iframe
-from ui.shell.focus import FINGERPRINT, NOTE, address_of, current
+from ui.shell.focus import FINGERPRINT, NOTE, Focus, address_of, current
 from ui.shell.fragments import fragment
 from ui.shell.outer_page import seen_address
 from ui.words.texts import as_plain, common
 
 BUTTON = "share"
 LONGEST_NOTE = 500
+# Draws a download beside the link. A document is made of views, which this package does not know: app.py sets it.
+show_document: Callable[[Focus], None] | None = None
 
 
 def link(
@@ -76,6 +78,8 @@ def share(checkpoint: str, fingerprint: str, *, title: str) -> None:
         st.caption(common("share.caption"))
         if web_page := settings().web_page:
             st.link_button(common("share.web"), web_link(web_page, shown_link), icon=":material/public:")
+        if show_document:
+            show_document(current())
         figure, window = heights()
         if figure:
             code = iframe(shown_link, title=title, figure=figure, window=window)

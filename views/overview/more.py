@@ -1,11 +1,10 @@
-"""What is below the first screen of Overview: certainty, the next pages, the handout, sizes and costs, the code."""
+"""What is below the first screen of Overview: certainty, the next pages, sizes and costs, the code."""
 
 import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import whole
 from charts.toolkit.words import localize
-from transformer.errors import InputError
 from transformer.layers.costs import measured_costs
 from transformer.predictions.answer_probabilities import read_answer
 from transformer.runs.trace_files import trace_to_bytes
@@ -15,9 +14,7 @@ from ui.shell.navigation import GROUPS, pages
 from ui.shell.page import Page
 from ui.shell.selectors import text_for
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
-from ui.words.catalogues import translate
-from ui.words.texts import as_plain, language, page_text, use_language
-from views.overview.handout import check_length, handout
+from ui.words.texts import page_text
 from views.overview.model_output import probability_formula, show_certainty, view_model_of
 from views.overview.overview_view_model import OverviewViewModel, is_tied
 from views.overview.time_and_parameters_figure import time_and_parameters
@@ -33,7 +30,6 @@ def show_more(p: Page) -> None:
             show_certainty(p, view_model)
         with st.container(width="stretch"):
             _show_next_pages(p)
-    _show_handout(p)
     st.markdown(f"#### {p.text['size']}")
     _show_size(p, view_model)
     _show_costs(p, view_model)
@@ -61,31 +57,6 @@ def _show_next_pages(p: Page) -> None:
             with st.container(gap=None):
                 st.page_link(existing[entry.name], label=f"**{entry.title}**")
                 st.caption(text_for(page_text(entry.name), p.checkpoint.config).question)
-
-
-def _show_handout(p: Page) -> None:
-    """This sentence's whole way as one file."""
-    text, spoken, problem = p.text["handout"], language(), ""
-    try:
-        check_length(p.trace)
-    except InputError as error:
-        problem = translate(error)
-
-    def make() -> str:  # only when somebody asks for it, and then outside of the session's run
-        with use_language(spoken):
-            return handout(p.trace, p.focus)
-
-    st.download_button(
-        text["button"],
-        data=make,
-        file_name=f"{p.checkpoint.name}-handout.html",
-        mime="text/html",
-        icon=":material/article:",
-        help=as_plain(problem) or text["button_help"],
-        disabled=bool(problem),
-        key="handout",
-        on_click="ignore",
-    )
 
 
 def _show_size(p: Page, view_model: OverviewViewModel) -> None:
