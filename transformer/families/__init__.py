@@ -1,1 +1,1 @@
-"""Other people's checkpoints, on our own modules: one file a family."""
+"""Third-party checkpoints built from this project's modules: one file per family."""

@@ -8,7 +8,7 @@ from transformer.families.weights import Table, linear, stored
 
 
 def _config(values: Values, family: str, **changes: object) -> FamilyConfig:
-    """What the three share; ``changes`` are what one of them does otherwise."""
+    """Return the config that the three families share, with the fields in ``changes`` replaced."""
     width = values.integer("d_model", default=1024)
     scaled = values.flag("scale_embedding", default=family == "m2m_100")
     return FamilyConfig(
@@ -36,10 +36,12 @@ def _config(values: Values, family: str, **changes: object) -> FamilyConfig:
 
 
 def bart_config(values: Values) -> FamilyConfig:
+    """Read the config of a BART model."""
     return _config(values, "bart", positions="learned", position_offset=2, embedding_norm=True)
 
 
 def marian_config(values: Values) -> FamilyConfig:
+    """Read the config of a Marian model."""
     vocabulary_size = values.integer("vocab_size")
     values.only("decoder_vocab_size", vocabulary_size)
     return _config(
@@ -53,6 +55,7 @@ def marian_config(values: Values) -> FamilyConfig:
 
 
 def m2m_config(values: Values) -> FamilyConfig:
+    """Read the config of an M2M-100 or NLLB model."""
     pad_id = values.integer("pad_token_id", default=1, least=0)
     return _config(
         values,
@@ -66,6 +69,7 @@ def m2m_config(values: Values) -> FamilyConfig:
 
 
 def table(config: FamilyConfig) -> Table:
+    """Map our tensors to the stored ones."""
     rows = {
         "decoder.vocabulary_projection.weight": stored("lm_head.weight"),
         "decoder.vocabulary_projection.bias": stored("final_logits_bias", view=lambda bias: bias[0]),

@@ -7,12 +7,14 @@ from transformer.families.weights import Stored, Table, linear, stored
 
 
 def bert_config(values: Values) -> FamilyConfig:
+    """Read the config of a BERT model."""
     values.only("is_decoder", False)
     values.only("position_embedding_type", "absolute")
     return _config(values, "bert", pad_id=0)
 
 
 def roberta_config(values: Values) -> FamilyConfig:
+    """Read the config of a RoBERTa model."""
     values.only("is_decoder", False)
     values.only("position_embedding_type", "absolute")
     return _config(values, "roberta", pad_id=1)
@@ -32,7 +34,7 @@ def _config(values: Values, family: str, *, pad_id: int) -> FamilyConfig:
         d_ff=values.integer("intermediate_size"),
         n_encoder_layers=values.integer("num_hidden_layers", most=256),
         n_decoder_layers=0,
-        # RoBERTa numbers its positions from behind the padding token's.
+        # RoBERTa numbers its positions from the padding id + 1.
         max_length=values.length("max_position_embeddings", offset=pad_id + 1 if family == "roberta" else 0),
         positions="learned",
         position_offset=pad_id + 1 if family == "roberta" else 0,
@@ -48,6 +50,7 @@ def _config(values: Values, family: str, *, pad_id: int) -> FamilyConfig:
 
 
 def distilbert_config(values: Values) -> FamilyConfig:
+    """Read the config of a DistilBERT model."""
     names = class_names(values)
     activation = values.activation("activation", default="gelu")
     return FamilyConfig(
@@ -72,7 +75,12 @@ def distilbert_config(values: Values) -> FamilyConfig:
 
 
 def encoder_table(config: FamilyConfig, *, suffix: str = "") -> Table:
-    """Embedding and layers; ``suffix``: behind the names of the three projections (DeBERTa's ``query_proj``)."""
+    """Return the table of the embedding and the layers.
+
+    Args:
+        config: The config of the model.
+        suffix: What follows the names of the three projections, such as ``_proj`` in DeBERTa's ``query_proj``.
+    """
     rows = {
         "encoder.embedding.table.weight": stored("embeddings.word_embeddings.weight"),
         "encoder.embedding.position_encoding.table": positions(config, "embeddings.position_embeddings.weight"),
@@ -92,12 +100,13 @@ def encoder_table(config: FamilyConfig, *, suffix: str = "") -> Table:
 
 
 def positions(config: FamilyConfig, name: str) -> Stored:
-    """The rows of the positions that are read."""
+    """Return the rows of the position table that the model reads."""
     first = config.position_offset
     return stored(name, view=lambda rows: rows[first : first + config.max_length])
 
 
 def bert_table(config: FamilyConfig) -> Table:
+    """Map our tensors to those of a BERT checkpoint."""
     return encoder_table(config) | {
         **linear("encoder.vocabulary_projection.dense", "cls.predictions.transform.dense"),
         **linear("encoder.vocabulary_projection.norm", "cls.predictions.transform.LayerNorm"),
@@ -109,6 +118,7 @@ def bert_table(config: FamilyConfig) -> Table:
 
 
 def roberta_table(config: FamilyConfig) -> Table:
+    """Map our tensors to those of a RoBERTa checkpoint."""
     return encoder_table(config) | {
         **linear("encoder.vocabulary_projection.dense", "lm_head.dense"),
         **linear("encoder.vocabulary_projection.norm", "lm_head.layer_norm"),
@@ -120,6 +130,7 @@ def roberta_table(config: FamilyConfig) -> Table:
 
 
 def distilbert_table(config: FamilyConfig) -> Table:
+    """Map our tensors to those of a DistilBERT checkpoint."""
     rows = {
         "encoder.embedding.table.weight": stored("embeddings.word_embeddings.weight"),
         "encoder.embedding.position_encoding.table": positions(config, "embeddings.position_embeddings.weight"),

@@ -1,4 +1,4 @@
-"""A model from its configuration: one of our own, or our skeleton with the parts replaced in which a family differs."""
+"""Models built from their configuration: the paper's, or the same skeleton with the parts of a family."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -38,20 +38,20 @@ _LAYERS = {"parallel": ParallelLayer, "sandwich": SandwichLayer}
 
 
 def build_model(config: ModelConfig) -> Model:
-    """A freshly initialised model of the kind that ``config`` names."""
+    """Return a freshly initialised model of the kind that ``config`` names."""
     return VisionTransformer(config) if isinstance(config, PictureConfig) else MODELS[config.kind](config)
 
 
 def build_family(config: FamilyConfig) -> Model:
-    """A model whose tensors have shapes but no memory (torch's ``meta`` device): they are assigned afterwards."""
+    """Return a model whose tensors have shapes but no memory (torch's ``meta`` device); weights are assigned later."""
     with _ShapesOnly():
         model = (SentenceEncoder if config.pooling else MODELS[config.kind])(_skeleton(config))
         model.config = config
-        tables = _tables(config)
+        tables = _embedding_tables(config)
         if config.has_encoder:
-            _rebuild(model.encoder, config, tables[0], causal=False)
+            _rebuild_stack(model.encoder, config, tables[0], causal=False)
         if config.has_decoder:
-            _rebuild(model.decoder, _of_decoder(config), tables[-1], causal=True)
+            _rebuild_stack(model.decoder, _decoder_config(config), tables[-1], causal=True)
         if config.n_classes:
             model.classifier = FirstTokenClassifier(config, ACTIVATION_FUNCTIONS[config.head_activation])
         if config.pooling:
@@ -62,14 +62,17 @@ def build_family(config: FamilyConfig) -> Model:
 
 
 def mask_padding(model: Model, pad_id: int | None) -> None:
-    """From now on an encoder leaves out ``pad_id``, or nothing."""
+    """Make the encoder mask ``pad_id`` from now on, or no token if it is None."""
     model.config = replace(model.config, pad_id=pad_id)
     if model.config.has_encoder:
         model.encoder.pad_id = pad_id
 
 
 class _ShapesOnly(TorchFunctionMode):
-    """New tensors have a shape and no memory, and nobody draws their numbers, which takes longer than all the rest."""
+    """Mode in which new tensors have a shape but no memory and are not initialised.
+
+    Initialisation would take longer than everything else.
+    """
 
     def __torch_function__(
         self, func: Callable, types: Sequence[type], args: tuple = (), kwargs: Mapping[str, object] | None = None
@@ -83,7 +86,7 @@ class _ShapesOnly(TorchFunctionMode):
 
 
 def _skeleton(config: FamilyConfig) -> ModelConfig:
-    """Our own config with one layer in each stack: all that is left of what it builds is the order of things."""
+    """Return a config of the paper's model with one layer per stack; only the order of the modules is kept."""
     return ModelConfig(
         kind=config.kind,
         vocabulary_size=1,
@@ -100,19 +103,19 @@ def _skeleton(config: FamilyConfig) -> ModelConfig:
     )
 
 
-def _of_decoder(config: FamilyConfig) -> FamilyConfig:
+def _decoder_config(config: FamilyConfig) -> FamilyConfig:
     return replace(config, n_heads=config.heads_in("decoder"), d_ff=config.decoder_d_ff or config.d_ff)
 
 
-def _tables(config: FamilyConfig) -> list[nn.Embedding]:
-    """E of the encoder and of the decoder: one, unless the family keeps two."""
+def _embedding_tables(config: FamilyConfig) -> list[nn.Embedding]:
+    """Return the embedding tables of encoder and decoder: one, unless the family keeps two."""
     n_tables = 1 if config.shared_tables or config.kind != "encoder-decoder" else 2
     width = config.embedding_width or config.d_model
     return [nn.Embedding(config.vocabulary_size, width) for _ in range(n_tables)]
 
 
-def _rebuild(stack: Encoder | Decoder, config: FamilyConfig, table: nn.Embedding, *, causal: bool) -> None:
-    # A decoder of other families masks no id: T5 and Marian begin with the token that they pad with.
+def _rebuild_stack(stack: Encoder | Decoder, config: FamilyConfig, table: nn.Embedding, *, causal: bool) -> None:
+    # The decoder of a third-party model masks no id: T5 and Marian begin with their padding token.
     stack.pad_id = None if causal else config.pad_id
     stack.embedding = FamilyEmbedding(
         config,
@@ -180,7 +183,7 @@ def _layer(config: FamilyConfig, index: int, relative: RelativeEmbedding | None,
     if config.gated:
         layer.feed_forward = GatedFeedForward(config)
     if not config.feed_forward_bias:
-        _without_bias(layer.feed_forward)
+        _remove_bias(layer.feed_forward)
     return layer
 
 
@@ -217,7 +220,7 @@ def _strip_attention(attention: nn.Module, config: FamilyConfig, index: int) -> 
         attention.output_projection.bias = None
 
 
-def _without_bias(module: nn.Module) -> None:
+def _remove_bias(module: nn.Module) -> None:
     for part in module.modules():
         if isinstance(part, nn.Linear):
             part.bias = None

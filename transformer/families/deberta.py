@@ -1,4 +1,4 @@
-"""DeBERTa-v2 and -v3 (He et al. 2021, 2023): disentangled attention, a convolution beside the first layer."""
+"""DeBERTa-v2 and -v3 (He et al. 2021, 2023): disentangled attention and a convolution parallel to the first layer."""
 
 from transformer.errors import CheckpointError
 from transformer.families.bert import encoder_table
@@ -9,12 +9,13 @@ from transformer.families.weights import Table, linear, stored
 
 
 def config(values: Values) -> FamilyConfig:
+    """Read the config of a DeBERTa model."""
     names = class_names(values)
     width = values.integer("hidden_size")
     activation = values.activation("hidden_act", default="gelu")
     embedding_width = values.integer("embedding_size", default=width)
     if not names and not values.flag("legacy", default=True):
-        values.only("embedding_size", width)  # the newer head multiplies by the table as it is
+        values.only("embedding_size", width)  # the newer head uses the embedding table unchanged
     values.only("pooler_hidden_size", width)
     values.only("attention_head_size", width // values.integer("num_attention_heads"))
     head = values.activation("pooler_hidden_act", default="gelu") if names else activation
@@ -77,7 +78,8 @@ def _disentangled(values: Values) -> Disentangled:
 
 
 def table(config: FamilyConfig) -> Table:
-    # The head of newer files has another name.
+    """Map our tensors to the stored ones."""
+    # The head has another name in newer files.
     head, output = ("cls.predictions.transform", "cls.predictions.decoder.weight")
     if not config.disentangled.legacy_head:
         head, output = ("lm_predictions.lm_head", "embeddings.word_embeddings.weight")

@@ -1,4 +1,4 @@
-"""What a family file holds: how a config is read, and where each of our tensors lies in a foreign file."""
+"""What one family file defines: how its config is read, and where each of our tensors is in its files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,10 +10,15 @@ from transformer.families.weights import Table
 
 @dataclass(frozen=True)
 class Family:
-    """``config``: their config → ours. ``table``: our tensors' names → theirs, for one config.
+    """How the checkpoints of one family are read.
 
-    ``prefixes``: what may stand in front of every name. ``embedding``, ``output``: the stored names of E and of the
-    projection to the vocabulary, which decide whether the two are one.
+    Attributes:
+        config: Turns the family's ``config.json`` into a ``FamilyConfig``.
+        table: Returns, for one config, the stored name of each of our tensors.
+        prefixes: Prefixes that stored names may have.
+        embedding: Stored names of the embedding E.
+        output: Stored names of the projection to the vocabulary. Whether it exists, and equals E, decides whether
+            the two are tied.
     """
 
     config: Callable[[Values], FamilyConfig]

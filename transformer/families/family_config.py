@@ -1,4 +1,4 @@
-"""What other families do differently from the paper, as numbers and names."""
+"""The configuration of third-party families: everything in which they differ from the paper."""
 
 from __future__ import annotations
 
@@ -12,19 +12,33 @@ from transformer.variants.rotary_scaling import LongRope
 
 @dataclass(frozen=True)
 class FamilyConfig(ModelConfig):
-    """A ``ModelConfig`` of somebody else's checkpoint: everything that our own models never choose otherwise.
+    """A ``ModelConfig`` of a third-party checkpoint, with the options that the paper's model does not have.
 
-    ``family``: Hugging Face's ``model_type``. ``head_width``: d_k where it is not d_model / n_heads. ``n_key_heads``:
-    heads of keys and values, 0 for the paper's attention. ``attention_scale``: what QKᵀ is multiplied by, one number a
-    layer (none: 1/√d_k). ``windows``, ``rotary``: one entry a layer. ``score_cap``, ``logit_cap``: see
-    ``GroupedQueryAttention`` and ``ScaledProjection``. ``query_bias`` is of queries, keys and values, ``output_bias``
-    of W_O. ``block``: "sequential", "parallel" or "sandwich". ``embedding_scale``: what E[id] is multiplied by.
-    ``embedding_width``: of a table that is narrower than the model. ``position_offset``, ``position_steps``: see
-    ``HalvedSinusoids``; of learned positions the rows that are skipped. ``stored_positions``: its table is in the file.
-    ``n_buckets``, ``max_distance``: T5's. ``shared_tables``: encoder and decoder read the same E; ``tie_embeddings``:
-    and the projection to the vocabulary is E, too. ``decoder_heads``, ``decoder_d_ff``: where the decoder has others
-    than the encoder, of which ``n_heads`` and ``d_ff`` speak. ``head_activation``: of the token head or the classifier.
-    ``pooling``: "mean", "first" or "max" of an encoder without a head, whose answer is the vector of a sentence.
+    Attributes:
+        family: Hugging Face's ``model_type``.
+        head_width: d_k where it is not d_model / n_heads.
+        n_key_heads: Number of heads of keys and values; 0 for the paper's attention.
+        attention_scale: Factors of QKᵀ, one per layer; empty for 1/√d_k.
+        windows: Attention windows, one per layer.
+        rotary: Rotary settings, one per layer.
+        score_cap: See ``GroupedQueryAttention``.
+        logit_cap: See ``ScaledProjection``.
+        query_bias: Whether the projections of queries, keys and values have a bias.
+        output_bias: Whether W_O has a bias.
+        block: "sequential", "parallel" or "sandwich".
+        embedding_scale: Factor of E[id].
+        embedding_width: Width of an embedding table that is narrower than the model.
+        position_offset: See ``HalvedSinusoids``; for learned positions, the number of rows that are skipped.
+        position_steps: See ``HalvedSinusoids``.
+        stored_positions: Whether the table of sinusoids is in the file.
+        n_buckets: T5's number of distance buckets.
+        max_distance: T5's largest distance with a bucket of its own.
+        shared_tables: Whether encoder and decoder read the same E.
+        tie_embeddings: Whether the projection to the vocabulary is E as well.
+        decoder_heads: Number of decoder heads where it differs from ``n_heads``, which counts the encoder's.
+        decoder_d_ff: Feed-forward width of the decoder where it differs from ``d_ff``.
+        head_activation: Activation function of the token head or the classifier.
+        pooling: "mean", "first" or "max" for an encoder without a head, whose output is a sentence embedding.
     """
 
     family: str = ""
@@ -62,7 +76,7 @@ class FamilyConfig(ModelConfig):
     pad_id: int | None = None
 
     def __post_init__(self) -> None:
-        """What a foreign config may say is checked where it is read (``Values``); here only what joins two fields."""
+        """Check only what involves two fields; ``Values`` checks single fields where they are read."""
         if not self.head_width and self.d_model % self.n_heads:
             raise CheckpointError(
                 "{width} channels cannot be divided among {heads} heads", width=self.d_model, heads=self.n_heads
@@ -89,28 +103,32 @@ class FamilyConfig(ModelConfig):
 
     @property
     def encodes_sentences(self) -> bool:
+        """Whether the output is a sentence embedding."""
         return bool(self.pooling)
 
     @property
     def d_head(self) -> int:
+        """Width of a head, d_k."""
         return self.head_width or self.d_model // self.n_heads
 
     @property
     def switch_lengths(self) -> frozenset[int]:
+        """Lengths beyond which all positions of a text change (``LongRope``)."""
         return frozenset(each.scaling.original_length for each in self.rotary if isinstance(each.scaling, LongRope))
 
     def heads_in(self, stack: str) -> int:
+        """Return the number of heads per layer of a stack."""
         return self.decoder_heads or self.n_heads if stack == "decoder" else self.n_heads
 
     @property
     def grouped(self) -> bool:
-        """Whether attention is more than the paper's: shared keys, windows, caps, norms of queries and keys."""
+        """Whether attention has more than the paper's: shared keys, windows, caps, or norms of queries and keys."""
         return bool(self.n_key_heads)
 
 
 @dataclass(frozen=True)
 class Disentangled:
-    """DeBERTa's positions: which terms there are, and how distances become rows of the table."""
+    """DeBERTa's relative positions: which terms exist, and how distances become rows of the table."""
 
     span: int
     n_buckets: int

@@ -1,4 +1,4 @@
-"""A folder in Hugging Face's layout, or a GGUF file, becomes a model of our own: config, weights, what was not read."""
+"""A folder in Hugging Face's layout, or a GGUF file, opened as a model: config, weights and unread tensors."""
 
 from __future__ import annotations
 
@@ -54,7 +54,12 @@ _TASKS = ("TokenClassification", "QuestionAnswering", "MultipleChoice", "NextSen
 
 @dataclass(frozen=True)
 class OpenedModel:
-    """``mapping``: our name of every tensor and the stored one. ``unread``: stored tensors that no part of ours is."""
+    """A third-party model as it was opened.
+
+    Attributes:
+        mapping: The stored name of each of our tensors.
+        unread: Names of stored tensors that the model does not use.
+    """
 
     model: Model
     config: FamilyConfig
@@ -63,7 +68,7 @@ class OpenedModel:
 
 
 def read_json(file: Path) -> dict:
-    """A JSON object. Raises ``CheckpointError`` for a file that holds none."""
+    """Return the JSON object in ``file``. Raises ``CheckpointError`` if it contains none."""
     try:
         return json_object(file)
     except OSError as error:
@@ -73,7 +78,7 @@ def read_json(file: Path) -> dict:
 
 
 def fields_of(path: Path) -> dict:
-    """The fields of the ``config.json`` of a folder; of a GGUF file those that it would have."""
+    """Return the fields of a folder's ``config.json``, or the equivalent fields of a GGUF file."""
     return config_fields(GgufFile(path)) if is_gguf(path) else read_json(path / "config.json")
 
 
@@ -82,10 +87,10 @@ def _weights(path: Path, family: Family, fields: dict, stack: ExitStack) -> Stor
 
 
 def read_config(folder: Path, fields: dict) -> FamilyConfig:
-    """What ``config.json`` says, before the weights have been looked at."""
+    """Return the config that ``config.json`` describes, without reading the weights."""
     try:
         config = _family(fields).config(Values(fields))
-        return replace(config, pooling=pooling_of(folder)) if _says_headless(config, fields) else config
+        return replace(config, pooling=pooling_of(folder)) if _names_headless(config, fields) else config
     except CheckpointError as error:
         if is_gguf(folder):
             raise CheckpointError(
@@ -95,18 +100,21 @@ def read_config(folder: Path, fields: dict) -> FamilyConfig:
 
 
 def open_model(folder: Path, fields: dict) -> OpenedModel:
-    """The model of a folder whose ``config.json`` says ``fields``.
+    """Open the model of a folder with the ``config.json`` fields ``fields``.
 
-    Raises ``CheckpointError`` for a family that is not known, a config that does not fit the weights, weights that are
-    missing or not finite, and a model that does not fit into memory. Nothing is allocated before all of that is known.
+    Nothing is allocated before all checks have passed.
+
+    Raises:
+        CheckpointError: The family is unknown, the config does not fit the weights, weights are missing or not finite,
+            or the model does not fit into memory.
     """
     family, config = _family(fields), read_config(folder, fields)
     with ExitStack() as stack:
         weights = _weights(folder, family, fields, stack)
         check_memory(folder, weights.n_numbers)
-        config = _settled(config, family, weights, fields)
-        table = _completed(family.table(config), family, config)
-        config = _without_head(folder, config, table, weights)
+        config = _resolve_config(config, family, weights, fields)
+        table = _add_tied_names(family.table(config), family, config)
+        config = _resolve_pooling(folder, config, table, weights)
         model = build_family(config)
         mapping = {ours: weights.name_in_file(theirs) for ours, theirs in assign(model, table, weights).items()}
         unread = tuple(sorted(map(weights.name_in_file, weights.unread())))
@@ -134,14 +142,14 @@ def _family(fields: dict) -> Family:
     return FAMILIES[kind]
 
 
-def _settled(config: FamilyConfig, family: Family, weights: StoredWeights, fields: dict) -> FamilyConfig:
-    """Return what the file itself determines: whether the projection is tied and has a bias.
+def _resolve_config(config: FamilyConfig, family: Family, weights: StoredWeights, fields: dict) -> FamilyConfig:
+    """Return the config completed by what only the weights determine: tied projections and biases.
 
-    A config that declares them tied is trusted if the file holds one of them, or two equal ones.
+    A config that declares the projection tied is trusted if the file holds one of the two matrices, or two equal ones.
     """
     text = fields.get("text_config")
-    said = {**text, **fields} if isinstance(text, dict) else fields
-    tied = config.family == "t5" or Values(said).flag("tie_word_embeddings", default=family.tied_by_default)
+    all_fields = {**text, **fields} if isinstance(text, dict) else fields
+    tied = config.family == "t5" or Values(all_fields).flag("tie_word_embeddings", default=family.tied_by_default)
     output = next((name for name in family.output if name in weights), None)
     table = next((name for name in family.embedding if name in weights), None)
     if tied and output is not None and table is not None:
@@ -156,8 +164,8 @@ def _settled(config: FamilyConfig, family: Family, weights: StoredWeights, field
     return replace(config, tie_embeddings=tied, shared_tables=shared, logit_bias=bias, stored_positions=stored)
 
 
-def _completed(table: Table, family: Family, config: FamilyConfig) -> Table:
-    """Where E and the projection are one, either name will do for both."""
+def _add_tied_names(table: Table, family: Family, config: FamilyConfig) -> Table:
+    """Let either stored name serve for E and the projection where they are tied."""
     if config.tie_embeddings:
         for name, row in table.items():
             if name.endswith(".embedding.table.weight"):
@@ -165,17 +173,20 @@ def _completed(table: Table, family: Family, config: FamilyConfig) -> Table:
     return table
 
 
-def _says_headless(config: FamilyConfig, fields: dict) -> bool:
-    """Whether a config names an encoder alone, such as BertModel; the weights have the last word."""
+def _names_headless(config: FamilyConfig, fields: dict) -> bool:
+    """Whether a config names an encoder without a head, such as BertModel; the weights decide in the end."""
     named = fields.get("architectures")
     names = named if isinstance(named, list) else []
     headless = bool(names) and all(str(name).endswith("Model") for name in names)
     return config.kind == "encoder-only" and not config.n_classes and headless
 
 
-def _without_head(folder: Path, config: FamilyConfig, table: Table, weights: StoredWeights) -> FamilyConfig:
-    """An encoder of whose head the file holds nothing answers with the vector of a sentence. Raises
-    ``CheckpointError`` where it is to classify."""
+def _resolve_pooling(folder: Path, config: FamilyConfig, table: Table, weights: StoredWeights) -> FamilyConfig:
+    """Return the config with a pooling method if the file has no head: the output is then a sentence embedding.
+
+    Raises:
+        CheckpointError: The config names a classifier, and its head is missing.
+    """
     if config.kind != "encoder-only":
         return config
     head = "classifier.dense.weight" if config.n_classes else "encoder.vocabulary_projection.dense.weight"
@@ -189,37 +200,39 @@ def _without_head(folder: Path, config: FamilyConfig, table: Table, weights: Sto
 
 
 def pooling_of(folder: Path) -> str:
-    """How the vector of a sentence is made, by the files of Sentence Transformers or the keys of a GGUF file; "mean"
-    where nobody says. Raises ``CheckpointError`` for a way that is not known."""
+    """Return how a sentence embedding is pooled, from the files of Sentence Transformers or the keys of a GGUF file.
+
+    The default is "mean". Raises ``CheckpointError`` for an unknown method.
+    """
     if is_gguf(folder):
-        said = GgufFile(folder).get("bert.pooling_type", 1)
-        said = {0: "mean", 1: "mean", 2: "cls"}.get(said, said)
-        place = folder
+        pooling = GgufFile(folder).get("bert.pooling_type", 1)
+        pooling = {0: "mean", 1: "mean", 2: "cls"}.get(pooling, pooling)
+        source = folder
     else:
-        place = folder / "1_Pooling" / "config.json"
-        fields = read_json(place) if place.is_file() else {}
-        ways = [name for name in fields if name.startswith("pooling_mode_") and fields[name] is True]
-        said = fields.get("pooling_mode") or ways or "mean"
-        if isinstance(said, list) and len(said) == 1:
-            said = str(said[0]).removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
+        source = folder / "1_Pooling" / "config.json"
+        fields = read_json(source) if source.is_file() else {}
+        modes = [name for name in fields if name.startswith("pooling_mode_") and fields[name] is True]
+        pooling = fields.get("pooling_mode") or modes or "mean"
+        if isinstance(pooling, list) and len(pooling) == 1:
+            pooling = str(pooling[0]).removeprefix("pooling_mode_").removesuffix("_tokens").removesuffix("_token")
     known = {"mean": "mean", "cls": "first", "max": "max"}
-    if not isinstance(said, str) or said not in known:
+    if not isinstance(pooling, str) or pooling not in known:
         raise CheckpointError(
             "{file} makes the vector of a sentence by {way}; {known} are known",
-            file=place,
-            way=repr(said)[:80],
+            file=source,
+            way=repr(pooling)[:80],
             known=", ".join(known),
         )
-    return known[said]
+    return known[pooling]
 
 
 def stored_files(path: Path) -> list[Path]:
-    """The files that hold the weights of a folder, or of a GGUF file."""
+    """Return the files with the weights of a folder, or the parts of a GGUF file."""
     return parts_of(path) if is_gguf(path) else weight_files(path)
 
 
 def fingerprint_files(folder: Path) -> tuple[Path, ...]:
-    """Return the files that say what a model computes: weights, configs, tokenizers."""
+    """Return the files that determine what a model computes: weights, configs, tokenizers."""
     if is_gguf(folder):
         return tuple(parts_of(folder))
     weights = [file.name for file in weight_files(folder)]

@@ -1,4 +1,4 @@
-"""What stands around a text in other families: their tokenizer says it, their config, and what they generate by."""
+"""Tokens around a text in third-party models, from the tokenizer, the config and the generation config."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from transformer.text.foreign.tokenizer import ForeignTokenizer
 from transformer.text.message import Message
 from transformer.text.special_ids import Framing
 
-# What ``generate`` also does with the logits or the hypotheses, and the values with which it does nothing.
+# Other settings of ``generate`` that change logits or hypotheses, with the values that change nothing.
 NEUTRAL: dict[str, tuple[object, ...]] = {
     "num_beams": (1,),
     "do_sample": (False,),
@@ -23,15 +23,17 @@ NEUTRAL: dict[str, tuple[object, ...]] = {
     "sequence_bias": ([], {}),
 }
 
-_UNCOUNTED = ("roberta", "m2m_100")  # whose positions leave out what the config calls padding
-_STARTS = {"bart": 2, "m2m_100": 2}  # where no file names the token that a decoder starts with
+_UNCOUNTED = ("roberta", "m2m_100")  # padding tokens have no position
+_STARTS = {"bart": 2, "m2m_100": 2}  # the decoder's first token where no file names it
 
 
 def padding_of(config: FamilyConfig, tokenizer: ForeignTokenizer) -> int | None:
-    """The id that attention leaves out: what the tokenizer pads with, for Hugging Face masks no other.
+    """Return the id that attention masks: the tokenizer's padding token, as in Hugging Face's code.
 
-    ``pad_token_id`` of a config is 0 or 1 where nobody has set it, and may be any token of the text. Raises
-    ``CheckpointError`` where positions are counted by it: the tokens behind such a token would move.
+    ``pad_token_id`` of a config is 0 or 1 where it was never set, and may be any token of the text.
+
+    Raises:
+        CheckpointError: The family leaves padding out when it numbers positions, and config and tokenizer disagree.
     """
     padding = tokenizer.special.pad
     if config.family in _UNCOUNTED and padding != config.pad_id:
@@ -46,26 +48,34 @@ def padding_of(config: FamilyConfig, tokenizer: ForeignTokenizer) -> int | None:
 
 
 def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, generation: dict) -> Framing:
-    """``fields``: the content of ``config.json``; ``generation``: of ``generation_config.json``, which comes first.
+    """Return the tokens around a text, forced and banned tokens, and settings that this app ignores.
 
-    What is forced, banned or else done to the logits is said by one of the two, as ``generate`` reads it.
-    A decoder beside an encoder begins with ``decoder_start_token_id``, and when it writes with ``forced_bos_token_id``
-    or the language behind it. T5 and Marian begin with the token that they pad with. NLLB writes behind the language
-    also where its tokenizer's ``legacy_behaviour`` gives answers without one.
-    Raises ``CheckpointError`` where an M2M100 begins with the token that it pads with.
+    Both configs are read as ``generate`` reads them. A decoder with an encoder begins with ``decoder_start_token_id``
+    and, when it generates, with ``forced_bos_token_id`` or the language token after it. T5 and Marian begin with their
+    padding token. NLLB generates after the language token even where its tokenizer's ``legacy_behaviour`` puts none
+    before a given target.
+
+    Args:
+        config: The config of the model.
+        tokenizer: Its tokenizer.
+        fields: The content of ``config.json``.
+        generation: The content of ``generation_config.json``, which takes precedence.
+
+    Raises:
+        CheckpointError: An M2M100 begins with its padding token.
     """
 
-    def said(name: str) -> object:
+    def setting(name: str) -> object:
         value = generation.get(name)
         return fields.get(name) if value is None else value
 
     writing = generation or fields
-    ends = tuple(id for id in _ids(said("eos_token_id")) if id < config.vocabulary_size)
+    ends = tuple(id for id in _ids(setting("eos_token_id")) if id < config.vocabulary_size)
     if not ends and tokenizer.special.end is not None:
         ends = (tokenizer.special.end,)
     answer = given = ()
     if config.kind == "encoder-decoder":
-        named = (said("decoder_start_token_id"), _STARTS.get(config.family), said("bos_token_id"), config.pad_id)
+        named = (setting("decoder_start_token_id"), _STARTS.get(config.family), setting("bos_token_id"), config.pad_id)
         start = next(filter(None, map(_ids, named)), ())[:1]
         if config.family == "m2m_100" and start == (config.pad_id,):
             raise CheckpointError(
@@ -98,6 +108,6 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
 
 
 def _ids(value: object) -> tuple[int, ...]:
-    """An id, several, or none."""
+    """Return one id, several, or none as a tuple."""
     values = value if isinstance(value, list) else [value]
     return tuple(id for id in values if isinstance(id, int) and not isinstance(id, bool) and id >= 0)

@@ -1,8 +1,8 @@
-"""A GGUF file as the Hugging Face checkpoint that it was made from: its config, and its tensors under their names.
+"""A GGUF file read as the Hugging Face checkpoint from which it was made: its config and its tensors.
 
-llama.cpp's converter changes more than names. Rows of queries and keys are in another order for ``llama``, and for no
-other architecture; Gemma's norms have their + 1 already; GPT-2's matrices are turned; GPT-NeoX's queries, keys and
-values lie one behind the other. All of it is undone here, so that one table of a family serves both kinds of files.
+llama.cpp's converter changes more than names. It reorders the rows of queries and keys for ``llama`` and for no
+other architecture, adds 1 to Gemma's norms, transposes GPT-2's matrices, and concatenates GPT-NeoX's queries, keys
+and values. All of this is undone here, so that one table per family serves both kinds of files.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def _t5_names(gated: bool) -> dict[str, str]:
 
 
 class _Keys:
-    """The keys of one architecture: ``llama.block_count`` as ``keys("block_count")``."""
+    """The keys of one architecture: ``keys("block_count")`` reads ``llama.block_count``."""
 
     def __init__(self, file: GgufFile) -> None:
         self.file, self.architecture = file, str(file.get("general.architecture"))
@@ -114,7 +114,7 @@ class _Keys:
 
 
 def _scaling(keys: _Keys) -> dict | None:
-    """How rotary waves are stretched. Llama 3's way is a tensor: a factor for each pair of channels."""
+    """Return how rotary frequencies are scaled. Llama 3 stores a tensor with one factor per pair of channels."""
     if keys.has("rope_freqs.weight"):
         return {"rope_type": "factors", "factors": keys.file.read("rope_freqs.weight").tolist()}
     kind, factor = keys("rope.scaling.type", "none"), keys("rope.scaling.factor", keys("rope.scale_linear"))
@@ -128,7 +128,7 @@ def _scaling(keys: _Keys) -> dict | None:
 
 
 def _decoder(keys: _Keys) -> dict:
-    """What Llama and all that follow it have."""
+    """Return the fields that Llama and its successors share."""
     width, n_heads = keys["embedding_length"], keys["attention.head_count"]
     scaling = _scaling(keys)
     whole = isinstance(width, int) and isinstance(n_heads, int) and n_heads > 0
@@ -174,7 +174,7 @@ def _qwen(keys: _Keys) -> dict:
 def _gemma(keys: _Keys) -> dict:
     fields = _decoder(keys) | {"model_type": {"gemma3": "gemma3_text"}.get(keys.architecture, keys.architecture)}
     fields["sliding_window"] = keys("attention.sliding_window")
-    # Not in the file; llama.cpp goes by the number of layers, too: only the models of 27 B differ.
+    # Not in the file. llama.cpp also infers it from the number of layers: only the 27 B models differ.
     largest = fields["num_hidden_layers"] == {"gemma2": 46, "gemma3": 62}.get(keys.architecture)
     fields["query_pre_attn_scalar"] = (
         fields["hidden_size"] / fields["num_attention_heads"] if largest else fields["head_dim"]
@@ -223,7 +223,7 @@ def _neox(keys: _Keys) -> dict:
 def _bert(keys: _Keys) -> dict:
     return {
         "model_type": "bert",
-        "architectures": ["BertModel"],  # llama.cpp keeps no head
+        "architectures": ["BertModel"],  # llama.cpp drops the head
         "hidden_size": keys["embedding_length"],
         "num_attention_heads": keys["attention.head_count"],
         "num_hidden_layers": keys["block_count"],
@@ -266,7 +266,7 @@ _NAMES = {"gemma2": _SANDWICH, "gemma3": _SANDWICH, "gpt2": _GPT2, "gptneox": _N
 
 
 def config_fields(file: GgufFile) -> dict:
-    """What its ``config.json`` would say. Raises ``CheckpointError`` for an architecture that is not known."""
+    """Return the equivalent ``config.json`` fields. Raises ``CheckpointError`` for an unknown architecture."""
     keys = _Keys(file)
     if keys.architecture not in _CONFIGS:
         raise CheckpointError(
@@ -283,13 +283,13 @@ def config_fields(file: GgufFile) -> dict:
         if isinstance(error, CheckpointError):
             raise
         raise CheckpointError("{file} has keys of a wrong type: {problem}", file=file.path, problem=error) from error
-    said = {name: file.get(f"tokenizer.ggml.{short}_token_id") for name, short in _SPECIAL.items()}
-    ends = [id for id in (said["eos_token_id"], file.get("tokenizer.ggml.eot_token_id")) if isinstance(id, int)]
+    special = {name: file.get(f"tokenizer.ggml.{short}_token_id") for name, short in _SPECIAL.items()}
+    ends = [id for id in (special["eos_token_id"], file.get("tokenizer.ggml.eot_token_id")) if isinstance(id, int)]
     return {
         **fields,
         "vocab_size": file.tensors["token_embd.weight"][0],
         "tie_word_embeddings": not keys.has("output.weight"),
-        **{name: id for name, id in said.items() if id is not None},
+        **{name: id for name, id in special.items() if id is not None},
         "eos_token_id": list(dict.fromkeys(ends)) or None,
     }
 
@@ -298,7 +298,7 @@ _SPECIAL = {"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "paddi
 
 
 class GgufWeights:
-    """The tensors of a GGUF file, as ``StoredWeights`` gives those of a folder: Hugging Face's names and order."""
+    """The tensors of a GGUF file with Hugging Face's names and order; the interface is that of ``StoredWeights``."""
 
     def __init__(self, file: GgufFile, fields: dict) -> None:
         self.folder: Path = file.path
@@ -314,21 +314,22 @@ class GgufWeights:
         return name in self._where
 
     def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor."""
         shape = self._file.tensors[self._where[name]]
-        return shape[::-1] if self._is_turned(name) else shape
+        return shape[::-1] if self._is_transposed(name) else shape
 
     def check_type(self, name: str) -> None:
-        """All that can be unpacked is numbers."""
+        """Do nothing: whatever can be unpacked is numeric."""
 
     def read(self, name: str) -> Tensor:
-        """float32."""
+        """Return a tensor in float32."""
         self.used.add(name)
         tensor = torch.from_numpy(self._file.read(self._where[name]))
-        if self._is_turned(name):
+        if self._is_transposed(name):
             return tensor.T
         if self._architecture == "llama" and (part := re.search(r"self_attn\.([qk])_proj", name)):
             heads = self._fields["num_attention_heads" if part[1] == "q" else "num_key_value_heads"]
-            return _halves(tensor, heads)
+            return _half_order(tensor, heads)
         if self._architecture.startswith("gemma") and name.endswith("norm.weight"):
             return tensor - 1
         if self._architecture == "gptneox" and ".query_key_value." in name:
@@ -337,26 +338,29 @@ class GgufWeights:
         return tensor
 
     def unread(self) -> list[str]:
+        """Return the names of tensors that were not read."""
         return [name for name in self._where if name not in self.used]
 
     def name_in_file(self, name: str) -> str:
+        """Return the name of a tensor in the file."""
         return self._where[name]
 
     @property
     def n_numbers(self) -> int:
+        """Number of weights in the file."""
         return sum(torch.Size(shape).numel() for shape in self._file.tensors.values())
 
-    def _is_turned(self, name: str) -> bool:
+    def _is_transposed(self, name: str) -> bool:
         return self._architecture == "gpt2" and ".c_" in name and name.endswith(".weight")
 
 
-def _halves(tensor: Tensor, n_heads: int) -> Tensor:
-    """llama.cpp turns neighbouring channels (2i, 2i + 1), Hugging Face i and i + d/2: rows in their order again."""
+def _half_order(tensor: Tensor, n_heads: int) -> Tensor:
+    """Undo the row order of llama.cpp, which rotates channels (2i, 2i + 1) where Hugging Face rotates i and i + d/2."""
     return tensor.reshape(n_heads, -1, 2, *tensor.shape[1:]).transpose(1, 2).reshape(tensor.shape)
 
 
 def _renamed(name: str, names: dict[str, str]) -> str:
-    """``blk.3.attn_q.weight`` → ``layers.3.self_attn.q_proj.weight``; a name that is not known stays."""
+    """Return ``layers.3.self_attn.q_proj.weight`` for ``blk.3.attn_q.weight``; unknown names stay as they are."""
     plain, _, ending = name.rpartition(".")
     number = re.search(r"\.(\d+)\.", plain)
     pattern = re.sub(r"\.\d+\.", ".#.", plain, count=1)

@@ -7,6 +7,7 @@ from transformer.families.weights import Table, linear, stored, transposed
 
 
 def config(values: Values) -> FamilyConfig:
+    """Read the config of a GPT-2 model."""
     width, n_heads = values.integer("n_embd", "hidden_size", default=768), values.integer("n_head", default=12)
     n_layers = values.integer("n_layer", "num_hidden_layers", default=12, most=256)
     scale = (width // n_heads) ** -0.5 if values.flag("scale_attn_weights", default=True) else 1.0
@@ -31,6 +32,7 @@ def config(values: Values) -> FamilyConfig:
 
 
 def table(config: FamilyConfig) -> Table:
+    """Map our tensors to the stored ones."""
     rows = {
         "decoder.embedding.table.weight": stored("wte.weight"),
         "decoder.embedding.position_encoding.table": stored("wpe.weight"),
@@ -41,26 +43,26 @@ def table(config: FamilyConfig) -> Table:
         ours, theirs = f"decoder.layers.{index}", f"h.{index}"
         rows |= linear(f"{ours}.self_attention_norm", f"{theirs}.ln_1")
         rows |= linear(f"{ours}.feed_forward_norm", f"{theirs}.ln_2")
-        for place, part in enumerate(("query", "key", "value")):
-            rows |= _third(f"{ours}.self_attention.{part}_projection", f"{theirs}.attn.c_attn", place)
-        rows |= _turned(f"{ours}.self_attention.output_projection", f"{theirs}.attn.c_proj")
-        rows |= _turned(f"{ours}.feed_forward.input_projection", f"{theirs}.mlp.c_fc")
-        rows |= _turned(f"{ours}.feed_forward.output_projection", f"{theirs}.mlp.c_proj")
+        for block, part in enumerate(("query", "key", "value")):
+            rows |= _column_block(f"{ours}.self_attention.{part}_projection", f"{theirs}.attn.c_attn", block)
+        rows |= _transposed(f"{ours}.self_attention.output_projection", f"{theirs}.attn.c_proj")
+        rows |= _transposed(f"{ours}.feed_forward.input_projection", f"{theirs}.mlp.c_fc")
+        rows |= _transposed(f"{ours}.feed_forward.output_projection", f"{theirs}.mlp.c_proj")
     return rows
 
 
-def _turned(ours: str, theirs: str) -> Table:
+def _transposed(ours: str, theirs: str) -> Table:
     return {
         f"{ours}.weight": stored(f"{theirs}.weight", view=transposed),
         f"{ours}.bias": stored(f"{theirs}.bias"),
     }
 
 
-def _third(ours: str, theirs: str, place: int) -> Table:
-    """Queries, keys and values lie side by side in one matrix [model, 3 · model]."""
+def _column_block(ours: str, theirs: str, block: int) -> Table:
+    """Map one of the three blocks of a matrix [model, 3 · model] that holds queries, keys and values side by side."""
     return {
-        f"{ours}.weight": stored(f"{theirs}.weight", view=lambda matrix: matrix.chunk(3, dim=1)[place].T),
-        f"{ours}.bias": stored(f"{theirs}.bias", view=lambda vector: vector.chunk(3)[place]),
+        f"{ours}.weight": stored(f"{theirs}.weight", view=lambda matrix: matrix.chunk(3, dim=1)[block].T),
+        f"{ours}.bias": stored(f"{theirs}.bias", view=lambda vector: vector.chunk(3)[block]),
     }
 
 

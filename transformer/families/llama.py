@@ -1,4 +1,4 @@
-"""Llama and what follows it: RMSNorm, rotary positions, gated feed-forward layers, shared heads of keys.
+"""Llama and its successors: RMSNorm, rotary positions, gated feed-forward layers, shared key and value heads.
 
 Llama (Touvron et al. 2023), Mistral (Jiang et al. 2023), Qwen2 (Yang et al. 2024), Qwen3 (Yang et al. 2025),
 Gemma 1–3 (Gemma Team 2024, 2024, 2025).
@@ -17,7 +17,7 @@ FULL, SLIDING = "full_attention", "sliding_attention"
 
 
 def _config(values: Values, family: str, **changes: object) -> FamilyConfig:
-    """What all of them share; ``changes`` are what one of them does otherwise."""
+    """Return the config that all of them share, with the fields in ``changes`` replaced."""
     width, n_heads = values.integer("hidden_size"), values.integer("num_attention_heads")
     n_layers = values.integer("num_hidden_layers", most=256)
     d_head = changes.pop("head_width", None) or values.integer("head_dim", default=width // n_heads)
@@ -53,6 +53,7 @@ def _config(values: Values, family: str, **changes: object) -> FamilyConfig:
 
 
 def llama_config(values: Values) -> FamilyConfig:
+    """Read the config of a Llama model."""
     bias = values.flag("attention_bias", default=False)
     return _config(
         values,
@@ -64,6 +65,7 @@ def llama_config(values: Values) -> FamilyConfig:
 
 
 def mistral_config(values: Values) -> FamilyConfig:
+    """Read the config of a Mistral model."""
     n_layers = values.integer("num_hidden_layers", most=256)
     window = _window(values) if _names_window(values) else None
     return _config(
@@ -75,14 +77,14 @@ def mistral_config(values: Values) -> FamilyConfig:
 
 
 def _key_heads(values: Values, usual: int) -> int:
-    """Null means as many as there are of queries; nothing said means what the first model of the family has."""
+    """Return the number of key heads: for null that of the query heads, if absent that of the family's first model."""
     if "num_key_value_heads" in values.fields:
         usual = values.integer("num_attention_heads")
     return values.integer("num_key_value_heads", default=usual)
 
 
 def _names_window(values: Values) -> bool:
-    """A config that says null means none; one that says nothing means the first model's."""
+    """Whether the config sets a window: null means none, an absent field means the first model's window."""
     return values.fields.get("sliding_window", 4096) is not None
 
 
@@ -91,6 +93,7 @@ def _window(values: Values) -> int:
 
 
 def qwen2_config(values: Values) -> FamilyConfig:
+    """Read the config of a Qwen2 model."""
     width, n_heads = values.integer("hidden_size"), values.integer("num_attention_heads")
     return _config(
         values,
@@ -103,6 +106,7 @@ def qwen2_config(values: Values) -> FamilyConfig:
 
 
 def qwen3_config(values: Values) -> FamilyConfig:
+    """Read the config of a Qwen3 model."""
     bias = values.flag("attention_bias", default=False)
     return _config(
         values,
@@ -117,7 +121,7 @@ def qwen3_config(values: Values) -> FamilyConfig:
 
 
 def _qwen_windows(values: Values) -> tuple[int | None, ...]:
-    """Layers from ``max_window_layers`` on look no farther back than the window, where windows are used at all."""
+    """Return windows per layer: layers from ``max_window_layers`` on have one where ``use_sliding_window`` is set."""
     n_layers = values.integer("num_hidden_layers", most=256)
     if not values.flag("use_sliding_window", default=False) or not _names_window(values):
         return ()
@@ -145,12 +149,14 @@ def _layer_types(values: Values, n_layers: int, usual: Callable[[int], str]) -> 
 
 
 def gemma_config(values: Values) -> FamilyConfig:
-    # The first configs of Gemma say "gelu" and mean the tanh form.
+    """Read the config of a Gemma 1 model."""
+    # The first Gemma configs name "gelu" but mean the tanh approximation.
     activation = values.activation("hidden_act", default="gelu_pytorch_tanh")
     return _gemma(values, "gemma", activation="gelu_tanh" if activation == "gelu" else activation)
 
 
 def gemma2_config(values: Values) -> FamilyConfig:
+    """Read the config of a Gemma 2 model."""
     n_layers = values.integer("num_hidden_layers", most=256)
     return _gemma(
         values,
@@ -162,15 +168,16 @@ def gemma2_config(values: Values) -> FamilyConfig:
 
 
 def gemma3_config(values: Values) -> FamilyConfig:
+    """Read the config of a Gemma 3 model that reads only text."""
     n_layers = values.integer("num_hidden_layers", most=256)
     pattern = values.integer("sliding_window_pattern", "_sliding_window_pattern", default=6)
     kinds = _layer_types(values, n_layers, lambda index: SLIDING if (index + 1) % pattern else FULL)
     d_head = values.integer("head_dim", default=256)
-    # Layers that see everything turn slowly, those with a window as ever; old configs stretch the first alone, and
-    # call the way ``rope_type``: Hugging Face passes over the still older ``type`` here.
+    # Layers with full attention use a larger base. Old configs scale only their rotation and name the method
+    # ``rope_type``; like Hugging Face's code, this ignores the even older key ``type``.
     parameters = Values(values.mapping("rope_parameters") or {FULL: {"rope_type": "default"}})
     full = {**parameters.mapping(FULL), **values.mapping("rope_scaling")}
-    full.pop("truncate", None)  # of one kind of layer Hugging Face does not read it
+    full.pop("truncate", None)  # Hugging Face does not read it for a single kind of layer
     bases = {
         FULL: rotary_from(values, full, d_head, values.number("rope_theta", default=1e6)),
         SLIDING: rotary_from(
@@ -190,7 +197,7 @@ def gemma3_config(values: Values) -> FamilyConfig:
 
 
 def gemma3_parts_config(values: Values) -> FamilyConfig:
-    """A Gemma 3 that also reads pictures: its part that reads text."""
+    """Return the config of the text model in a Gemma 3 that also reads images."""
     text = dict(values.mapping("text_config"))
     return gemma3_config(Values({"vocab_size": 262_208, **text}))
 
@@ -213,7 +220,7 @@ def _gemma(values: Values, family: str, **changes: object) -> FamilyConfig:
 
 
 def _sandwich(values: Values, n_layers: int, *, caps: bool = True) -> dict[str, object]:
-    """Gemma 2 bends scores and logits unless its config says null; Gemma 3 logits alone, where its config says so."""
+    """Return caps of Gemma 2 or 3: Gemma 2 has both unless they are null, Gemma 3 one of the logits if it is set."""
 
     def cap(name: str, usual: float) -> float | None:
         value = values.fields.get(name, usual if caps else None)
@@ -229,6 +236,7 @@ def _sandwich(values: Values, n_layers: int, *, caps: bool = True) -> dict[str, 
 
 
 def table(config: FamilyConfig) -> Table:
+    """Map our tensors to the stored ones."""
     # Gemma stores γ − 1.
     norm = (lambda weight: weight + 1.0) if config.family.startswith("gemma") else None
     rows = {

@@ -1,15 +1,15 @@
-"""Whether a model fits into memory, known before a number of it is read."""
+"""A check that a model fits into memory, before any weight is read."""
 
 import os
 from pathlib import Path
 
 from transformer.errors import NotEnoughMemoryError
 
-_BYTES = 4  # of a float32
+_BYTES = 4  # per float32
 
 
 def check_memory(folder: Path, n_numbers: int) -> None:
-    """Refuse weights of so many numbers that are larger than the memory that is free."""
+    """Raise ``NotEnoughMemoryError`` if ``n_numbers`` float32 weights do not fit into the free memory."""
     needed, free = _BYTES * n_numbers, free_memory()
     if needed > free:
         raise NotEnoughMemoryError(
@@ -21,7 +21,7 @@ def check_memory(folder: Path, n_numbers: int) -> None:
 
 
 def free_memory() -> int:
-    """Bytes that can be allocated: Linux says so; elsewhere what the machine has, or no limit."""
+    """Return the bytes that can be allocated: MemAvailable on Linux, elsewhere all memory, or no limit if unknown."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):

@@ -1,4 +1,4 @@
-"""GPT-NeoX (Black et al. 2022), the architecture of Pythia: parallel layers, a part of the channels turned."""
+"""GPT-NeoX (Black et al. 2022), the architecture of Pythia: parallel layers, rotary positions on part of each head."""
 
 from transformer.families.family import Family
 from transformer.families.family_config import FamilyConfig
@@ -8,6 +8,7 @@ from transformer.families.weights import Table, linear, stored
 
 
 def config(values: Values) -> FamilyConfig:
+    """Read the config of a GPT-NeoX or Pythia model."""
     width, n_heads = values.integer("hidden_size"), values.integer("num_attention_heads")
     n_layers = values.integer("num_hidden_layers", most=256)
     bias = values.flag("attention_bias", default=True)
@@ -40,6 +41,7 @@ def config(values: Values) -> FamilyConfig:
 
 
 def table(config: FamilyConfig) -> Table:
+    """Map our tensors to the stored ones."""
     rows = {
         "decoder.embedding.table.weight": stored("embed_in.weight"),
         "decoder.vocabulary_projection.weight": stored("embed_out.weight", "lm_head.weight"),
@@ -59,7 +61,7 @@ def table(config: FamilyConfig) -> Table:
 
 
 def _part(ours: str, theirs: str, place: int, config: FamilyConfig) -> Table:
-    """Head by head its rows of queries, of keys, of values: [head · 3 · channel, model]."""
+    """Map queries, keys or values, which are stored head by head: [head · 3 · channel, model]."""
     shape = (config.n_heads, 3, config.d_head)
     return {
         f"{ours}.weight": stored(

@@ -1,22 +1,23 @@
-"""T5 (Raffel et al. 2020) and T5 1.1: RMSNorm, a learned bias for every distance, no other biases, unscaled scores."""
+"""T5 (Raffel et al. 2020) and T5 1.1: RMSNorm, a learned bias per distance, no other biases, unscaled scores."""
 
 from transformer.families.family import Family
 from transformer.families.family_config import FamilyConfig
 from transformer.families.values import Values
 from transformer.families.weights import Table, linear, stored, transposed
 
-# What T5 calls "gated-gelu" is the tanh form.
+# T5's "gated-gelu" is the tanh approximation.
 _PROJECTIONS = {"gated-gelu": "gated-gelu_new"}
 _ATTENTIONS = (("self_attention", "SelfAttention"), ("cross_attention", "EncDecAttention"))
 
 
 def config(values: Values) -> FamilyConfig:
+    """Read the config of a T5 model."""
     width, n_layers = values.integer("d_model", default=512), values.integer("num_layers", default=6, most=256)
     n_decoder_layers = values.integer("num_decoder_layers", default=n_layers, most=256)
     spoken = str(values.get("feed_forward_proj", "relu"))
     gate, _, activation = _PROJECTIONS.get(spoken, spoken).rpartition("-")
     values.only("feed_forward_proj", *([spoken] if gate in ("", "gated") else ["relu", "gated-gelu"]))
-    # Where E and the projection are one, logits are scaled; files say it in one of two ways.
+    # Logits are scaled where E and the projection are tied. Files indicate this in one of two ways.
     scaled = values.get("scale_decoder_outputs", values.get("tie_word_embeddings", True)) is not False
     return FamilyConfig(
         family="t5",
@@ -48,6 +49,7 @@ def config(values: Values) -> FamilyConfig:
 
 
 def table(config: FamilyConfig) -> Table:
+    """Map our tensors to the stored ones."""
     rows = {"decoder.vocabulary_projection.weight": stored("lm_head.weight")}
     first = "wi_1" if config.gated else "wi"
     for stack, n_layers in (("encoder", config.n_encoder_layers), ("decoder", config.n_decoder_layers)):

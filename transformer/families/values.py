@@ -1,4 +1,4 @@
-"""Reading a foreign ``config.json``: every value is checked where it is asked for, and named when it is wrong."""
+"""Checked access to the fields of a third-party ``config.json``; errors name the field and its value."""
 
 from collections.abc import Mapping
 from math import isfinite
@@ -16,7 +16,7 @@ ACTIVATIONS = {
     "quick_gelu": "quick_gelu",
     "tanh": "tanh",
 }
-LONGEST = 8192  # positions that are looked at, however many a model could read
+LONGEST = 8192  # positions, even if the model could read more
 
 
 class Values:
@@ -26,12 +26,12 @@ class Values:
         self.fields = fields
 
     def get(self, name: str, default: object = None) -> object:
-        """``default`` also where the field is null."""
+        """Return a field, or ``default`` if it is absent or null."""
         value = self.fields.get(name)
         return default if value is None else value
 
     def integer(self, *names: str, default: int | None = None, least: int = 1, most: int = 2**20) -> int:
-        """The first of ``names`` that is there."""
+        """Return the first of the fields ``names`` that is present, an integer from ``least`` to ``most``."""
         name, value = self._first(names, default)
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
             raise CheckpointError(
@@ -44,7 +44,7 @@ class Values:
         return value
 
     def number(self, *names: str, default: float | None = None) -> float:
-        """A number above 0."""
+        """Return a number above 0."""
         name, value = self._first(names, default)
         if not isinstance(value, (int, float)) or isinstance(value, bool) or not isfinite(value) or value <= 0:
             raise CheckpointError(
@@ -53,7 +53,7 @@ class Values:
         return float(value)
 
     def numbers(self, name: str, *, count: int) -> tuple[float, ...]:
-        """A list of ``count`` numbers above 0."""
+        """Return a list of ``count`` numbers above 0."""
         found = self.get(name)
         if not isinstance(found, list) or len(found) != count:
             raise CheckpointError(
@@ -65,6 +65,7 @@ class Values:
         return tuple(Values({name: value}).number(name) for value in found)
 
     def flag(self, name: str, *, default: bool) -> bool:
+        """Return a field that is true or false."""
         value = self.get(name, default)
         if not isinstance(value, bool):
             raise CheckpointError(
@@ -73,7 +74,7 @@ class Values:
         return value
 
     def activation(self, *names: str, default: str) -> str:
-        """One of our activation functions. A family with another one is refused."""
+        """Return the name of an activation function that this project has. Raises ``CheckpointError`` for others."""
         name, value = self._first(names, default)
         if not isinstance(value, str) or value not in ACTIVATIONS:
             raise CheckpointError(
@@ -85,11 +86,11 @@ class Values:
         return ACTIVATIONS[value]
 
     def length(self, *names: str, default: int | None = None, offset: int = 0) -> int:
-        """Positions that the model reads, without ``offset`` rows that stand for none; at most ``LONGEST``."""
+        """Return the number of positions without ``offset`` unused rows, at most ``LONGEST``."""
         return min(LONGEST, self.integer(*names, default=default, least=1 + offset, most=2**27) - offset)
 
     def only(self, name: str, *allowed: object) -> None:
-        """Refuse every value but ``allowed`` (and none at all)."""
+        """Raise ``CheckpointError`` for a value that is not in ``allowed``; the field may be absent."""
         if (value := self.fields.get(name)) is not None and value not in allowed:
             raise CheckpointError(
                 "config.json says {name} {value}; of this family only {allowed} can be read",
@@ -99,6 +100,7 @@ class Values:
             )
 
     def mapping(self, name: str) -> Mapping[str, object]:
+        """Return a field that is an object, {} if it is absent."""
         value = self.get(name, {})
         if not isinstance(value, dict):
             raise CheckpointError(
@@ -116,11 +118,11 @@ class Values:
 
 
 def class_names(values: Values) -> tuple[str, ...]:
-    """The classes of a ``…ForSequenceClassification``, from ``id2label``; nothing for any other architecture."""
+    """Return the class names of a ``…ForSequenceClassification`` from ``id2label``; empty for other architectures."""
     architectures = values.get("architectures", [])
     if not isinstance(architectures, list) or not any("SequenceClassification" in str(name) for name in architectures):
         return ()
-    values.only("problem_type", "single_label_classification")  # softmax over classes: of several, one is right
+    values.only("problem_type", "single_label_classification")  # softmax over classes: exactly one is right
     labels = values.mapping("id2label") or {str(number): f"LABEL_{number}" for number in (0, 1)}
     n_labels = values.integer("num_labels", default=len(labels), least=1, most=10_000)
     names = tuple(str(labels.get(str(number), f"LABEL_{number}")) for number in range(n_labels))

@@ -1,4 +1,4 @@
-"""Foreign weights under our own names: read by a table, checked before a byte is allocated, assigned without a copy."""
+"""Third-party weights under our names: read by a table, checked before allocation, assigned without a copy."""
 
 import json
 import os
@@ -22,33 +22,39 @@ WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 @dataclass(frozen=True)
 class Stored:
-    """Where one of our tensors lies in a foreign file: under the first of ``names`` that is there, seen by ``view``."""
+    """Where one of our tensors is in a file: under the first of ``names`` that exists, transformed by ``view``."""
 
     names: tuple[str, ...]
     view: Callable[[Tensor], Tensor] | None = None
 
 
-Table = dict[str, Stored]  # our name → where it lies
+Table = dict[str, Stored]  # our name → where it is stored
 
 
 def stored(*names: str, view: Callable[[Tensor], Tensor] | None = None) -> Stored:
+    """Return the location of a tensor that is stored under the first existing name of ``names``."""
     return Stored(names, view)
 
 
 def transposed(tensor: Tensor) -> Tensor:
+    """Return the transpose of a matrix."""
     return tensor.T
 
 
 def linear(ours: str, *theirs: str) -> Table:
-    """Weight and bias of a linear layer or a norm, which both call so."""
+    """Map the weight and bias of a linear layer or a norm; both have these names."""
     return {f"{ours}.{part}": Stored(tuple(f"{name}.{part}" for name in theirs)) for part in ("weight", "bias")}
 
 
 class StoredWeights:
-    """The tensors of a folder, by names without the prefixes that differ from file to file.
+    """The tensors of a folder, by names without the prefixes that vary between files.
 
-    ``prefixes``: taken off in front, as often as they stand there. ``LayerNorm.gamma`` and ``beta`` are old names of
-    ``weight`` and ``bias``. Nothing is read before it is asked for.
+    ``LayerNorm.gamma`` and ``LayerNorm.beta`` are old names of ``weight`` and ``bias``. Tensors are read on demand.
+
+    Args:
+        folder: The checkpoint folder.
+        prefixes: Prefixes that are stripped, repeatedly.
+        stack: Closes the files.
     """
 
     def __init__(self, folder: Path, prefixes: Iterable[str], stack: ExitStack) -> None:
@@ -73,9 +79,11 @@ class StoredWeights:
         return name in self._where
 
     def shape(self, name: str) -> tuple[int, ...]:
+        """Return the shape of a tensor."""
         return self._stored(name).shape
 
     def check_type(self, name: str) -> None:
+        """Raise ``CheckpointError`` if a tensor is not floating-point."""
         check_type(self._where[name][0], name, self._stored(name).type)
 
     def read(self, name: str) -> Tensor:
@@ -85,14 +93,16 @@ class StoredWeights:
         return self._files[file].read(full).to(torch.float32)
 
     def unread(self) -> list[str]:
+        """Return the names of tensors that were not read."""
         return [name for name in self._where if name not in self.used]
 
     def name_in_file(self, name: str) -> str:
-        """Without the prefixes that differ from file to file."""
+        """Return the name of a tensor in its file, with the prefixes that vary between files."""
         return name
 
     @property
     def n_numbers(self) -> int:
+        """Number of weights in all files."""
         return sum(torch.Size(self.shape(name)).numel() for name in self._where)
 
     def _stored(self, name: str) -> StoredTensor:
@@ -101,7 +111,7 @@ class StoredWeights:
 
 
 def weight_files(folder: Path) -> list[Path]:
-    """The safetensors files of a folder: one, or the shards that its index names."""
+    """Return the safetensors files of a folder: one, or the shards that its index names."""
     if (folder / WEIGHTS).is_file():
         return [folder / WEIGHTS]
     index = folder / INDEX
@@ -124,13 +134,13 @@ def weight_files(folder: Path) -> list[Path]:
             raise CheckpointError(
                 "{file} names the shard {name}, which lies elsewhere", file=index, name=repr(name)[:200]
             )
-        if not os.path.isfile(folder / name):  # also where no name can be that long
+        if not os.path.isfile(folder / name):  # also false for names longer than the file system allows
             raise CheckpointError("{file} names the shard {name}, which is missing", file=index, name=name[:200])
     return [folder / name for name in names]
 
 
 def assign(model: Model, table: Table, weights: StoredWeights) -> dict[str, str]:
-    """Give the model its tensors; say which stored tensor each of ours is.
+    """Assign its tensors to the model and return the stored name of each.
 
     All names and shapes are compared before the first number is read.
     """
@@ -159,7 +169,7 @@ def assign(model: Model, table: Table, weights: StoredWeights) -> dict[str, str]
         )
     _refuse_more_layers(weights, set(chosen.values()))
     read = {name: _finite(name, weights) for name in dict.fromkeys(chosen.values())}
-    places = _places(model)
+    places = _module_names(model)
     for ours, parameter in wanted.items():
         view, tensor = table[ours].view, read[chosen[ours]]
         new = nn.Parameter(tensor if view is None else view(tensor), requires_grad=False)
@@ -170,7 +180,7 @@ def assign(model: Model, table: Table, weights: StoredWeights) -> dict[str, str]
 
 def _finite(name: str, weights: StoredWeights) -> Tensor:
     tensor = weights.read(name)
-    # One number that is not finite makes the sum so; a sum that is too large for a float says nothing yet.
+    # A single non-finite number makes the sum non-finite. A sum that merely overflows proves nothing.
     if not isfinite(tensor.sum()) and not torch.isfinite(tensor).all():
         raise CheckpointError(
             "{file} holds numbers that are not finite (NaN or infinite) in {names}", file=weights.folder, names=name
@@ -188,7 +198,7 @@ def _choose(ours: str, row: Stored, weights: StoredWeights) -> str:
 
 
 def _refuse_more_layers(weights: StoredWeights, used: set[str]) -> None:
-    """A tensor that is left over, and is called like one in use up to its numbers, belongs to a layer too many."""
+    """Raise if an unused tensor has the name of a used one except for its numbers: the file has more layers."""
     patterns = {re.sub(r"\d+", "#", name) for name in used if re.search(r"\d", name)}
     for name in weights.unread():
         if name not in used and re.search(r"\d", name) and re.sub(r"\d+", "#", name) in patterns:
@@ -200,8 +210,8 @@ def _refuse_more_layers(weights: StoredWeights, used: set[str]) -> None:
             )
 
 
-def _places(model: nn.Module) -> dict[nn.Parameter, list[tuple[nn.Module, str]]]:
-    """Wherever each parameter stands: a tied matrix stands in several places."""
+def _module_names(model: nn.Module) -> dict[nn.Parameter, list[tuple[nn.Module, str]]]:
+    """Return where each parameter is used: a tied matrix is used in several modules."""
     places: dict[nn.Parameter, list[tuple[nn.Module, str]]] = {}
     for module in model.modules():
         for name, parameter in module.named_parameters(recurse=False):
@@ -210,7 +220,7 @@ def _places(model: nn.Module) -> dict[nn.Parameter, list[tuple[nn.Module, str]]]
 
 
 def plain_name(name: str, prefixes: tuple[str, ...]) -> str:
-    """A stored name without what differs from file to file."""
+    """Return a stored name without the prefixes and old names that vary between files."""
     while True:
         prefix = next((prefix for prefix in prefixes if name.startswith(prefix)), None)
         if prefix is None:

@@ -1,1 +1,1 @@
-"""Guests: checkpoints that their own code in ``transformers`` runs, recorded under the names of our own activations."""
+"""Guests: checkpoints that run with their own code in ``transformers`` and are recorded under this project's names."""

@@ -1,8 +1,8 @@
-"""One attention function for every family that ``transformers`` runs: it shows what it computes to the call that runs.
+"""One attention function for all families of ``transformers``; it passes its activations through the probes.
 
-``transformers`` hands queries, keys (after rotary positions), values, mask, scale and what a family adds to one
-function that is registered by name. The families whose attention is code of their own, and calls no such function, are
-read by watching the softmax and the product with the values behind it.
+``transformers`` passes queries, keys (after rotary positions), values, mask, scale and family-specific arguments to
+one function that is registered by name. Families whose attention calls no such function are recorded by intercepting
+the softmax and the product with the values that follows it.
 """
 
 from __future__ import annotations
@@ -22,15 +22,17 @@ from torch.overrides import TorchFunctionMode
 from transformer.attention import attention_weights
 from transformer.fast.shortcut import uses_fast_path
 
-NAME = "glassformer"  # under which the function is registered
-_FORMULA = ("softcap", "s_aux", "position_bias")  # what fused kernels do not compute
+NAME = "glassformer"  # name under which the function is registered
+_FORMULA = ("softcap", "s_aux", "position_bias")  # arguments that fused kernels do not support
 
 
 @dataclass
 class GuestPass:
-    """One pass of a guest's stack that somebody watches, over ``batch`` texts of ``n_positions`` tokens.
+    """One recorded pass of a guest's stack over ``batch`` texts of ``n_positions`` tokens.
 
-    ``depth``: the layer that runs now. ``kept``: what one hook of a layer leaves for a later one.
+    Attributes:
+        depth: Index of the layer that is running.
+        kept: What one hook of a layer stores for a later hook.
     """
 
     stack: str
@@ -38,17 +40,17 @@ class GuestPass:
     n_positions: int
     depth: int = -1
     kept: dict[str, Tensor] = field(default_factory=dict)
-    masks: dict[int, tuple[Tensor, Tensor, Tensor | None]] = field(default_factory=dict)  # read once for all layers
+    masks: dict[int, tuple[Tensor, Tensor, Tensor | None]] = field(default_factory=dict)  # shared by the layers
 
     def shaped(self, tensor: Tensor) -> Tensor:
-        """[batch, position, …] of a tensor that may have one row per position of all texts."""
+        """Return as [batch, position, …] a tensor that may have one row per position of all texts."""
         rows = tensor.ndim == 2 and len(tensor) == self.batch * self.n_positions
         return tensor.reshape(self.batch, self.n_positions, -1) if rows else tensor
 
 
 @dataclass
 class AttentionCall:
-    """What a family handed to ``attend``, for the trial pass that finds out how a network is built."""
+    """Arguments that a family passed to ``attend``, for the trial pass that finds out how a network is built."""
 
     module: nn.Module
     query: Tensor  # [batch, head, query, channel]
@@ -66,13 +68,13 @@ _trial: ContextVar[list[AttentionCall] | None] = ContextVar("glassformer_guest_t
 
 
 def current_pass() -> GuestPass | None:
-    """Return the pass that is watched in this context, ``None`` where nobody looks."""
+    """Return the pass that is recorded in this context, or ``None``."""
     return _pass.get()
 
 
 @contextmanager
 def watched(guest_pass: GuestPass | None) -> Iterator[None]:
-    """Let hooks and the attention function show what they see of this context's pass, or nothing of it."""
+    """Let hooks and the attention function record ``guest_pass`` in this context, or nothing."""
     token = _pass.set(guest_pass)
     try:
         yield
@@ -93,12 +95,12 @@ def trial() -> Iterator[list[AttentionCall]]:
 
 @cache
 def register() -> str:
-    """Make ``attend`` and the mask that it reads known to ``transformers``, once a process; return the name."""
+    """Register ``attend`` and the mask that it reads with ``transformers``, once per process; return the name."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
 
     AttentionInterface.register(NAME, attend)
-    AttentionMaskInterface.register(NAME, eager_mask)  # without it, decoders would see the future
+    AttentionMaskInterface.register(NAME, eager_mask)  # without it, decoders would attend to later tokens
     return NAME
 
 
@@ -107,12 +109,12 @@ def attend(
     query: Tensor,  # [batch, head, query, channel]
     key: Tensor,  # [batch, key head, key, channel]
     value: Tensor,  # [batch, key head, key, channel]
-    attention_mask: Tensor | None,  # [batch, 1, query, key]: 0 or the lowest number, or a bias of each head as well
+    attention_mask: Tensor | None,  # [batch, 1, query, key]: 0 or the lowest number, or biases
     scaling: float | None = None,
     dropout: float = 0.0,
     **given: Any,
 ) -> tuple[Tensor, Tensor | None]:  # [batch, query, head, channel], [batch, head, query, key]
-    """softmax(QKᵀ · scale + bias) V as the eager code of each family computes it, each step through its probe."""
+    """Compute softmax(QKᵀ · scale + bias) V as each family's eager code does, with a probe at each step."""
     calls, probes = _trial.get(), probes_of(module)
     n_heads = query.shape[1]
     shared_key, shared_value = key, value
@@ -161,7 +163,7 @@ def attend(
 
 
 def _mask_once(mask: Tensor | None, scores: Tensor) -> tuple[Tensor, Tensor | None]:
-    """``_read_mask``, once a pass for all layers that share a mask."""
+    """Return ``_read_mask``, computed once per pass for all layers that share a mask."""
     guest_pass = _pass.get()
     if mask is None or guest_pass is None:
         return _read_mask(mask, scores)
@@ -171,7 +173,7 @@ def _mask_once(mask: Tensor | None, scores: Tensor) -> tuple[Tensor, Tensor | No
 
 
 def _read_mask(mask: Tensor | None, scores: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Which keys a query may attend to, [batch, query, key], and the finite numbers of the mask where it has some."""
+    """Return which keys a query may attend to, [batch, query, key], and the finite numbers of the mask, if any."""
     batch, _, n_queries, n_keys = scores.shape
     if mask is None:
         return scores.new_ones(batch, n_queries, n_keys, dtype=torch.bool), None
@@ -184,21 +186,21 @@ def _read_mask(mask: Tensor | None, scores: Tensor) -> tuple[Tensor, Tensor | No
 
 
 def _with_sinks(scores: Tensor, allowed: Tensor, sinks: Tensor) -> Tensor:
-    """A head may also attend to nothing: its sink takes a share of each row and gives no value (gpt-oss)."""
+    """Let a head attend to nothing: its sink takes a share of each row and contributes no value (gpt-oss)."""
     scores = torch.where(allowed[:, None], scores, torch.finfo(scores.dtype).min)
     column = sinks.reshape(1, -1, 1, 1).expand(scores.shape[0], -1, scores.shape[2], 1)
     together = torch.cat((scores, column), dim=-1)
-    together = together - together.max(dim=-1, keepdim=True).values  # as the family does: half precision overflows
+    together = together - together.max(dim=-1, keepdim=True).values  # half precision would overflow
     return torch.softmax(together.float(), dim=-1)[..., :-1].to(scores.dtype) * allowed[:, None]
 
 
 def show(module: nn.Module, probes: Callable[[GuestPass], Any]) -> None:
-    """From now on ``module`` shows its attention to ``probes(pass)``, a module with our attention's probes."""
+    """Connect the attention of ``module`` to ``probes(pass)``, a module with the probes of our attention."""
     module.__dict__["_glassformer_probes"] = probes
 
 
 def probes_of(module: nn.Module) -> Any:
-    """Return the probes of an attention module; ``None`` where nobody watches this pass."""
+    """Return the probes of an attention module, or ``None`` where nothing records this pass."""
     guest_pass, probes = _pass.get(), module.__dict__.get("_glassformer_probes")
     return None if guest_pass is None or probes is None else probes(guest_pass)
 
@@ -208,7 +210,7 @@ _PRODUCTS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.b
 
 
 class WatchedSoftmax(TorchFunctionMode):
-    """Shows the softmax of an attention that is code of its own, and the product with the values behind it."""
+    """Mode that records the softmax of a custom attention and the product with the values that follows it."""
 
     def __init__(self, probes: Any) -> None:
         super().__init__()
@@ -237,7 +239,7 @@ class WatchedSoftmax(TorchFunctionMode):
 
 
 def watch_softmax(module: nn.Module) -> None:
-    """Let an attention module that calls no registered function run under ``WatchedSoftmax`` where it is watched."""
+    """Run an attention module that calls no registered function under ``WatchedSoftmax`` while it is recorded."""
     module.forward = partial(_watched_forward, module)
 
 

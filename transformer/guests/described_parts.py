@@ -1,7 +1,7 @@
-"""Our own layers as a description of a guest's: the same names, probes and matrices, while its own code computes.
+"""A guest described by our layers: the same names, probes and matrices, while its own code computes.
 
-What was found in the guest (``structure``) stands where our own layers have it, sharing its memory. What was not found
-is a ``NotExposed``, which says so in a sentence to whoever asks.
+Every part that ``structure`` found appears where our layers have it and shares its memory. A part that was not found
+is a ``NotExposed``, whose error message explains what is missing.
 """
 
 from __future__ import annotations
@@ -40,14 +40,14 @@ ATTENTION = Message("queries and keys, because its attention is code of its own"
 
 
 def not_exposed(what: str) -> NotExposedError:
-    """Return the error that says what a guest does not show."""
+    """Return the error for a part that a guest does not expose."""
     return NotExposedError(
         "This model is run by its own code in transformers, which does not expose {what}.", what=what
     )
 
 
 class NotExposed(nn.Module):
-    """Stands where a guest shows nothing of a part. Asking it for anything raises ``NotExposedError``."""
+    """Placeholder for a part that a guest does not expose. Any access raises ``NotExposedError``."""
 
     def __init__(self, what: str, **probes: Probe) -> None:
         super().__init__()
@@ -64,11 +64,12 @@ class NotExposed(nn.Module):
             raise not_exposed(self.__dict__["what"]) from None
 
     def forward(self, *_: object) -> Tensor:
+        """Raise ``NotExposedError``."""
         raise not_exposed(self.__dict__["what"])
 
 
 class SharedLinear(nn.Module):
-    """x Wᵀ + b with rows of another linear layer's matrix, times ``factor``: looked up when it is asked for."""
+    """x Wᵀ + b with rows of another linear layer's matrix, times ``factor``; the rows are read on access."""
 
     def __init__(self, source: nn.Module, rows: Tensor | None = None, factor: float = 1.0) -> None:
         super().__init__()
@@ -82,15 +83,18 @@ class SharedLinear(nn.Module):
 
     @property
     def bias(self) -> Tensor | None:
+        """[output], or None."""
         bias = getattr(self.source, "bias", None)
         return None if bias is None else self._chosen(bias)
 
     @property
     def in_features(self) -> int:
+        """Width of the input."""
         return self.weight.shape[1]
 
     @property
     def out_features(self) -> int:
+        """Width of the output."""
         return self.weight.shape[0]
 
     def _chosen(self, tensor: Tensor) -> Tensor:
@@ -98,33 +102,35 @@ class SharedLinear(nn.Module):
         return tensor if self.factor == 1.0 else tensor * self.factor
 
     def forward(self, x: Tensor) -> Tensor:
+        """Return x Wᵀ + b."""
         return F.linear(x, self.weight, self.bias)
 
 
 class SharedPositions(nn.Module):
-    """Rows of a guest's table of positions: [1, position, model]."""
+    """Rows of a guest's position table: [1, position, model]."""
 
     def __init__(self, table: nn.Module, offset: int) -> None:
         nn.Module.__init__(self)
         self.table, self.offset = table, offset
 
     def forward(self, n_positions: int, start: int = 0) -> Tensor:
+        """Return the rows of positions ``start`` to ``start + n_positions − 1``."""
         return self.table.weight[None, self.offset + start : self.offset + start + n_positions]
 
 
 class SharedLearnedPositions(SharedPositions, LearnedEncoding):
-    """The same of a table that was trained."""
+    """Rows of a guest's learned position table."""
 
 
 def linear(module: nn.Module, rows: Tensor | None = None, factor: float = 1.0) -> nn.Module:
-    """A guest's linear layer as ours: itself where it is one, else a view of it."""
+    """Return a guest's linear layer: itself if it is an ``nn.Linear`` and used as it is, otherwise a view of it."""
     if rows is None and factor == 1.0 and type(module) is nn.Linear:
         return module
     return SharedLinear(module, rows, factor)
 
 
 def describe_norm(found: FoundNorm | None, config: FamilyConfig) -> nn.Module:
-    """Return our norm with the guest's weights, or input and output of another kind of norm."""
+    """Return our norm with the guest's weights, or only the input and output of an unknown kind of norm."""
     if found is None:
         return NotExposed(Message("a norm in this place: there is none"))
     if not found.kind:
@@ -134,7 +140,7 @@ def describe_norm(found: FoundNorm | None, config: FamilyConfig) -> nn.Module:
 
 
 def norm_of(found: FoundNorm, width: int) -> nn.Module:
-    """Our norm of a known kind with the guest's numbers."""
+    """Return our norm of the kind that was found, with the guest's parameters."""
     stored = getattr(found.module, "weight", None)
     if found.kind == "layer":
         norm: Any = LayerNorm(SimpleNamespace(layer_norm_epsilon=found.epsilon, d_model=width))
@@ -146,7 +152,7 @@ def norm_of(found: FoundNorm, width: int) -> nn.Module:
 
 
 def _give(norm: nn.Module, name: str, stored: nn.Parameter | None, usual: Tensor, offset: float) -> None:
-    """The guest's own parameter, or a number that is none of its parameters."""
+    """Set a parameter of ``norm`` to the guest's own, or to a constant if the guest has none."""
     del norm._parameters[name]
     if stored is not None and offset == 0.0:
         norm.register_parameter(name, stored)
@@ -155,7 +161,7 @@ def _give(norm: nn.Module, name: str, stored: nn.Parameter | None, usual: Tensor
 
 
 def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, *, factor: float) -> nn.Module:
-    """Our attention with the guest's matrices, each in the order of our heads."""
+    """Return our attention with the guest's matrices, each in the order of our heads."""
     with torch.device("meta"):
         if config.grouped:
             attention: Any = GroupedQueryAttention(config, n_key_heads=config.n_key_heads)
@@ -200,7 +206,7 @@ def _projection(found: FoundProjection | None) -> nn.Module:
 
 
 def describe_feed_forward(found: FoundFeedForward | None, config: FamilyConfig, *, factor: float) -> nn.Module:
-    """Our feed-forward layer with the guest's matrices; of a mixture of experts what it writes and whom it asks."""
+    """Return our feed-forward layer with the guest's matrices; of a mixture of experts only output and router."""
     if found is None:
         return NotExposed(Message("its feed-forward layers"))
     output = Probe("position", "model")
@@ -232,7 +238,7 @@ def _unknown_activation(_: Tensor) -> Tensor:
 
 
 def describe_layer(found: FoundLayer, config: FamilyConfig, index: int, *, causal: bool) -> nn.Module:
-    """One of our layers, with the order of norms and sums that was found."""
+    """Return one of our layers, with the order of norms and sums that was found."""
     with torch.device("meta"):
         if found.order == "parallel":
             layer: Any = ParallelLayer(config)

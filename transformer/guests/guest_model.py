@@ -1,4 +1,4 @@
-"""A network of ``transformers`` as one of our models: it computes, and shows its numbers at our layers' probes."""
+"""A network of ``transformers`` as one of our models: it computes, and our layers' probes record it."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ from transformer.probes import Probe, is_recording, is_watched, name_probes, rec
 from transformer.text.message import Message
 from transformer.variants.output_heads import Pooling, ScaledProjection, TokenHead
 
-_STEPS = (".mean", ".std", ".mean_square", ".normalized")  # of a norm, which its own code does not name
+_STEPS = (".mean", ".std", ".mean_square", ".normalized")  # steps of a norm that have no name in the network's code
 
 
 @dataclass(frozen=True)
 class GuestConfig(FamilyConfig):
-    """A ``FamilyConfig`` of a model that its own code runs. ``architecture``: the class in ``transformers``.
+    """A ``FamilyConfig`` of a model that runs with its own code.
 
-    ``n_experts``: of each feed-forward layer, 0 where none is a mixture of experts.
+    Attributes:
+        architecture: The class in ``transformers``.
+        n_experts: Number of experts per feed-forward layer; 0 for layers that are no mixture of experts.
     """
 
     architecture: str = ""
@@ -39,7 +41,7 @@ class GuestConfig(FamilyConfig):
 
 
 class _Reached(Exception):
-    """The stack has given its output, and nothing behind it is wanted."""
+    """Signal that the stack has produced its output and the rest of the network is not needed."""
 
     def __init__(self, hidden: Tensor) -> None:
         super().__init__()
@@ -51,7 +53,7 @@ _given: ContextVar[tuple[nn.Module, Tensor] | None] = ContextVar("glassformer_gu
 
 
 def _carried(carrier: nn.Module, carries: type, *args: Any, **kwargs: Any) -> Any:
-    """The ``forward`` of the module that carries a stack: it may end there, or begin behind it."""
+    """Run the ``forward`` of the module that carries a stack; it may stop there, or start with a given output."""
     given = _given.get()
     if given is not None and given[0] is carrier:
         return (given[1],) if carries is tuple else carries(last_hidden_state=given[1])
@@ -62,7 +64,7 @@ def _carried(carrier: nn.Module, carries: type, *args: Any, **kwargs: Any) -> An
 
 
 class GuestStack(nn.Module):
-    """The encoder or the decoder of a guest, described in our parts."""
+    """The encoder or the decoder of a guest, described by our modules."""
 
     def __init__(self, config: FamilyConfig, found: FoundStack, *, causal: bool) -> None:
         super().__init__()
@@ -80,7 +82,7 @@ class GuestStack(nn.Module):
 
 
 class GuestEmbedding(nn.Module):
-    """The embedding of a guest: E[id] · scale + P[position], and a norm, of which it has what it has."""
+    """The embedding of a guest: E[id] · scale + P[position] and a norm, as far as it has them."""
 
     segment: Tensor | None
 
@@ -100,7 +102,7 @@ def _describe_embedding(found: FoundStack, config: FamilyConfig) -> nn.Module:
         kind = parts.SharedLearnedPositions if trained else parts.SharedPositions
         embedding.position_encoding = kind(found.position_table, found.position_offset)
         embedding.position = Probe("position", "model")
-    if found.token_scale is None:  # the table is narrower than the model, or something unknown is added
+    if found.token_scale is None:  # the table is narrower than the model, or the sum has unknown terms
         embedding.projection = parts.NotExposed(Message("how the embeddings of its tokens become the first vectors"))
     embedding.sum = Probe("position", "model")
     embedding.norm = None if found.embedding_norm is None else parts.describe_norm(found.embedding_norm, config)
@@ -108,10 +110,10 @@ def _describe_embedding(found: FoundStack, config: FamilyConfig) -> nn.Module:
 
 
 class GuestModel(Model):
-    """Our model's methods on a network of ``transformers``, whose weights are in memory once.
+    """A network of ``transformers`` with the methods of our models; the weights are in memory only once.
 
-    ``network`` computes. ``encoder`` and ``decoder`` describe it: the same parts as in our models, with its matrices
-    and with the probes, at which hooks in the network show (and let edits change) what passes.
+    ``network`` computes. ``encoder`` and ``decoder`` describe it with the modules of our models, its matrices, and
+    probes. Hooks in the network pass its activations through these probes, which record and edit them.
     """
 
     own_code = False
@@ -140,11 +142,11 @@ class GuestModel(Model):
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, nn.Parameter]]:
-        """Each under the guest's own name: our parts share them, or see rows of them."""
+        """Yield each parameter under the guest's own name: our modules share them, or use rows of them."""
         return self.network.named_parameters(prefix, recurse, remove_duplicate)
 
     def described_parameters(self) -> Iterator[tuple[str, nn.Parameter]]:
-        """Yield each parameter under the name that our part has for it.
+        """Yield each parameter under the name that our modules have for it.
 
         Raises:
             NotExposedError: If a parameter belongs to no part that was found.
@@ -159,6 +161,7 @@ class GuestModel(Model):
             yield name, parameter
 
     def not_exposed(self, name: str) -> Exception | None:
+        """Return the error for an activation that this guest does not expose, or None."""
         module: Any = self
         for part in name.split("."):
             if isinstance(module, parts.NotExposed):
@@ -179,7 +182,7 @@ class GuestModel(Model):
     def decode(
         self, ids: Tensor, memory: Tensor | None = None, source_ids: Tensor | None = None, start: int = 0
     ) -> Tensor:
-        """[batch, position] → [batch, position, model]; ``memory`` and ``source_ids`` where there is an encoder."""
+        """[batch, position] → [batch, position, model]; ``memory`` and ``source_ids`` only with an encoder."""
         given: dict[str, Any] = {"use_cache": False}
         if memory is None:
             return self._hidden("decoder", self.network, input_ids=ids, **given)
@@ -190,16 +193,16 @@ class GuestModel(Model):
         return self._hidden("decoder", self.network, decoder_input_ids=ids, **given)
 
     def project(self, hidden: Tensor) -> Tensor:
-        """Logits of what the last stack gave: [batch, position, vocabulary]."""
+        """Return the logits for the output of the last stack: [batch, position, vocabulary]."""
         stack: Any = self.decoder if self.config.has_decoder else self.encoder
         return stack.logits(self._behind(hidden))
 
     def classify(self, hidden: Tensor, ids: Tensor) -> Tensor:
-        """Logits [batch, class]."""
+        """Return logits [batch, class]."""
         return self.classifier.logits(self._behind(hidden, ids))
 
     def forward(self, *ids: Tensor) -> Tensor:
-        """Logits of one text, or of a source and a target; of an encoder without a head the vector of the text."""
+        """Return logits of a text, or of a source and a target; without a head, the sentence embedding."""
         if self.config.kind == "encoder-decoder":
             return self.project(self.decode(ids[1], self.encode(ids[0]), ids[0]))
         hidden = self.encode(ids[0]) if self.config.has_encoder else self.decode(ids[0])
@@ -208,7 +211,7 @@ class GuestModel(Model):
         return self.classify(hidden, ids[0]) if self.config.n_classes else self.project(hidden)
 
     def _hidden(self, stack: str, network: nn.Module, **given: Any) -> Tensor:
-        """What a stack gives; the probes see it where this call records, or where somebody has put hooks on them."""
+        """Return the output of a stack, through its probes if this call records or a probe has hooks."""
         ids = next(iter(given.values()))
         guest_pass = GuestPass(stack, *(given.get("decoder_input_ids", ids).shape[:2])) if self._is_seen() else None
         carrier = self._carriers[stack]
@@ -225,7 +228,7 @@ class GuestModel(Model):
         return is_recording() or any(probe._forward_hooks for probe in self.probes.values())
 
     def _behind(self, hidden: Tensor, ids: Tensor | None = None) -> Tensor:
-        """The logits that the network makes of the output of its last stack."""
+        """Return the logits that the network computes from the output of its last stack."""
         batch, n_positions = hidden.shape[:2]
         ids = hidden.new_zeros(batch, n_positions, dtype=torch.long) if ids is None else ids
         given: dict[str, Any] = {"input_ids": ids}
@@ -246,7 +249,7 @@ class GuestModel(Model):
 
 
 def describe_output(model: GuestModel, hidden: Tensor, trial: Trial) -> None:
-    """Put what stands behind the last stack under our names, where it makes the logits of ``trial`` of ``hidden``."""
+    """Describe what follows the last stack by our modules, if these reproduce the logits of ``trial``."""
     stack = model.decoder if model.config.has_decoder else model.encoder
     head = model.network.get_output_embeddings()
     logits = trial.logits
@@ -282,7 +285,7 @@ def describe_output(model: GuestModel, hidden: Tensor, trial: Trial) -> None:
 
 
 def _token_head(head: nn.Linear, hidden: Tensor, trial: Trial) -> tuple[nn.Module, nn.Module] | None:
-    """norm(f(x W + b)) Eᵀ + c as our ``TokenHead``, and the guest's norm in it, where it has these layers in a row."""
+    """Return norm(f(x W + b)) Eᵀ + c as our ``TokenHead`` and its norm, if the guest has these layers in this order."""
     dense = next((e for e in trial.events if type(e.module) is nn.Linear and same(e.input, hidden)), None)
     last = next((e for e in trial.events if e.module is head), None)
     norm = None if last is None else next((e for e in trial.events if e.inputs and same(e.output, last.input)), None)
@@ -319,13 +322,13 @@ def _routed(guest_pass: GuestPass, probe: Probe, output: Any) -> Any:
 
 
 class _Watch:
-    """Hooks in a network, each in the passes over the stack ``name`` alone."""
+    """Hooks in a network that act only in recorded passes over the stack ``name``."""
 
     def __init__(self, model: GuestModel, name: str, overwritten: set[int]) -> None:
         self.model, self.name, self.overwritten = model, name, overwritten
 
     def before(self, module: nn.Module, change: Callable[[GuestPass, Tensor], Tensor]) -> None:
-        """``change`` what ``module`` is given, in the passes that are watched."""
+        """Apply ``change`` to the input of ``module`` in recorded passes."""
 
         def hook(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict] | None:
             guest_pass = current_pass()
@@ -343,7 +346,7 @@ class _Watch:
         self.model.own_hooks.add(module.register_forward_pre_hook(hook, with_kwargs=True).id)
 
     def after(self, module: nn.Module, change: Callable[[GuestPass, Tensor, Tensor], Tensor]) -> None:
-        """``change(pass, given, output)`` what ``module`` gives, in the passes that are watched."""
+        """Replace the output of ``module`` by ``change(pass, input, output)`` in recorded passes."""
         copies = id(module) in self.overwritten
 
         def hook(_: nn.Module, args: tuple, kwargs: dict, output: Any) -> Any:
@@ -364,7 +367,7 @@ class _Watch:
         self.model.own_hooks.add(module.register_forward_hook(hook, with_kwargs=True).id)
 
     def after_all(self, module: nn.Module, change: Callable[[GuestPass, Any], Any]) -> None:
-        """``change(pass, output)`` all that ``module`` gives."""
+        """Replace the complete output of ``module`` by ``change(pass, output)``."""
 
         def hook(_: nn.Module, args: tuple, output: Any) -> Any:
             guest_pass = current_pass()
@@ -378,7 +381,7 @@ class _Watch:
 
 
 class _Hooks(_Watch):
-    """The hooks in a network through which a stack's probes see what passes."""
+    """Hooks that connect a network to the probes of a stack."""
 
     def __init__(self, model: GuestModel, stack: GuestStack, name: str, found: FoundStack) -> None:
         super().__init__(model, name, found.overwritten)
@@ -392,7 +395,7 @@ class _Hooks(_Watch):
             self.attach_norm(found.final_norm.module, lambda _: stack.final_norm)
 
     def once(self, module: nn.Module | None, what: str = "") -> bool:
-        """Whether a module is met for the first time: a repeated block has its hooks once."""
+        """Whether ``module`` gets its hooks now: a repeated block gets them at its first call only."""
         key = hash((id(module), what))
         if module is None or key in self.seen:
             return False
@@ -400,7 +403,7 @@ class _Hooks(_Watch):
         return True
 
     def layer_now(self, index: int) -> Callable[[GuestPass], Any]:
-        """The layer that a hook speaks of: its own, or of a repeated block the one whose turn it is."""
+        """Return a function from a pass to the layer of a hook; of a repeated block, the layer that is running."""
         if not self.repeated:
             return lambda _: self.layers[index]
         return lambda guest_pass: self.layers[guest_pass.depth]
@@ -457,7 +460,7 @@ class _Hooks(_Watch):
             self.attach_feed_forward(found.feed_forward, now, factor, shares_norm=found.shares_norm)
 
     def attach_sums(self, found: FoundLayer, now: Callable[[GuestPass], Any]) -> None:
-        """The stream between two sub-layers: what the next norm reads (pre-norm), or what a norm gave (post-norm)."""
+        """Connect the residual stream between two sub-layers: the input of the next norm, or a post-norm's output."""
         cross = found.cross_attention is not None
         stages = [("after_self_attention", "cross_attention" if cross else "feed_forward", "moved")]
         stages += [("after_cross_attention", "feed_forward", "moved again")] if cross else []
@@ -470,7 +473,7 @@ class _Hooks(_Watch):
 
                 def show_sum(guest_pass: GuestPass, stream: Tensor, stage: str = stage, key: str = key) -> Tensor:
                     shown = now(guest_pass).residual[stage](stream)
-                    if shown is not stream:  # the code of the block has kept the sum; it is moved when the block ends
+                    if shown is not stream:  # the block keeps its own sum; the edit is added at its end
                         guest_pass.kept[key] = shown - stream
                     return shown
 
@@ -549,7 +552,7 @@ class _Hooks(_Watch):
             self.before_all(first, begin)
 
     def before_all(self, module: nn.Module, change: Callable[[GuestPass, Tensor], Tensor]) -> None:
-        """As ``before``, in front of the hooks that are there already."""
+        """Do the same as ``before``, ahead of the hooks that exist already."""
         there = list(module._forward_pre_hooks)
         self.before(module, change)
         for id in there:
@@ -562,7 +565,7 @@ def _normed(norm: Any, x: Tensor) -> Tensor:
 
 
 def _norm_steps(norm: Any, x: Tensor, y: Tensor) -> Tensor:
-    """Show the steps of a norm that gave ``y``; return what it gives after edits of them."""
+    """Record the steps of a norm with the output ``y``; return its output after edits of them."""
     if isinstance(norm, LayerNorm) and is_watched(norm.mean, norm.std, norm.normalized):
         normalized, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], None, None, norm.epsilon)
         mean, std = mean.squeeze(-1), inverse.squeeze(-1).reciprocal()

@@ -1,4 +1,4 @@
-"""A folder that no translation reads, opened as a guest: config, weights, and a trial pass that finds its parts."""
+"""Opening a checkpoint as a guest: config, weights, and a trial pass that finds its parts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,12 @@ _TASKS = {
 
 @dataclass(frozen=True)
 class OpenedGuest:
-    """``mapping``: the name of every tensor, which is the guest's own. ``unread``: stored tensors that it has not."""
+    """A guest as it was opened.
+
+    Attributes:
+        mapping: The name of every tensor, which is the guest's own.
+        unread: Stored tensors that the network does not have.
+    """
 
     model: GuestModel
     config: GuestConfig
@@ -55,7 +60,7 @@ class OpenedGuest:
 
 
 def needs_own_code(path: Path, fields: Mapping[str, object]) -> bool:
-    """Whether a folder is opened as a guest unasked: because none of our families is its ``model_type``."""
+    """Whether a folder is opened as a guest by default, because no family here has its ``model_type``."""
     kind = fields.get("model_type")
     return path.is_dir() and isinstance(kind, str) and kind not in FAMILIES
 
@@ -70,18 +75,19 @@ def can_run(fields: Mapping[str, object]) -> bool:
 
 
 def with_defaults(fields: dict) -> dict:
-    """``fields`` of a config with the special tokens that ``transformers`` takes where it names none."""
+    """Return ``fields`` of a config with the default special tokens of ``transformers`` where it names none."""
     theirs = _their_config(fields)
     names = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "forced_bos_token_id")
-    said = {name: value for name in names if (value := getattr(theirs, name, None)) is not None}
-    return said | {name: value for name, value in fields.items() if value is not None}
+    defaults = {name: value for name in names if (value := getattr(theirs, name, None)) is not None}
+    return defaults | {name: value for name, value in fields.items() if value is not None}
 
 
 def guest_config(folder: Path, fields: dict) -> GuestConfig:
-    """What ``config.json`` says, before anything of the network is built.
+    """Return the config that ``config.json`` describes, before the network is built.
 
-    Raises ``CheckpointError`` for what ``transformers`` does not know, or is not there to run; for quantised weights;
-    and for models of other tasks.
+    Raises:
+        CheckpointError: ``transformers`` is not installed or does not know the model, its weights are quantised, or it
+            is a model for another task.
     """
     try:
         return _config(fields)
@@ -127,7 +133,7 @@ def _config(fields: dict) -> GuestConfig:
 
 
 def _architecture(fields: dict) -> str:
-    """The class in ``transformers`` that the config names first; for what names none, the one that predicts tokens."""
+    """Return the first class of ``transformers`` that the config names, by default the one that predicts tokens."""
     import transformers
 
     named = fields.get("architectures")
@@ -146,7 +152,7 @@ def _architecture(fields: dict) -> str:
 
 
 def _their_config(fields: dict) -> Any:
-    """The config object of ``transformers``; what would choose code, or kernels from elsewhere, is left out."""
+    """Return the config object of ``transformers`` without settings that would load code or kernels."""
     from transformers import CONFIG_MAPPING
 
     for name, most in _MOST.items():
@@ -204,10 +210,13 @@ def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]
 
 
 def open_guest(folder: Path, fields: dict) -> OpenedGuest:
-    """The model of a folder, run by its own code in ``transformers``; no code in the folder is run.
+    """Open the model of a folder, which runs with its own code in ``transformers``; no code in the folder is run.
 
-    Raises ``CheckpointError`` for what ``guest_config`` refuses, for weights that are missing, not finite, or do not
-    fit the config, and for a model that does not fit into memory: nothing is allocated before its size is known.
+    Nothing is allocated before the size of the model is known.
+
+    Raises:
+        CheckpointError: ``guest_config`` refuses the config, weights are missing, not finite or do not fit it, or the
+            model does not fit into memory.
     """
     config = guest_config(folder, fields)
     if config.pooling:
@@ -240,7 +249,7 @@ def _given(ids: Mapping[str, Tensor], model: GuestModel) -> tuple[Tensor, ...]:
 
 
 def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStack], dict[str, Tensor], Any]:
-    """Find the parts of a network by a pass over a few tokens of the middle of its vocabulary."""
+    """Find the parts of a network by a pass over a few tokens from the middle of its vocabulary."""
     first, last = min(5, config.vocabulary_size - 1), config.vocabulary_size - 1
     n_source = min(N_SOURCE, config.max_length)
 
@@ -272,7 +281,7 @@ def _settled(config: GuestConfig, network: nn.Module, stacks: Mapping[str, Found
         positions = "rotary"
     elif attention.call is not None and attention.call.has_bias:
         positions = "relative"
-    elif attention.query is None:  # where they come in cannot be seen
+    elif attention.query is None:  # the trial pass does not show where positions enter
         turns = bool(getattr(network.config, "rope_parameters", None)) and not getattr(network.config, "alibi", False)
         positions = "rotary" if turns else "relative"
     changes: dict[str, Any] = {
@@ -313,7 +322,7 @@ def _window(module: nn.Module) -> int | None:
 
 
 def _rotary(config: GuestConfig, network: Any, stack: FoundStack) -> tuple[Any, ...]:
-    """How each layer turns queries, where our own turning gives the same numbers; nothing where one does not."""
+    """Return the rotary settings of each layer, or none if ours do not reproduce the numbers in every layer."""
     values = Values({name: value for name, value in network.config.to_dict().items() if value is not None})
     found = []
     for layer in stack.layers:
@@ -329,7 +338,7 @@ def _rotary(config: GuestConfig, network: Any, stack: FoundStack) -> tuple[Any, 
 
 
 def turns_alike(attention: Any, rotary: PartialRotaryEncoding) -> bool:
-    """Whether ``rotary`` makes of the guest's unturned queries what its attention was given."""
+    """Whether ``rotary`` turns the guest's unrotated queries into those that its attention received."""
     if attention.unturned is None or attention.call is None:
         return False
     query = attention.call.query
@@ -338,7 +347,7 @@ def turns_alike(attention: Any, rotary: PartialRotaryEncoding) -> bool:
 
 
 def _network(folder: Path, fields: dict, config: GuestConfig) -> tuple[nn.Module, tuple[str, ...]]:
-    """The network with its weights in float32, and the names of stored tensors that it does not have."""
+    """Return the network with its weights in float32, and the names of stored tensors that it does not have."""
     import transformers
 
     model_class, theirs = getattr(transformers, config.architecture), _their_config(fields)
@@ -362,7 +371,7 @@ def _network(folder: Path, fields: dict, config: GuestConfig) -> tuple[nn.Module
         given = {"state_dict": _tensors(files), "dtype": torch.float32, "output_loading_info": True}
         try:
             network, report = model_class.from_pretrained(None, config=theirs, attn_implementation=register(), **given)
-        except KeyError:  # it knows only the attention that it was written with
+        except KeyError:  # the network supports only its own attention function
             network, report = model_class.from_pretrained(None, config=theirs, attn_implementation="eager", **given)
     except CheckpointError as error:
         raise CheckpointError("{file} does not fit its config.json: {problems}", file=folder, problems=error) from error
@@ -386,7 +395,7 @@ def _network(folder: Path, fields: dict, config: GuestConfig) -> tuple[nn.Module
 
 
 def _tensors(files: list[Path]) -> dict[str, Tensor]:
-    """All tensors in memory of this process: a file that is mapped and then cut would end the server."""
+    """Load all tensors into the memory of this process: truncating a mapped file would end the server."""
     found: dict[str, Tensor] = {}
     for file in files:
         with TensorFile(file) as weights:

@@ -1,7 +1,7 @@
-"""How a network of ``transformers`` is built, found in the numbers of one trial pass.
+"""How a network of ``transformers`` is built, inferred from the numbers of one trial pass.
 
-Nothing is looked up by the name of a family. A part is named only where the numbers bear it out: the residual stream
-where the sums are right, a matrix where its product is what was handed on.
+Nothing depends on the name of a family. A part gets a name only if the numbers confirm it: the residual stream if the
+sums agree, a matrix if its product is what the next module received.
 """
 
 from __future__ import annotations
@@ -20,13 +20,18 @@ from transformer.guests.trial_pass import Event, Trial, close, same
 
 @dataclass(frozen=True)
 class FoundNorm:
-    """A norm of a network. ``kind``: "layer", "rms", or "" where it is neither; ``gain`` and ``bias`` as our own norms
-    have them; None: 1 and 0."""
+    """A norm of a network.
+
+    Attributes:
+        kind: "layer", "rms", or "" if it is neither.
+        gain: Our norms' γ; None means 1.
+        bias: Our norms' β; None means 0.
+    """
 
     module: nn.Module
     kind: str
     epsilon: float
-    offset: float  # what is added to the stored gain
+    offset: float  # number that is added to the stored gain
 
 
 @dataclass(frozen=True)
@@ -34,14 +39,19 @@ class FoundProjection:
     """Rows of a linear layer of a network, in the order of our heads, times ``factor``."""
 
     module: nn.Module
-    rows: Tensor | None  # None: all of them
+    rows: Tensor | None  # None: all rows
     factor: float = 1.0
 
 
 @dataclass
 class FoundAttention:
-    """``call`` is missing where the attention is code of its own. ``output``: the linear layer W_O, ``update``: the
-    module whose output is added to the stream."""
+    """The attention of one layer.
+
+    Attributes:
+        call: The call of the attention function; None if the attention calls none.
+        output: The linear layer W_O.
+        update: The module whose output is added to the residual stream.
+    """
 
     module: nn.Module
     call: AttentionCall | None
@@ -57,7 +67,12 @@ class FoundAttention:
 
 @dataclass
 class FoundFeedForward:
-    """``experts``: the module of a mixture, whose units are not exposed; ``router``: the linear layer that chooses."""
+    """A feed-forward layer.
+
+    Attributes:
+        experts: The module of a mixture of experts, whose units are not exposed.
+        router: The linear layer that chooses the experts.
+    """
 
     first: nn.Module | None = None  # W₁ of a plain layer, W_g of a gated one, or both in one
     second: nn.Module | None = None  # W₁ of a gated layer
@@ -66,7 +81,7 @@ class FoundFeedForward:
     fused: bool = False
     activation: str = ""
     activation_module: nn.Module | None = None
-    reader: nn.Module | None = None  # the module that is given what the layer reads
+    reader: nn.Module | None = None  # the module whose input is the layer's input
     experts: nn.Module | None = None
     router: nn.Module | None = None
     width: int = 0
@@ -74,9 +89,12 @@ class FoundFeedForward:
 
 @dataclass
 class FoundLayer:
-    """``order``: "pre", "post", "parallel", or "" where no sum of the parts gives what the block gave.
+    """One layer.
 
-    ``norms``: by our names. ``factor``: what each sub-layer's output is multiplied by before it is added.
+    Attributes:
+        order: "pre", "post", "parallel", or "" if no sum of the parts reproduces the output of the block.
+        norms: Norms by our names.
+        factor: Factor of each sub-layer's output before it is added.
     """
 
     block: nn.Module
@@ -91,12 +109,16 @@ class FoundLayer:
 
 @dataclass
 class FoundStack:
-    """One stack of layers. ``carrier``: the smallest module whose output is the stack's; ``settles``: whether that is
-    what the final norm gave, or the last layer."""
+    """One stack of layers.
+
+    Attributes:
+        carrier: The smallest module whose output is the stack's.
+        settles: Whether that output comes from the final norm rather than from the last layer.
+    """
 
     layers: list[FoundLayer]
     carrier: nn.Module | None
-    carries: type | None  # the class of what the carrier gives
+    carries: type | None  # the class of the carrier's output
     final_norm: FoundNorm | None
     settles: bool
     token_table: nn.Module | None
@@ -104,17 +126,23 @@ class FoundStack:
     position_table: nn.Module | None
     position_offset: int
     embedding_norm: FoundNorm | None
-    segment: Tensor | None  # a constant that each token gets besides (BERT)
-    sums: bool  # whether token + position is what the first layer, or the embedding's norm, is given
+    segment: Tensor | None  # a constant that is added to each token (BERT)
+    sums: bool  # whether token + position is the input of the first layer or of the embedding's norm
     overwritten: set[int]  # modules whose output is later changed in place
-    repeated: bool  # the same block several times (ALBERT)
+    repeated: bool  # whether one block runs several times (ALBERT)
 
 
 def find_stacks(
     network: nn.Module, trial: Trial, *, ids: dict[str, Tensor], factors: Sequence[float]
 ) -> dict[str, FoundStack]:
-    """The stacks of a network by our names. ``ids``: what each stack read; ``factors``: multipliers of the residual
-    stream that its configuration names."""
+    """Return the stacks of a network by our names.
+
+    Args:
+        network: The network.
+        trial: A trial pass over it.
+        ids: The token ids that each stack read.
+        factors: Multipliers of the residual stream that the configuration names.
+    """
     attentions = _attention_events(trial)
     found: dict[str, FoundStack] = {}
     since = -1
@@ -128,7 +156,7 @@ def find_stacks(
 
 
 def _attention_events(trial: Trial) -> list[Event]:
-    """The modules that called the attention function; where none did, those whose name says attention."""
+    """Return the calls of modules that called the attention function, or else of modules named attention."""
     called = {id(call.module) for call in trial.calls}
     if called:
         return [event for event in trial.events if id(event.module) in called]
@@ -169,7 +197,7 @@ def _stack(
     last = blocks[-1]
     behind = [event for event in trial.events if event.started > last.ended and _is_norm(event.module)]
     final = next((event for event in behind if same(event.input, last.output)), None)
-    holder = blocks[0].name.rsplit(".", 1)[0]  # of the list of layers
+    holder = blocks[0].name.rsplit(".", 1)[0]  # name of the list of layers
     name = holder.rsplit(".", 1)[0] if "." in holder else ""
     if final is not None:
         while name and not final.name.startswith(f"{name}."):
@@ -191,7 +219,7 @@ def _stack(
 
 
 def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str, Any]:
-    """What stands before the first layer: the table of tokens, learned positions, a norm, and whether they add up."""
+    """Return what precedes the first layer: token table, learned positions, norm, and whether they add up."""
     before = [event for event in trial.events if event.ended < first.started and event.started > since]
     tables = [event for event in before if isinstance(event.module, nn.Embedding)]
     tokens = next(
@@ -205,7 +233,7 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
     scale, sums, segment = None, False, None
     if tokens is not None and tokens.output.shape == total.shape:
         added = total - (positions.output if positions is not None else 0.0)
-        # A constant part (the first segment of BERT) is the same at each position: compared by differences of rows.
+        # A constant term (BERT's first segment) is the same at each position, so differences of rows are compared.
         own, wanted = tokens.output - tokens.output[:, :1], added - added[:, :1]
         ratio = float((own * wanted).sum() / own.square().sum())
         if close(own * ratio, wanted):
@@ -226,7 +254,7 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
 
 
 def _offset(event: Event) -> int | None:
-    """Which row of a table position 0 gets, where the rows that it gave follow one another; else None."""
+    """Return the row of the table for position 0 if its rows were read in sequence, else None."""
     table, rows = event.module.weight, event.output.reshape(-1, event.output.shape[-1])
     if rows.shape[-1] != table.shape[-1] or len(rows) > len(table):
         return None
@@ -249,7 +277,7 @@ def _layer(trial: Trial, block: Event, attentions: Sequence[Event], factors: Seq
 
 
 def _call_of(trial: Trial, event: Event) -> AttentionCall | None:
-    """The call of the attention function that this call of a module made: as often as the module ran before."""
+    """Return the call of the attention function within ``event``, by the number of earlier calls of the module."""
     calls = [call for call in trial.calls if call.module is event.module]
     runs = [each for each in trial.events if each.module is event.module]
     return calls[runs.index(event)] if len(calls) == len(runs) else None
@@ -269,7 +297,7 @@ def _attention(trial: Trial, inside: Sequence[Event], event: Event, call: Attent
     norms = [each for each in inside if each.within(event) and _is_norm(each.module)]
     value = _heads_as_columns(call.value)
     found.value = next((p for each in own if (p := _columns(each, each.output, value, rows=None))), None)
-    first = slice(0, 1)  # at position 0 no rotary position turns anything
+    first = slice(0, 1)  # position 0, where rotary positions change nothing
     for name, heads in (("query", call.query), ("key", call.key)):
         wanted = _heads_as_columns(heads)
         projection = next(
@@ -310,7 +338,7 @@ def _heads_as_columns(heads: Tensor) -> Tensor:
 
 
 def _rows(tensor: Tensor, n_positions: int) -> Tensor | None:
-    """A tensor of one text as [position, …] whatever the order of its axes; None where it is none."""
+    """Return a tensor of one text as [position, …] for any order of its axes; None if no axis fits."""
     tensor = tensor[0]
     if tensor.ndim == 3 and tensor.shape[0] != n_positions:
         tensor = tensor.transpose(0, 1)
@@ -320,7 +348,7 @@ def _rows(tensor: Tensor, n_positions: int) -> Tensor | None:
 def _columns(
     event: Event, output: Tensor, wanted: Tensor, *, rows: slice | None, factor: float = 1.0
 ) -> FoundProjection | None:
-    """Which columns of a linear layer's output are the columns ``wanted``, in whatever order a family keeps them."""
+    """Return which columns of a linear layer's output are the columns ``wanted``, in any order."""
     if output.ndim != 3 or output.shape[1] != wanted.shape[0] or output.shape[2] < wanted.shape[1]:
         return None
     given, wanted = (output[0], wanted) if rows is None else (output[0, rows], wanted[rows])
@@ -335,7 +363,7 @@ def _columns(
 
 
 def _feed_forward(rest: Sequence[Event], width: int) -> FoundFeedForward | None:
-    """The linear layers outside of attention: two or three of them, or a mixture of experts."""
+    """Return the linear layers outside of attention: two or three of them, or a mixture of experts."""
     experts = next((event for event in rest if _is_mixture(event.module)), None)
     linear = [event for event in rest if _is_linear(event.module)]
     if experts is not None:
@@ -382,7 +410,7 @@ def _feed_forward(rest: Sequence[Event], width: int) -> FoundFeedForward | None:
 
 
 def _activation(given: Tensor, hidden: Tensor, other: Tensor | None) -> str:
-    """Which of our activation functions f gives hidden = f(given), or f(given) ⊙ other."""
+    """Return the name of our activation function f with hidden = f(given) or f(given) ⊙ other."""
     if given.shape != hidden.shape:
         return ""
     for name, function in ACTIVATION_FUNCTIONS.items():
@@ -395,7 +423,7 @@ def _activation(given: Tensor, hidden: Tensor, other: Tensor | None) -> str:
 def _order(
     layer: FoundLayer, block: Event, inside: Sequence[Event], own: Sequence[Event], factors: Sequence[float]
 ) -> None:
-    """Where norms stand, and which sums give the stream: tried on the numbers, in turn."""
+    """Set the order of norms and the sums of the residual stream by trying each order on the numbers."""
     stream, total = block.input, block.output
     inside = [event.shaped_like(stream) for event in inside]
     norms = [event for event in inside if _is_norm(event.module) and event.output.shape == stream.shape]
@@ -460,14 +488,14 @@ def _found(**norms: Event | None) -> dict[str, FoundNorm]:
 
 
 def _attention_update(attention: FoundAttention, inside: Sequence[Event], event: Event) -> Tensor | None:
-    """What attention writes, before a norm behind it."""
+    """Return the output of attention before a norm that follows it."""
     if attention.output is not None:
         return next(each.output for each in inside if each.module is attention.output and each.ended > event.started)
     return event.output if event.output.ndim == 3 else None
 
 
 def _attention_input(attention: FoundAttention, inside: Sequence[Event], event: Event, stream: Tensor) -> Tensor:
-    """What the projections of attention read."""
+    """Return the input of the projections of attention."""
     linear = (each for each in inside if each.within(event) and _is_linear(each.module))
     return next((each.input for each in linear if each.input.shape == stream.shape), event.input)
 
@@ -481,7 +509,7 @@ def _taking(norms: Iterable[Event], tensor: Tensor) -> Event | None:
 
 
 def find_norm(event: Event) -> FoundNorm:
-    """Which norm a module computes: tried on what it was given and gave."""
+    """Return the norm that a module computes, inferred from its input and output."""
     module, x, y = event.module, event.input.float(), event.output.float()
     epsilon = next(
         (float(found) for name in ("eps", "variance_epsilon", "epsilon")

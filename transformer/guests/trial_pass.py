@@ -1,4 +1,4 @@
-"""A pass over a few tokens that finds out how a network is built: which module gave what to which."""
+"""A pass over a few tokens that finds out how a network is built, by the input and output of each module."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from transformer.guests.attention_function import AttentionCall, trial
 
-N_SOURCE, N_TARGET = 7, 6  # tokens of the trial: different, so that cross-attention shows
+N_SOURCE, N_TARGET = 7, 6  # tokens of the trial; the lengths differ so that cross-attention can be recognised
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,14 +28,16 @@ class Event:
 
     @property
     def input(self) -> Tensor:
+        """The first tensor that the module received."""
         return self.inputs[0]
 
     @property
     def output(self) -> Tensor:
+        """The first tensor that the module returned."""
         return self.outputs[0]
 
     def shaped_like(self, stream: Tensor) -> Event:
-        """The same call with what it was given and gave as [batch, position, …], where it was one row per position."""
+        """Return the same call with tensors as [batch, position, …] where they had one row per position."""
         rows = stream.shape[0] * stream.shape[1]
 
         def shaped(tensors: tuple[Tensor, ...]) -> tuple[Tensor, ...]:
@@ -53,20 +55,21 @@ class Event:
 
 @dataclass
 class Trial:
-    """Every call of a network's modules in one pass, in the order in which they began, and of its attention."""
+    """All calls of a network's modules in one pass, in the order in which they began, and its attention calls."""
 
     events: list[Event] = field(default_factory=list)
     calls: list[AttentionCall] = field(default_factory=list)
     logits: Tensor | None = None
     overwritten: set[int] = field(default_factory=set)  # ids of modules whose output is later changed in place
-    kinds: dict[int, type] = field(default_factory=dict)  # id of a module → the class of what it gives
+    kinds: dict[int, type] = field(default_factory=dict)  # id of a module → the class of its output
 
     def inside(self, event: Event) -> list[Event]:
+        """Return the calls that ``event`` made."""
         return [each for each in self.events if each.within(event)]
 
 
 def trial_pass(network: nn.Module, inputs: Mapping[str, Tensor]) -> Trial:
-    """Run ``network`` once on ``inputs`` and note what each of its modules was given and gave."""
+    """Run ``network`` once on ``inputs`` and record the input and output of each of its modules."""
     found, clock = Trial(), iter(range(10**9))
     begun: list[tuple[tuple[Tensor, ...], int]] = []
     live: list[tuple[nn.Module, Any, Tensor]] = []
@@ -112,7 +115,7 @@ def _tensors(value: Any) -> Iterator[Tensor]:
 
 
 def same(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors hold the same numbers, to the bit."""
+    """Whether two tensors are bitwise equal."""
     return one is other or (one.shape == other.shape and torch.equal(one, other))
 
 

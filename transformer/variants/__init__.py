@@ -1,1 +1,1 @@
-"""Layers that only other people's checkpoints need: each beside the layer of the paper that it replaces."""
+"""Layers that only third-party checkpoints need, each named after the layer of the paper that it replaces."""

@@ -1,4 +1,4 @@
-"""Disentangled attention (He et al. 2021, DeBERTa, §3.1): what a token is and how far away it stands, kept apart."""
+"""Disentangled attention (He et al. 2021, DeBERTa, §3.1): separate vectors for content and relative position."""
 
 import math
 
@@ -14,7 +14,7 @@ from transformer.probes import Probe
 
 
 class RelativeEmbedding(nn.Module):
-    """P: one vector for every distance (or bucket of distances) from −span to span − 1: [2 · span, model]."""
+    """P: one vector per distance (or bucket of distances) from −span to span − 1: [2 · span, model]."""
 
     def __init__(self, config: ModelConfig, *, span: int, n_buckets: int, max_distance: int, norm: bool) -> None:
         super().__init__()
@@ -23,16 +23,17 @@ class RelativeEmbedding(nn.Module):
         self.norm = LayerNorm(config) if norm else None
 
     def forward(self) -> Tensor:
+        """Return the table, normalised if the family does so."""
         return self.table if self.norm is None else self.norm(self.table[None])[0]  # [2 · span, model]
 
     def distance(self, n_positions: int) -> Tensor:
-        """δ(query, key) = query − key, in buckets where there are some: [query, key]."""
+        """Return δ(query, key) = query − key, in buckets if there are any: [query, key]."""
         position = torch.arange(n_positions, device=self.table.device)
         distance = position[:, None] - position
         return self.bucket(distance) if self.n_buckets > 0 else distance
 
     def bucket(self, distance: Tensor) -> Tensor:
-        """Distances up to half the buckets as they are, larger ones on a logarithmic scale (DeBERTa-v2)."""
+        """Keep distances up to half the buckets, and put larger ones on a logarithmic scale (DeBERTa-v2)."""
         middle = self.n_buckets // 2
         size = torch.where(distance.abs() < middle, middle - 1, distance.abs())
         ratio = torch.log(size / middle) / torch.log(torch.tensor((self.max_distance - 1) / middle))
@@ -41,10 +42,11 @@ class RelativeEmbedding(nn.Module):
 
 
 class DisentangledAttention(MultiHeadAttention):
-    """score(i, j) = (q_i · k_j + q_i · r^k_δ(i,j) + k_j · r^q_δ(j,i)) / √(n · d_k), n = how many terms there are.
+    """score(i, j) = (q_i · k_j + q_i · r^k_δ(i,j) + k_j · r^q_δ(j,i)) / √(n · d_k), with n the number of terms.
 
-    r^k = P W_k, r^q = P W_q. Two terms have probes of their own, already divided: ``content_to_position`` is the
-    second, ``position_to_content`` the third. ``share_projections``: P goes through the matrices of the content.
+    r^k = P W_k and r^q = P W_q. Two terms have probes of their own, after the division: ``content_to_position`` is the
+    second term, ``position_to_content`` the third. With ``share_projections``, P is projected by the matrices of the
+    content.
     """
 
     def __init__(
@@ -57,7 +59,7 @@ class DisentangledAttention(MultiHeadAttention):
         share_projections: bool,
     ) -> None:
         super().__init__(config)
-        self.relative = (relative,)  # shared by all layers: it belongs to none of them
+        self.relative = (relative,)  # in a tuple, because all layers share it and none owns it
         n_terms = 1 + content_to_position + position_to_content
         self.scale = 1 / math.sqrt(n_terms * config.d_head)
         self.position_key_projection = self.position_query_projection = None
@@ -78,6 +80,7 @@ class DisentangledAttention(MultiHeadAttention):
         allowed: Tensor,  # [batch, query, key]
         position_bias: Tensor | None = None,
     ) -> Tensor:  # [batch, query, model]
+        """Attend with the two position terms added to the scores."""
         query = self.queries(query_input)  # [batch, head, query, channel]
         key, value = self.keys_and_values(key_input)  # [batch, head, key, channel]
         scores = attention_scores(query, key, self.scale)  # [batch, head, query, key]
@@ -89,7 +92,7 @@ class DisentangledAttention(MultiHeadAttention):
         return self.project_output(self.context(weights @ value))  # [batch, query, model]
 
     def position_terms(self, query: Tensor, key: Tensor) -> Tensor:
-        """The second and the third term: [batch, head, query, key]."""
+        """Return the sum of the second and the third term: [batch, head, query, key]."""
         (relative,) = self.relative
         embeddings, distance = relative()[None], relative.distance(query.shape[-2])
         shape, last = (*query.shape[:2], *distance.shape), 2 * relative.span - 1
@@ -108,9 +111,9 @@ class DisentangledAttention(MultiHeadAttention):
 
 
 class ConvolvedLayer(EncoderLayer):
-    """An encoder layer with a convolution beside it: norm(layer(x) + f(conv(x))) (DeBERTa-v2's first layer).
+    """An encoder layer with a parallel convolution: norm(layer(x) + f(conv(x))) (DeBERTa-v2's first layer).
 
-    The probe ``residual.out`` stands behind the convolution, ``convolution`` shows what it added.
+    The probe ``residual.out`` comes after the convolution, whose contribution is the probe ``convolution``.
     """
 
     def __init__(self, config: ModelConfig, *, kernel: int, groups: int, activation: str) -> None:
@@ -124,7 +127,8 @@ class ConvolvedLayer(EncoderLayer):
         self.before_convolution = Probe("position", "model")
 
     def forward(self, stream: Tensor, allowed: Tensor, position_bias: Tensor | None = None) -> Tensor:
-        real = allowed[:, :1].transpose(1, 2)  # [batch, position, 1]: padding neither gives nor takes
+        """Run the layer and the convolution, and normalise their sum."""
+        real = allowed[:, :1].transpose(1, 2)  # [batch, position, 1]: the convolution skips padding
         x = self.residual["in"](stream * real)
         after = self.residual["after_self_attention"](
             self.self_attention_norm(x + self.self_attention(x, x, allowed, position_bias))

@@ -1,4 +1,4 @@
-"""Embeddings of other families: segments, a norm behind the sum, a narrower table, positions that skip some rows."""
+"""Embeddings of third-party families: segments, a norm after the sum, a narrower table, skipped position rows."""
 
 import math
 from dataclasses import replace
@@ -14,10 +14,12 @@ from transformer.probes import Probe
 
 
 class FamilyEmbedding(Embedding):
-    """x = norm((E[id] · scale + P(position) + S₀) W), of which a family has what it has.
+    """x = norm((E[id] · scale + P(position) + S₀) W), where a family may lack some of these parts.
 
-    ``segments``: every token gets the vector of the first segment, S₀ (BERT, Devlin et al. 2019, §3). ``projection``
-    widens a table that is narrower than the model (DeBERTa-v2's ``embed_proj``). ``norm``: LayerNorm behind the sum.
+    Attributes:
+        segment: S₀, the vector of the first segment, which is added to every token (BERT, Devlin et al. 2019, §3).
+        projection: W, which widens a table that is narrower than the model (DeBERTa-v2's ``embed_proj``).
+        norm: LayerNorm after the sum.
     """
 
     def __init__(
@@ -31,7 +33,7 @@ class FamilyEmbedding(Embedding):
         norm: bool = False,
         projected: bool = False,
     ) -> None:
-        super().__init__(replace(config, positions="none"), table)  # they come from the family
+        super().__init__(replace(config, positions="none"), table)  # the family has its own
         self.scale = scale
         self.position_encoding = position_encoding
         if position_encoding is not None:
@@ -42,6 +44,7 @@ class FamilyEmbedding(Embedding):
         self.norm = LayerNorm(config) if norm else None
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
+        """Embed ids [batch, position] as [batch, position, model]."""
         embedded = self.token(self.table(ids) * self.scale)
         if self.segment is not None:
             embedded = embedded + self.segment
@@ -56,10 +59,13 @@ class FamilyEmbedding(Embedding):
 class HalvedSinusoids(nn.Module):
     """Sines in the first half of the channels, cosines in the second: the order of Marian and M2M100.
 
-    ``offset``: the row of position 0; the families number positions from behind the padding token's.
-    ``n_sines``: of an odd width, Marian has one sine more than cosines, M2M100 a last channel of zeros. ``steps``: the
-    frequencies are 10000^(−i / steps), computed in ``dtype``, as the family does. ``stored``: rows of a table that the
-    checkpoint brings along, rounded where it is in half precision.
+    Args:
+        width: Number of channels.
+        n_sines: Number of sines. For an odd width, Marian has one sine more than cosines, M2M100 a zero channel.
+        offset: Row of position 0; the families number positions from the padding id + 1.
+        steps: The frequencies are 10000^(−i / steps).
+        dtype: The type in which the family computes them.
+        stored: Number of rows of a table that the checkpoint contains, rounded if it is in half precision.
     """
 
     def __init__(
@@ -71,6 +77,7 @@ class HalvedSinusoids(nn.Module):
         self.width, self.offset, self.steps, self.dtype = width, offset, steps, dtype
 
     def forward(self, n_positions: int, start: int = 0) -> Tensor:
+        """Return the encodings of positions ``start`` to ``start + n_positions − 1``."""
         if self.table is not None:
             return self.table[None, start : start + n_positions]  # [1, position, model]
         position = torch.arange(start, start + n_positions, dtype=self.dtype)[:, None] + self.offset

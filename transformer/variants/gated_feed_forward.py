@@ -8,9 +8,9 @@ from transformer.probes import Probe
 
 
 class GatedFeedForward(FeedForward):
-    """FFN(x) = (f(x W_g) ⊙ x W₁) W₂: what one matrix writes, the other lets through.
+    """FFN(x) = (f(x W_g) ⊙ x W₁) W₂: a gate f(x W_g) scales each hidden unit.
 
-    ``pre_activation`` is x W_g, what f is taken of; ``gate`` is f(x W_g); ``hidden`` is the product.
+    The probe ``pre_activation`` holds x W_g, ``gate`` holds f(x W_g), and ``hidden`` the product.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -19,6 +19,7 @@ class GatedFeedForward(FeedForward):
         self.gate = Probe("position", "hidden")
 
     def forward(self, x: Tensor) -> Tensor:
+        """Map [batch, position, model] to [batch, position, model]."""
         gate = self.gate(self.activation(self.pre_activation(self.gate_projection(x))))
         hidden = self.hidden(gate * self.input_projection(x))
         return self.output(self.output_projection(self.dropout(hidden)))

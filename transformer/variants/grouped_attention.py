@@ -1,4 +1,4 @@
-"""Grouped-query attention (Ainslie et al. 2023, §2.2), with what the Llama, Qwen and Gemma families add to it."""
+"""Grouped-query attention (Ainslie et al. 2023, §2.2) with the additions of the Llama, Qwen and Gemma families."""
 
 import torch
 from torch import Tensor, nn
@@ -10,20 +10,25 @@ from transformer.layer_norm import RMSNorm
 
 
 def sliding_window(n_queries: int, n_keys: int, window: int, device: torch.device | None = None) -> Tensor:
-    """``True`` where query − key < window: [query, key]. The queries are the last positions."""
+    """Return ``True`` where query − key < window: [query, key]. The queries are the last positions."""
     query = torch.arange(n_keys - n_queries, n_keys, device=device)[:, None]
     return query - torch.arange(n_keys, device=device) < window
 
 
 class GroupedQueryAttention(MultiHeadAttention):
-    """Several heads of queries share one head of keys and values: fewer to keep while writing.
+    """Several query heads share one head of keys and values, so that the cache of keys and values is smaller.
 
-    ``n_key_heads`` divides ``n_heads``; head h reads the keys of head h · n_key_heads // n_heads. The probes ``key``
-    and ``value`` stand behind the sharing, so that every head has its own.
-    ``window``: how many positions back a query may look, itself included (Beltagy et al. 2020; Mistral 7B, Jiang et
-    al. 2023). ``score_cap``: scores are bent to cap · tanh(score / cap) (Gemma 2, 2024, §2).
-    ``query_key_norm_epsilon``: queries and keys are normalised head by head, before they are turned (Dehghani et al.
-    2023, §2; Qwen3, Gemma 3).
+    ``n_key_heads`` divides ``n_heads``; head h uses the keys of head h · n_key_heads // n_heads. The probes ``key``
+    and ``value`` come after the sharing, so that every head has its own.
+
+    Args:
+        config: The config of the model.
+        n_key_heads: Number of heads of keys and values.
+        rotary: The rotary encoding of queries and keys.
+        window: Number of positions a query may attend to, up to its own (Beltagy et al. 2020; Jiang et al. 2023).
+        score_cap: Scores become cap · tanh(score / cap) (Gemma 2, 2024, §2).
+        query_key_norm_epsilon: Queries and keys are normalised per head before the rotation (Dehghani et al. 2023, §2;
+            Qwen3, Gemma 3).
     """
 
     def __init__(
@@ -46,24 +51,26 @@ class GroupedQueryAttention(MultiHeadAttention):
             self.key_norm = RMSNorm(self.d_head, query_key_norm_epsilon, "head", "position")
 
     def queries(self, query_input: Tensor, start: int = 0) -> Tensor:
+        """Return queries, normalised and rotated: [batch, head, query, channel]."""
         query = self.split_heads(self.query_projection(query_input))  # [batch, head, query, channel]
         query = query if self.query_norm is None else self.query_norm(query)
         return self.query(self.rotate(query, start))
 
     def keys_and_values(self, key_input: Tensor, start: int = 0) -> tuple[Tensor, Tensor]:
+        """Return keys and values, one copy per query head: [batch, head, key, channel]."""
         key = self.split_heads(self.key_projection(key_input))  # [batch, key head, key, channel]
         value = self.split_heads(self.value_projection(key_input))  # [batch, key head, key, channel]
         key = key if self.key_norm is None else self.key_norm(key)
         return self.key(self.share(self.rotate(key, start))), self.value(self.share(value))
 
     def share(self, heads: Tensor) -> Tensor:
-        """One copy for every head of queries: [batch, key head, …] → [batch, head, …]."""
+        """Return one copy per query head: [batch, key head, …] → [batch, head, …]."""
         return heads.repeat_interleave(self.n_heads // self.n_key_heads, dim=1)
 
     def attend(
         self, query: Tensor, key: Tensor, value: Tensor, allowed: Tensor, position_bias: Tensor | None
     ) -> Tensor:
-        """softmax(cap · tanh(QKᵀ · scale / cap)) V, over the keys in the window."""
+        """Compute softmax(cap · tanh(QKᵀ · scale / cap)) V over the keys in the window."""
         scores = attention_scores(query, key, self.scale)  # [batch, head, query, key]
         if self.score_cap is not None:
             scores = self.score_cap * torch.tanh(scores / self.score_cap)  # [batch, head, query, key]
@@ -73,6 +80,7 @@ class GroupedQueryAttention(MultiHeadAttention):
         return self.context(weights @ value)  # [batch, head, query, channel]
 
     def within_window(self, allowed: Tensor) -> Tensor:
+        """Restrict the mask [batch, query, key] to the window."""
         if self.window is None:
             return allowed
         return allowed & sliding_window(*allowed.shape[-2:], self.window, allowed.device)
@@ -87,7 +95,7 @@ def _(
     allowed: Tensor | None,
     position_bias: Tensor | None,
 ) -> Tensor:
-    """The fused kernel bends no scores: with a cap the readable way is the only one."""
+    """Use the readable implementation with a cap, which the fused kernel does not support."""
     if allowed is None and (attention.window is not None or attention.score_cap is not None):
         allowed = query.new_ones(1, query.shape[-2], key.shape[-2], dtype=torch.bool)  # [1, query, key]
     if attention.score_cap is not None:

@@ -1,4 +1,4 @@
-"""Decoder layers that add to the residual stream in another order: side by side, or normalised twice."""
+"""Decoder layers that add to the residual stream in another order: in parallel, or normalised twice."""
 
 from torch import Tensor
 
@@ -8,7 +8,7 @@ from transformer.layer_norm import norm_layer
 
 
 class _ReorderedLayer(DecoderLayer):
-    """A layer without cross-attention whose ``add`` says how its two sub-layers come into the stream."""
+    """A layer without cross-attention whose ``add`` defines how its sub-layers add to the residual stream."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config, cross=False)
@@ -27,25 +27,26 @@ class _ReorderedLayer(DecoderLayer):
         return self.residual["out"](self.add(stream, attended))
 
     def add(self, stream: Tensor, attended: Tensor) -> Tensor:
-        """The stream behind the layer, from the stream before it and what attention wrote."""
+        """Return the residual stream after the layer, from the one before it and the output of attention."""
         raise NotImplementedError
 
 
 class ParallelLayer(_ReorderedLayer):
-    """x + attention(norm₁(x)) + feed-forward(norm₂(x)): both read one stream (GPT-NeoX, Black et al. 2022, §2.1.2).
+    """x + attention(norm₁(x)) + feed-forward(norm₂(x)): both read the same input (GPT-NeoX, Black et al. 2022, §2.1.2).
 
     The probe ``after_self_attention`` holds x + attention, although the feed-forward layer does not read it.
     """
 
     def add(self, stream: Tensor, attended: Tensor) -> Tensor:
+        """Add the output of both sub-layers."""
         fed_forward = self.feed_forward(self.feed_forward_norm(stream))
         return self.residual["after_self_attention"](stream + attended) + fed_forward
 
 
 class SandwichLayer(_ReorderedLayer):
-    """x + norm(sublayer(norm(x))): what is written is normalised as well (Ding et al. 2021, §3.2; Gemma 2, 2024).
+    """x + norm(sublayer(norm(x))): the output is normalised as well (Ding et al. 2021, §3.2; Gemma 2, 2024).
 
-    ``self_attention_norm`` and ``feed_forward_norm`` stand before, ``…_output_norm`` behind.
+    ``self_attention_norm`` and ``feed_forward_norm`` come before the sub-layers, ``…_output_norm`` after them.
     """
 
     def __init__(self, config: ModelConfig) -> None:
@@ -54,6 +55,7 @@ class SandwichLayer(_ReorderedLayer):
         self.feed_forward_output_norm = norm_layer(config)
 
     def add(self, stream: Tensor, attended: Tensor) -> Tensor:
+        """Add the normalised output of each sub-layer."""
         stream = self.residual["after_self_attention"](stream + self.self_attention_output_norm(attended))
         fed_forward = self.feed_forward(self.feed_forward_norm(stream))
         return stream + self.feed_forward_output_norm(fed_forward)

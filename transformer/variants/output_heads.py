@@ -1,5 +1,4 @@
-"""What other families put behind the last layer: a token head with a layer of its own, a classifier, or no
-more than the vector of a sentence."""
+"""What follows the last layer in third-party families: a token head, a classifier, or only pooling."""
 
 from collections.abc import Callable
 
@@ -14,9 +13,9 @@ from transformer.probes import Probe
 
 
 class ScaledProjection(nn.Linear):
-    """logits = cap · tanh(((x · scale) Wᵀ + b) / cap), of which a family has what it has.
+    """logits = cap · tanh(((x · scale) Wᵀ + b) / cap), where a family may lack some of these parts.
 
-    ``scale``: T5 multiplies by 1/√d_model where E and W are one (Raffel et al. 2020). ``cap``: Gemma 2 (2024, §2).
+    ``scale`` is 1/√d_model in T5 if E and W are tied (Raffel et al. 2020); ``cap`` is from Gemma 2 (2024, §2).
     """
 
     def __init__(self, width: int, vocabulary_size: int, *, bias: bool, scale: float, cap: float | None) -> None:
@@ -24,6 +23,7 @@ class ScaledProjection(nn.Linear):
         self.scale, self.cap = scale, cap
 
     def forward(self, hidden: Tensor) -> Tensor:
+        """Return logits [batch, position, vocabulary]."""
         logits = super().forward(hidden * self.scale)
         return logits if self.cap is None else self.cap * torch.tanh(logits / self.cap)
 
@@ -39,6 +39,7 @@ class TokenHead(nn.Module):
         self.projection = nn.Linear(width, config.vocabulary_size)
 
     def forward(self, hidden: Tensor) -> Tensor:
+        """Return logits [batch, position, vocabulary]."""
         return self.projection(self.norm(self.activation(self.dense(hidden))))
 
 
@@ -54,13 +55,16 @@ class FirstTokenClassifier(nn.Module):
         self.logits = Probe("class")
 
     def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
+        """Return logits [batch, class]."""
         pooled = self.pooled(self.activation(self.dense(hidden[:, 0])))
         return self.logits(self.projection(pooled))
 
 
 class Pooling(nn.Module):
-    """One vector of all real positions: their "mean", the "first" one, or the largest number of each channel ("max")
-    (Sentence-BERT, Reimers & Gurevych 2019, §3): [batch, model]."""
+    """One vector for all real positions, [batch, model] (Sentence-BERT, Reimers & Gurevych 2019, §3).
+
+    ``kind`` is "mean", "first" (the first position) or "max" (the maximum of each channel).
+    """
 
     def __init__(self, kind: str) -> None:
         super().__init__()
@@ -68,7 +72,7 @@ class Pooling(nn.Module):
         self.vector = Probe("model")
 
     def forward(self, hidden: Tensor, real: Tensor) -> Tensor:
-        """hidden [batch, position, model], real [batch, position]."""
+        """Pool hidden [batch, position, model] over the positions where real [batch, position] is true."""
         if self.kind == "first":
             return self.vector(hidden[:, 0])
         if self.kind == "max":
@@ -78,7 +82,7 @@ class Pooling(nn.Module):
 
 
 class SentenceEncoder(EncoderOnly):
-    """An encoder without a head: it predicts no word, and answers with the vector of a sentence."""
+    """An encoder without a head, whose output is a sentence embedding instead of token logits."""
 
     def forward(self, ids: Tensor) -> Tensor:
         """[batch, position] → [batch, model]."""

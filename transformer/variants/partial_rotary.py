@@ -1,4 +1,4 @@
-"""Rotary encoding with the choices of GPT-NeoX, Llama 3 and Gemma 3: a part of the channels, other bases, stretched."""
+"""Rotary encoding with the options of GPT-NeoX, Llama 3 and Gemma 3: part of the channels, other bases, scaling."""
 
 from dataclasses import dataclass
 
@@ -10,10 +10,10 @@ from transformer.variants.rotary_scaling import RotaryScaling
 
 @dataclass(frozen=True)
 class Rotary:
-    """Which channels are turned, and how fast: channel pair i by position · θ_i, θ_i = base^(−2i/width).
+    """Which channels rotate and how fast: channel pair i by position · θ_i, with θ_i = base^(−2i/width).
 
-    ``scaling`` stretches these waves. An odd ``width`` turns one channel more (GPT-NeoX takes a share of the head,
-    whatever comes out).
+    ``scaling`` changes these frequencies. An odd ``width`` rotates one channel more (GPT-NeoX rotates a fraction of the
+    head, which need not be even).
     """
 
     width: int
@@ -22,24 +22,24 @@ class Rotary:
 
     @property
     def n_turned(self) -> int:
-        """How many channels of a head are turned: pairs, so an even number."""
+        """Number of channels of a head that rotate; even, since channels rotate in pairs."""
         return self.width + self.width % 2
 
     @property
     def attention_factor(self) -> float:
-        """What turning multiplies queries and keys by: 1 unless the scaling says otherwise."""
+        """Factor of rotated queries and keys: 1 unless the scaling defines another."""
         return 1.0 if self.scaling is None else self.scaling.attention_factor
 
     def frequencies(self, n_positions: int, device: torch.device | None = None) -> Tensor:
-        """Radians per position in a text of ``n_positions`` tokens: [pair], in float32 as the families compute them."""
+        """Return radians per position for a text of ``n_positions`` tokens, [pair], computed in float32."""
         frequency = 1.0 / (self.base ** (torch.arange(0, self.width, 2, dtype=torch.float, device=device) / self.width))
         return frequency if self.scaling is None else self.scaling.stretched(frequency, n_positions)
 
 
 class PartialRotaryEncoding(nn.Module):
-    """Turns the pairs (c, c + n/2) of a head's first n channels, n = ``n_turned``; the others carry no position.
+    """Rotate the pairs (c, c + n/2) of a head's first n channels, n = ``n_turned``; the others carry no position.
 
-    Su et al. 2021, §3.2; a part of the channels only: Black et al. 2022 (GPT-NeoX), §2.1.1.
+    Su et al. 2021, §3.2; for part of the channels: Black et al. 2022 (GPT-NeoX), §2.1.1.
     """
 
     def __init__(self, rotary: Rotary) -> None:
@@ -49,7 +49,7 @@ class PartialRotaryEncoding(nn.Module):
     def forward(  # heads: [batch, head, position, channel]
         self, heads: Tensor, start: int = 0, n_positions: int | None = None
     ) -> Tensor:
-        """``n_positions``: of the whole text, where ``heads`` are not its last (``LongRope`` depends on it)."""
+        """Rotate ``heads``; ``n_positions`` is the length of the text if they are not its end (for ``LongRope``)."""
         end = start + heads.shape[-2]
         position = torch.arange(start, end, dtype=torch.float, device=heads.device)
         angle = position[:, None] * self.rotary.frequencies(n_positions or end, heads.device)  # [position, pair]

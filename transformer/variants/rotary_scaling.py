@@ -1,8 +1,8 @@
-"""How rotary waves are stretched so that longer texts fit: five ways, each a class with its formula.
+"""Scaling of rotary frequencies for longer texts: five methods, each a class with its formula.
 
-θ_i are the frequencies of the pairs of channels, in radians per position (Su et al. 2021, §3.2). Each way makes θ′_i of
-them: ``stretched``, [pair] → [pair]. Two also sharpen attention: what is turned is multiplied by ``attention_factor``
-m, queries and keys alike, so that scores grow by m² where every channel is turned.
+θ_i are the frequencies of the pairs of channels, in radians per position (Su et al. 2021, §3.2). Each method computes
+θ′_i from them: ``stretched``, [pair] → [pair]. Two also sharpen attention: they multiply rotated queries and keys by
+``attention_factor`` m, so that scores grow by m² if every channel rotates.
 """
 
 import math
@@ -14,21 +14,22 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class LinearScaling:
-    """θ′_i = θ_i / s for every pair: positions are squeezed together (Chen et al. 2023, §2.3)."""
+    """θ′_i = θ_i / s for every pair: positions are interpolated (Chen et al. 2023, §2.3)."""
 
     factor: float
     attention_factor = 1.0
 
     def stretched(self, frequency: Tensor, n_positions: int) -> Tensor:
+        """Return θ′, [pair]."""
         return frequency / self.factor
 
 
 @dataclass(frozen=True)
 class Llama3Scaling:
-    """Llama 3's stretching of slow waves (Grattafiori et al. 2024, §3.4.3).
+    """Llama 3's scaling of low frequencies (Grattafiori et al. 2024, §3.4.3).
 
-    Waves longer than ``original_length / low`` positions are slowed down by ``factor``, waves shorter than
-    ``original_length / high`` stay, those between are mixed.
+    Wavelengths above ``original_length / low`` positions are multiplied by ``factor``, those below
+    ``original_length / high`` stay, and those between are interpolated.
     """
 
     factor: float
@@ -38,19 +39,20 @@ class Llama3Scaling:
     attention_factor = 1.0
 
     def stretched(self, frequency: Tensor, n_positions: int) -> Tensor:
+        """Return θ′, [pair]."""
         wavelength = 2 * math.pi / frequency
-        share = ((self.original_length / wavelength - self.low) / (self.high - self.low)).clamp(0, 1)  # 1: as it was
+        share = ((self.original_length / wavelength - self.low) / (self.high - self.low)).clamp(0, 1)  # 1: unchanged
         return (1 - share) * frequency / self.factor + share * frequency
 
 
 @dataclass(frozen=True)
 class Yarn:
-    """YaRN: frequencies by parts, and a temperature (Peng et al. 2023, §3.2 and §3.4).
+    """YaRN: scaling by frequency, and a temperature (Peng et al. 2023, §3.2 and §3.4).
 
-    θ′_i = (1 − γ_i) θ_i / s + γ_i θ_i with γ_i = 1 − clamp((i − kept) / (slowed − kept), 0, 1): fast waves, up to pair
-    ``kept``, stay; from pair ``slowed`` on they are slowed down by s, ``factor``. Both are found by ``pair_that_turns``
-    and need not be whole. (The paper lets γ fall with the number of turns, its authors' code with i; so do the
-    checkpoints.) m = 0.1 ln s + 1 unless the config says another.
+    θ′_i = (1 − γ_i) θ_i / s + γ_i θ_i with γ_i = 1 − clamp((i − kept) / (slowed − kept), 0, 1): high frequencies, up to
+    pair ``kept``, stay; from pair ``slowed`` on they are divided by s, ``factor``. ``pair_that_turns`` computes both
+    bounds, which need not be integers. (In the paper γ falls with the number of rotations, in the authors' code and in
+    the checkpoints with i.) m = 0.1 ln s + 1 unless the config sets it.
     """
 
     factor: float
@@ -59,13 +61,14 @@ class Yarn:
     attention_factor: float
 
     def stretched(self, frequency: Tensor, n_positions: int) -> Tensor:
+        """Return θ′, [pair]."""
         pair = torch.arange(len(frequency), dtype=torch.float, device=frequency.device)
-        share = 1 - ((pair - self.kept) / (self.slowed - self.kept)).clamp(0, 1)  # 1: as it was
+        share = 1 - ((pair - self.kept) / (self.slowed - self.kept)).clamp(0, 1)  # 1: unchanged
         return (1 - share) * frequency / self.factor + share * frequency
 
 
 def pair_that_turns(times: float, *, width: int, base: float, length: int) -> float:
-    """The pair, a fraction, whose wave turns ``times`` times within ``length`` positions.
+    """Return the pair, possibly fractional, that rotates ``times`` times within ``length`` positions.
 
     i = width · ln(length / (2π · times)) / (2 ln base), from length · base^(−2i/width) = 2π · times (Peng et al. 2023,
     §3.2, solved for i).
@@ -75,11 +78,11 @@ def pair_that_turns(times: float, *, width: int, base: float, length: int) -> fl
 
 @dataclass(frozen=True)
 class LongRope:
-    """LongRoPE: θ′_i = θ_i / λ_i, with factors λ that were searched for (Ding et al. 2024, §3).
+    """LongRoPE: θ′_i = θ_i / λ_i, with factors λ that were found by a search (Ding et al. 2024, §3).
 
-    ``short``, ``long``: λ of texts up to ``original_length`` tokens and of longer ones, [pair]. The whole text is
-    turned by one of them: a token more than ``original_length`` moves all that stand before it.
-    m = √(1 + ln s / ln original_length) unless the config says another, s being by how much longer texts may be.
+    ``short`` and ``long`` are λ for texts of up to ``original_length`` tokens and for longer ones, [pair]. One of them
+    applies to the whole text, so that one token beyond ``original_length`` changes all positions.
+    m = √(1 + ln s / ln original_length) unless the config sets it, where s is the ratio of the lengths.
     """
 
     short: tuple[float, ...]
@@ -88,21 +91,23 @@ class LongRope:
     attention_factor: float
 
     def factors(self, n_positions: int) -> tuple[float, ...]:
-        """λ of a text of ``n_positions`` tokens."""
+        """Return λ for a text of ``n_positions`` tokens."""
         return self.long if n_positions > self.original_length else self.short
 
     def stretched(self, frequency: Tensor, n_positions: int) -> Tensor:
+        """Return θ′ for a text of ``n_positions`` tokens, [pair]."""
         return frequency / frequency.new_tensor(self.factors(n_positions))
 
 
 @dataclass(frozen=True)
 class FactorScaling:
-    """θ′_i = θ_i / λ_i, with the factors λ that a GGUF file holds, [pair]: so it keeps Llama 3's way."""
+    """θ′_i = θ_i / λ_i with the factors λ in a GGUF file, [pair], which stores Llama 3's scaling in this form."""
 
     factors: tuple[float, ...]
     attention_factor = 1.0
 
     def stretched(self, frequency: Tensor, n_positions: int) -> Tensor:
+        """Return θ′, [pair]."""
         return frequency / frequency.new_tensor(self.factors)
 
 

@@ -1,1 +1,1 @@
-"""Other people's tokenizers: their files, what these may hold, and what they do to a text."""
+"""Third-party tokenizers: reading and checking their files, and tokenizing with them."""

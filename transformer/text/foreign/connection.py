@@ -1,4 +1,4 @@
-"""A line to the process that reads one tokenizer (``process.py``): requests, answers, and what happens when it ends."""
+"""Connection to the process that runs one tokenizer (``process.py``): requests, replies, and restarts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ OPENING_SECONDS, TEXT_SECONDS = 60, 20  # of processor time
 TEMPLATE_SECONDS = 3  # of processor time; filling in a chat template takes milliseconds
 _MOST_REMEMBERED = 1000
 _LONGEST_ANSWER = 200_000_000  # bytes; Gemma's vocabulary takes 6 million
-_WAITING = 4  # times the processor time of a request: for machines with other work, and files that never end
+_WAITING = 4  # multiple of a request's processor time, for busy machines and files without end
 _SETTINGS = {
     "HF_HUB_OFFLINE": "1",
     "TRANSFORMERS_OFFLINE": "1",
@@ -36,8 +36,10 @@ _ARGUMENTS = ("-W", "ignore", "-m", "transformer.text.foreign.process")
 
 
 class Connection:
-    """One tokenizer in a process of its own. The process ends with this object; if a text ends it, the next begins
-    another. Several threads may ask: one after the other."""
+    """One tokenizer in a process of its own, which ends with this object.
+
+    If a text ends the process, the next request starts another. Threads take turns.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._place = folder, folder.resolve()
@@ -45,8 +47,12 @@ class Connection:
         self.description = self._begin()
 
     def ask(self, method: str, **given: object) -> object:
-        """What a method of ``Reader`` gives. Raises ``InputError`` where a text takes too long or too much memory, and
-        ``CheckpointError`` for what else the libraries say."""
+        """Return the result of a method of ``Reader``.
+
+        Raises:
+            InputError: A text needs too much time or memory.
+            CheckpointError: The libraries report any other problem.
+        """
         chat = _template_and_variables(self.description, given) if method == "chat" else None
         with self._lock:
             if chat in _endless:
@@ -95,8 +101,8 @@ class Connection:
         return answer["found"]
 
 
-# Chat templates that took too long, with the variables that they were given: in every session, the next view of such a
-# template is refused at once. Ordered, so that the oldest leaves first.
+# Chat templates that took too long, with their variables: the next use of one is refused at once, in every session.
+# The order lets the oldest be forgotten first.
 _endless: dict[tuple[str, str], None] = {}
 
 
@@ -120,7 +126,7 @@ def _endless_template() -> InputError:
 
 
 class _Line:
-    """Two files to a process that serves one tokenizer."""
+    """Two pipes to a process that serves one tokenizer."""
 
     def __init__(self) -> None:
         if hasattr(os, "fork"):
@@ -135,7 +141,7 @@ class _Line:
             self._end = weakref.finalize(self, process.kill)
 
     def answer(self, request: dict, seconds: float) -> dict | None:
-        """``None``: the process has ended, or was ended because it took too long."""
+        """Send a request and return the reply, or None if the process has ended or was stopped by the time limit."""
         timer = Timer(_WAITING * seconds, self._end)
         timer.daemon = True
         timer.start()
@@ -151,14 +157,14 @@ class _Line:
 
 
 def _shut(line: socket.socket) -> None:
-    """Also while another thread waits for an answer; the process reads the end and ends."""
-    with suppress(OSError):  # it has ended
+    """Close the connection even while another thread waits for a reply; the process then exits."""
+    with suppress(OSError):  # the process has ended already
         line.shutdown(socket.SHUT_RDWR)
     line.close()
 
 
 class _Nursery:
-    """The process that has imported the libraries, begun when the first tokenizer is opened."""
+    """The process that has imported the libraries; it starts when the first tokenizer is opened."""
 
     def __init__(self) -> None:
         self._lock = Lock()

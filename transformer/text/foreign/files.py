@@ -1,4 +1,4 @@
-"""Files of a tokenizer from elsewhere: never more than these limits, every refusal with the file's name."""
+"""Limits for third-party tokenizer files; every error names the file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LONGEST_ENTRY = 2000  # characters; a run of spaces has some hundreds in known v
 
 
 def check_files(folder: Path) -> None:
-    """Raises ``CheckpointError`` for a file beside the weights that is too large or not a regular file."""
+    """Raise ``CheckpointError`` for a file beside the weights that is too large or not a regular file."""
     for file in sorted(folder.iterdir()):
         if file.suffix in (".json", ".txt", ".model", ".spm", ".jinja") and not file.name.endswith(".index.json"):
             _check_plain(file)
@@ -28,7 +28,11 @@ def _check_plain(file: Path) -> None:
 
 
 def check_ids(file: Path, ids: dict[str, int]) -> dict[str, int]:
-    """``ids``: of every entry of a vocabulary. Raises ``CheckpointError`` for too many, and for entries without end."""
+    """Check the ids of all entries of a vocabulary and return them.
+
+    Raises:
+        CheckpointError: There are too many entries, an entry is too long, or an id is no integer ≥ 0.
+    """
     if not ids:
         raise unreadable(file, Message("it contains no vocabulary"))
     if len(ids) > MAX_ENTRIES:

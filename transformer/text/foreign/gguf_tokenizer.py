@@ -1,7 +1,7 @@
-"""The tokenizer of a GGUF file, in the words of ``tokenizer.json``: vocabulary, kinds of entries, merges or scores.
+"""The tokenizer of a GGUF file in the form of ``tokenizer.json``: vocabulary, types of entries, merges or scores.
 
-A GGUF file names how a text is cut into words (``tokenizer.ggml.pre``) instead of describing it; what the name means is
-what Hugging Face does for the model that it was converted from.
+A GGUF file names how a text is split into words (``tokenizer.ggml.pre``) instead of describing it. The name is
+interpreted as what Hugging Face's code does for the original model.
 """
 
 from __future__ import annotations
@@ -10,12 +10,12 @@ from base64 import b64encode
 
 from transformer.disk.gguf_file import GgufFile
 
-_NORMAL, _UNKNOWN, _CONTROL, _GIVEN = 1, 2, 3, 4  # kinds of entries
+_NORMAL, _UNKNOWN, _CONTROL, _GIVEN = 1, 2, 3, 4  # types of entries
 _GPT2 = ("gpt-2", "phi-2", "jina-es", "jina-de", "roberta-bpe", "mpt", "olmo", "jais")
 _DIGITS = ("smollm", "starcoder", "refact", "command-r")
 _LLAMA3 = ("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral")
 _QWEN2 = ("qwen2", "stablelm2", "deepseek-r1-qwen")
-_OLD = {"llama": "llama-bpe", "qwen2": "qwen2", "qwen3": "qwen2"}  # files from before there were names
+_OLD = {"llama": "llama-bpe", "qwen2": "qwen2", "qwen3": "qwen2"}  # files that predate the names
 _ENGLISH = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _NAMED = {
@@ -27,7 +27,7 @@ _NAMED = {
     "cls_token": ("cls_token_id",),
     "mask_token": ("mask_token_id",),
 }
-_USUAL = {  # where a file does not say it: the ids of SentencePiece, and whether tokens stand around a text
+_USUAL = {  # defaults: the ids of SentencePiece, and whether a text has a first and a last token
     "llama": ({"bos_token": 1, "eos_token": 2, "unk_token": 0}, True, False),
     "gpt2": ({}, False, False),
     "t5": ({"eos_token": 1, "unk_token": 2, "pad_token": 0}, False, True),
@@ -38,33 +38,33 @@ Step = dict[str, object]
 
 
 def tokenizer_of(file: GgufFile) -> tuple[dict, dict[str, str]]:
-    """The content of a ``tokenizer.json``, and the names of its special tokens by their jobs.
+    """Return the content of a ``tokenizer.json`` and the names of the special tokens by their role.
 
-    Raises ``ValueError`` for a kind of tokenizer, or a way to cut words, that is not known.
+    Raises ``ValueError`` for an unknown kind of tokenizer or word splitting.
     """
 
-    def said(name: str, default: object = None) -> object:
+    def read_key(name: str, default: object = None) -> object:
         return file.get(f"tokenizer.ggml.{name}", default)
 
-    kind, tokens = said("model"), said("tokens")
+    kind, tokens = read_key("model"), read_key("tokens")
     if kind not in _USUAL or not isinstance(tokens, list) or not all(isinstance(token, str) for token in tokens):
         raise ValueError(f"its tokenizer is of the kind {kind!r}; {', '.join(_USUAL)} are read")
-    types = said("token_type") or [_NORMAL] * len(tokens)
+    types = read_key("token_type") or [_NORMAL] * len(tokens)
     if not isinstance(types, list) or len(types) != len(tokens):
         raise ValueError("its tokenizer has not one type for each entry")
     usual, *around = _USUAL[kind]
-    named = {name: _entry(tokens, ids, said, usual.get(name)) for name, ids in _NAMED.items()}
+    named = {name: _entry(tokens, ids, read_key, usual.get(name)) for name, ids in _NAMED.items()}
     named = {name: token for name, token in named.items() if token is not None}
     if kind == "bert":
         tokens = [_word_piece(token, code) for token, code in zip(tokens, types, strict=True)]
-    front = bool(said("add_space_prefix", kind in ("llama", "t5")))
+    front = bool(read_key("add_space_prefix", kind in ("llama", "t5")))
     build = {"gpt2": _byte_level, "llama": _sentencepiece, "t5": _unigram, "bert": _wordpiece}[kind]
     architecture = str(file.get("general.architecture"))
-    steps, model = build(said, tokens, types, named, front, architecture)
-    if kind == "gpt2" and said("pre", _OLD.get(architecture)) in _LLAMA3:
+    steps, model = build(read_key, tokens, types, named, front, architecture)
+    if kind == "gpt2" and read_key("pre", _OLD.get(architecture)) in _LLAMA3:
         around[0] = True
     begins, ends = (
-        said(f"add_{name}_token", usual) and named.get(f"{name}_token")
+        read_key(f"add_{name}_token", usual) and named.get(f"{name}_token")
         for name, usual in zip(("bos", "eos"), around, strict=True)
     )
     if kind == "bert":
@@ -80,8 +80,8 @@ def tokenizer_of(file: GgufFile) -> tuple[dict, dict[str, str]]:
     return content | steps | {"model": model}, named
 
 
-def _entry(tokens: list[str], ids: tuple[str, ...], said: object, usual: int | None) -> str | None:
-    id = next((found for name in ids if (found := said(name)) is not None), usual)
+def _entry(tokens: list[str], ids: tuple[str, ...], read_key: object, usual: int | None) -> str | None:
+    id = next((found for name in ids if (found := read_key(name)) is not None), usual)
     return tokens[id] if isinstance(id, int) and 0 <= id < len(tokens) else None
 
 
@@ -105,9 +105,9 @@ def _split(expression: str) -> Step:
 
 
 def _byte_level(
-    said: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
+    read_key: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
 ) -> tuple[dict, dict]:
-    name = said("pre")
+    name = read_key("pre")
     if name in (None, "default"):
         name = _OLD.get(architecture, "gpt-2")
     whole = {"type": "ByteLevel", "add_prefix_space": front, "trim_offsets": True, "use_regex": True}
@@ -123,16 +123,16 @@ def _byte_level(
         known = ", ".join((*_GPT2, *_DIGITS, *_LLAMA3, *_QWEN2))
         raise ValueError(f"its tokenizer cuts words as {name!r}; known ways are {known}")
     normal = {"type": "NFC"} if name in _QWEN2 or architecture == "gptneox" else None
-    merges = [merge.split(" ") for merge in said("merges") or []]
+    merges = [merge.split(" ") for merge in read_key("merges") or []]
     model = {"type": "BPE", "vocab": _by_id(tokens), "merges": merges, "ignore_merges": name in _LLAMA3}
     return {"pre_tokenizer": cut, "normalizer": normal}, model
 
 
 def _sentencepiece(
-    said: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
+    read_key: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
 ) -> tuple[dict, dict]:
-    """Byte-pair encoding by scores: of two neighbours those whose joined piece has the highest score come first."""
-    scores = said("scores")
+    """Return byte-pair encoding by scores: of all adjacent pairs, the one with the highest score is merged first."""
+    scores = read_key("scores")
     if not isinstance(scores, list) or len(scores) != len(tokens):
         raise ValueError("its tokenizer has not one score for each entry")
     known = {token: score for token, score, code in zip(tokens, scores, types, strict=True) if code == _NORMAL}
@@ -149,9 +149,9 @@ def _sentencepiece(
 
 
 def _unigram(
-    said: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
+    read_key: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
 ) -> tuple[dict, dict]:
-    scores, table = said("scores"), said("precompiled_charsmap")
+    scores, table = read_key("scores"), read_key("precompiled_charsmap")
     if not isinstance(scores, list) or len(scores) != len(tokens):
         raise ValueError("its tokenizer has not one score for each entry")
     normal = {"type": "Precompiled", "precompiled_charsmap": b64encode(bytes(table)).decode()} if table else None
@@ -168,7 +168,7 @@ def _unigram(
 
 
 def _wordpiece(
-    said: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
+    read_key: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
 ) -> tuple[dict, dict]:
     normal = {"type": "BertNormalizer", "clean_text": True, "handle_chinese_chars": True, "lowercase": True}
     model = {"type": "WordPiece", "vocab": _by_id(tokens), "unk_token": named.get("unk_token", "[UNK]")}
@@ -177,14 +177,14 @@ def _wordpiece(
 
 
 def _word_piece(token: str, code: int) -> str:
-    """GGUF marks the beginning of a word (▁the), BERT what goes on with one (##ing)."""
+    """Return BERT's notation: it marks continuations (##ing), GGUF the beginnings of words (▁the)."""
     if code != _NORMAL or (token.startswith("[") and token.endswith("]")):
         return token
     return token[1:] if token.startswith("▁") else f"##{token}"
 
 
 def _by_id(tokens: list[str]) -> dict[str, int]:
-    """Of two entries with one text the first counts; the other keeps a name that no text has."""
+    """Return ids by entry. Of two equal entries the first counts; the other gets a name that no text contains."""
     found: dict[str, int] = {}
     for id, token in enumerate(tokens):
         found[token if token not in found else f"{token}\uffff{id}"] = id

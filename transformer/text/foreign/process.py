@@ -1,9 +1,9 @@
-"""The process in which a tokenizer from elsewhere is read: whatever its files make the libraries do ends here.
+"""The process that runs third-party tokenizers, so that no file can harm the app through the libraries.
 
-One process imports the libraries once (``nursery``) and divides itself for every tokenizer: this takes milliseconds and
-shares the memory of what was imported. Each child answers requests, one JSON object a line, until its line is closed.
-It has limits of memory for all of its life and of processor time for each request, cannot write a file, and loads no
-pickle. It has no network but the machine's: the libraries are told to use none.
+One process imports the libraries once (``nursery``) and forks for every tokenizer, which takes milliseconds and
+shares the imported memory. Each child serves requests, one JSON object per line, until its connection is closed. It
+has a limit of memory for its lifetime and of processor time per request, cannot write a file, and loads no pickle.
+The libraries are configured not to use the network.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ _NOT_NEEDED = ("torch", "tensorflow", "jax", "pandas", "scipy", "sklearn", "matp
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """The first request names the folder; each of the others a method of ``Reader`` and what it is given. Each says
-    how many ``seconds`` of processor time it may take."""
+    """Serve one tokenizer: the first request names the folder, the others a method of ``Reader`` and its arguments.
+
+    Each request states its limit in ``seconds`` of processor time.
+    """
     reader = None
     for line in requests:
         request = json.loads(line)
@@ -42,7 +44,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
             os._exit(1)
         except ExtraNeeded:
             answer = {"needs": "hf"}
-        except BaseException as error:  # a panic of the tokenizers library is no Exception
+        except BaseException as error:  # a panic of the tokenizers library is not an Exception
             answer = {"problem": (str(error) or type(error).__name__).strip().split("\n")[0][:300]}
         _limit_time(0)
         answers.write(json.dumps(answer).encode() + b"\n")
@@ -50,19 +52,19 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _checked(found: object) -> dict:
-    """An answer that would fill the memory of whoever asked is not sent."""
+    """Return the reply for a result; one that would fill the memory of the receiver is replaced by a count."""
     sizes = (len(part) if isinstance(part, (list, str)) else 1 for part in found) if isinstance(found, list) else ()
     return {"too_many": MAX_ANSWER} if sum(sizes) > MAX_ANSWER else {"found": found}
 
 
 def nursery(line: socket.socket) -> None:
-    """For every socket that comes down ``line``, a child that serves it."""
+    """Fork a child that serves each socket received through ``line``."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     while found := socket.recv_fds(line, 1, 1)[1]:
         with socket.socket(fileno=found[0]) as own:
             if os.fork() == 0:
                 line.close()
-                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what the libraries print when they panic
+                os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # hides what the libraries print when they panic
                 serve(own.makefile("rb"), own.makefile("wb"))
                 os._exit(0)
 
@@ -78,7 +80,7 @@ def _limit_memory(gigabytes: float) -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """After so much processor time the system ends this process, also inside of a library."""
+    """Let the system end this process after ``seconds`` of processor time, even inside a library."""
     if hasattr(signal, "setitimer"):
         signal.setitimer(signal.ITIMER_PROF, seconds)
 
@@ -92,7 +94,7 @@ def _import_libraries() -> None:
     for name in _NOT_NEEDED:
         sys.modules.setdefault(name, None)  # transformers finds it missing; importing torch takes seconds
     if find_spec("transformers") is not None:
-        from transformers import AutoTokenizer  # noqa: F401 (imported before the process divides)
+        from transformers import AutoTokenizer  # noqa: F401 (imported before the process forks)
     pickle.load = pickle.loads = refuse
 
 

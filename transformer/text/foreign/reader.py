@@ -1,7 +1,7 @@
-"""The tokenizer of a Hugging Face folder as its own library opens it. It runs in a process of its own (``process.py``).
+"""A third-party tokenizer, opened by its library. It runs in a process of its own (``process.py``).
 
-``transformers`` (the extra ``hf``) decides what a folder means. Without it, ``tokenizers`` reads ``tokenizer.json`` as
-that file says, which is the same for nearly every folder: see docs/families.md.
+With ``transformers`` (the extra ``hf``), ``AutoTokenizer`` interprets the folder. Without it, ``tokenizers`` reads
+``tokenizer.json`` alone, which gives the same ids for nearly every folder: see docs/families.md.
 """
 
 from __future__ import annotations
@@ -17,22 +17,24 @@ import tokenizers
 from transformer.disk.gguf_file import GgufFile
 from transformer.text.foreign.gguf_tokenizer import tokenizer_of
 
-# Special tokens that are typed stay text: the model that cuts a text knows them by names that begin with a character
-# that is never text. Ids follow from places and stay the same.
+# Special tokens that a user types stay text: in the splitting model their names begin with a character that no text
+# contains. Ids depend on the order only and stay the same.
 HIDDEN = "\uffff"
-NEEDS_TRANSFORMERS = ("MarianTokenizer", "M2M100Tokenizer", "NllbTokenizer")  # ids around a text follow its language
+NEEDS_TRANSFORMERS = ("MarianTokenizer", "M2M100Tokenizer", "NllbTokenizer")  # framed by a language token
 _USUAL_MASKS = ("[MASK]", "<mask>")
 _FLORES_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
-_NORMAL, _GIVEN = 1, 4  # types of SentencePiece's entries: learned, and given by hand
+_NORMAL, _GIVEN = 1, 4  # types of SentencePiece's entries: learned, and user-defined
 
 
 class ExtraNeeded(Exception):
-    """Only ``transformers`` can read this folder, or a package that it needs is missing."""
+    """Reading this folder requires ``transformers``, or another package that is not installed."""
 
 
 def open_reader(folder: Path) -> Reader:
-    """Of a folder or of a GGUF file. Raises ``ExtraNeeded``, and whatever the libraries raise for what they cannot
-    read."""
+    """Return the reader of a folder or a GGUF file.
+
+    Raises ``ExtraNeeded``, and anything that the libraries raise for an unreadable file.
+    """
     if folder.is_file():
         file = GgufFile(folder)
         content, named = tokenizer_of(file)
@@ -54,7 +56,7 @@ def open_reader(folder: Path) -> Reader:
 
 
 def _from_file(folder: Path) -> FastReader:
-    """``tokenizer.json`` alone: the names of special tokens stand in files beside it."""
+    """Return a reader of ``tokenizer.json``, with the names of special tokens from the files beside it."""
     found: dict = {}
     for name in ("tokenizer_config.json", "special_tokens_map.json"):
         if (folder / name).is_file():
@@ -74,47 +76,54 @@ def _named(theirs: object) -> dict[str, str]:
 
 
 class Reader:
-    """``theirs``: the tokenizer of ``transformers``, if it is installed. Answers are made of what JSON can say."""
+    """Interface of the readers. Results consist of JSON types.
+
+    ``theirs`` is the tokenizer of ``transformers`` if it is installed.
+    """
 
     theirs: object | None
     kind: str
     alphabet: str
 
     def describe(self) -> dict:
-        """The vocabulary, the jobs of its special tokens, and what stands around a text."""
+        """Return the vocabulary, the roles of its special tokens, and the tokens around a text."""
         raise NotImplementedError
 
     def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
-        """Ids of texts, without the tokens around them. Special tokens that are typed stay text, except for the mask.
-        ``target``: as an answer, for which some models have another vocabulary."""
+        """Return ids of texts without the tokens around them; special tokens stay text, except for the mask.
+
+        With ``target``, texts are outputs, for which some models have a vocabulary of their own.
+        """
         raise NotImplementedError
 
     def encode_special(self, text: str) -> list[int]:
-        """Ids of a text in which special tokens that are typed are such, without the tokens around it."""
+        """Return ids of a text in which special tokens are recognised, without the tokens around it."""
         raise NotImplementedError
 
     def chat(self, messages: list[dict[str, str]], variables: dict) -> list[int] | str:
-        """Ids of a chat in the tokenizer's template, and of the words after which the model answers; or what the
-        template, or Jinja, has against it."""
-        raise NotImplementedError
+        """Return ids of a chat in the tokenizer's template, up to the start of the model's turn.
+
+        If the template or Jinja raises an error, return its message.
+        """
 
     def words(self, text: str) -> list[str]:
-        """The words of the pre-tokenizer, as pieces are written: no piece crosses their borders."""
+        """Return the words of the pre-tokenizer in the notation of the pieces; no piece crosses their boundaries."""
         raise NotImplementedError
 
     def merges(self) -> list[list[str]]:
-        """Of byte-pair encoding: what is joined, the earliest first."""
+        """Return the merges of byte-pair encoding, the earliest first."""
         raise NotImplementedError
 
     def scores(self) -> dict[str, float]:
-        """Of a Unigram vocabulary: the log-probability of each piece."""
+        """Return the log probability of each piece of a Unigram vocabulary."""
         raise NotImplementedError
 
     def languages(self) -> dict[str, int]:
+        """Return the ids of the language codes."""
         return {}
 
     def around(self, source: str | None = None, target: str | None = None) -> dict:
-        """The ids before and after a text, and before an answer, for two languages."""
+        """Return the ids before and after a text, and before an output, for two languages."""
         if source is not None:
             self.theirs.src_lang = source
         if self.languages():
@@ -142,8 +151,10 @@ class Reader:
 
 
 class FastReader(Reader):
-    """A tokenizer of the ``tokenizers`` library. ``named``: its tokens by their jobs; ``template``: of a chat, in
-    Jinja's language, or several by their names."""
+    """A tokenizer of the ``tokenizers`` library.
+
+    ``named`` holds its special tokens by role; ``template`` is its chat template in Jinja, or several by name.
+    """
 
     def __init__(
         self,
@@ -160,7 +171,7 @@ class FastReader(Reader):
         template = template.get("default") if isinstance(template, dict) else template
         self.template = template if isinstance(template, str) else None
         model = content["model"]
-        for part in ("dropout", "end_of_word_suffix"):  # other ids each time; spaces that no page would show
+        for part in ("dropout", "end_of_word_suffix"):  # random ids, and spaces that no page would show
             if model.get(part):
                 raise ValueError(f"its model has {part} {model[part]!r}, which is not supported")
         added = {token["content"]: token["special"] for token in content["added_tokens"]}
@@ -176,6 +187,7 @@ class FastReader(Reader):
             self.alphabet = "word pieces"
 
     def describe(self) -> dict:
+        """Return the vocabulary, the roles of its special tokens, and the tokens around a text."""
         found = {
             "kind": self.kind,
             "alphabet": self.alphabet,
@@ -190,16 +202,19 @@ class FastReader(Reader):
             **self.around(target=getattr(self.theirs, "tgt_lang", None)),
         }
         if not found["languages"]:
-            self.theirs = None  # it keeps the vocabulary twice
+            self.theirs = None  # it holds a second copy of the vocabulary
         return found
 
     def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
+        """Return ids of texts without the tokens around them."""
         return [found.ids for found in self._as_text.encode_batch(texts, add_special_tokens=False)]
 
     def encode_special(self, text: str) -> list[int]:
+        """Return ids of a text in which special tokens are recognised."""
         return self._backend.encode(text, add_special_tokens=False).ids
 
     def chat(self, messages: list[dict[str, str]], variables: dict) -> list[int] | str:
+        """Return ids of a chat, or the error message of its template."""
         if find_spec("transformers") is None or find_spec("jinja2") is None:
             raise ExtraNeeded
         from transformers.utils.chat_template_utils import render_jinja_template
@@ -209,27 +224,31 @@ class FastReader(Reader):
             ((text,), _) = render_jinja_template(conversations=[messages], **given)
         except MemoryError:
             raise
-        except Exception as error:  # a template may raise whatever it likes
+        except Exception as error:  # a template may raise any exception
             return (str(error) or type(error).__name__).strip()[:300]
         return self.encode_special(text)
 
     def words(self, text: str) -> list[str]:
+        """Return the words of the pre-tokenizer."""
         if (normalizer := self._backend.normalizer) is not None:
             text = normalizer.normalize_str(text)
         cut = self._backend.pre_tokenizer
         return [word for word, _ in cut.pre_tokenize_str(text)] if cut is not None else [text]
 
     def merges(self) -> list[list[str]]:
+        """Return the merges, the earliest first."""
         return self._model().get("merges", [])
 
     def scores(self) -> dict[str, float]:
+        """Return the log probability of each piece."""
         return dict(self._model()["vocab"]) if self.kind == "Unigram" else {}
 
     def _model(self) -> dict:
-        """Not kept: Gemma's takes 300 MB."""
+        """Return the model part of the tokenizer's JSON. It is not cached: Gemma's takes 300 MB."""
         return json.loads(self._backend.to_str())["model"]
 
     def languages(self) -> dict[str, int]:
+        """Return the ids of the language codes."""
         if type(self.theirs).__name__ != "NllbTokenizer":
             return {}
         found = {name: self._backend.token_to_id(name) for name in sorted(self.special) if _FLORES_CODE.fullmatch(name)}
@@ -242,7 +261,7 @@ class FastReader(Reader):
 
 
 def _hidden(content: dict, special: set[str]) -> dict:
-    """``content`` (of a ``tokenizer.json``) where no text is cut into the tokens ``special``, with the same ids."""
+    """Return ``content`` of a ``tokenizer.json`` with the tokens ``special`` unmatched in texts and ids unchanged."""
     names = {name: HIDDEN + name for name in special}
     model = dict(content["model"])
     if isinstance(model["vocab"], list):
@@ -258,7 +277,7 @@ def _hidden(content: dict, special: set[str]) -> dict:
 
 
 class SentencePieceReader(Reader):
-    """Marian and M2M100: pieces come from SentencePiece, ids from a list beside it."""
+    """Reader for Marian and M2M100: pieces come from SentencePiece, ids from a separate list."""
 
     alphabet = "SentencePiece"
 
@@ -286,12 +305,13 @@ class SentencePieceReader(Reader):
         theirs.tokens_trie = Trie(self.typed)
 
     def languages(self) -> dict[str, int]:
+        """Return the ids of the language codes."""
         if not self._marian:
             return {code: self.theirs.get_lang_id(code) for code in self.theirs.lang_code_to_token}
         return {name[2:-2]: id for name, id in self.reads.items() if _is_language(name)} if not self.separate else {}
 
     def around(self, source: str | None = None, target: str | None = None) -> dict:
-        """Marian writes in the language whose code stands before the text."""
+        """Return the tokens around a text; Marian translates into the language whose code precedes the text."""
         if not self._marian:
             return super().around(source, target)
         before = [self.languages()[target]] if target in self.languages() else []
@@ -304,6 +324,7 @@ class SentencePieceReader(Reader):
         }
 
     def describe(self) -> dict:
+        """Return the vocabulary, the roles of its special tokens, and the tokens around a text."""
         return {
             "kind": self.kind,
             "alphabet": self.alphabet,
@@ -319,7 +340,8 @@ class SentencePieceReader(Reader):
         }
 
     def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
-        target = target and self._marian  # M2M100 has one vocabulary, and may know no language to answer in
+        """Return ids of texts without the tokens around them."""
+        target = target and self._marian  # M2M100 has one vocabulary, and need not know an output language
         return [
             self.theirs(
                 **({"text_target": text} if target else {"text": text}),
@@ -330,11 +352,11 @@ class SentencePieceReader(Reader):
         ]
 
     def words(self, text: str) -> list[str]:
-        """The normalised text, cut before every ▁."""
+        """Return the normalised text, split before every ▁."""
         return re.findall("▁?[^▁]+|▁", self._pieces.normalize(text))
 
     def merges(self) -> list[list[str]]:
-        """Every way to join two pieces to a third, the highest score first; of these the shorter left part first."""
+        """Return every pair of pieces that joins to a third, by falling score, then by the length of the left part."""
         if self.kind != "BPE":
             return []
         scores = self.scores()
@@ -343,9 +365,10 @@ class SentencePieceReader(Reader):
         return [[left, right] for left, right in cuts if left in scores and right in scores]
 
     def scores(self) -> dict[str, float]:
+        """Return the log probability of each piece."""
         normal = {entry.piece: entry.score for entry in self._file.pieces if entry.type == _NORMAL}
         highest = max(normal.values(), default=0.0)
-        given = [entry.piece for entry in self._file.pieces if entry.type == _GIVEN]  # always taken
+        given = [entry.piece for entry in self._file.pieces if entry.type == _GIVEN]  # always matched
         return normal | {piece: len(piece.encode()) * highest - 0.1 for piece in given}
 
 

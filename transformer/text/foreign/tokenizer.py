@@ -1,7 +1,7 @@
-"""The tokenizer of a Hugging Face folder, with the methods of this project's own.
+"""A third-party tokenizer with the methods of this project's own.
 
-Ids are those of ``AutoTokenizer.from_pretrained(folder)(text).input_ids``; a special token that is typed stays text,
-except for the mask. The libraries that cut a text run in a process of their own (``connection.py``).
+Ids equal those of ``AutoTokenizer.from_pretrained(folder)(text).input_ids``, except that typed special tokens stay
+text; only the mask is recognised. The libraries run in a process of their own (``connection.py``).
 """
 
 from __future__ import annotations
@@ -24,13 +24,19 @@ from transformer.text.tokens import TokenSequence, visible
 
 _NO_TEXT = re.compile(f"[\ud800-\udfff{HIDDEN}]")
 _ANCHORS = ("\n", ".", "x")
-_AT_ONCE = 500  # texts of one request
+_AT_ONCE = 500  # texts per request
 
 
 def open_tokenizer(folder: Path, *, config: dict, generation: dict) -> ForeignTokenizer:
-    """``config``, ``generation``: the content of ``config.json`` and ``generation_config.json`` ({} without one).
+    """Open the tokenizer of a folder.
 
-    Raises ``CheckpointError`` for files that are too large, broken, or of a kind that is not known.
+    Args:
+        folder: The folder.
+        config: Content of ``config.json``.
+        generation: Content of ``generation_config.json``; {} without one.
+
+    Raises:
+        CheckpointError: A file is too large, broken, or of an unknown kind.
     """
     if folder.is_dir():
         check_files(folder)
@@ -38,14 +44,17 @@ def open_tokenizer(folder: Path, *, config: dict, generation: dict) -> ForeignTo
 
 
 class ForeignTokenizer(Tokenizer):
-    """Text ↔ ids of another project's vocabulary.
+    """Conversion between text and ids of a third-party vocabulary.
 
-    ``before`` and ``after`` stand around a text that is read; ``answer_before`` before the tokens of an answer (the
-    token that a decoder starts with comes from the model's configuration). ``special_names``: entries that stand for no
-    text; ``typed``: added tokens that are found in a text.
+    Attributes:
+        before: Ids before a text that the model reads.
+        after: Ids after it.
+        answer_before: Ids before an output; the first decoder token comes from the model's config.
+        special_names: Entries that stand for no text.
+        typed: Added tokens that are recognised in a text.
     """
 
-    n_bytes = PROCESS_BYTES  # by which ``ui.compute.store`` bounds how many are kept
+    n_bytes = PROCESS_BYTES  # ``ui.compute.store`` limits their number by it
 
     def __init__(self, connection: Connection, config: dict, generation: dict) -> None:
         self._connection = connection
@@ -81,8 +90,7 @@ class ForeignTokenizer(Tokenizer):
             )
 
     def _special_ids(self, named: dict[str, str], configs: tuple[dict, ...]) -> SpecialIds:
-        """The jobs that the tokenizer names; what it leaves out is taken from the model's configuration and from the
-        tokens around a text."""
+        """Return the special tokens by role; the model's config and the tokens around a text supply missing ones."""
         ids = self._ids
         known = {ids[name] for name in self.special_names if name in ids and ids[name] < self._size}
 
@@ -98,11 +106,11 @@ class ForeignTokenizer(Tokenizer):
         mask = ids.get(self.mask) if ids.get(self.mask) in known else None
         pad = of("pad_token")
         if pad in {start, end, mask, ids.get(named.get("unk_token", "")), *self.before, *self.after}:
-            pad = None  # nothing that a text may hold is left out of attention
+            pad = None  # a token that can occur in a text is never masked
         return SpecialIds(pad, start, end, mask, frozenset(known - {pad, start, end, mask}))
 
     def with_languages(self, *, source: str | None = None, target: str | None = None) -> ForeignTokenizer:
-        """The same vocabulary for other languages; ``None`` leaves one as it is."""
+        """Return the same vocabulary for other languages; ``None`` keeps a language."""
         for language in (source, target):
             if language is not None and language not in self.languages:
                 raise CheckpointError("the tokenizer knows no language {language}", language=repr(language))
@@ -115,12 +123,13 @@ class ForeignTokenizer(Tokenizer):
 
     @property
     def vocabulary_size(self) -> int:
+        """Number of ids, including padded embedding rows."""
         return self._size
 
     def encode_prompt(self, text: str, prompt: Prompt) -> list[int]:
-        """Ids of all that the model reads, as ``AutoTokenizer``'s own call and ``apply_chat_template`` give them.
+        """Return all ids that the model reads, as ``AutoTokenizer`` and ``apply_chat_template`` compute them.
 
-        Raises ``InputError`` for a text that the template refuses.
+        Raises ``InputError`` for a text that the template rejects.
         """
         text = _as_text(text)
         if not prompt.chat:
@@ -131,9 +140,9 @@ class ForeignTokenizer(Tokenizer):
         return ids
 
     def encode(self, text: str, *, continues: bool = False) -> list[int]:
-        """Ids of a text, without the tokens around it. The mask is the only special token that can be typed.
+        """Return ids of a text without the tokens around it. The mask is the only special token that is recognised.
 
-        ``continues``: the text goes on after something else, so that no space is put in front.
+        With ``continues``, the text follows another one, so that no space is added before it.
         """
         text = _as_text(text)
         if not continues or not self.space_in_front:
@@ -147,31 +156,32 @@ class ForeignTokenizer(Tokenizer):
         return self._cut(text)
 
     def encode_with_blanks(self, text: str) -> list[int]:
-        """``encode`` with the mask for every blank: ``[MASK]`` or ``___``."""
+        """Return ``encode`` with the mask for every blank: ``[MASK]`` or ``___``."""
         return self.encode(text if self.mask is None else BLANK.sub(lambda blank: self.mask, text))
 
     def encode_target(self, text: str) -> list[int]:
-        """Ids of an answer, without the tokens around it: some models write with another vocabulary than they read."""
+        """Return ids of an output, without the tokens around it: some models have an output vocabulary of their own."""
         return self._cut(_as_text(text), target=True)
 
     def encode_continuation(self, prompt: str, text: str) -> list[int]:
-        """Ids of ``text`` where it goes on after ``prompt``; a space stands between two words."""
+        """Return ids of ``text`` as a continuation of ``prompt``, with a space between two words."""
         between = " " if text[:1].isalnum() and prompt and not prompt[-1].isspace() else ""
         first, whole = self.encode(prompt), self.encode(prompt + between + text)
         return whole[len(first) :] if whole[: len(first)] == first else self.encode(between + text, continues=True)
 
     def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
+        """Return the ids of many texts."""
         written = [_as_text(text) for text in texts]
         parts = [written[start : start + _AT_ONCE] for start in range(0, len(written), _AT_ONCE)]
         return [ids for part in parts for ids in self._connection.ask("encode", texts=part)]
 
     def decode(self, ids: Iterable[int]) -> str:
-        """The text of ids; special tokens are left out."""
+        """Return the text of ids, without special tokens."""
         text = b"".join(self._bytes(id) for id in ids).decode("utf-8", errors="replace")
         return text.removeprefix(" ") if self.space_in_front else text
 
     def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
-        """Label ids; ids that are read may have a vocabulary of their own."""
+        """Label ids with their text; input ids may have a vocabulary of their own."""
         if name == "source" and self._source_ids is not None:
             reading = copy.copy(self)
             reading._ids, reading._source_ids = self._source_ids, None
@@ -180,20 +190,21 @@ class ForeignTokenizer(Tokenizer):
         return super().sequence(ids, name)
 
     def display(self, id: int) -> str:
-        """How one token is shown: a leading space as ``·``, an id without an entry as ``⟨id⟩``."""
+        """Return how a token is shown: a leading space as ``·``, an id without an entry as ``⟨id⟩``."""
         name = self._names.get(id)
         if name is None:
             return f"⟨{id}⟩"
         return name if name in self.special_names else visible(self._bytes(id)) or name
 
     def to_id(self, piece: str) -> int | None:
+        """Return the id of a piece, or None."""
         id = self._ids.get(piece)
         return id if id is not None and id < self._size else None
 
     def words(self, text: str) -> list[str]:
-        """The pre-tokenizer's words, written as the pieces are: no piece crosses their borders.
+        """Return the pre-tokenizer's words in the notation of the pieces; no piece crosses their boundaries.
 
-        SentencePiece's are cut before every ▁ as well, where no known vocabulary has a piece across.
+        SentencePiece's are split before every ▁ as well, because no known vocabulary has a piece with an inner ▁.
         """
         found = self._connection.ask("words", text=_as_text(text)) if text else []
         if self.alphabet != "SentencePiece":
@@ -202,21 +213,23 @@ class ForeignTokenizer(Tokenizer):
 
     @cached_property
     def merges(self) -> tuple[tuple[str, str], ...]:
+        """The merges of byte-pair encoding, the earliest first."""
         return tuple(map(tuple, self._connection.ask("merges")))
 
     @cached_property
     def scores(self) -> dict[str, float]:
-        """Of a Unigram vocabulary: the score (log-probability) of every piece that stands for text."""
+        """Scores (log probabilities) of all pieces of a Unigram vocabulary that stand for text."""
         scores = self._connection.ask("scores")
         return {piece: score for piece, score in scores.items() if piece not in self.special_names}
 
     @cached_property
     def pieces(self) -> tuple[str, ...]:
-        """All entries by id, as the vocabulary writes them; "" where an id has none."""
+        """All entries by id, in the notation of the vocabulary; "" for an id without an entry."""
         return tuple(self._names.get(id, "") for id in range(self._size))
 
     @cached_property
     def token_bytes(self) -> tuple[bytes, ...]:
+        """The bytes that each id stands for."""
         return tuple(self._bytes(id) for id in range(self._size))
 
     @cached_property
@@ -236,9 +249,9 @@ class ForeignTokenizer(Tokenizer):
 
 
 def _vocabulary_size(config: dict, ids: dict[str, int], *, separate: bool) -> int:
-    """What the configuration says, padding of the embeddings included; else as many as there are ids.
+    """Return the size in the config, including padded embedding rows, or else the number of ids.
 
-    ``separate``: an answer has a vocabulary of its own.
+    With ``separate``, outputs have a vocabulary of their own.
     """
     inner = config.get("text_config") if isinstance(config.get("text_config"), dict) else {}
     said = [config.get("decoder_vocab_size")] if separate else []
