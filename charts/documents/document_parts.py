@@ -322,13 +322,14 @@ class Section:
 class Question:
     """A question in Markdown with space for its answer or, if ``solved``, with its ``answer``.
 
-    ``right`` is the index of the correct one of ``choices``, or ``None`` for a written answer. ``why`` is plain text
-    below the choices.
+    ``right`` is the index of the correct one of ``choices``, or ``None`` for a written answer. ``feedback`` says in
+    the solution what is wrong with each choice. ``why`` is plain text below the choices.
     """
 
     text: str
     choices: Sequence[str] = ()
     right: int | None = None
+    feedback: Sequence[str] = ()
     answer: str = ""
     solved: bool = False
     why: str = ""
@@ -348,7 +349,8 @@ class Question:
     def _choice(self, place: int, choice: str) -> str:
         if self.solved and place == self.right:
             return f"<li>☒ <b>{markdown_html(choice)}</b></li>"
-        return f"<li>☐ {markdown_html(choice)}</li>"
+        about = self.feedback[place] if self.solved and self.feedback else ""
+        return f"<li>☐ {markdown_html(choice)}{f' <i>– {markdown_html(about)}</i>' if about else ''}</li>"
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import settle
+from tests.browser.test_lesson_covers import choose
 from tests.browser.test_shell import address, eventually
 from ui.shell.focus import Focus
-from ui.shell.guidance.lessons import Lesson, Step, find_lesson
+from ui.shell.guidance.lessons import ANSWER, Lesson, Step, find_lesson
 from ui.shell.guidance.routes import routes
 from ui.words.texts import page_text, use_language
 
@@ -81,7 +82,7 @@ def test_a_class_plays_the_routes_to_the_end(
         settle(page)
         expect(page.locator(".st-key-lesson-bar")).to_have_count(0)
         with use_language(language):
-            score = page_text("lessons")["score"].format(right=1, count=1)
+            score = page_text("lessons")["score"].format(first=1, right=1, count=1)
         expect(page.locator(f".st-key-lesson-{route.name}")).to_contain_text(score)
     assert not unseen, "\n".join(map(str, unseen))
 
@@ -137,7 +138,5 @@ def what_is_hidden(page: Page, step: Step) -> dict | None:
 
 def answer(page: Page, step: Step) -> None:
     """Guess rightly; the explanation appears."""
-    question = page.locator(".st-key-lesson-question")
-    question.locator("[role=radiogroup] label").nth(step.answer).click()
-    page.locator(".st-key-lesson-check button").click()
+    choose(page, step, ANSWER)
     expect(page.locator(".st-key-lesson-bar")).to_contain_text(step.explanation[:20])

@@ -10,6 +10,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.pages.conftest import choose_text, chosen_texts, is_fine, said
+from ui.shell.guidance import guesses
 from ui.shell.guidance import lessons as files
 from ui.shell.guidance.lessons import find_lesson
 from ui.words.texts import page_text
@@ -30,7 +31,7 @@ def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **texts: str) -> Pat
         minutes = 5
         focus = { checkpoint = "tiny-translator", sentence = "The dog sleeps." }
         step = [
-          { page = "tokens", title = "One", do = "Do.", notice = "See.", question = "Which?", choices = ["this", "that"], answer = "that", explanation = "Because." },
+          { page = "tokens", title = "One", do = "Do.", notice = "See.", question = "Which?", answer = "that", explanation = "Because.", hint = "Look again.", wrong = [["this", "This is near."], ["those", "Those are far."]] },
           { page = "attention", title = "Two", do = "Go.", notice = "Look.", focus = { layer = 1, head = 1, token = 2 }, options = { attention_section = "trust" } },
         ]
     """  # noqa: E501
@@ -43,6 +44,16 @@ def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **texts: str) -> Pat
 def bar(app: AppTest) -> str:
     """The first line of the bar; "" without a lesson."""
     return next((element.value for element in app.markdown if ":material/school:" in element.value), "")
+
+
+def guess(app: AppTest, option: str, *, check: bool = True) -> None:
+    (question,) = app.radio
+    index = next(
+        one for one in range(len(question.options) + 1) if question.format_func(one) == option
+    )  # 2nd try: one less
+    question.set_value(index).run()
+    if check:
+        app.button(key="lesson check").click().run()
 
 
 def test_the_page_lists_every_lesson_with_aim_and_duration(open_app) -> None:
@@ -64,16 +75,20 @@ def test_a_lesson_from_start_to_finish(open_app, tmp_path, monkeypatch) -> None:
     assert (focus.lesson, focus.lesson_step, focus.sentence) == ("01-tiny", 1, "The dog sleeps.")
     app.switch_page("pages/tokens.py").run()  # AppTest does not follow a change of page by itself
     is_fine(app)
-    assert bar(app) == ":material/school: **Tiny ·** step 1 of 2 · **One**"
+    assert bar(app) == ":material/school: **Tiny ·** task 1 of 2 · **One**"
     for hidden in page_text("tokens").look_for:
         assert hidden not in said(app)
     assert app.button(key="lesson back").disabled and app.button(key="lesson check").disabled
     assert "Because." not in said(app)
 
-    app.radio(key="lesson choice 01-tiny 1").set_value(0).run()
+    guess(app, "this", check=False)
     assert "Because." not in said(app), "choosing is not yet guessing"
     app.button(key="lesson check").click().run()
-    assert "**Not quite. Answer: that.**" in said(app) and "Because." in said(app)
+    assert "**this.** This is near. **Hint:** Look again." in said(app) and "Because." not in said(app)
+    (question,) = app.radio
+    assert set(question.options) == {"that", "those"} and question.value is None
+    guess(app, "those")
+    assert "those. Those are far. **Answer: that.** Because." in said(app)
     assert not app.radio
 
     app.button(key="lesson next").click().run()
@@ -81,11 +96,11 @@ def test_a_lesson_from_start_to_finish(open_app, tmp_path, monkeypatch) -> None:
     assert (focus.lesson_step, focus.layer, focus.head, focus.token) == (2, 1, 1, 2)
     app.switch_page("pages/attention.py").run()
     is_fine(app)
-    assert "step 2 of 2" in bar(app) and app.session_state["attention_section"] == "trust"
+    assert "task 2 of 2" in bar(app) and app.session_state["attention_section"] == "trust"
     assert app.button(key="lesson next").label == TEXT["finish"]
     app.button(key="lesson next").click().run()
     app.switch_page("pages/lessons.py").run()
-    assert not bar(app) and "0 of 1 right" in said(app)
+    assert not bar(app) and "0 of 1 right on the first try, 0 in the end" in said(app)
     assert app.button(key="start 01-tiny").label == TEXT["again"]
 
 
@@ -95,7 +110,7 @@ def test_what_another_step_has_chosen_is_as_at_first_where_a_step_does_not_name_
     common = 'title = "T"\ndo = "Do."\nnotice = "See."\npage = "lens"\n'
     steps = (
         'options = { lens_view = "author", lens_against = "·une" }\n',
-        'options = { lens_view = "author" }\nquestion = "?"\nchoices = ["A.", "B."]\nanswer = 1\nexplanation = "So."\n',
+        'options = { lens_view = "author" }\nquestion = "?"\nanswer = "A."\nwrong = ["B."]\nexplanation = "So."\n',
     )
     begin = 'title = "L"\naim = "To see."\nminutes = 5\nfocus = { checkpoint = "tiny-translator" }\n'
     lesson(tmp_path, monkeypatch, **{"02_rest": begin + "".join(f"[[step]]\n{common}{step}" for step in steps)})
@@ -105,8 +120,7 @@ def test_what_another_step_has_chosen_is_as_at_first_where_a_step_does_not_name_
     app.button(key="lesson next").click().run()
     assert app.session_state["lens_view"] == "author" and app.selectbox(key="lens_against").value is None
 
-    app.radio(key="lesson choice 02-rest 2").set_value(0).run()
-    app.button(key="lesson check").click().run()
+    guess(app, "A.")
     assert "Right: A.**" in said(app), "a sentence has its own full stop"
 
 
@@ -153,15 +167,37 @@ def test_what_an_address_holds_is_not_overruled_by_its_step(open_app, tmp_path, 
 def test_a_right_guess_is_said_to_be_right(open_app, tmp_path, monkeypatch) -> None:
     lesson(tmp_path, monkeypatch)
     app = open_app("tokens", lesson="01-tiny")
-    app.radio(key="lesson choice 01-tiny 1").set_value(1).run()
-    app.button(key="lesson check").click().run()
-    assert "Right: that." in said(app) and "Because." in said(app)
+    guess(app, "that")
+    assert "Right: that." in said(app) and "Because." in said(app) and not app.radio
+
+
+def test_the_score_counts_the_first_try_and_a_second_one_is_counted_apart(open_app, tmp_path, monkeypatch) -> None:
+    lesson(tmp_path, monkeypatch)
+    app = open_app("tokens", lesson="01-tiny")
+    guess(app, "those")
+    guess(app, "that")
+    assert "Right: that." in said(app)
+    app.switch_page("pages/lessons.py").run()
+    assert "0 of 1 right on the first try, 1 in the end" in said(app)
+
+
+def test_options_stand_in_the_order_of_the_browser_also_after_a_reload(open_app, tmp_path, monkeypatch) -> None:
+    lesson(tmp_path, monkeypatch)
+
+    def shown(browser: str) -> tuple[str, ...]:
+        monkeypatch.setattr(guesses, "browser_token", lambda: browser)
+        (question,) = open_app("tokens", lesson="01-tiny").radio
+        return tuple(question.options)
+
+    orders = {browser: shown(browser) for browser in "abcdefgh"}
+    assert len(set(orders.values())) > 1
+    assert all(shown(browser) == order for browser, order in orders.items())
 
 
 def test_leaving_leaves_the_page_as_it_is(open_app, tmp_path, monkeypatch) -> None:
     lesson(tmp_path, monkeypatch)
     app = open_app("attention", lesson="01-tiny", lesson_step="2", sentence="We went.", layer="1")
-    assert "step 2 of 2" in bar(app)
+    assert "task 2 of 2" in bar(app)
     app.button(key="lesson leave").click().run()
     assert not bar(app)
     focus = app.session_state["focus"]
@@ -194,7 +230,7 @@ def test_an_address_opens_its_step_and_what_is_not_there_is_said(open_app) -> No
     assert LESSON.steps[3].title in bar(app)
     app = open_app("attention", lesson=NAME, lesson_step="99", sentence="We went to the sea.")
     assert LESSON.steps[-1].title in bar(app)
-    assert f"There is no step 99 in this lesson (it has {len(LESSON.steps)})" in said(app)
+    assert f"There is no task 99 in this lesson (it has {len(LESSON.steps)})" in said(app)
     app = open_app("attention", lesson="no-such **lesson**", sentence="We went to the sea.")
     assert not bar(app) and "There is no lesson 'no-such **lesson**' here" in said(app)
     assert "lesson" not in app.query_params
@@ -283,7 +319,7 @@ aim = "T"
 minutes = 5
 focus = { checkpoint = "../../etc", sentence = "T", layer = 999, head = 999, token = 999 }
 step = [
-  { page = "attention", title = "T", do = "T", notice = "T", question = "T", choices = ["T", "b"], answer = "b", explanation = "T", figure = "T", light = ["T"], options = { attention_section = "T", attention_step = 99999, "T" = "T" }, edit = ["zero:encoder.99.self.99"], mask = ["window 99999"], second = "T" },
+  { page = "attention", title = "T", do = "T", notice = "T", question = "T", answer = "b", wrong = [["T", "T"]], hint = "T", explanation = "T", figure = "T", light = ["T"], options = { attention_section = "T", attention_step = 99999, "T" = "T" }, edit = ["zero:encoder.99.self.99"], mask = ["window 99999"], second = "T" },
   { page = "tokens", title = "T", do = "T", notice = "T" },
 ]
 """  # noqa: E501

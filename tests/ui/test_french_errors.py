@@ -165,7 +165,7 @@ def test_the_page_refuses_in_french(
         ("minutes = 5", "minuts = 5", "lessons/en/01-mine.toml a 'minuts' ; vouliez-vous dire minutes ?"),
         ("minutes = 5", "zzz = 5", "sont connus : title, aim"),
         ('page = "tokens"', 'page = "token"', "01-mine.toml, étape 2 : il n’y a pas de page 'token'"),
-        ('answer = "b"', "answer = 3", "étape 1 : answer est 3 ; écrivez le texte de l’un des choices"),
+        ('answer = "b"', 'answer = "a"', "étape 1 : deux réponses proposées ont le même texte"),
         (
             "focus = { head = 1 }",
             "focus = { head = -1 }",

@@ -66,8 +66,7 @@ def right(name: str, number: int, *, sentence: str) -> str:
     """The right choice; where it is a number, French says the same one."""
     english = step(name, number, sentence=sentence)
     french = find_lesson(name, "fr").steps[number - 1]
-    assert english.answer == french.answer
-    said, translated = english.choices[english.answer], french.choices[french.answer]
+    said, translated = english.answer, french.answer
     if re.fullmatch(r"[\d.,]+", said):
         assert re.sub(r"\D", "", said) == re.sub(r"\D", "", translated)
     return said

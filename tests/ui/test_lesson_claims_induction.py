@@ -54,7 +54,7 @@ def step(number: int) -> Step:
 
 
 def right(number: int) -> str:
-    return step(number).choices[step(number).answer]
+    return step(number).answer
 
 
 def candidates(trace: transformer.Trace, row: int = FORETOLD) -> dict[str, float]:

@@ -25,7 +25,7 @@ from views.lessons.worksheet_drawings import PARTS, figure_of, framed_figure, st
 from views.lessons.worksheet_questions import questions, view_sheet
 
 TEXT = page_text("lessons")
-QUIZ = Step("tokens", "One", "Do `it`.", "See **this**.", "Which?", ("no way", "yes"), 1, "Because *so*.")
+QUIZ = Step("tokens", "One", "Do `it`.", "See **this**.", "Which?", "yes", "Because *so*.", "", (("no way", "As if."),))
 LESSON = Lesson("01-mine", "Mine", "To see.", 10, (QUIZ, Step("attention", "Two", "Go.", "Look.")))
 PAGES = {"": "overview", "overview": "overview", "attention": "attention"}
 SENTENCE = "The dog sleeps under the table."
@@ -60,7 +60,8 @@ def test_a_worksheet_asks_and_the_key_answers() -> None:
     for text in ("Mine", "Which?", "no way", "<code>it</code>", "<b>this</b>", "☐ yes"):
         assert text in sheet
     assert "Because" not in sheet and "☒" not in sheet
-    assert "☒ <b>yes</b>" in key and "Because <i>so</i>." in key and "☐ no way" in key
+    assert "☒ <b>yes</b>" in key and "Because <i>so</i>." in key and "☐ no way <i>– As if.</i>" in key
+    assert "As if" not in sheet
     assert sheet.count('class="line"') == 1 and 'class="line"' not in key
     assert Outline(sheet).links == ["http://here/tokens?step=1", "http://here/tokens?step=2"]
 

@@ -1,9 +1,10 @@
 """Everything that this project uses of Streamlit beyond its documentation.
 
-A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. There are six kinds:
+A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. There are seven kinds:
 
 - the context of the running script: whether there is one, its page and session, and how the browser came there;
 - how it calls the callbacks of widgets, where this module fixes a fault of Streamlit (``keep_callbacks_whole``);
+- its cookie against forged requests, the only thing that stays the same when a browser reloads a page;
 - its address for files (``route_uploads_through``), and the files that it holds;
 - the name of the threads that run pages, for which a server waits as it ends;
 - the runtime, by which ``deploy/warm_up.py`` opens pages before anybody comes, its sessions and its settings; the type
@@ -18,6 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 from threading import RLock
 
+import streamlit as st
 from starlette.exceptions import HTTPException
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
@@ -32,6 +34,8 @@ from streamlit.runtime.session_manager import SessionClient
 from streamlit.runtime.state.safe_session_state import SafeSessionState
 from streamlit.runtime.stats import StatsManager
 from streamlit.runtime.uploaded_file_manager import UploadedFile, UploadFileUrlInfo
+from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
+from streamlit.web.server.starlette.starlette_server_config import XSRF_COOKIE_NAME
 from streamlit.web.server.starlette.starlette_websocket import is_host_allowed
 
 __all__ = [
@@ -42,6 +46,7 @@ __all__ = [
     "Runtime",
     "SessionClient",
     "StreamlitPage",
+    "browser_token",
     "config",
     "drop_files_without_visitor",
     "forget_files",
@@ -117,6 +122,12 @@ def runs_a_fragment() -> bool:
 def session_id() -> str:
     """Return the id of the running browser session; "" if there is none."""
     return getattr(get_script_run_ctx(suppress_warning=True), "session_id", "")
+
+
+def browser_token() -> str:
+    """Return a random text that a browser keeps when it reloads a page; "" without a browser or without its cookie."""
+    token, _time = decode_xsrf_token_string(st.context.cookies.get(XSRF_COOKIE_NAME, ""))
+    return token.hex() if token else ""
 
 
 def is_connected(session: str) -> bool:

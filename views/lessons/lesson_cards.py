@@ -12,7 +12,8 @@ from ui.compute.loading import choosable_checkpoints
 from ui.server.network_address import is_local, network_address
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus, address_of, current, default_of, fit_checkpoint
-from ui.shell.guidance.lesson_bar import STYLE, forget_guesses, open_step, score, step_focus
+from ui.shell.guidance.guesses import forget_guesses, score_of
+from ui.shell.guidance.lesson_bar import STYLE, open_step, step_focus
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import GROUPS
 from ui.shell.page import Page
@@ -40,15 +41,15 @@ def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
 
 
 def _card(p: Page, lesson: Lesson) -> None:
-    right, count = score(lesson)
+    score = score_of(lesson)
     facts = [p.text["minutes"].format(minutes=lesson.minutes), p.text["steps"].format(count=len(lesson.steps))]
-    if count:
-        facts.append(p.text["score"].format(right=right, count=count))
+    if score.answered:
+        facts.append(p.text["score"].format(first=score.first, right=score.in_the_end, count=score.answered))
     st.markdown(f"##### {lesson.title}")
     st.markdown(lesson.aim)
     st.caption(" · ".join(facts))
     with st.container(horizontal=True, gap="small"):
-        name = "again" if count else "start"
+        name = "again" if score.answered else "start"
         if st.button(p.text[name], type="primary", icon=":material/play_arrow:", key=f"start {lesson.name}"):
             forget_guesses(lesson.name)
             open_step(lesson, 1)

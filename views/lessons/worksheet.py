@@ -8,7 +8,8 @@ from charts.documents.document_parts import Blanks, Drawing, Exercises, Facts, G
 from transformer import Checkpoint
 from transformer.errors import MessageError
 from ui.server.network_address import is_local
-from ui.shell.guidance.lessons import Lesson
+from ui.shell.guidance.guesses import shuffled_options
+from ui.shell.guidance.lessons import ANSWER, Lesson, Step
 from ui.shell.outer_page import PAGE, outer_page, seen_address
 from ui.show.documents import document_of
 
@@ -20,7 +21,8 @@ class Exercise:
     """One thing to do.
 
     ``notes``: Markdown, one paragraph each. ``right``: index of the right one of ``choices``, ``None`` where the answer
-    is written. ``answer`` is for the key only. ``link`` opens the view, ``figure`` is what the question is about.
+    is written. ``answer`` is for the key only, and so is ``feedback``, one text for each of ``choices``. ``link`` opens
+    the view, ``figure`` is what the question is about.
     """
 
     title: str = ""
@@ -28,6 +30,7 @@ class Exercise:
     question: str = ""
     choices: tuple[str, ...] = ()
     right: int | None = None
+    feedback: tuple[str, ...] = ()
     answer: str = ""
     link: str = ""
     figure: Sequence[Part] = ()
@@ -52,21 +55,25 @@ class Sheet:
 
 def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int], str]) -> Sheet:
     """A lesson on paper; ``link(number)`` is the address of a step, counted from 1."""
-    return Sheet(
-        title=lesson.title,
-        aim=lesson.aim,
-        exercises=tuple(
-            Exercise(
-                title=step.title,
-                notes=(f"**{text['do']}** {step.do}", f"**{text['notice']}** {step.notice}"),
-                question=step.question,
-                choices=step.choices,
-                right=step.answer if step.question else None,
-                answer=step.explanation,
-                link=link(number),
-            )
-            for number, step in enumerate(lesson.steps, 1)
-        ),
+    exercises = (
+        _exercise(step, (lesson.name, number), text=text, link=link(number))
+        for number, step in enumerate(lesson.steps, 1)
+    )
+    return Sheet(title=lesson.title, aim=lesson.aim, exercises=tuple(exercises))
+
+
+def _exercise(step: Step, place: tuple[str, int], *, text: Mapping[str, str], link: str) -> Exercise:
+    """A step on paper, its options in the same order on every sheet, so that one key fits all."""
+    order = shuffled_options(step, place, "")
+    return Exercise(
+        title=step.title,
+        notes=(f"**{text['do']}** {step.do}", f"**{text['notice']}** {step.notice}"),
+        question=step.question,
+        choices=tuple(step.choices[option] for option in order),
+        right=order.index(ANSWER) if step.question else None,
+        feedback=tuple("" if option == ANSWER else step.feedback_on(option) for option in order),
+        answer=step.explanation,
+        link=link,
     )
 
 
@@ -144,7 +151,9 @@ def _parts(exercise: Exercise, *, key: bool, code: str, why: str) -> list[Part]:
     above: list[Part] = [] if key else [_link(exercise.link, code), *map(Paragraph, exercise.notes)]
     if not exercise.question:
         return above
-    asked = Question(exercise.question, exercise.choices, exercise.right, exercise.answer, solved=key, why=why)
+    asked = Question(
+        exercise.question, exercise.choices, exercise.right, exercise.feedback, exercise.answer, solved=key, why=why
+    )
     if not exercise.figure:
         return [*above, asked]
     beside = len(exercise.figure) == 1 and isinstance(exercise.figure[0], Drawing) and _is_narrow(exercise.figure[0])

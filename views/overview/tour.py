@@ -3,7 +3,8 @@
 import streamlit as st
 
 from ui.compute.loading import checkpoint_names
-from ui.shell.guidance.lesson_bar import forget_guesses, open_step
+from ui.shell.guidance.guesses import forget_guesses
+from ui.shell.guidance.lesson_bar import open_step
 from ui.shell.guidance.routes import find_course
 from ui.shell.page import Page
 from ui.words.texts import language

@@ -12,15 +12,16 @@ from ui.shell import choice, page_state
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.shell.fragments import fragment
-from ui.shell.guidance import regions
-from ui.shell.guidance.lessons import PLACE, Lesson, Step
+from ui.shell.guidance import guesses, regions
+from ui.shell.guidance.lessons import ANSWER, PLACE, Lesson, Step
 from ui.shell.guidance.routes import find_course
 from ui.shell.navigation import go_to
 from ui.words import texts
 from ui.words.texts import PageText, page_text
 
 STYLE = Path(__file__).with_suffix(".css")
-_GUESSES, _PREPARED, _SHOWN = "lesson: guesses", "lesson: prepared step", "lesson: shown without a guess"
+_PREPARED = "lesson: prepared step"
+_RIGHT, _WRONG = ":green[:material/check:]", ":orange[:material/close:]"
 _measured = st.components.v2.component(
     "glassformer_lesson_bar", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
 )
@@ -51,12 +52,6 @@ def step_focus(lesson: Lesson, number: int, focus: Focus) -> dict[str, object]:
     """Return what changes in ``focus`` at that step, including lesson and step."""
     aimed = asdict(lesson.steps[number - 1].focused(focus, default=shared_focus.default_focus()))
     return {name: aimed[name] for name in PLACE} | {"lesson": lesson.name, "lesson_step": number}
-
-
-def score(lesson: Lesson) -> tuple[int, int]:
-    """Return how many questions of this session were answered correctly, and how many were answered."""
-    made = [(lesson.steps[number - 1], guess) for (name, number), guess in _guesses().items() if name == lesson.name]
-    return sum(guess == step.answer for step, guess in made), len(made)
 
 
 def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> Step | None:
@@ -103,75 +98,69 @@ def _moves(lesson: Lesson, number: int, text: PageText) -> None:
 
 @fragment
 def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool) -> None:
-    """Draw instructions and hints; first the guess, and only then the explanation.
+    """Draw instructions and hints; the question with up to two tries; then the explanation.
 
-    This is a fragment, so the page need not run again. After a guess, both share the first lines, so that the
-    explanation has the full width and the bar does not grow. ``here`` says that this is the step's page, so that its
-    parts may be covered.
+    This is a fragment, so the page need not run again. When the question is answered, instructions and hints share the
+    first lines, so that the explanation has the full width and the bar does not grow. ``here`` says that this is the
+    step's page, so that its parts may be covered.
     """
-    guess = _guesses().get((lesson.name, number))
+    place = (lesson.name, number)
+    tries = guesses.tries_at(place)
     left, right = (column.container(gap="xsmall") for column in st.columns(2, gap="medium"))
     left.markdown(f"**{text['do']}** {step.do}")
-    if step.question and guess is None:
+    if step.question and not guesses.is_answered(step, tries):
         left.markdown(f"**{text['notice']}** {step.notice}")
         with right:
-            _question(lesson, number, step, text, here=here)
+            if tries:
+                _second_try(step, tries[-1], text)
+            _question(step, place, text, covered=here and guesses.is_covered(step, place))
         return
     right.markdown(f"**{text['notice']}** {step.notice}")
-    if not step.question:
-        return
-    right_guess = guess == step.answer
-    # A choice that is a sentence has its own full stop.
-    said = text["right" if right_guess else "wrong"].format(answer=step.choices[step.answer].removesuffix("."))
-    mark = ":green[:material/check:]" if right_guess else ":orange[:material/close:]"
+    if step.question:
+        _answer(step, tries, text)
+
+
+def _second_try(step: Step, option: int, text: PageText) -> None:
+    """Say what is wrong with the first guess, without the answer."""
+    hint = f" **{text['hint']}** {step.hint}" if step.hint else ""
+    with st.container(key="lesson hint"):
+        st.markdown(f"{_WRONG} **{_sentence(step.choices[option])}** {step.feedback_on(option)}{hint}")
+
+
+def _answer(step: Step, tries: tuple[int, ...], text: PageText) -> None:
+    is_right = tries[-1] == ANSWER
+    said = text["right" if is_right else "wrong"].format(answer=_sentence(step.answer).removesuffix("."))
+    about = "" if is_right else f"{_sentence(step.choices[tries[-1]])} {step.feedback_on(tries[-1])} "
     with st.container(key="lesson feedback"):
-        st.markdown(f"**{step.question}** {mark} {said} {step.explanation}")
+        st.markdown(f"**{step.question}** {_RIGHT if is_right else _WRONG} {about}{said} {step.explanation}")
 
 
-def _question(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool) -> None:
-    place = (lesson.name, number)
-    covered = here and step.covers and place not in _uncovered_steps()
+def _sentence(option: str) -> str:
+    """End an option with a full stop, unless it is a sentence with its own."""
+    return option if option.endswith((".", "…", "?")) else f"{option}."
+
+
+def _question(step: Step, place: tuple[str, int], text: PageText, *, covered: bool) -> None:
+    name, number = place
     with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="lesson question"):
         chosen = st.radio(
             f"**{step.question}**",
-            range(len(step.choices)),
+            guesses.remaining_options(step, place),
             index=None,
             format_func=step.choices.__getitem__,
-            key=f"lesson choice {lesson.name} {number}",
+            key=f"lesson choice {name} {number} {len(guesses.tries_at(place)) + 1}",
             width="stretch",
         )
         with st.container(width="content", gap="xsmall", horizontal_alignment="right", key="lesson choose"):
             if covered:
-                st.button(text["show_me"], key="lesson show", type="tertiary", on_click=_show, args=place)
+                st.button(text["show_me"], key="lesson show", type="tertiary", on_click=guesses.uncover, args=place)
             check = (*place, chosen)
-            st.button(text["check"], key="lesson check", disabled=chosen is None, on_click=_check, args=check)
+            st.button(
+                text["check"], key="lesson check", disabled=chosen is None, on_click=guesses.add_guess, args=check
+            )
     if covered:  # as long as this line is present (regions.py)
         with st.container(key=regions.ASKED):
             st.caption(text["guess_first"])
-
-
-def _check(name: str, number: int, guess: int | None) -> None:
-    if guess is not None:
-        st.session_state[_GUESSES] = {**_guesses(), (name, number): guess}
-
-
-def _show(name: str, number: int) -> None:
-    st.session_state[_SHOWN] = _uncovered_steps() | {(name, number)}
-
-
-def forget_guesses(name: str) -> None:
-    """Forget the guesses of a lesson, so that it can be taken again."""
-    st.session_state[_GUESSES] = {place: guess for place, guess in _guesses().items() if place[0] != name}
-    st.session_state[_SHOWN] = {place for place in _uncovered_steps() if place[0] != name}
-
-
-def _guesses() -> dict[tuple[str, int], int]:
-    return st.session_state.get(_GUESSES, {})
-
-
-def _uncovered_steps() -> set[tuple[str, int]]:
-    """Return the steps whose covered parts the reader chose to see before guessing."""
-    return st.session_state.get(_SHOWN, set())
 
 
 def _prepare(lesson: Lesson, number: int, *, page: str) -> None:

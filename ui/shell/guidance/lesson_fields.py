@@ -10,9 +10,37 @@ from transformer.text.message import Message, did_you_mean, short_repr
 from ui.shell.guidance.regions import NAME, PAGE
 
 CHANGES = ("edit", "mask", "second")  # parameters besides the controls of a page, under their names in the address
+QUESTION = ("question", "answer", "explanation", "hint", "wrong")
 _MASK = re.compile(
     r"own|layer|no_causal|no_padding|itself|(window|word) \d{1,5}|(allow|block) \d{1,5}-\d{1,5}(,\d{1,5}-\d{1,5})*"
 )
+
+
+def question(values: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the question with its options, ``{}`` if the step asks nothing."""
+    if not values.get("question"):
+        if lonely := [key for key in QUESTION[1:] if key in values]:
+            raise MessageError("{where} has {key} but no question", where=where, key=lonely[0])
+        return {}
+    found = values.get("wrong")
+    wrong = [one if isinstance(one, list) else [one, ""] for one in found] if isinstance(found, list) else []
+    if not wrong or not all(len(one) == 2 and all(isinstance(part, str) for part in one) and one[0] for one in wrong):
+        raise MessageError(
+            "{where}: wrong is {found}; write a list of wrong options, each a text or a text with its feedback, "
+            "e.g. {example}",
+            where=where,
+            found=short_repr(found),
+            example='wrong = ["one", ["another", "Why it is wrong."]]',
+        )
+    answer = text(values, "answer", where)
+    if len({answer, *(option for option, _feedback in wrong)}) <= len(wrong):
+        raise MessageError("{where}: two options have the same text", where=where)
+    return {
+        **{name: text(values, name, where) for name in ("question", "explanation")},
+        "answer": answer,
+        "hint": text(values, "hint", where) if "hint" in values else "",
+        "wrong": tuple((option, feedback) for option, feedback in wrong),
+    }
 
 
 def covered_parts(values: Mapping[str, Any], where: str) -> dict[str, Any]:

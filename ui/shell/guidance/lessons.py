@@ -5,7 +5,7 @@ A file has ``title``, ``aim``, ``minutes``, optionally a table ``focus`` for all
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -19,7 +19,7 @@ from transformer.text.message import Message, did_you_mean, message_of, short_re
 from ui.compute.loading import REPOSITORY
 from ui.shell.focus import MAX_PADS, Focus
 from ui.shell.guidance import lesson_fields as fields
-from ui.shell.guidance.lesson_fields import CHANGES
+from ui.shell.guidance.lesson_fields import CHANGES, QUESTION
 from ui.shell.navigation import GROUPS
 
 LESSONS = REPOSITORY / "lessons"
@@ -27,9 +27,10 @@ FALLBACK = "en"
 LONGEST_FILE = 200_000  # bytes
 MAX_STEPS = 40
 PLACE = ("checkpoint", "sentence", "target", "stack", "kind", "layer", "head", "token", "pads")
+ANSWER = 0  # index of the answer in ``choices``
 _STEP_KEYS = (
-    *("page", "title", "do", "notice", "question", "choices", "answer", "explanation", "focus", "options", "figure"),
-    *("cover", "open", "light"),
+    *("page", "title", "do", "notice", "focus", "options", "figure", "cover", "open", "light"),
+    *QUESTION,
     *CHANGES,
 )
 _LESSON_KEYS = ("title", "aim", "minutes", "focus", "step")
@@ -41,7 +42,10 @@ class Step:
     """One step: what to do on ``page`` and what to notice there, and optionally a question.
 
     Attributes:
-        answer: Index of the correct choice.
+        answer: The correct option.
+        explanation: Shown with the answer, whatever was guessed.
+        hint: Shown after a wrong guess, before the second try.
+        wrong: The other options, each with what is shown to somebody who chooses it.
         focus: Every name of ``PLACE`` that differs from ``Focus()``.
         options: Values of the page's controls, by key.
         changes: Every name of ``CHANGES`` with its texts in the address: edits, a painted mask, a second sentence.
@@ -56,9 +60,10 @@ class Step:
     do: str
     notice: str
     question: str = ""
-    choices: tuple[str, ...] = ()
-    answer: int = 0
+    answer: str = ""
     explanation: str = ""
+    hint: str = ""
+    wrong: tuple[tuple[str, str], ...] = ()
     focus: Mapping[str, str | int] = field(default_factory=dict)
     options: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     changes: Mapping[str, tuple[str, ...]] = field(default_factory=lambda: dict.fromkeys(CHANGES, ()))
@@ -66,6 +71,15 @@ class Step:
     covers: tuple[str, ...] = ()
     uncovered: str = ""
     lights: tuple[str, ...] = ()
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        """Return all options, the answer first; readers see them in another order (``guesses.py``)."""
+        return (self.answer, *(text for text, _feedback in self.wrong)) if self.question else ()
+
+    def feedback_on(self, option: int) -> str:
+        """Return what is shown to somebody who chooses the wrong option at this index of ``choices``."""
+        return self.wrong[option - 1][1]
 
     def focused(self, focus: Focus, *, default: Focus) -> Focus:
         """Return ``focus`` moved to this step's location; what the step does not name is as in ``default``."""
@@ -173,26 +187,6 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
             name=short_repr(page),
             problem=did_you_mean(page, pages, otherwise=Message("there are {names}", names=", ".join(pages))),
         )
-    question = values.get("question", "")
-    quiz: dict[str, Any] = {}
-    if question:
-        choices = values.get("choices")
-        if not isinstance(choices, list) or len(choices) < 2 or not all(isinstance(c, str) and c for c in choices):
-            raise MessageError(
-                "{where}: a question needs choices, a list of at least two strings; it has {found}",
-                where=where,
-                found=short_repr(choices),
-            )
-        if len(set(choices)) < len(choices):
-            raise MessageError("{where}: choices holds the same text twice", where=where)
-        quiz = {
-            "question": fields.text(values, "question", where),
-            "choices": tuple(choices),
-            "answer": _answer(values.get("answer"), choices, where),
-            "explanation": fields.text(values, "explanation", where),
-        }
-    elif lonely := [key for key in ("choices", "answer", "explanation") if key in values]:
-        raise MessageError("{where} has {key} but no question", where=where, key=lonely[0])
     options = values.get("options", {})
     if not isinstance(options, dict) or not all(isinstance(value, str | int | float) for value in options.values()):
         raise MessageError(
@@ -204,27 +198,13 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
     return Step(
         page=page,
         **{name: fields.text(values, name, where) for name in ("title", "do", "notice")},
-        **quiz,
+        **fields.question(values, where),
         focus={**shared, **_focus(values.get("focus", {}), Message("{where}, focus", where=where))},
         options=options,
         changes={name: fields.changes(values, name, where) for name in CHANGES},
         figure=fields.text(values, "figure", where) if "figure" in values else "",
         **fields.covered_parts(values, where),
         lights=fields.parts(values, "light", where),
-    )
-
-
-def _answer(answer: Any, choices: Sequence[str], where: str) -> int:
-    """Return the index of the correct choice, given as its text or its number from 1."""
-    if isinstance(answer, int) and not isinstance(answer, bool) and 1 <= answer <= len(choices):
-        return answer - 1
-    if answer in choices:
-        return choices.index(answer)
-    raise MessageError(
-        "{where}: answer is {found}; write the text of one of the choices, or its number from 1 to {last}",
-        where=where,
-        found=short_repr(answer),
-        last=len(choices),
     )
 
 
