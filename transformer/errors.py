@@ -1,5 +1,7 @@
 """Errors whose messages are written for the user of the library."""
 
+import os
+
 
 class MessageError(ValueError):
     """An error that keeps its template and values, so that its message can be translated.
@@ -46,7 +48,11 @@ class TraceFileError(MessageError):
 def text_of(error: Exception) -> str:
     """Return the message of an error, or its class name if it has none.
 
-    The quotes that a ``KeyError`` puts around its message are left out.
+    The quotes that a ``KeyError`` puts around its message are left out, and an error of the operating system names its
+    file first: "out.html: permission denied", not "[Errno 13] Permission denied: 'out.html'".
     """
+    if isinstance(error, OSError) and error.strerror and error.filename is not None:
+        file = error.filename2 or error.filename
+        return f"{os.fsdecode(file) if isinstance(file, (str, bytes)) else file}: {error.strerror.lower()}"
     said = error.args[0] if isinstance(error, KeyError) and error.args else error
     return str(said) or type(error).__name__

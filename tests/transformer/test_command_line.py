@@ -303,3 +303,17 @@ def test_heads_says_what_is_wrong(checkpoints_folder, tmp_path, capsys, more, te
     error = capsys.readouterr().err
     assert error.startswith("error: ") and sentence in error
     assert not (checkpoints_folder / "tiny-gpt" / "head_roles.json").exists()
+
+
+@pytest.mark.parametrize("command", ["digits", "handout"])
+def test_a_folder_that_cannot_be_made_is_named_in_a_sentence(checkpoints_folder, tmp_path, capsys, command):
+    file = tmp_path / "a file"
+    file.write_text("in the way", encoding="utf-8")
+    model = ["--checkpoint", str(checkpoints_folder / "tiny-bert"), "The ___ sat."]
+    arguments = {
+        "digits": ["--data", str(file / "folder")],
+        "handout": [*model, "--out", str(file / "folder" / "out.html")],
+    }
+    assert main([command, *arguments[command]]) == 2
+    error = capsys.readouterr().err
+    assert "Errno" not in error and "not a directory" in error.lower() and str(file) in error

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from transformer.errors import CheckpointError, InputError
+from transformer.errors import CheckpointError, InputError, text_of
 
 BAD_INPUT = 2
 _INTERRUPTED, _NOBODY_READS = 128 + 2, 128 + 13  # how a shell reports SIGINT and SIGPIPE
@@ -85,7 +85,7 @@ def run_command(
         print(f"error: {command.name} needs {error.name}; {remedy}", file=sys.stderr)
         return BAD_INPUT
     except (CheckpointError, InputError, ValueError, OSError) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {text_of(error)}", file=sys.stderr)
         return BAD_INPUT
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from transformer.errors import CheckpointError
+from transformer.errors import CheckpointError, text_of
 
 _UNFINISHED = ".unfinished"
 
@@ -32,7 +32,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     except ValueError:  # about the content to write
         raise
     except Exception as error:  # torch, safetensors and tokenizers each raise their own
-        raise OSError(f"{path} cannot be written ({error}); what was there before is untouched") from error
+        problem = (isinstance(error, OSError) and error.strerror) or text_of(error)  # its file is the temporary one
+        raise OSError(f"{path} cannot be written ({problem}); what was there before is untouched") from error
     finally:
         if temporary is not None:
             Path(temporary).unlink(missing_ok=True)
