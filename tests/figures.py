@@ -198,12 +198,12 @@ def figures(tokens, target, causal_view, candidates) -> dict:
 def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Every public figure, drawn once, by name."""
     from charts.figures import edit_effects, firing_strips, gradients
-    from transformer.predictions.lens import WordCourse
+    from transformer.predictions.lens import WordProbabilities
     from transformer.text.best_path import pieces_of_path
     from transformer.text.longest_match import MatchStep
     from views.add_norm import norm_figures, residual_figures, vector_strips_figure
     from views.attention import attention_row_figures, query_key_space_figure, trust_figure
-    from views.bugs import two_courses_figure
+    from views.bugs import two_curves_figure
     from views.compare import stream_distance_figure
     from views.decoding import beam_tree_figure, decoding_figures
     from views.embeddings import embedding_row_figures, vocabulary_figures
@@ -240,7 +240,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "agreement_by_distance": distance_figures.agreement_by_distance(
             {"learned": share, "<b>": share[::-1]}, chosen="<b>"
         ),
-        "two_courses": two_courses_figure.two_courses(
+        "two_curves": two_curves_figure.two_curves(
             rows[0], patient=rows[1], at=range(16), title="loss", across="step", names=("healthy", "<b>")
         ),
         "embedding_rows": embedding_row_figures.embedding_rows(rows, tokens=tokens, vocabulary_size=40, followed=1),
@@ -372,8 +372,8 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             of="·$y$",
         ),
         "lens_agreement": lens_figures.lens_agreement([0, 1], jacobian=[0.5, 1], steps=["embedding", "·<b>"]),
-        "word_course": lens_figures.word_course(
-            WordCourse(("embedding", "layer 0"), ("·<b>", "·$y$", "·%{z}"), (5, 6, 7), np.full((3, 2), 0.3))
+        "word_probabilities": lens_figures.word_probabilities(
+            WordProbabilities(("embedding", "layer 0"), ("·<b>", "·$y$", "·%{z}"), (5, 6, 7), np.full((3, 2), 0.3))
         ),
         "stream_distance": stream_distance_figure.stream_distance(
             np.linspace(0.4, 1, 6).reshape(2, 3), steps=steps[:2], labels=["·<b>", "·$y$ / ·%{z}", "·&amp; (A)"]

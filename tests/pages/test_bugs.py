@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transformer
+from charts.canvas.attention_maps import attention_map
 from charts.toolkit.style import three_digits
 from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
@@ -63,6 +64,25 @@ def test_nothing_gives_the_patient_away_before_the_guess(open_app, tiny_checkpoi
             if kind == in_training
         ]
         assert all(lines == words[0] for lines in words)
+
+
+def test_maps_name_cross_attention_rows_as_the_sentence_does(open_app, tiny_checkpoint, monkeypatch):
+    drawn = []
+
+    def record(view, **options):
+        drawn.append((view, options["shifted_labels"]))
+        return attention_map(view, **options)
+
+    monkeypatch.setattr("views.bugs.symptoms.attention_map", record)
+    config = tiny_checkpoint("translator").config
+    number = next_with("scale", after=-1, config=config)
+    place = {"checkpoint": "tiny-translator", "sentence": SENTENCE, "patient": str(number)}
+    is_fine(open_app("bugs", stack="decoder", kind="cross", layer="0", head="0", **place))
+    assert len(drawn) == 2
+    for view, labels in drawn:
+        assert view.kind == "cross"
+        following = view.query.displays[1:]  # a row predicts the token that the next row reads
+        assert all(label.startswith(token) for label, token in zip(labels, following, strict=False))
 
 
 def test_it_opens_on_a_case_whose_output_differs(open_app, tiny_checkpoint):

@@ -14,7 +14,7 @@ from charts.toolkit.style import three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.residual_stream import Part, SubLayer, label_in_sentence
 from transformer.predictions.jacobian_lens import Agreement, JacobianLens, jacobian_lens
-from transformer.predictions.lens import logit_lens, word_course
+from transformer.predictions.lens import logit_lens, word_probabilities
 from transformer.text.sentence_files import read_sentences
 from ui.shell.strip import FIRST_CHOSEN
 from ui.words.texts import page_text
@@ -99,7 +99,9 @@ def test_what_is_said_of_the_lenses_follows_the_numbers(tiny_checkpoint):
 
 def test_how_the_words_compete_is_worked_out_where_it_is_unfolded(open_app, monkeypatch):
     made = []
-    monkeypatch.setattr("views.lens.lens_view_model.word_course", lambda *of: made.append(of[2]) or word_course(*of))
+    monkeypatch.setattr(
+        "views.lens.lens_view_model.word_probabilities", lambda *of: made.append(of[2]) or word_probabilities(*of)
+    )
     place = {"checkpoint": "tiny-translator", "sentence": SENTENCE, "stack": "decoder", "token": "2"}
     is_fine(open_app("lens", **place))
     assert not made

@@ -7,8 +7,8 @@ import pytest
 
 from charts.toolkit import style
 from tests.figures import small_lens
-from transformer.predictions.lens import WordCourse
-from views.lens.lens_figures import lens_agreement, lens_grid, word_course
+from transformer.predictions.lens import WordProbabilities
+from views.lens.lens_figures import lens_agreement, lens_grid, word_probabilities
 
 
 def test_cells_hold_words_and_the_final_one_is_bold():
@@ -60,10 +60,10 @@ def test_the_selected_column_is_framed():
 
 
 def test_the_final_word_is_drawn_last_and_named_first():
-    course = WordCourse(
+    course = WordProbabilities(
         ("embedding", "layer 0"), ("a", "b", "c"), (5, 6, 7), np.array([[0.1, 0.9], [0.2, 0], [0.7, 0]])
     )
-    figure = word_course(course)
+    figure = word_probabilities(course)
     assert [trace.name for trace in figure.data] == ["c (led before)", "b (runner-up)", "a (final)"]
     np.testing.assert_allclose(figure.data[-1].y, [0.1, 0.9], rtol=1e-6)
     assert figure.data[-1].line.color == style.CHOSEN

@@ -5,20 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from views.bugs.two_courses_figure import two_courses
+from views.bugs.two_curves_figure import two_curves
 
 
 def test_both_curves_are_drawn_in_full():
-    figure = two_courses(
-        [1.0, 2.0], patient=[3.0, 4.0], at=["a", "b"], title="size", across="layer", names=("x", "<y>")
-    )
+    figure = two_curves([1.0, 2.0], patient=[3.0, 4.0], at=["a", "b"], title="size", across="layer", names=("x", "<y>"))
     assert [list(trace.y) for trace in figure.data] == [[1.0, 2.0], [3.0, 4.0]]
     assert [trace.name for trace in figure.data] == ["x", "&lt;y&gt;"]
     assert list(figure.layout.xaxis.ticktext) == ["a", "b"]
 
 
 def test_steps_keep_their_distances():
-    figure = two_courses(
+    figure = two_curves(
         [1.0, 0.1, 0.01], patient=[1, 1, 1], at=[0, 10, 100], title="loss", across="step", logarithmic=True
     )
     assert list(figure.data[0].x) == [0, 10, 100]
@@ -27,8 +25,6 @@ def test_steps_keep_their_distances():
 
 def test_what_does_not_fit_is_refused():
     with pytest.raises(ValueError, match="patient"):
-        two_courses(
-            [1.0, 2.0], patient=[3.0], at=["a", "b"], title="size", across="layer", names=("healthy", "patient")
-        )
+        two_curves([1.0, 2.0], patient=[3.0], at=["a", "b"], title="size", across="layer", names=("healthy", "patient"))
     with pytest.raises(ValueError, match="above 0"):
-        two_courses(np.ones(2), patient=np.zeros(2), at=[0, 1], title="loss", across="step", logarithmic=True)
+        two_curves(np.ones(2), patient=np.zeros(2), at=[0, 1], title="loss", across="step", logarithmic=True)

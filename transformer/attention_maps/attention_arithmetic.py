@@ -69,7 +69,7 @@ def score_rule(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -> Sco
     """Return the rule of one self- or cross-attention layer, from the modules that compute it.
 
     Raises:
-        NotExposedError: If a guest does not tell its rule.
+        NotExposedError: If a guest does not expose its rule.
     """
     name = f"{stack}.layers.{layer}.{kind}_attention"
     module = checkpoint.model.get_submodule(name)
@@ -121,12 +121,12 @@ class CellArithmetic:
 
     @property
     def dot_product(self) -> float:
-        """Q · k = Σ_c q_c k_c."""
+        """Dot product q · k = Σ_c q_c k_c."""
         return float(self.products.sum())
 
     @property
     def scaled(self) -> float:
-        """Q · k · scale (1/√d_k in the paper), plus the bias if any: the score, unless there is a cap."""
+        """Scaled dot product q · k / √d_k plus the bias, if any: the score, unless there is a cap."""
         return self.dot_product * self.rule.scale + (self.bias or 0.0)
 
     @property

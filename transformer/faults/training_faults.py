@@ -46,10 +46,10 @@ class Moment:
 
 @dataclass(frozen=True)
 class TrainedToy:
-    """A finished training: its model and its course. Shared: read-only."""
+    """A finished training: its model and its moments. It is shared, so it must not be changed."""
 
     learner: ToyLearner
-    course: tuple[Moment, ...]
+    moments: tuple[Moment, ...]
 
 
 @lru_cache(maxsize=len(NAMES))
@@ -62,8 +62,8 @@ def trained_toy(name: str) -> TrainedToy:
     """
     if name not in NAMES:
         raise ValueError(f"there is no training {name!r}; choose one of {', '.join(NAMES)}")
-    weights, course = FOLDER / f"{name}.safetensors", FOLDER / f"{name}.json"
-    if not (weights.is_file() and course.is_file()):
+    weights, moments_file = FOLDER / f"{name}.safetensors", FOLDER / f"{name}.json"
+    if not (weights.is_file() and moments_file.is_file()):
         raise CheckpointError(
             "{folder} lacks the training {name}; make it with {command}", folder=FOLDER, name=name, command=COMMAND
         )
@@ -77,12 +77,12 @@ def trained_toy(name: str) -> TrainedToy:
         for key, parameter in parameters.items():
             parameter.copy_(tensors[key].float())
     learner.model.eval().requires_grad_(False)
-    moments = json.loads(course.read_text(encoding="utf-8"))
+    moments = json.loads(moments_file.read_text(encoding="utf-8"))
     return TrainedToy(learner, tuple(Moment(**moment) for moment in moments))
 
 
 def train_and_save(name: str, folder: Path = FOLDER, *, steps: int = STEPS) -> None:
-    """Train one of the three and write its weights and its course."""
+    """Train one of the three and write its weights and moments."""
     folder.mkdir(parents=True, exist_ok=True)
     moments = []
     for state in train_toy(TASK, steps=steps, seed=SEED, every=EVERY, fault="" if name == HEALTHY else name):
@@ -101,5 +101,5 @@ def _learner(name: str) -> ToyLearner:
 if __name__ == "__main__":
     for training in NAMES:
         train_and_save(training)
-        last = trained_toy(training).course[-1]
+        last = trained_toy(training).moments[-1]
         print(f"{training}: loss reported {last.reported:.4f}, writes {last.writes:.0%} right, e.g. {last.written!r}")

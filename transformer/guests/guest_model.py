@@ -174,7 +174,7 @@ class GuestModel(Model):
         return parts.not_exposed(module.what) if isinstance(module, parts.NotExposed) else None
 
     def encode(self, ids: Tensor) -> Tensor:
-        """[batch, source position] → [batch, source position, model]."""
+        """Encode [batch, source position] as [batch, source position, model]."""
         mask = padding_mask(ids, self.config.pad_id).long()
         network = self.network.get_encoder() if self.config.has_decoder else self.network
         return self._hidden("encoder", network, input_ids=ids, attention_mask=mask)
@@ -182,7 +182,7 @@ class GuestModel(Model):
     def decode(
         self, ids: Tensor, memory: Tensor | None = None, source_ids: Tensor | None = None, start: int = 0
     ) -> Tensor:
-        """[batch, position] → [batch, position, model]; ``memory`` and ``source_ids`` only with an encoder."""
+        """Decode [batch, position] to [batch, position, model]; ``memory`` and ``source_ids`` only with an encoder."""
         given: dict[str, Any] = {"use_cache": False}
         if memory is None:
             return self._hidden("decoder", self.network, input_ids=ids, **given)

@@ -333,7 +333,7 @@ def _applied(projection: FoundProjection, events: Sequence[Event]) -> Tensor | N
 
 
 def _heads_as_columns(heads: Tensor) -> Tensor:
-    """[1, head, position, channel] → [position, head · channel]."""
+    """Reshape [1, head, position, channel] to [position, head · channel]."""
     return heads[0].transpose(0, 1).flatten(1)
 
 

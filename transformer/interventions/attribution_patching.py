@@ -7,8 +7,8 @@ patching", Nanda 2023; Syed et al. 2024, "Attribution Patching Outperforms Autom
 
 with the activations ``a`` of the run that is patched, and the gradient there. The estimate is good where F is nearly
 linear between ``a`` and ``a′`` and poor where a softmax saturates or a norm rescales, so its largest values are worth
-measuring (``recovered``, ``importance_by_chunks``). A divergence has its minimum at ``a``, so its gradient there is 0
-and tells nothing.
+measuring (``recovered``, ``importance_by_chunks``). A divergence has its minimum at ``a``: its gradient there is 0
+and predicts nothing.
 """
 
 from collections.abc import Iterable, Sequence

@@ -1,6 +1,6 @@
 """One run compared with the same run under a change: edits, a mask, another checkpoint or sentence.
 
-Every page of the laboratory, and a notebook, asks the same questions about such a pair: how probable is the original
+All pages of the laboratory, and a notebook, ask the same questions about such a pair: how probable is the original
 output now, how far have the predictions moved, and what does the changed model generate by itself?
 """
 
@@ -65,7 +65,7 @@ class ChangeOfAnswer:
 
     @property
     def change(self) -> float:
-        """Σ log p of the original output after − before, in nats; below 0 if it has become less probable."""
+        """Σ log p of the original output after − before, in nats; below 0 if it has become less likely."""
         return float((self.after - self.before).sum())
 
     @property

@@ -131,7 +131,7 @@ def importance_by_chunks(
 
 
 def answer_log_p(trace: Trace, logits: Tensor) -> Tensor:
-    """Return log p of everything possible, as in ``Asked.log_probabilities``."""
+    """Return log p of everything possible, as in ``PredictionRows.log_probabilities``."""
     checkpoint = trace.checkpoint
     return (writable(logits, checkpoint.framing.never) if checkpoint.config.has_decoder else logits).log_softmax(dim=-1)
 

@@ -1,7 +1,8 @@
-"""The Jacobian lens: words from each layer's stream, mapped to the last layer's basis.
+"""The Jacobian lens: words read from each layer's residual stream, mapped to the last layer's basis.
 
-Gurnee et al. 2026, "Verbalizable Representations Form a Global Workspace in Language Models"; their estimator is in
-github.com/anthropics/jacobian-lens. With h_k the stream after layer k and h the input of the final norm:
+Gurnee et al. 2026, "Verbalizable Representations Form a Global Workspace in Language Models"
+(transformer-circuits.pub/2026/workspace); their estimator is in github.com/anthropics/jacobian-lens. With h_k the
+residual stream after layer k and h the input of the final norm:
 
     J_k = mean over sentences and positions p of  Σ_q ∂h[q] / ∂h_k[p],     p_k = softmax(W_U norm(J_k h_k)).
 
@@ -13,7 +14,7 @@ vector–Jacobian product: d_model backward passes per batch.
 
 Positions are tokens of the text. ``<s>`` and the like are left out, because they receive much attention and differ from
 all other tokens (the authors leave out the first 16 positions of long texts); in a classifier, which reads them, they
-count. An encoder-decoder reads each sentence and generates its own output: the stream is the decoder's. For a
+count. For an encoder-decoder, which generates its own output, the stream is the decoder's. For a
 masked-token model, one word of each sentence is masked.
 """
 

@@ -102,12 +102,12 @@ def logit_lens(
 ) -> Lens:
     """Read p_k = softmax(W · LayerNorm_final(x_k)) from the stream x_k before and after every layer.
 
-    A post-norm model has no final LayerNorm: what leaves a layer is normalised already, what leaves the embedding is
-    not. A classifier's head is applied to every token alone, too; its logits for the sentence are the mean of those.
+    A post-norm model has no final LayerNorm: the output of a layer is already normalised, that of the embedding is
+    not. A classifier's head is applied to each token alone as well; its logits for the sentence are their mean.
 
     Args:
         trace: The run.
-        sublayers: Whether there is a step after each attention, too.
+        sublayers: Whether there is also a step after each attention.
         candidates: How many of the most likely words of each cell are kept.
         follow: The id to follow at each of the ``columns``; by default the most likely word of the last step, in a
             classifier the class of the sentence.
@@ -197,7 +197,7 @@ def lens_stack(checkpoint: Checkpoint) -> str:
 
 
 @dataclass(frozen=True)
-class WordCourse:
+class WordProbabilities:
     """Probabilities of a few words at one position, step by step: [word, step].
 
     The first word is the followed one, the second the most likely other one at the last step. The others led at an
@@ -210,7 +210,7 @@ class WordCourse:
     probabilities: np.ndarray
 
 
-def word_course(trace: Trace, lens: Lens, position: int, *, most: int = 6) -> WordCourse:
+def word_probabilities(trace: Trace, lens: Lens, position: int, *, most: int = 6) -> WordProbabilities:
     """Return the followed word, the most likely other word and words that led earlier, at most ``most``.
 
     ``lens`` gives the steps and the word; it must come from the same ``trace``.
@@ -229,7 +229,7 @@ def word_course(trace: Trace, lens: Lens, position: int, *, most: int = 6) -> Wo
     leaders = [int(id) for id in lens.ids[:, column, 0]]
     ids = tuple(dict.fromkeys([followed, *others[:1], *leaders]))[:most]
     words = tuple(shown_word(trace.checkpoint, id) for id in ids)
-    return WordCourse(lens.steps, words, ids, np.exp(log_p[:, list(ids)]).T)
+    return WordProbabilities(lens.steps, words, ids, np.exp(log_p[:, list(ids)]).T)
 
 
 def streams_between(checkpoint: Checkpoint) -> tuple[str, ...]:
@@ -253,7 +253,7 @@ def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], 
 def _logits(
     trace: Trace, names: Sequence[str], rows: slice = slice(None), transport: Tensor | None = None
 ) -> Iterator[Tensor]:
-    """Logits [position, word] of one recorded stream after the other; the last step needs no transport."""
+    """Yield the logits [position, word] of each recorded stream; the last step needs no transport."""
     checkpoint = trace.checkpoint
     ids = trace.tokens(lens_stack(checkpoint)).ids
     for step, name in enumerate(names):

@@ -32,7 +32,7 @@ class Candidate:
     """One token that could have been chosen at a step.
 
     Attributes:
-        probability: The model's probability among all tokens that may be written (not ``<pad>`` or ``<s>``).
+        probability: The model's probability among all tokens that may be generated (not ``<pad>`` or ``<s>``).
         chance: The probability that the strategy drew from (after temperature, top-k, top-p); 0 for an excluded token.
     """
 
@@ -48,7 +48,7 @@ class Step:
     """One decoding step.
 
     Attributes:
-        candidates: Most probable tokens, best first.
+        candidates: Most likely tokens, best first.
         chosen: The candidate that was chosen.
         logits: All logits, [vocabulary].
         activations: Activations of the step, if requested; query axes have length 1 after the first step.
@@ -68,7 +68,7 @@ class Decoding:
     Attributes:
         tokens: Generated tokens, including ``</s>`` if it was reached (``finished``).
         log_probability: Σ log p(token) in nats, before temperature, top-k and top-p, among the tokens that may be
-            written: as in ``Candidate.probability``, the softmax leaves out those that never are (``Framing.never``;
+            generated: as in ``Candidate.probability``, the softmax leaves out those that never are (``Framing.never``;
             ``<pad>`` and ``<s>`` in our models). Including them would lower it slightly, by at most 0.0055 nats in the
             texts measured.
         hypotheses: Texts of a beam, best first.

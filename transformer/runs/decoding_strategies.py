@@ -8,7 +8,7 @@ from torch import Tensor
 
 @dataclass(frozen=True)
 class Greedy:
-    """Greedy decoding: always choose the most probable token.
+    """Greedy decoding: always choose the most likely token.
 
     Attributes:
         max_new_tokens: Largest number of tokens to generate; ``None`` for a number that suits the text.
@@ -28,7 +28,7 @@ class Sample:
 
     Attributes:
         temperature: Divides the logits.
-        top_k: Keep only this many of the most probable tokens (Fan et al. 2018); 0 keeps all.
+        top_k: Keep only this many of the most likely tokens (Fan et al. 2018); 0 keeps all.
         top_p: Keep the smallest set of tokens with this probability (Holtzman et al. 2020, §3.1); 1 keeps all.
     """
 

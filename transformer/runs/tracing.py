@@ -137,7 +137,7 @@ def _answer(run: Run, source: Tensor | None) -> tuple[list[int], list[int], bool
 def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> tuple[TokenSequence | None, str]:
     """Return the output of an encoder: tokens (or ``None``) and text.
 
-    These are the most probable class; nothing for an encoder without a head; or the most probable token at every
+    These are the most likely class; nothing for an encoder without a head; or the most likely token at every
     position and the sentence with its blanks filled in.
     """
     if checkpoint.config.n_classes:

@@ -85,5 +85,5 @@ class SentenceEncoder(EncoderOnly):
     """An encoder without a head, whose output is a sentence embedding instead of token logits."""
 
     def forward(self, ids: Tensor) -> Tensor:
-        """[batch, position] → [batch, model]."""
+        """Encode [batch, position] as [batch, model]."""
         return self.pooling(self.encode(ids), padding_mask(ids, self.config.pad_id))

@@ -1,4 +1,4 @@
-"""What the Bugs page shows of one case: an original run beside a run with one of six bugs, or none.
+"""What the Bugs page shows of one case: an original run and a run with one of six bugs, or none.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
 
@@ -44,17 +44,17 @@ Findings = Mapping[str, Finding | None]
 
 @dataclass(frozen=True)
 class BugsViewModel:
-    """One case; make it with ``bugs_view_model``.
+    """One case; ``bugs_view_model`` creates it.
 
     Attributes:
-        diagnosis: The bug, which the page does not tell before the guess.
+        diagnosis: The bug, hidden until the guess.
     """
 
     diagnosis: Diagnosis
 
     @property
     def fault(self) -> str:
-        """The name of the bug as ``inject_fault`` takes it, "" for none."""
+        """The name of the bug for ``inject_fault``, "" for none."""
         return "" if self.diagnosis.fault == HEALTHY else self.diagnosis.fault
 
 
@@ -63,7 +63,7 @@ class CheckpointCase(BugsViewModel):
     """A bug in the forward pass of the checkpoint itself.
 
     Attributes:
-        experiment: The original run beside the one with the bug, over the same tokens.
+        experiment: The original run and the run with the bug, over the same tokens.
         location: The head that is shown.
     """
 
@@ -72,12 +72,12 @@ class CheckpointCase(BugsViewModel):
 
     @property
     def outputs(self) -> tuple[str, str]:
-        """What the original and the model of this case answer."""
+        """The outputs of the original and of the model of this case."""
         return self.experiment.answer_before.text, self.experiment.answer_after.text
 
     @property
     def probabilities(self) -> tuple[float, float] | None:
-        """The probability of each output; ``None`` where the model is asked nothing."""
+        """The probability of each output; ``None`` if the model predicts nothing."""
         answers = self.experiment.answer_before, self.experiment.answer_after
         return (answers[0].probability, answers[1].probability) if answers[0].parts else None
 
@@ -97,19 +97,19 @@ class CheckpointCase(BugsViewModel):
 
     @property
     def map_distance(self) -> float:
-        """How far the two maps are apart: Jensen–Shannon divergence in bits."""
+        """Distance of the two maps: Jensen–Shannon divergence in bits."""
         stack, kind, layer, head = self.location
         return float(self.experiment.head_differences(stack, kind)[layer, head])
 
     @property
     def share_moved(self) -> float:
-        """The share of its attention that a row of the head gives to other tokens than in the original, on average."""
+        """Mean share of its attention that a row of the head gives to other tokens than in the original."""
         weights, others = (view.weights[self.head] for view in self.views)
         return float(np.abs(weights - others).sum(axis=-1).mean() / 2)
 
     @cached_property
     def shift(self) -> Shift | None:
-        """The row that attends most clearly to another token with the bug; ``None`` where none does."""
+        """The row that attends most clearly to another token with the bug; ``None`` if there is none."""
         return self.experiment.largest_shift(self.location)
 
     @cached_property
@@ -119,28 +119,28 @@ class CheckpointCase(BugsViewModel):
 
     @property
     def n_pads(self) -> int:
-        """How many padding tokens both runs read."""
+        """Number of padding tokens in both runs."""
         return self.experiment.original.run.source_pads
 
 
 @dataclass(frozen=True)
 class TrainingCase(BugsViewModel):
-    """A bug in the training of a tiny model, beside the same training without it."""
+    """A bug in the training of a tiny model, and the same training without it."""
 
     @cached_property
     def toys(self) -> tuple[TrainedToy, TrainedToy]:
-        """The training without the bug, and the one of this case."""
+        """The training without the bug, and the training of this case."""
         return trained_toy(HEALTHY_TRAINING), trained_toy(TRAINING.get(self.diagnosis.fault, HEALTHY_TRAINING))
 
     @cached_property
     def written(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
-        """What each model writes when it is given ``WORDS``."""
+        """Outputs of each model for ``WORDS``."""
         first, second = (tuple(toy.learner.generate(word) for word in WORDS) for toy in self.toys)
         return first, second
 
     @property
     def outputs(self) -> tuple[str, str]:
-        """What each model writes when it is given ``WORD``."""
+        """Output of each model for ``WORD``."""
         return self.written[0][0], self.written[1][0]
 
     @property
@@ -150,23 +150,23 @@ class TrainingCase(BugsViewModel):
 
     @cached_property
     def views(self) -> tuple[AttentionView, AttentionView]:
-        """The decoder's self-attention while each model reads the right answer, as in its training."""
+        """The decoder's self-attention while each model reads the correct output, as in training."""
         first, second = (self_attention_in_training(toy.learner, WORD)[0] for toy in self.toys)
         return first, second
 
     @property
     def steps(self) -> tuple[int, ...]:
         """The training steps of the curves."""
-        return tuple(moment.step for moment in self.toys[0].course)
+        return tuple(moment.step for moment in self.toys[0].moments)
 
     @property
     def last(self) -> Moment:
-        """The end of the training of this case."""
-        return self.toys[1].course[-1]
+        """The last moment of the training of this case."""
+        return self.toys[1].moments[-1]
 
     def curves(self, measure: str) -> tuple[Sequence[float], Sequence[float]]:
-        """Return the curves of both trainings; ``measure``: a field of ``Moment``."""
-        first, second = ([getattr(moment, measure) for moment in toy.course] for toy in self.toys)
+        """Return the curves of both trainings; ``measure`` is a field of ``Moment``."""
+        first, second = ([getattr(moment, measure) for moment in toy.moments] for toy in self.toys)
         return first, second
 
     def findings(self) -> tuple[Findings, Findings]:
@@ -176,7 +176,7 @@ class TrainingCase(BugsViewModel):
 
 
 def experiment_with_bug(trace: Trace, fault: str) -> Experiment:
-    """Run a trace again with a bug of the forward pass; both models write an answer of bounded length.
+    """Run a trace again with a bug of the forward pass; both models generate outputs of limited length.
 
     Args:
         trace: The original run.
@@ -184,13 +184,13 @@ def experiment_with_bug(trace: Trace, fault: str) -> Experiment:
     """
     checkpoint = trace.checkpoint
     faulty, edits = inject_fault(checkpoint, "" if fault == HEALTHY else fault)
-    # A model with a bug may never end its text; what is wrong shows long before.
+    # A model with a bug may never end its text, and the effect of the bug shows early.
     longest = Greedy(2 * len(trace.tokens(trace.stacks[0])) + 10) if checkpoint.config.has_decoder else None
     return experiment(trace, edits, checkpoint=faulty, strategy=longest)
 
 
 def padded(run: Run, n_tokens: int) -> Run:
-    """Return the run with padding after the sentence: every case has it, so that padding gives nothing away.
+    """Return the run with padding after the sentence: every case has it, so that padding reveals nothing.
 
     Args:
         run: The run of the page.
@@ -219,7 +219,7 @@ def bugs_view_model(
 
     Args:
         diagnosis: The bug.
-        found: The original run beside the one with the bug; not needed for a bug in training.
+        found: The original run and the run with the bug; not needed for a bug in training.
         location: The head that is shown; by default the one whose maps differ most.
     """
     if found is None:

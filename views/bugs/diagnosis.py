@@ -1,4 +1,4 @@
-"""After the guess: which bug it is, the wrong line of code beside the right one, and the check that finds it."""
+"""After the guess: which bug it is, the wrong and the right line of code, and the check that finds it."""
 
 import pandas as pd
 import streamlit as st
@@ -28,7 +28,7 @@ _SCHEMES = {"rotary": "positions_rotary", "relative": "positions_relative"}
 
 
 def answer(p: Page, case: Case, guess: str) -> None:
-    """Say whether the guess is right, and why; show the code."""
+    """Say whether the guess is right, explain the bug, and show the code."""
     text, fault = p.text, case.diagnosis.fault
     right = guess == fault
     template = text["right" if right else "wrong"]
@@ -65,7 +65,7 @@ def show_checks(p: Page, case: Case) -> None:
 
 
 def fault_name(p: Page, fault: str) -> str:
-    """Name a bug; "post-norm weights run as pre-norm", or the reverse, by what the checkpoint was trained with."""
+    """Return the name of a bug; for a misplaced norm, it depends on how the checkpoint was trained."""
     return p.text[f"full_{fault}"].format(**_orders(p))
 
 
@@ -103,7 +103,7 @@ def _code(p: Page, fault: str) -> None:
 
 
 def _in_words(p: Page, case: Case, found: Findings, original: Findings) -> str:
-    """Return what the check of this bug asks, with its numbers."""
+    """Describe the check of this bug with its numbers."""
     fault, text = case.diagnosis.fault, p.text
     if fault == HEALTHY:
         return text["told_healthy"]
@@ -130,7 +130,7 @@ def _verdict(p: Page, finding: Finding | None) -> str:
 
 
 def snippet(p: Page, case: Case) -> str:
-    """Return Python that runs all checks on this case, outside of the app."""
+    """Return Python code that runs all checks on this case outside of the app."""
     fault = case.fault
     if case.diagnosis.in_training:
         begin = (
@@ -138,7 +138,7 @@ def snippet(p: Page, case: Case) -> str:
             "from transformer.faults.patients import patient_in_training\n"
             "from transformer.faults.training_faults import trained_toy\n\n"
             f"toy = trained_toy({TRAINING.get(fault, HEALTHY)!r})\n"
-            "print(toy.course[-1])\n"
+            "print(toy.moments[-1])\n"
             f"patient = patient_in_training(toy.learner, {WORD!r})\n"
         )
     else:

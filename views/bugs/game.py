@@ -26,7 +26,7 @@ from views.bugs.bugs_view_model import (
 
 GUESSES = (*FAULTS, HEALTHY)
 _GUESSES = ".st-key-bug-guesses button { padding-inline: 0.5rem; }"
-# All in one row, in French, too; what they say need not be larger than the figure.
+# All in one row, also in French; the labels can be smaller than the figure.
 _PRESENTED = (
     ".st-key-bug-guesses button { padding: 0.1rem 0.3rem; min-height: 0; }.st-key-bug-guesses p { font-size: 0.82rem; }"
 )
@@ -35,7 +35,7 @@ _NUMBER, _STATE, _MOST = "patient", "bugs: guesses", 9999
 
 
 def needs(p: Page) -> Sequence[str]:
-    """Return what the sidebar offers: nothing where the page shows the head that differs most, or a tiny model."""
+    """Return the focus controls in the sidebar: none if the page shows the most changed head or a tiny model."""
     config = p.checkpoint.config
     number = choice.value(_NUMBER)
     known = number.isascii() and number.isdecimal() and len(number) <= len(str(_MOST))
@@ -44,7 +44,7 @@ def needs(p: Page) -> Sequence[str]:
 
 
 def _first(config: ModelConfig) -> int:
-    """Return the case that the page opens on: one whose output differs at first sight."""
+    """Return the case that the page opens with: one whose output differs visibly."""
     return 0 if "norm" in inapplicable(config) else next_with("norm", after=-1, config=config)
 
 
@@ -75,7 +75,7 @@ def choose_case(p: Page) -> CheckpointCase | TrainingCase:
 
     def make() -> object:
         found = experiment_with_bug(load_trace(run), diagnosis.fault)
-        _ = found.answer_before, found.answer_after  # written here, while the page says that it computes
+        _ = found.answer_before, found.answer_after  # computed here, while the page shows its progress
         return found
 
     found = store.get(run, ("experiment", "fault", diagnosis.fault), make, wait="wait.patient")
@@ -83,7 +83,7 @@ def choose_case(p: Page) -> CheckpointCase | TrainingCase:
 
 
 def findings(p: Page, case: CheckpointCase | TrainingCase) -> tuple[Findings, Findings]:
-    """Return all checks on the model of this case, and on the original."""
+    """Return all checks on the model of this case and on the original."""
     if isinstance(case, TrainingCase):
         return case.findings()
     with_bug, without = (
@@ -106,7 +106,7 @@ def _score(p: Page) -> None:
 
 
 def ask(p: Page, diagnosis: Diagnosis) -> str:
-    """Ask which bug it is, and draw the options below the question; return the guess, or "" before there is one."""
+    """Ask which bug it is, with the options below the question; return the guess, "" if there is none yet."""
     all_guesses = st.session_state.setdefault(_STATE, {})
     key = (p.checkpoint.fingerprint, p.focus.sentence, int(choice.value(_NUMBER, str(_first(p.checkpoint.config)))))
     made, _ = all_guesses.get(key, ("", ""))
@@ -115,7 +115,7 @@ def ask(p: Page, diagnosis: Diagnosis) -> str:
         st.markdown(f"**{p.text['ask']}**")
         with st.container(horizontal=True, key="bug guesses", gap="xsmall"):
             for fault in GUESSES:
-                # In this order: a right guess is one that is right.
+                # In this order, because a correct guess has the same key twice.
                 marks = {made: ":material/close: ", diagnosis.fault: ":material/check: "}
                 mark = marks.get(fault, "") if made else ""
                 st.button(

@@ -1,11 +1,11 @@
-"""The symptoms of a case beside the original, without a word about its bug: outputs, one head, curves."""
+"""Symptoms of a case compared with the original, without naming the bug: outputs, one head, curves."""
 
 from collections.abc import Sequence
 
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.attention_maps import attention_map
+from charts.canvas.attention_maps import attention_map, predicted_rows
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
@@ -17,14 +17,14 @@ from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import as_plain
 from views.bugs.bugs_view_model import WORDS, CheckpointCase, TrainingCase
-from views.bugs.two_courses_figure import two_courses
+from views.bugs.two_curves_figure import two_curves
 
 HEIGHT, PRESENTED_HEIGHT = 235, 170
-_LONGEST = 80  # characters of an output: a model with a bug may write one word for ever
+_LONGEST = 80  # characters of an output: a model with a bug may repeat one word endlessly
 
 
 def show_outputs(p: Page, case: CheckpointCase | TrainingCase) -> None:
-    """Draw both outputs side by side, large; below, what one head does otherwise, in one sentence."""
+    """Draw both outputs side by side, and below them one sentence about what one head does differently."""
     before, after = [_shortened(text) for text in case.outputs]
     words = as_plain(after)
     if after != before and isinstance(case, CheckpointCase):
@@ -104,9 +104,9 @@ def _of_training(p: Page, case: TrainingCase) -> None:
 def _curves(
     p: Page, original: Sequence[float], changed: Sequence[float], *, name: str, caption: str, **what: object
 ) -> None:
-    """Draw one figure of the grid; ``caption``: the name of a text."""
+    """Draw one figure of the grid; ``caption`` is the key of its text."""
     with st.container():
-        figure = two_courses(original, patient=changed, names=_names(p), **what)
+        figure = two_curves(original, patient=changed, names=_names(p), **what)
         show_figure(figure, name=name, caption=p.text[caption])
 
 
@@ -116,8 +116,12 @@ def _names(p: Page) -> tuple[str, str]:
 
 def _two_maps(p: Page, case: CheckpointCase | TrainingCase) -> None:
     height = PRESENTED_HEIGHT if is_presenting() else HEIGHT
+    # Cross-attention rows are named after the tokens that they predict, as in the sentence above the maps.
+    predicted = None
+    if isinstance(case, CheckpointCase):
+        predicted = predicted_rows(case.experiment.original, case.location.kind)
     with st.grid(2, min_column_width=330):
         for number, (name, view) in enumerate(zip(_names(p), case.views, strict=True)):
             with st.container(gap="xsmall"):
-                drawn = attention_map(view, head=case.head, height=height).headed(name)
+                drawn = attention_map(view, head=case.head, shifted_labels=predicted, height=height).headed(name)
                 show_map(drawn, key=f"bug map {number}")

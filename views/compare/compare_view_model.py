@@ -1,4 +1,4 @@
-"""What the Compare page shows of one run beside one or two others: answers, one head's maps, and what else differs.
+"""What the Compare page shows of one run and one or two others: outputs, one head's maps, and other differences.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
 
@@ -44,7 +44,7 @@ from transformer.runs.head_places import Head
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 
-SMALLEST_SCALE = 0.05  # a difference map ends at least here, or rounding errors would show
+SMALLEST_SCALE = 0.05  # lower bound of the scale of difference maps, so that rounding errors stay invisible
 _LIKELY_TOKENS = 8
 _SHAPE = ("kind", "d_model", "n_heads", "d_ff", "n_encoder_layers", "n_decoder_layers", "vocabulary_size")
 
@@ -57,7 +57,7 @@ class Side:
         letter: "A", "B" or "C".
         trace: The recorded run.
         location: The head of this run that is shown.
-        whole: Whether the map includes the tokens that a decoder-only model has written after the sentence.
+        whole: Whether the map includes the tokens that a decoder-only model generated after the sentence.
     """
 
     letter: str
@@ -88,7 +88,7 @@ class Side:
 
 @dataclass(frozen=True)
 class PackingLogits:
-    """The next token in another file of the model, read from the same tokens as in A.
+    """Next-token prediction of another file of the model from the tokens of A.
 
     Attributes:
         kl: KL(A ‖ this file) in nats.
@@ -121,10 +121,10 @@ class LikelyTokens:
 
 @dataclass(frozen=True)
 class CompareViewModel:
-    """One run, A, beside one or two others; make it with ``compare_view_model``.
+    """One run, A, and one or two others; ``compare_view_model`` creates it.
 
     Attributes:
-        experiments: A beside each of the others.
+        experiments: A with each of the others.
         sides: A and the others, each with the head that is shown.
     """
 
@@ -153,7 +153,7 @@ class CompareViewModel:
 
     @property
     def positions_differ(self) -> bool:
-        """Whether the sentences have different numbers of tokens, so that words after the difference move, too."""
+        """Whether the sentences differ in their number of tokens, so that later words move to other positions."""
         stack = self.location.stack
         lengths = {len(side.trace.tokens(stack)) for side in self.sides}
         read = {len(side.trace.source) for side in self.sides if side.trace.source is not None}
@@ -161,19 +161,19 @@ class CompareViewModel:
 
     @cached_property
     def answers(self) -> tuple[Answer, ...]:
-        """What each model answers by itself."""
+        """The output of each model."""
         return self.experiments[0].answer_before, *(one.answer_after for one in self.experiments)
 
     @cached_property
     def word_differences(self) -> tuple[tuple[Piece, ...], ...]:
-        """The words of each answer beside those of A's; A's own beside those of B's."""
+        """The words of each output compared with A's; A's own compared with B's."""
         first, *others = self.answers
         found = [word_diff(first.text, other.text) for other in others]
         return found[0], *found
 
     @cached_property
     def differences(self) -> tuple[MapDifference, ...]:
-        """The map of each other side − A's."""
+        """The map of each other side minus A's."""
         first, *others = self.sides
         return tuple(
             difference_map(first.view, one.view, head=first.location.head, second_head=one.location.head)
@@ -192,12 +192,12 @@ class CompareViewModel:
 
     @cached_property
     def head_differences(self) -> tuple[np.ndarray, ...]:
-        """How far each head of this kind is from the same head in A: [layer, head] in bits, one for each other side."""
+        """Distance of each head of this kind from the same head in A, in bits: one [layer, head] per other side."""
         return tuple(one.head_differences(self.location.stack, self.location.kind) for one in self.experiments)
 
     @cached_property
     def stream(self) -> StreamSimilarity:
-        """How alike the residual streams of A and B are."""
+        """Similarity of the residual streams of A and B."""
         return self.experiments[0].stream_similarity(self.location.stack)
 
     @cached_property
@@ -212,12 +212,12 @@ class CompareViewModel:
 
     @cached_property
     def cosine_parts(self) -> np.ndarray:
-        """What each pair of tokens adds to the cosine of two sentence vectors: [token of A, token of B]."""
+        """Contribution of each pair of tokens to the cosine of two sentence vectors: [token of A, token of B]."""
         return parts_of_cosine(*(side.trace for side in self.sides[:2]))
 
     @cached_property
     def changed_roles(self) -> tuple[tuple[tuple[HeadRole, HeadRole], ...], ...]:
-        """The heads with another role in this sentence than in A, as (in A, in the other), for each other side."""
+        """Heads whose role in this sentence differs from that in A, as (in A, in the other), per other side."""
         own, *others = (
             [role for view in side.trace.attention_views() for role in sentence_roles(view)] for side in self.sides
         )
@@ -227,12 +227,12 @@ class CompareViewModel:
 
     @property
     def n_heads(self) -> int:
-        """How many heads A has."""
+        """Number of heads of A."""
         return sum(view.n_heads for view in self.sides[0].trace.attention_views())
 
     @cached_property
     def likely_tokens(self) -> LikelyTokens | None:
-        """The most likely next tokens of all files of one model; ``None`` where the model is asked nothing."""
+        """The most likely next tokens of all files of one model; ``None`` if it predicts none."""
         first = self.sides[0].trace
         question = prediction_rows(first)
         if not question.rows:
@@ -266,13 +266,13 @@ def compare_view_model(
     others: Sequence[Head] = (),
     whole: bool = True,
 ) -> CompareViewModel:
-    """Build what the page draws of runs beside each other.
+    """Build what the page draws of several runs.
 
     Args:
-        experiments: A beside each of the others.
+        experiments: A with each of the others.
         location: The head of A; by default the one whose maps differ most between A and B.
-        others: The heads of the others, where they are not the same one.
-        whole: Whether the maps include what a decoder-only model has written after the sentence.
+        others: The heads of the others, if they differ.
+        whole: Whether the maps include what a decoder-only model generated after the sentence.
     """
     first = experiments[0].original
     if location is None:
@@ -286,7 +286,7 @@ def compare_view_model(
 
 @dataclass(frozen=True)
 class AlikeHeads:
-    """How far the heads of another model are from A's.
+    """Distances of another model's heads from A's head.
 
     Attributes:
         stack, kind: The attention of the other model that is compared.
@@ -321,8 +321,8 @@ class AlikeHeads:
 def heads_like(location: Head, first: Trace, other: Trace) -> AlikeHeads:
     """Compare one head of a run with all heads of another model's run on the same sentence.
 
-    The same kind of attention is taken where there is one. But a model that continues a text and a decoder that
-    translates it read other tokens: where none is the same, it is the first kind that shares some.
+    The same kind of attention is compared if it shares tokens with A's. A decoder-only model and a translation decoder
+    read different tokens; then it is the first kind that shares some.
     """
     one = Side("A", first, location, whole=False)
     wanted, kinds = (location.stack, location.kind), other.attention_kinds()
@@ -339,11 +339,11 @@ def heads_like(location: Head, first: Trace, other: Trace) -> AlikeHeads:
 
 
 def of_one_shape(one: ModelConfig, other: ModelConfig) -> bool:
-    """Tell whether both are third-party models of one shape."""
+    """Return whether both are third-party models of the same shape."""
     foreign = isinstance(one, FamilyConfig) and isinstance(other, FamilyConfig)
     return foreign and all(getattr(one, name) == getattr(other, name) for name in _SHAPE)
 
 
 def of_one_model(one: Checkpoint, other: Checkpoint) -> bool:
-    """Tell whether a head of one is the same head of the other: third-party models of one shape and vocabulary."""
+    """Return whether heads correspond one to one: third-party models of the same shape and vocabulary."""
     return of_one_shape(one.config, other.config) and one.tokenizer.pieces == other.tokenizer.pieces

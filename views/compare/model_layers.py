@@ -1,4 +1,4 @@
-"""A layer of one model beside a layer of another, block by block: the paper's of 2017 beside a Llama's."""
+"""One layer of each of two models, block by block, such as the paper's of 2017 and Llama's."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ TINY = {"paper 2017, tiny": paper_model, "Llama, tiny": tiny_llama}
 
 
 def layers(p: Page) -> None:
-    """Formulas in rows, the two models in columns; below, everything that can be counted, and where they differ."""
+    """Draw formulas in rows and the two models in columns, then a table of all sizes and differences."""
     names = [*TINY, *choosable_checkpoints(p.focus.checkpoint)]
     chosen = []
     for column, letter, first in zip(_columns(), "AB", (0, _first_llama(names)), strict=True):
@@ -65,7 +65,7 @@ def layers(p: Page) -> None:
 
 
 def _first_llama(names: list[str]) -> int:
-    """The first real model with layers as Llama's, else the tiny Llama."""
+    """Return the first real model with layers like Llama's, else the tiny Llama."""
     for place, name in enumerate(names[len(TINY) :], start=len(TINY)):
         try:
             config = config_of(name)
@@ -89,7 +89,7 @@ def _model(p: Page, name: str) -> Model | None:
 
 
 def _columns(name: str = "") -> list:
-    """Two columns, with what stands in them at their left."""
+    """Return two columns with row names to their left."""
     head, *others = st.columns([1, 5, 5], vertical_alignment="center", gap="small")
     head.markdown(f"**{as_plain(name)}**" if name else "")
     return others

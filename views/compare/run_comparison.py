@@ -1,4 +1,4 @@
-"""Runs side by side: their answers, one head's maps on one scale, their difference, and which heads differ."""
+"""Side-by-side comparison of runs: outputs, one head's maps on one scale, their difference, differing heads."""
 
 import numpy as np
 import streamlit as st
@@ -19,13 +19,13 @@ from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.compare.compare_view_model import CompareViewModel, Side
 
-MAP_HEIGHT, PRESENTED_HEIGHT = 210, 165  # with the answers above them, three maps end on the first screen
+MAP_HEIGHT, PRESENTED_HEIGHT = 210, 165  # three maps below the outputs fit on the first screen
 LONGEST = 36  # characters of a sentence above its answer
 
 
 def show_answers(p: Page, shown: CompareViewModel) -> None:
-    """Draw all answers; words that differ from A's are marked, blue in A (beside B), orange in the others."""
-    task = start_of(shown.sides[0].trace.sentence, p.checkpoint.framing.starts)  # needs no room where all have it
+    """Draw all outputs; words that differ from A's are marked, blue in A (compared with B), orange in the others."""
+    task = start_of(shown.sides[0].trace.sentence, p.checkpoint.framing.starts)  # omitted if all sentences have it
     task = task if all(side.trace.sentence.startswith(task) for side in shown.sides) else ""
     columns = st.columns(len(shown.sides), gap="small")
     for column, index in zip(columns, range(len(shown.sides)), strict=True):
@@ -61,8 +61,8 @@ def _show_answer(p: Page, shown: CompareViewModel, index: int, *, task: str) -> 
 
 
 def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
-    """One side of a diff as Markdown: what both have, and what only this side has on a coloured ground."""
-    shown, begun = "", False  # whether B's text has begun, which is the one that says where the spaces are
+    """Return one side of a diff as Markdown; words that only this side has are on a coloured ground."""
+    shown, begun = "", False  # whether B's text has begun, which determines the spaces
     for piece in pieces:
         first, begun = not begun, begun or piece.fate != "removed"
         if piece.fate not in ("same", own):
@@ -80,7 +80,7 @@ def map_height() -> int:
 
 
 def say_shift(p: Page, shown: CompareViewModel) -> None:
-    """Say in plain words where the head attends in B and where in A, for the row that differs most."""
+    """Say where the head attends in A and in B, for the row that differs most."""
     shift, location = shown.largest_shift, shown.location
     if shift is None:
         return
@@ -90,7 +90,7 @@ def say_shift(p: Page, shown: CompareViewModel) -> None:
 
 
 def show_maps(p: Page, shown: CompareViewModel) -> None:
-    """Draw A's head, B's head, and what B has more; with C, the differences are below the maps."""
+    """Draw A's map, B's map, and their difference; with C, the differences are below the maps."""
     first, *others = shown.sides
     st.html("<style>.st-key-compare-maps [data-testid='stColumn'] { min-width: 16rem; }</style>")
     with st.container(key="compare maps"):
@@ -137,7 +137,7 @@ def _show_difference(p: Page, first: Side, other: Side, difference: MapDifferenc
 
 
 def alignment_text(p: Page, difference: MapDifference) -> str:
-    """Which tokens have no partner, and which took another's place."""
+    """Say which tokens have no partner, and which replace each other."""
     sides = (difference.query, difference.key)
     alone = [label for side in sides for label, entry in zip(side.labels, side.merged, strict=True) if None in entry]
     if alone:
@@ -150,13 +150,13 @@ def alignment_text(p: Page, difference: MapDifference) -> str:
 
 
 def shorten(text: str) -> str:
-    """As much of a sentence as fits above its answer."""
+    """Shorten a sentence to the width of its column."""
     text = " ".join(text.split())
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
 def heads_map(p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int] | None, means: Meaning) -> None:
-    """One number for every head on a canvas; ``means``: what ``SelectCell(query=layer, key=head)`` means."""
+    """Draw one number per head; ``means`` defines the effect of ``SelectCell(query=layer, key=head)``."""
     layers, heads = values.shape
     show_map(
         value_map(

@@ -1,4 +1,4 @@
-"""Two runs side by side: at which layer, and in which words, they come apart."""
+"""The distance between the residual streams of two runs, by layer and word."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,11 +16,16 @@ from charts.toolkit.words import _, localize
 def stream_distance(
     cosine: Any, *, steps: Sequence[str], labels: Sequence[str], equal: Sequence[bool] | None = None
 ) -> go.Figure:
-    """1 − cosine of the residual streams of corresponding tokens, step × token, the last step on top.
+    """Draw 1 − cosine of the residual streams of corresponding tokens, step × token, the last step on top.
 
-    ``cosine``: [step, token]; dark = the same direction (0), bright = apart. The scale ends at the largest distance of
-    the words that are ``equal`` in both (default all), and says so; a word that took another's place was different
-    from the start and stands in grey, outside of the scale.
+    The scale ends at the largest distance of words that are equal in both runs; words that replace each other differ
+    from the start and are grey.
+
+    Args:
+        cosine: [step, token]; dark = the same direction (0), bright = different.
+        steps: Names of the steps.
+        labels: Names of the tokens.
+        equal: Whether each token is equal in both runs; by default all are.
     """
     sizes = {"step": len(steps), "token": len(labels)}
     values = as_array(cosine, name="cosine", axes=("step", "token"), sizes=sizes)

@@ -1,4 +1,4 @@
-"""One sentence through three kinds of model: what each kind may attend to."""
+"""One sentence in three kinds of model: what a token may attend to in each."""
 
 import streamlit as st
 
@@ -16,12 +16,12 @@ from views.compare.two_checkpoints import code_of_checkpoints, trace_by
 
 
 def kinds(p: Page) -> None:
-    """Draw encoder-only, decoder-only and encoder-decoder, a column each: what each may attend to in one sentence."""
+    """Draw one column each for encoder-only, decoder-only and encoder-decoder: what a token may attend to."""
     st.markdown(p.text["kinds_intro"])
     st.html("<style>.st-key-compare-kinds [data-testid='stColumn'] { min-width: 19rem; }</style>")
     with st.container(key="compare kinds"):
         columns = st.columns(len(KINDS), gap="small", border=True)
-    own = p.trace  # before the others: what it cannot read is said of it, once
+    own = p.trace  # first, so that an error about the sentence is shown only once
     names = {kind: _checkpoint_of_kind(p, kind) for kind in reversed(KINDS)}
     for column, (kind, name) in zip(columns, names.items(), strict=True):
         with column:
@@ -46,7 +46,7 @@ def _small_map(p: Page, trace: Trace, stack: str, kind: str) -> None:
 
 
 def _checkpoint_of_kind(p: Page, kind: str) -> str:
-    """Return the checkpoint in focus where it is of this kind, else the first that is; classifiers come last."""
+    """Return the checkpoint in focus if it is of this kind, else the first of this kind; classifiers come last."""
     found = []
     for name in checkpoint_names():
         try:

@@ -1,4 +1,4 @@
-"""One sentence on two checkpoints: A's head beside the most similar head of B; or two files of one model."""
+"""One sentence on two checkpoints: A's head and the most similar head of B; or two files of one model."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -47,12 +47,12 @@ from views.compare.run_comparison import heads_map, show_answers, show_maps, whi
 
 _PICKED = "picked"  # "layer.head"
 _OTHER = "other"
-# Pairs that are offered where both are here, as A and B. Their texts are under [checkpoint_pair].
+# Pairs that are offered if both are installed, as A and B. Their texts are in [checkpoint_pair].
 _PAIRS = {"sharp": ("en-fr-natural", "en-fr")}
 
 
 def checkpoints(p: Page) -> None:
-    """Choose another checkpoint and set it beside the one in focus."""
+    """Draw the choice of another checkpoint and the comparison with the one in focus."""
     others = [name for name in choosable_checkpoints(p.focus.checkpoint) if name != p.focus.checkpoint]
     if not others:
         p.nothing_to_show(
@@ -66,7 +66,7 @@ def checkpoints(p: Page) -> None:
         if names := ", ".join(f"**{other}**" for other in kin if other != name):
             st.caption(p.text["kin_other"].format(name=p.focus.checkpoint, others=names), width=560)
     _offer_pairs(p, others, name)
-    _ = p.trace  # before B: what A cannot read is said of A
+    _ = p.trace  # before B, so that an error names A
     trace = trace_by(p, name)
     if trace is None:
         return
@@ -92,7 +92,7 @@ def checkpoints(p: Page) -> None:
 
 
 def _offer_pairs(p: Page, others: Sequence[str], name: str) -> None:
-    """Offer the pairs of checkpoints that answer a question, and explain the one that is shown."""
+    """Offer the pairs of checkpoints that answer a question, and explain the chosen pair."""
     here = {p.focus.checkpoint, *others}
     pairs = {p.text["checkpoint_pair"][key]["label"]: key for key, pair in _PAIRS.items() if here.issuperset(pair)}
     if not pairs:
@@ -124,7 +124,7 @@ def trace_by(p: Page, name: str) -> Trace | None:
 
 
 def _kin_of(checkpoint: transformer.Checkpoint, others: Sequence[str]) -> list[str]:
-    """Return those trained from the same weights: a head of one is then the same head of the other, changed."""
+    """Return checkpoints trained from the same weights, whose heads correspond one to one."""
     root = began_as(checkpoint.card) or checkpoint.name
     return [other for other in others if (began_as(card_of(checkpoint_path(other))) or other) == root]
 
@@ -151,7 +151,7 @@ def _say_what_is_compared(p: Page, shown: CompareViewModel, alike: AlikeHeads) -
 
 
 def _alike_heads(p: Page, shown: CompareViewModel, alike: AlikeHeads) -> None:
-    """Draw how far every head of B is from A's; a click sets one beside it."""
+    """Draw the distance of every head of B from A's; a click shows that head next to A's."""
     if not alike.is_known:
         st.markdown(p.text["heads_none"])
         return
@@ -174,14 +174,14 @@ def _pick(_state: State, cell: SelectCell) -> Actions:
 
 
 def _picked(question: tuple, best: tuple[int, int], alike: AlikeHeads) -> tuple[int, int]:
-    """Return the head of B to show: the one that was clicked for just this question, else the best one."""
+    """Return the head of B to show: the clicked one if the question is the same, else the most similar."""
     n_layers, n_heads = alike.distances.shape
     places = {(layer, head): [f"{layer}.{head}"] for layer in range(n_layers) for head in range(n_heads)}
     return choice.read_option(_PICKED, places, best, owner=question)
 
 
 def _choose_third(p: Page, others: Sequence[str]) -> str:
-    """Return a third file of the same model, by its configuration; "" where none is chosen, or there is none."""
+    """Return a third file of the same model, judged by its configuration; "" if there is none."""
     alike = [name for name in others if (found := readable_config(name)) and of_one_shape(p.checkpoint.config, found)]
     if not alike:
         return ""
@@ -194,7 +194,7 @@ def _choose_third(p: Page, others: Sequence[str]) -> str:
 
 
 def _packings(p: Page, location: Head, others: Sequence[transformer.Checkpoint]) -> None:
-    """Show the same head of all files of one model over the tokens of A; then all heads, roles and next tokens."""
+    """Show the same head of all files of one model over the tokens of A, then all heads, roles and next tokens."""
     shown = compare_view_model([experiment_with(p.run, checkpoint=other) for other in others], location)
     show_answers(p, shown)
     show_maps(p, shown)
@@ -234,7 +234,7 @@ def _next_tokens(p: Page, shown: CompareViewModel) -> None:
 
 
 def code_of_checkpoints(p: Page, others: Sequence[str]) -> None:
-    """Show the code for one sentence on several checkpoints, this page's first."""
+    """Show the code for one sentence on several checkpoints, beginning with this page's."""
     show_snippet(
         "compare",
         f"{p.preamble}\nothers = {[p.place_of(name) for name in others]}\n"

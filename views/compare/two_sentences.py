@@ -1,4 +1,4 @@
-"""Two sentences on one checkpoint: sentence B, typed or one of a pair that differs in one thing, beside sentence A."""
+"""Two sentences on one checkpoint: sentence A, and a sentence B that is typed or differs from A in one thing."""
 
 from functools import partial
 
@@ -39,7 +39,7 @@ _SECOND = "second"
 
 
 def sentences(p: Page) -> None:
-    """Choose sentence B and set it beside sentence A."""
+    """Draw the choice of sentence B and its comparison with sentence A."""
     sentence, pair = second_sentence(p)
     if not sentence.strip():
         st.info(p.text["second_empty"], icon=":material/info:")
@@ -67,12 +67,12 @@ def sentences(p: Page) -> None:
 
 
 def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
-    """Draw the box for sentence B; return it and the ready pair that both sentences form, if any.
+    """Draw the box for sentence B; return it and the predefined pair that both sentences form, if any.
 
-    Until a reader types one, it is the partner of sentence A, or that sentence with one word changed.
+    By default, it is the partner of sentence A, or sentence A with one word changed.
     """
     focus = p.focus
-    task = start_of(focus.sentence, p.checkpoint.framing.starts)  # which a ready pair begins with, too
+    task = start_of(focus.sentence, p.checkpoint.framing.starts)  # also added to predefined pairs
     found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
     partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
     by_itself = partners.get(focus.sentence) or suggested_sentence(p) or focus.sentence
@@ -80,7 +80,7 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
     with st.container(horizontal=True, vertical_alignment="bottom"):
         second = choice.text(
             p.text["second"],
-            by_itself,  # untouched, it follows sentence A
+            by_itself,  # unless edited, it follows sentence A
             key=_SECOND,
             help=p.text["second_help"],
             width=130 if p.reads_pictures else 290,
@@ -94,17 +94,17 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
 
 
 def pairs_to_compare(text: PageText, task: str = "") -> tuple[dict[str, str], ...]:
-    """Return the ready pairs.
+    """Return the predefined pairs.
 
-    They have ``label``, ``shows``, the sentences ``first`` and ``second`` after the ``task``, and ``in_french``: what a
-    translation into French also shows.
+    They have ``label``, ``shows``, the sentences ``first`` and ``second`` after the ``task``, and ``in_french``, an
+    addition for translations into French.
     """
     pairs = model_sentences()["pair"].items()
     return tuple({**text["pair"][name], **{place: task + one for place, one in pair.items()}} for name, pair in pairs)
 
 
 def _pictures(sentence: str) -> tuple[dict[str, str], ...]:
-    """Pairs of this picture and another one, by what the other shows."""
+    """Return pairs of this image and another one, by what the other one shows."""
     return tuple(
         {"label": label, "shows": "", "first": sentence, "second": text} for label, text in other_pictures(sentence)
     )
@@ -170,7 +170,7 @@ def _in_which_layer(p: Page, shown: CompareViewModel) -> None:
 
 
 def _furthest(p: Page, shown: CompareViewModel) -> str:
-    """Name the equal word whose two vectors are furthest apart, and where."""
+    """Name the equal word whose two vectors differ most, and where."""
     if shown.furthest is None:
         return ""
     (step, pair), found = shown.furthest, shown.stream

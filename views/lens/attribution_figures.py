@@ -1,4 +1,4 @@
-"""Who wrote a word: its logit built up part by part, and what removing a part does beside what it added."""
+"""Figures of a word's logit: a sum of parts, and contributions beside effects of removal."""
 
 from __future__ import annotations
 
@@ -15,10 +15,14 @@ from charts.toolkit.words import _
 
 
 def attribution_waterfall(values: Any, *, labels: Sequence[str], total: float, n_others: int, of: str) -> go.Figure:
-    """Each bar begins where the one above it ends; the last row is the logit that they come to.
+    """Draw a waterfall: each bar begins where the one above it ends, and the last row is their sum.
 
-    ``values``: [part], the parts that are drawn, in the order of the forward pass; ``labels``: their names; ``total``:
-    the sum of all, of which the ``n_others`` that are not drawn add the rest in one bar; ``of``: whose logit it is.
+    Args:
+        values: Contributions of the parts that are drawn, in the order of the forward pass, [part].
+        labels: Their names.
+        total: The sum of all parts.
+        n_others: The number of parts that are not drawn; one bar holds their sum.
+        of: The token of the logit.
     """
     drawn = as_array(values, name="values", axes=("part",))
     require_same_length("labels", labels, expected=len(drawn), of="parts")
@@ -72,5 +76,5 @@ def measured_effects(
 
 
 def _hover(steps: Sequence[float]) -> list[str]:
-    """The part's own number: Plotly's x of a bar with a base is where it ends."""
+    """Return each part's own number; Plotly's x of a bar with a base is its end."""
     return [style.hover("%{y}", f"<b>{style.three_digits(step)}</b>") for step in steps]

@@ -1,4 +1,4 @@
-"""Who wrote it? A word's logit as a sum over the parts of the model, and what removing a part does beside it."""
+"""The logit of a word as a sum over the parts of the model, and the effect of removing each part."""
 
 from functools import partial
 
@@ -41,7 +41,7 @@ _HEIGHT = 300  # pixels
 
 
 def author(p: Page, row: DeltaGenerator) -> None:
-    """Choose the word whose logit is taken apart; draw the parts, and what removing them does."""
+    """Draw the choice of the word, the contributions of the parts, and the effects of removing them."""
     position = None if p.checkpoint.config.n_classes else place_of(p)[1]
     if position is not None and not p.trace.target and p.trace.source[position].is_padding:
         p.nothing_to_show(p.text["author_padding"])
@@ -148,7 +148,7 @@ def heads_map(shown: AuthorViewModel, *, title: str) -> CanvasFigure:
 
 
 def _open(columns: tuple[Part, ...], stack: str, token: int, _state: State, cell: SelectCell) -> Actions:
-    """The page that shows the part in full."""
+    """Open the page that shows the part in full."""
     part = columns[cell.key]
     if part.head < 0:
         return (OpenPage("feed_forward", SelectLocation(stack, layer=cell.query, token=token)),)
@@ -171,7 +171,7 @@ def _say_sum(p: Page, shown: AuthorViewModel) -> str:
 
 
 def _list_sources(p: Page, shown: AuthorViewModel) -> None:
-    """Which word, through which head: the strongest pairs of a head and a key."""
+    """List the strongest pairs of a head and a key: which word contributed through which head."""
     show_table(
         pd.DataFrame(
             [
@@ -227,7 +227,7 @@ def _snippet(p: Page, found: Attribution) -> str:
 
 
 def _measured(p: Page, shown: AuthorViewModel) -> None:
-    """The section: bars, the rank correlation, and where later parts made up for what was missing."""
+    """Draw the bars, the rank correlation, and the largest compensation by later parts."""
     found = shown.found
     parts = [part for part in found.strongest(len(found.parts)) if is_removable(part)][:MOST]
     parts = [part for part in found.parts if part in parts]
@@ -236,7 +236,7 @@ def _measured(p: Page, shown: AuthorViewModel) -> None:
     if second:
         try:
             pair = experiment_with(p.run, sentence=second, keep_answer=True)
-        except InputError as error:  # the other ways need no second sentence
+        except InputError as error:  # the other measures need no second sentence
             st.warning(as_plain(translate(error)), icon=":material/edit:")
     effects = jobs.result(
         p.run,
@@ -290,7 +290,7 @@ def _answers_in_a_sentence(effects: RemovedParts, place: int) -> str:
 
 
 def _say_effects(p: Page, effects: RemovedParts) -> str:
-    """The rank correlation; and the part at which the two numbers are furthest apart, with who answered."""
+    """Say the rank correlation, and for which part the two numbers differ most, with the parts that responded."""
     gap = effects.added - effects.zero  # what all other parts add more, without it
     place = int(np.argmax(np.abs(gap)))
     added, lost = effects.added[place], effects.zero[place]

@@ -1,4 +1,4 @@
-"""The logit lens: what the model would say after each layer, at every position, and how one word wins."""
+"""Figures of the logit lens: the prediction after each layer at every position, and the probabilities of words."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from charts.toolkit.words import _, localize
 from transformer.text.message import N_
 
 if TYPE_CHECKING:
-    from transformer.predictions.lens import Lens, WordCourse
+    from transformer.predictions.lens import Lens, WordProbabilities
 
 COLOURS = ("probability", "rank", "divergence")
 LONGEST = 10  # characters of a word in a cell; the hover has all of them
@@ -36,11 +36,15 @@ def room_of(lens: Lens) -> int:
 
 
 def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None = None) -> go.Figure:
-    """The likeliest word after every step at every position, the last step on top.
+    """Draw the most likely word after every step at every position, the last step on top.
 
-    ``colour``: "probability" of the followed word (0…1), its "rank" (bright = 1, logarithmic), or the "divergence":
-    KL from the last step in nats (bright = 0). A frame marks the step from which on the followed
-    word stays the likeliest. ``selected``: index of the position whose column is marked.
+    A frame marks the step from which on the followed word stays the most likely.
+
+    Args:
+        lens: The readout.
+        colour: "probability" of the followed word (0…1), its "rank" (bright = 1, logarithmic), or the "divergence" from
+            the last step, KL in nats (bright = 0).
+        selected: Index of the position whose column is marked.
     """
     if colour not in COLOURS:
         raise ValueError(f"colour is {colour!r}; choose one of {', '.join(COLOURS)}")
@@ -60,7 +64,7 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
         hoverinfo="skip",
     )
     figure = Sheet(trace, texts)
-    # Where another word is followed than the one on top, the words followed stand above the grid.
+    # If another word is followed than the most likely one, the followed words are shown above the grid.
     other = not lens.of_classes and bool((lens.ids[-1, :, 0] != lens.followed).any())
     row = 46 if n_steps <= 6 else 34
     style.finish(figure, height=min(row * n_steps, 800) + 140 + 26 * other, top=64 + 26 * other)
@@ -88,7 +92,7 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
 
 
 def _cells(lens: Lens, colour: str) -> tuple[dict, np.ndarray]:
-    """The heatmap, and where on the colour scale each cell lies (0…1)."""
+    """Return the heatmap, and the position of each cell on the colour scale (0…1)."""
     classes, word = lens.of_classes, "%{customdata}"
     followed = (
         _("class that is followed: {word}", word=word) if classes else _("word that is followed: {word}", word=word)
@@ -128,14 +132,14 @@ def _cells(lens: Lens, colour: str) -> tuple[dict, np.ndarray]:
         customdata=np.tile([style.escape(word) for word in lens.followed_words], (len(lens.steps), 1)),
     )
     shares = values / most
-    if colour != "probability":  # bright = near to the answer, whatever it is measured by
+    if colour != "probability":  # bright = close to the prediction in any measure
         trace["colorscale"] = style.colour_scale(style.SEQUENTIAL[::-1])
         shares = 1 - shares
     return trace, shares
 
 
 def _candidates(lens: Lens) -> list[list[str]]:
-    """For the hover: the likeliest words of each cell with their probabilities, one a line."""
+    """Return, for the hover, the most likely words of each cell with their probabilities, one per line."""
     return [
         [
             "<br>".join(
@@ -148,8 +152,8 @@ def _candidates(lens: Lens) -> list[list[str]]:
     ]
 
 
-def word_course(course: WordCourse) -> go.Figure:
-    """The probability of the followed word, of the runner-up and of those that led on the way, from step to step."""
+def word_probabilities(course: WordProbabilities) -> go.Figure:
+    """Draw the probabilities of the followed word, the runner-up and earlier leaders, step by step."""
     figure = Sheet()
     names = [N_("{token} (final)"), N_("{token} (runner-up)")] + [N_("{token} (led before)")] * (len(course.words) - 2)
     colours = [style.CHOSEN, style.BAR, *(style.CATEGORICAL[place] for place in (1, 2, 3, 4, 7))]
@@ -176,7 +180,7 @@ def word_course(course: WordCourse) -> go.Figure:
 
 
 def lens_agreement(logit: Any, *, jacobian: Any, steps: Sequence[str]) -> go.Figure:
-    """How often each lens names the final word (0…1), from step to step: ``logit``, ``jacobian`` [step]."""
+    """Draw how often each lens names the final word (0…1), step by step: ``logit``, ``jacobian`` [step]."""
     figure, sizes = Sheet(), {"step": len(steps)}
     for name, values, colour, dash in (
         (_("logit lens"), as_array(logit, name="logit", axes=("step",), sizes=sizes), style.BAR, "dash"),

@@ -1,4 +1,4 @@
-"""What the Lens page shows, as values: every layer read out as if it were the last, and who wrote one word.
+"""What the Lens page shows, as values: every layer read out as if it were the last, and a word's logit as a sum.
 
 A notebook builds the same:
 
@@ -21,13 +21,13 @@ import torch
 
 from transformer.attribution.direct_logit_attribution import Attribution, Source, attribute, strongest_sources
 from transformer.layers.residual_stream import Part
-from transformer.predictions.lens import Lens, WordCourse, lens_stack, logit_lens, shown_word, word_course
+from transformer.predictions.lens import Lens, WordProbabilities, lens_stack, logit_lens, shown_word, word_probabilities
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from views.view_models import RunViewModel
 
-MAX_COLUMNS = 40  # of the grid, at a time
-MOST_PARTS = 9  # that have a bar of their own
+MAX_COLUMNS = 40  # of the grid at a time
+MOST_PARTS = 9  # with a bar of their own
 MOST_SOURCES = 2000
 _CANDIDATES = 100
 ATTENTIONS = ("self_attention", "cross_attention")
@@ -38,9 +38,9 @@ class LensChoices:
     """What the reader chose.
 
     Attributes:
-        sublayers: Whether there is a row after each attention, too.
+        sublayers: Whether there is also a row after each attention.
         colour: What colours a cell: the "probability" of the followed word, its "rank", or the "divergence".
-        came: Whether the word that really came is followed, not the model's own.
+        came: Whether the next word of the text is followed instead of the model's own.
         first: The first column that is drawn; ``None`` for the window around the position.
     """
 
@@ -51,7 +51,7 @@ class LensChoices:
 
 
 def position_of(trace: Trace, token: int) -> int:
-    """Return the column of a token: a classifier's whole sentence, shown where its ``<s>`` is chosen, comes first."""
+    """Return the column of a token; a classifier's whole sentence, shown as ``<s>``, is the first."""
     return token + 1 if trace.checkpoint.config.n_classes and token else token
 
 
@@ -61,12 +61,12 @@ def n_columns(trace: Trace) -> int:
 
 
 def first_column(trace: Trace, position: int) -> int:
-    """Return the first column of the window that has ``position`` in its middle, as far as the text allows."""
+    """Return the first column of the window, with ``position`` in its middle if the text allows."""
     return min(max(0, position - MAX_COLUMNS // 2), max(0, n_columns(trace) - MAX_COLUMNS))
 
 
 def ids_that_came(trace: Trace) -> tuple[int, ...]:
-    """Return the ids that really came, where they are not what the model predicts; else nothing."""
+    """Return the next tokens of the text where they differ from the predictions; else nothing."""
     if not trace.checkpoint.config.has_decoder or any(token.role == "pad" for token in trace.prediction):
         return ()
     own = tuple(trace.values("decoder.logits").argmax(axis=-1).tolist())
@@ -74,9 +74,9 @@ def ids_that_came(trace: Trace) -> tuple[int, ...]:
 
 
 def telling_token(trace: Trace, lens: Lens | None = None) -> int:
-    """Return the token with most to see: the end of a prompt, or the first blank.
+    """Return the most informative token: the end of a prompt, or the first blank.
 
-    Of a translation, it is the first token whose final word comes to the top in the latest layer.
+    For a translation, it is the first token whose final word comes to the top in the latest layer.
 
     Args:
         trace: The run.
@@ -91,7 +91,7 @@ def telling_token(trace: Trace, lens: Lens | None = None) -> int:
 
 
 def read_lens(trace: Trace, choices: LensChoices, position: int = 0, *, transport: torch.Tensor | None = None) -> Lens:
-    """Read out what the grid draws, and no more: its columns, and the divergence where it is the colour."""
+    """Read out only what the grid draws: its columns, and the divergence if it is the colour."""
     first = first_column(trace, position) if choices.first is None else choices.first
     columns = slice(first, first + MAX_COLUMNS)
     follow = ids_that_came(trace)[columns] if choices.came else ()
@@ -107,7 +107,7 @@ def read_lens(trace: Trace, choices: LensChoices, position: int = 0, *, transpor
 
 @dataclass(frozen=True)
 class LensViewModel(RunViewModel):
-    """All that the Lens page draws of the readout; make it with ``lens_view_model``.
+    """Everything that the Lens page draws of the readout; ``lens_view_model`` creates it.
 
     Attributes:
         position: The column whose word is followed below.
@@ -153,7 +153,7 @@ class LensViewModel(RunViewModel):
 
     @property
     def word(self) -> str:
-        """The word that is followed; of a token that a classifier reads alone, the class of that token."""
+        """The word that is followed; for a token that a classifier reads alone, the class of that token."""
         if self.lens.of_classes and not self.is_whole:
             return self.lens.words[-1][self._column]
         return self.lens.followed_words[self._column]
@@ -167,12 +167,12 @@ class LensViewModel(RunViewModel):
 
     @property
     def top_from(self) -> int:
-        """The first step from which on the followed word stays on top of the readout; −1: not even at the end."""
+        """The first step from which on the followed word stays on top of the readout; −1 if it is not at the end."""
         return int(self.lens.decided[self._column])
 
     @cached_property
     def top_counts(self) -> dict[int, int]:
-        """How many of the columns have their final word on top from each step on, in the order of the steps."""
+        """How many columns have their final word on top from each step on, in the order of the steps."""
         counts = Counter(self.lens.decided.tolist())
         return {step: counts[step] for step in sorted(counts, key=lambda step: (step < 0, step))}
 
@@ -184,9 +184,9 @@ class LensViewModel(RunViewModel):
         return self.lens.pieces[others[0]] if others else ""
 
     @cached_property
-    def course(self) -> WordCourse:
-        """How the words compete from step to step at the position."""
-        return word_course(self.trace, self.lens, self.position)
+    def course(self) -> WordProbabilities:
+        """Probabilities of the competing words at the position, step by step."""
+        return word_probabilities(self.trace, self.lens, self.position)
 
 
 def lens_view_model(
@@ -204,12 +204,12 @@ def lens_view_model(
 
 
 def candidate_words(trace: Trace, position: int | None, first: int | None = None) -> dict[str, int]:
-    """Return the most likely words at a position, by how they are called.
+    """Return the most likely words at a position, by their display.
 
     Args:
         trace: The run.
         position: Where the words are predicted; ``None`` for the classes of a whole input.
-        first: The id that comes before all others, if any.
+        first: The id that precedes all others, if any.
     """
     stack = lens_stack(trace.checkpoint)
     logits = trace.values("classifier.logits" if position is None else f"{stack}.logits")
@@ -234,7 +234,7 @@ class AuthorViewModel(RunViewModel):
 
     @property
     def word(self) -> str:
-        """Whose logit it is: "chat", or "chat − chien"."""
+        """The word of the logit: "chat", or "chat − chien"."""
         question = self.found.question
         own = shown_word(self.checkpoint, question.token)
         return own if question.against is None else f"{own} − {shown_word(self.checkpoint, question.against)}"
@@ -247,7 +247,7 @@ class AuthorViewModel(RunViewModel):
 
     @cached_property
     def bars(self) -> tuple[tuple[Part, float], ...]:
-        """The strongest parts with what they add, in the order of the forward pass."""
+        """The strongest parts with their contributions, in the order of the forward pass."""
         strongest = self.found.strongest(MOST_PARTS)
         return tuple((part, self.found.of(part)) for part in self.found.parts if part in strongest)
 
@@ -258,32 +258,32 @@ class AuthorViewModel(RunViewModel):
 
     @property
     def strongest(self) -> Part:
-        """The part that adds, or takes, most."""
+        """The part with the largest contribution of either sign."""
         return self.found.strongest(1)[0]
 
     @cached_property
     def columns(self) -> tuple[Part, ...]:
-        """What each column of the map of heads is; its ``layer`` is 0."""
+        """The parts that the columns of the map of heads show; their ``layer`` is 0."""
         kinds = [kind for kind in ATTENTIONS if Part(kind, 0, 0) in self.found.parts]
         heads = (Part(kind, 0, head) for kind in kinds for head in range(self.found.table(kind).shape[1]))
         return (*heads, Part("feed_forward", 0))
 
     @cached_property
     def heads(self) -> np.ndarray:
-        """What every head and feed-forward layer adds: [layer, column]."""
+        """Contributions of every head and feed-forward layer: [layer, column]."""
         kinds = dict.fromkeys(part.kind for part in self.columns)
         return np.concatenate([self.found.table(kind) for kind in kinds], axis=1)
 
     @cached_property
     def sources(self) -> tuple[Source, ...]:
-        """Which word, through which head, added most."""
+        """The words that contributed most, each with the head that it contributed through."""
         return strongest_sources(self.trace, self.found, most=MOST_SOURCES)
 
 
 def author_view_model(
     trace: Trace, position: int | None, token: int, against: int | None = None, *, found: Attribution | None = None
 ) -> AuthorViewModel:
-    """Return who wrote a word.
+    """Return a word's logit as a sum over the parts of the model.
 
     Args:
         trace: The run.

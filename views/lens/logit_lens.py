@@ -1,4 +1,4 @@
-"""The readout on the Lens page: what is chosen, the grid with its sentences, and the Jacobian lens beside it."""
+"""The readout on the Lens page: its choices, the grid with its sentences, and the Jacobian lens."""
 
 from functools import lru_cache
 
@@ -23,7 +23,7 @@ from ui.shell.strip import FIRST_CHOSEN
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain, common, in_code
-from views.lens.lens_figures import COLOURS, lens_agreement, lens_grid, room_of, word_course
+from views.lens.lens_figures import COLOURS, lens_agreement, lens_grid, room_of, word_probabilities
 from views.lens.lens_view_model import (
     MAX_COLUMNS,
     LensChoices,
@@ -41,12 +41,12 @@ GRID = "logit-lens"
 
 
 def stack_of(p: Page) -> str:
-    """The stack whose stream is read out."""
+    """Return the stack whose residual stream is read out."""
     return lens_stack(p.checkpoint)
 
 
 def place_of(p: Page) -> tuple[str, int]:
-    """The stack that the lens reads, and the token whose word is followed: the focused one where the lens has it."""
+    """Return the stack that the lens reads, and the token in focus, or another if the lens lacks it."""
     stack, focus = stack_of(p), p.focus
     alone = len(p.trace.stacks) == 1
     if focus.stack == stack and not (alone and focus.token == 0 and not _first_chosen(p)):
@@ -56,7 +56,7 @@ def place_of(p: Page) -> tuple[str, int]:
 
 
 def _first_chosen(p: Page) -> bool:
-    """Whether somebody has clicked the first token."""
+    """Whether a reader has clicked the first token."""
     page_state.belongs_to(FIRST_CHOSEN, (p.focus.checkpoint, p.focus.sentence))
     return choice.is_on(FIRST_CHOSEN)
 
@@ -74,13 +74,13 @@ def choose_view(p: Page) -> tuple[str, DeltaGenerator]:
 
 
 def choose_follow(p: Page) -> bool:
-    """Draw whether the model's own word is followed or the one that came, where they differ; return the latter."""
+    """Draw the choice between the model's word and the text's where they differ; return whether it is the text's."""
     options = ["own", "came"]
     return bool(ids_that_came(p.trace)) and choose(p, "follow", options, help=p.text["follow_help"]) == "came"
 
 
 def choose_readout(p: Page, row: DeltaGenerator, fit: JacobianLens | None) -> LensViewModel:
-    """Draw, behind "More" in ``row``, rows, colour and word to follow; return what they show.
+    """Draw rows, colour and word to follow behind "More" in ``row``; return the readout with these choices.
 
     A Jacobian lens is fitted to whole layers.
     """
@@ -126,7 +126,7 @@ def draw(p: Page, shown: LensViewModel) -> None:
 
 
 def _say_counts(p: Page, shown: LensViewModel) -> str:
-    """From which step on how many words stay on top."""
+    """Say how many columns have their final word on top from which step on."""
     parts, text = [], p.text
     for step, count in shown.top_counts.items():
         key = "never" if step < 0 else "embedding" if step == 0 else "step"
@@ -136,7 +136,7 @@ def _say_counts(p: Page, shown: LensViewModel) -> str:
 
 
 def _say_place(p: Page, shown: LensViewModel) -> str:
-    """What the model predicts at one place, how surely, and from which step on it stays on top."""
+    """Say what the model predicts at one position, with which probability, and from which step on it is on top."""
     if shown.lens.of_classes:
         key = "place_whole" if shown.is_whole else "place_alone"
     else:
@@ -153,14 +153,14 @@ def _say_place(p: Page, shown: LensViewModel) -> str:
 
 
 def follow_word(p: Page, shown: LensViewModel) -> None:
-    """Draw, where it is unfolded, how the words at one position compete from step to step."""
+    """Draw, if it is unfolded, the probabilities of the competing words at one position."""
     if shown.selected is None:
         return
     with choice.collapsible(p.text["course"], icon=":material/show_chart:", key="lens_course") as opened:
         if opened.open:
             caption = p.text["course_caption_class" if shown.lens.of_classes else "course_caption"]
             show_figure(
-                word_course(shown.course),
+                word_probabilities(shown.course),
                 name="word-course",
                 caption=caption.format(stack=common(f"focus.{shown.lens.stack}")),
                 alt=p.text["course_alt"],
@@ -168,7 +168,7 @@ def follow_word(p: Page, shown: LensViewModel) -> None:
 
 
 def explain(p: Page, shown: LensViewModel, fit: JacobianLens | None) -> None:
-    """The formula, what is to be kept in mind, and the code."""
+    """Draw the formula, its limits, and the code."""
     text, lens, config = p.text, shown.lens, p.checkpoint.config
     st.caption(text["caution" if fit is None else "jacobian_caution"])
     with st.expander(text["how"], icon=":material/function:"):
@@ -205,7 +205,7 @@ def explain(p: Page, shown: LensViewModel, fit: JacobianLens | None) -> None:
 
 
 def _notes(p: Page, lens: Lens) -> str:
-    """A remark about this kind of model."""
+    """Return remarks about this kind of model."""
     model, stack = p.checkpoint.model, p.checkpoint.model.get_submodule(lens.stack)
     lines = [p.text["pre" if lens.final_norm else "post"].format(norm=type(stack.final_norm).__name__)]
     if not lens.final_norm:
@@ -247,7 +247,7 @@ def _formula(p: Page, lens: Lens) -> str:
 
 
 def fitted(p: Page) -> JacobianLens:
-    """Of the page's checkpoint. Ends the page where there is none."""
+    """Return the Jacobian lens of the page's checkpoint; without one, end the page."""
     checkpoint = p.checkpoint
     try:
         found = jobs.result(
@@ -266,7 +266,7 @@ def fitted(p: Page) -> JacobianLens:
 
 
 def compared(p: Page, found: JacobianLens, lens: Lens) -> None:
-    """Which lens names the final word more often, after which layer."""
+    """Draw how often each lens names the final word after each layer."""
     steps = [localize(step) for step in lens.steps]
     measured = found.agreement
     show_figure(
@@ -278,7 +278,7 @@ def compared(p: Page, found: JacobianLens, lens: Lens) -> None:
 
 
 def say_agreement(p: Page, found: JacobianLens, lens: Lens) -> str:
-    """Where each lens is ahead, with both shares; on what that was measured, and on what it was fitted."""
+    """Say after which layers each lens is ahead, with both shares, and on what it was fitted and measured."""
     text, measured = p.text, found.agreement
     ahead: dict[str, list[str]] = {"more": [], "less": []}
     for step, (logit, jacobian) in enumerate(zip(measured.logit, measured.jacobian, strict=True)):
@@ -301,5 +301,5 @@ def say_agreement(p: Page, found: JacobianLens, lens: Lens) -> str:
 
 @lru_cache(maxsize=1)
 def _shipped() -> str:
-    """The digest of the sentences that ship, which no run of the page needs to read again."""
+    """Return the digest of the included sentences, cached because a page need not read them again."""
     return sentence_digest(read_sentences())

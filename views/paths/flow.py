@@ -1,4 +1,4 @@
-"""The Paths page: the routes by which information came to one word of the answer."""
+"""The section of the Paths page with information flow routes to one word of the output."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
@@ -25,7 +25,7 @@ _THRESHOLDS = (0.01, 0.4)  # smallest, largest
 
 
 def flow(p: Page, room: DeltaGenerator) -> None:
-    """Choose, in ``room``, the word and the smallest share; see which tokens it came from, through which heads."""
+    """Draw in ``room`` the choice of word and smallest share, then the tokens and heads that it came from."""
     question = prediction_rows(p.trace)
     if not question.rows:
         p.nothing_to_show(p.text["nothing_asked"])
@@ -66,7 +66,7 @@ def flow(p: Page, room: DeltaGenerator) -> None:
 
 
 def _open() -> None:
-    """The head of the band that was clicked, on the page that shows it in full."""
+    """Open the head of the clicked line on its page."""
     chosen = heard(f"chart {_FIGURE}", "selection")
     for point in chosen.points if chosen else ():
         if (place := point.get("customdata")) and place[3] >= 0:
@@ -80,12 +80,12 @@ def _found(p: Page, row: int, threshold: float) -> Flow:
 
     try:
         return store.get(p.run, ("flow", row, threshold), routes)
-    except MessageError as error:  # a layer of this model adds something that is no head's
+    except MessageError as error:  # a layer of this model adds a term that belongs to no head
         p.nothing_to_show(as_plain(translate(error)))
 
 
 def _row(p: Page, rows: tuple[int, ...], displays: tuple[str, ...]) -> int:
-    """The row of the logits that the word was read from."""
+    """Return the row of the logits that predicted the word."""
     if len(rows) == 1:
         return rows[0]
     words = [text["word_option"] for text in page_texts(p.text.name)]
@@ -102,7 +102,7 @@ def _row(p: Page, rows: tuple[int, ...], displays: tuple[str, ...]) -> int:
 
 
 def _in_words(p: Page, found: Flow, word: str) -> str:
-    """Where most of it comes from."""
+    """Say which tokens contribute most."""
     ends = sorted((weight, node) for node, weight in found.weights.items() if node.level == 0)[::-1][:3]
     if not ends:
         return p.text["flow_none"].format(word=as_plain(word))

@@ -1,4 +1,4 @@
-"""The paths to one word: nodes are tokens behind layers, lines the edges that made them, as thick as their share."""
+"""Information flow to one word: nodes are tokens after each layer, lines are edges, as thick as their share."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from transformer.attribution.information_flow import Edge, Flow, Node
     from transformer.text.tokens import TokenSequence
 
-STACKS, KINDS = ("encoder", "decoder"), ("self", "cross")  # as the marks name them, by index
+STACKS, KINDS = ("encoder", "decoder"), ("self", "cross")  # indices in the data of the marks
 _KINDS = {"residual": N_("residual"), "self": N_("self-attention"), "cross": N_("cross-attention")}
 _COLOURS = {"residual": style.NEUTRAL, "self": style.BAR, "cross": style.CHOSEN}
-_STEPS = (0.05, 0.1, 0.2, 0.4, 1.0)  # of the share: lines up to each have one width
+_STEPS = (0.05, 0.1, 0.2, 0.4, 1.0)  # upper bounds of the shares that have one line width
 _WIDTHS = (1.0, 2.0, 4.0, 6.0, 9.0)
 
 
@@ -106,7 +106,7 @@ def _named(node: Node, tokens: Mapping[str, TokenSequence]) -> str:
 
 
 def _said(edges: list[Edge], share: float, source: Node, target: Node, tokens: Mapping[str, TokenSequence]) -> str:
-    """Both ends, the share, and of the heads the strongest."""
+    """Return both ends, the share, and the strongest heads of a line as text."""
     parts = [
         f"{_named(source, tokens)} → {_named(target, tokens)}",
         _("share {share}", share=number(f"{share:.9g}")),

@@ -1,4 +1,4 @@
-"""The Paths page: many prompts, or pairs of them, at once: what each head does to the answer on the mean."""
+"""The section of the Paths page with many prompts or pairs: the mean effect of each head on the output."""
 
 import csv
 import io
@@ -49,16 +49,16 @@ _LONGEST_CODE = 4_000  # characters
 
 
 def many(p: Page, room: DeltaGenerator) -> None:
-    """Type or send the lines; see the heads that count in all of them, with spread, and save the table.
+    """Draw the prompts, and the heads that matter in all of them, with their spread and the table.
 
-    ``room``: beside the choice of the section.
+    ``room`` is the space beside the choice of the section.
     """
     known = _ready(p)
     with st.expander(p.text["many_lines"], icon=":material/edit_note:", expanded=known is None):
         content, name = _content(p)
         try:
             cases, problems = _cases(p, content, name)
-        except InputError as error:  # what was measured before stays
+        except InputError as error:  # earlier measurements stay
             cases, problems = (), (error,)
         for problem in problems[:_MOST_PROBLEMS]:
             st.warning(as_plain(translate(problem)), icon=":material/edit:")
@@ -96,7 +96,7 @@ def many(p: Page, room: DeltaGenerator) -> None:
 
 
 def _content(p: Page) -> tuple[str | bytes, str]:
-    """What was typed, or the file in its place, and its name; a public server takes no files."""
+    """Return the typed text or the file that replaces it, and its name; a public server takes no files."""
     typed = choice.text(
         p.text["many_label"],
         _example(p),
@@ -136,7 +136,7 @@ def _cases(p: Page, content: str | bytes, name: str) -> tuple[tuple[Case, ...], 
 
 
 def _example(p: Page) -> str:
-    """The pairs that come along where the model can read them all; else the pairs of this sentence."""
+    """Return the included pairs if the model can read all of them, else the pairs of this sentence."""
 
     def made() -> str:
         text = PAIRS.read_text(encoding="utf-8")
@@ -158,7 +158,7 @@ def _readable(p: Page, pairs: Iterable[tuple[str, str]]) -> list[tuple[str, str]
 
 
 def _with_blank(clean: str, corrupted: str) -> tuple[str, str]:
-    """For a model that fills one in: the last long word that both have."""
+    """Return both sentences with a blank instead of their last long common word, for a masked-token model."""
     for word in re.findall(r"\w{3,}", clean)[::-1]:
         if clean.count(word) == corrupted.count(word) == 1:
             return clean.replace(word, "___"), corrupted.replace(word, "___")
@@ -174,7 +174,7 @@ def _forget() -> None:
 
 
 def _ready(p: Page) -> PromptBatch | None:
-    """What was measured last with this checkpoint: it stays until the next is there."""
+    """Return the latest measurement with this checkpoint; it stays until the next one is complete."""
     shown: Name | None = st.session_state.get(_SHOWN)
     return None if shown is None else store.known(p.checkpoint, shown)
 
@@ -190,7 +190,7 @@ def _measure(p: Page, cases: tuple[Case, ...], what: Name, largest: int) -> None
     )
     _forget()
     st.session_state[_SHOWN] = what
-    st.rerun()  # the lines fold away
+    st.rerun()  # to collapse the list of prompts
 
 
 def _results(p: Page, found: PromptBatch, room: DeltaGenerator) -> None:
@@ -226,11 +226,11 @@ def _in_words(p: Page, found: PromptBatch, best: PartOverLines, measure: str) ->
 
 
 def _known(value: float) -> str:
-    return "–" if np.isnan(value) else three_digits(value)  # of one prompt alone there is no spread
+    return "–" if np.isnan(value) else three_digits(value)  # a single prompt has no spread
 
 
 def _draw_map(p: Page, found: PromptBatch, measure: str) -> None:
-    """The means, a row for each layer of each kind of attention, a column for each head."""
+    """Draw the means: one row per layer of each kind of attention, one column per head."""
     text = p.text
     heads = {
         Head(part.stack, part.kind, part.layer, part.head): getattr(part, measure).mean

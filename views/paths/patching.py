@@ -1,4 +1,4 @@
-"""Patching on the Paths page: a word is swapped, and vectors or heads of the original run are patched in."""
+"""Patching on the Paths page: a word is swapped, and activations of the original run are patched in."""
 
 from collections.abc import Callable, Hashable
 from functools import partial
@@ -49,15 +49,15 @@ from views.paths.paths_view_model import (
 )
 
 KEY = "patching"
-_FEW = 10  # as many passes as trying one of the pairs may take
-_HEIGHT = 315  # px: with the controls above it, the map ends on the first screen of a projector
+_FEW = 10  # number of passes that run without asking
+_HEIGHT = 315  # px: the map with its controls fits on the first screen of a projector
 _WAYS = {"all": INPUTS, **{name: (name,) for name in INPUTS}}
 
 
 def patching(p: Page, row: DeltaGenerator, *, patches: str) -> None:
-    """Choose, in ``row``, what is swapped; see what each patch brings back, and of which the most.
+    """Draw in ``row`` the choice of the swap, then the effect of each patch and the largest effect.
 
-    ``patches``: "tokens" (one vector at one position) or "heads" (one head at all positions).
+    ``patches`` is "tokens" (one vector at one position) or "heads" (one head at all positions).
     """
     shown = choose(p, row, patches=patches)
     places, pair, turn = shown.places, shown.contrast, shown.turn
@@ -82,7 +82,7 @@ def _with_shares(shown: PathsViewModel, shares: np.ndarray, *, is_estimate: bool
 
 
 def choose(p: Page, row: DeltaGenerator, *, patches: str) -> PathsViewModel:
-    """Draw the swaps and, behind "More", everything else that can be chosen; return what is not measured yet."""
+    """Draw the swaps and, behind "More", all other choices; return the view model without measurements."""
     with row:
         chips = st.container(width="content")
         more = st.popover(p.text["more"], icon=":material/tune:", key="paths more")
@@ -105,7 +105,7 @@ def choose(p: Page, row: DeltaGenerator, *, patches: str) -> PathsViewModel:
 
 
 def _telling_swap(p: Page) -> str:
-    """The swap of the page's sentence that changes the prediction most clearly, if it has any."""
+    """Return the swap that changes the prediction of the page's sentence most clearly, "" if there is none."""
     own = [other for clean, other in ready_pairs(p) if clean == p.focus.sentence]
     if len(own) < 2 or sweeps.is_long(p, _FEW * len(own)):
         return next(iter(own), "")
@@ -117,7 +117,7 @@ def _telling_swap(p: Page) -> str:
 
 
 def pair_name(shown: PathsViewModel) -> tuple[str, int, int]:
-    """What tells one question about one pair from another, in the names of stored results."""
+    """Return the key of one question about one pair in the names of stored results."""
     return shown.found.changed.sentence, shown.turn.row, shown.turn.other
 
 
@@ -129,9 +129,9 @@ def measured(
     *,
     count: int,
 ) -> np.ndarray | None:
-    """Return the shares of ``count`` places, kept by ``name``.
+    """Return the shares of ``count`` locations, stored as ``name``.
 
-    ``None`` where a long sweep was not asked for yet, or the reader has stopped it.
+    The result is ``None`` if a long sweep has not been requested yet or was stopped.
     """
     if (known := store.known(p.run, name)) is not None:
         return known
@@ -149,7 +149,7 @@ def measured(
 
 
 def _check(p: Page, shown: PathsViewModel, name: tuple[Hashable, ...]) -> None:
-    """Measure the largest numbers of the estimate, and show both."""
+    """Measure the locations with the largest estimates, and show both numbers."""
     best = np.argsort(-np.abs(np.nan_to_num(shown.shares)))[: sweeps.CHECKED]
     places = [shown.places[index] for index in best]
     true = store.get(p.run, (*name, "check"), lambda: recovered_shares(shown.contrast, shown.turn, [places])[0])
@@ -159,7 +159,7 @@ def _check(p: Page, shown: PathsViewModel, name: tuple[Hashable, ...]) -> None:
 
 
 def _chosen_turn(p: Page, pair: Contrast) -> Turn:
-    """The word of the answer that is asked about: the first one that changes, until a reader chooses another."""
+    """Return the output word that is compared: the first one that changes, or the reader's choice."""
     if len(pair.turns) == 1:
         return pair.turns[0]
     rows = [turn.row for turn in pair.turns]
@@ -179,7 +179,7 @@ def _chosen_turn(p: Page, pair: Contrast) -> Turn:
 
 
 def _chosen_other(p: Page, pair: Contrast, turn: Turn, sentence: str) -> int | None:
-    """The id of the token that the reader measures the answer against, if any."""
+    """Return the id of the alternative token that the reader chose, if any."""
     word = choice.text(
         p.text["other"],
         key="paths_other",
@@ -196,7 +196,7 @@ def _chosen_other(p: Page, pair: Contrast, turn: Turn, sentence: str) -> int | N
 
 
 def display(pair: Contrast, id: int) -> str:
-    """How a token of the answer, or a class, is shown."""
+    """Return how an output token, or a class, is displayed."""
     config = pair.checkpoint.config
     return config.class_names[id] if config.n_classes else pair.checkpoint.tokenizer.display(id)
 
@@ -216,7 +216,7 @@ def draw(p: Page, shown: PathsViewModel) -> None:
 
 
 def say_swap(p: Page, shown: PathsViewModel) -> str:
-    """What was swapped, and what that does to the prediction."""
+    """Say what was swapped, and its effect on the prediction."""
     text = p.text
     swapped = (
         text["swap_more"]
@@ -283,7 +283,7 @@ def _row_label(p: Page, row: tuple[Place | None, ...]) -> str:
 
 
 def _draw_key(p: Page, shown: PathsViewModel) -> None:
-    """Both runs, and how to read a cell."""
+    """Draw both predictions and the explanation of a cell."""
     text = p.text
     words = [" ".join(words) for words in zip(*shown.swaps, strict=True)]
     lines = [
@@ -321,7 +321,7 @@ def _open(grid: tuple[tuple[Place | None, ...], ...], _state: State, cell: Selec
 
 
 def _explain(p: Page, shown: PathsViewModel, *, waiting: bool) -> None:
-    """The formula with its sources, and the code."""
+    """Draw the formula with its sources, and the code."""
     text = p.text
     with st.expander(text["how"], icon=":material/function:"):
         show_formula(
@@ -345,7 +345,7 @@ def _explain(p: Page, shown: PathsViewModel, *, waiting: bool) -> None:
 
 
 def _pair_in_python(p: Page, shown: PathsViewModel) -> str:
-    """The Python that gives ``contrast``, ``choices`` and ``turn``."""
+    """Return Python code that defines ``contrast``, ``choices`` and ``turn``."""
     own = shown.choices
     arguments = [repr(own.patches), *(["every_part=True"] if own.every_part else []), f"row={own.row}"]
     arguments += [] if own.other is None else [f"other={own.other}"]
@@ -359,7 +359,7 @@ def _pair_in_python(p: Page, shown: PathsViewModel) -> str:
 
 
 def head_to_head(p: Page, row: DeltaGenerator) -> None:
-    """Choose, in ``row``, what is swapped; see which earlier heads reach the head in focus, by path patching."""
+    """Draw in ``row`` the choice of the swap, then the earlier heads that reach the head in focus (path patching)."""
     shown = choose(p, row, patches="heads")
     focus, text = p.focus, p.text
     receiver = Head(focus.stack, focus.kind, focus.layer, focus.head)
@@ -393,7 +393,7 @@ def head_to_head(p: Page, row: DeltaGenerator) -> None:
 
 
 def _offer_later(p: Page, pair: Contrast) -> None:
-    """The same head of the model's last attention, if other heads come before that."""
+    """Offer the same head of the last attention layer, if earlier heads precede that one."""
     stack, kind = p.trace.attention_kinds()[-1]
     head = min(p.focus.head, p.checkpoint.config.heads_in(stack) - 1)
     last = Head(stack, kind, p.trace.n_layers(stack) - 1, head)
@@ -430,7 +430,7 @@ def _draw_edges(p: Page, shown: PathsViewModel, found: HeadMap, receiver: str) -
 def draw_heads(
     p: Page, found: HeadMap, *, key: str, title: str, value_name: str, phrase: str, masked_text: str, height: int = 300
 ) -> None:
-    """Draw a row for each layer of each kind of attention, a column for each head; a click opens the head."""
+    """Draw one row per layer of each kind of attention, one column per head; a click opens the head."""
     known = np.isfinite(found.values)
     show_map(
         value_map(
@@ -466,5 +466,5 @@ def _attention_name(p: Page, head: Head) -> str:
 
 
 def head_name(p: Page, head: Head) -> str:
-    """How a sentence names a head."""
+    """Return the name of a head within a sentence."""
     return p.text[f"head_{head.stack}_{head.kind}"].format(layer=head.layer, head=head.head)

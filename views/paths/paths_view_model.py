@@ -35,8 +35,8 @@ from transformer.interventions.experiment import Experiment, experiment
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 
-WIDE = 20  # columns: up to here a map leaves space beside it
-_NEAR_BEST = 0.9  # of the largest share: places that count as equally good, of which the deepest is named
+WIDE = 20  # columns: a map with at most this many leaves space beside it
+_NEAR_BEST = 0.9  # times the largest share: locations above it count as equally good, and the deepest is named
 
 Grid = tuple[tuple[Place | None, ...], ...]
 
@@ -99,10 +99,10 @@ class HeadMap:
 
 
 def patched_places(contrast: Contrast, turn: Turn, choices: PathsChoices) -> Grid:
-    """Return what each cell of the map patches, [row][column]; ``None`` where a stack has no such part.
+    """Return the location that each cell of the map patches, [row][column]; ``None`` if a stack has no such part.
 
-    Of tokens, the columns are those that the encoder reads, and then those that the decoder reads up to the row of the
-    word; the rows are layers. Of heads, each attention layer of each kind has a row.
+    For tokens, the columns are the encoder's tokens followed by the decoder's up to the row of the word, and the rows
+    are layers. For heads, each attention layer of each kind has a row.
     """
     stacks = tuple(contrast.clean)
     if choices.patches == "heads":
@@ -123,14 +123,14 @@ def patched_places(contrast: Contrast, turn: Turn, choices: PathsChoices) -> Gri
 
 @dataclass(frozen=True)
 class PathsViewModel:
-    """All that the Paths page draws about one swap; make it with ``paths_view_model``.
+    """Everything that the Paths page draws of one swap; ``paths_view_model`` creates it.
 
     Attributes:
-        found: The original run beside the run of the other sentence, which keeps the answer.
-        contrast: The same pair, as patching takes it.
-        turn: The word of the answer that is asked about.
+        found: The original run and the run of the other sentence with the original output.
+        contrast: The same pair in the form that patching needs.
+        turn: The output word that is compared.
         choices: What the reader chose.
-        shares: The recovered share of each of ``places``: [place]; ``None`` while it is not measured.
+        shares: The recovered share at each of ``places``, [location]; ``None`` before the measurement.
         is_estimate: Whether the shares come from one backward pass.
     """
 
@@ -153,7 +153,7 @@ class PathsViewModel:
 
     @cached_property
     def places(self) -> tuple[Place, ...]:
-        """All that is patched, one at a time, in the order of the cells."""
+        """All patched locations, in the order of the cells."""
         return tuple(place for row in self.grid for place in row if place is not None)
 
     @cached_property
@@ -164,19 +164,19 @@ class PathsViewModel:
 
     @property
     def limit(self) -> float:
-        """The share at which colours end: 1, unless a place recovers more."""
+        """The share at which colours end: 1, or the largest share if it is larger."""
         return max(1.0, float(np.nanmax(np.abs(self.values), initial=0.0)))
 
     @cached_property
     def column_labels(self) -> tuple[str, ...]:
-        """The tokens over the columns, of both stacks; or the numbers of heads."""
+        """Column labels: the tokens of both stacks, or the indices of the heads."""
         if self.choices.patches == "heads":
             return tuple(map(str, range(len(self.grid[0]))))
         return tuple(label for stack in self.contrast.clean for label in self.contrast.tokens(stack, self.turn).labels)
 
     @property
     def column_breaks(self) -> tuple[int, ...]:
-        """The column at which the tokens of the decoder begin, beside those of an encoder."""
+        """The column at which the tokens of the decoder begin, if there is an encoder."""
         both = self.choices.patches == "tokens" and len(self.contrast.clean) > 1
         return (len(self.contrast.tokens("encoder", self.turn)),) if both else ()
 
@@ -195,10 +195,10 @@ class PathsViewModel:
 
     @cached_property
     def strongest(self) -> Place | None:
-        """The place whose patch recovers most; among tokens that are about equally good, the deepest in the model.
+        """The location whose patch recovers most; among nearly equal tokens, the deepest in the model.
 
-        What layer 0 reads at the swapped word recovers everything by itself, for it is the input; it only counts where
-        there is nothing else.
+        The input of layer 0 at the swapped word recovers everything by construction, so it counts only if there is
+        nothing else.
         """
         if self.shares is None or not np.isfinite(self.shares).any():
             return None
@@ -246,18 +246,18 @@ class PathsViewModel:
         return self.display(self.turn.other)
 
     def display(self, id: int) -> str:
-        """How a token of the answer, or a class, is shown."""
+        """Return how an output token, or a class, is displayed."""
         config = self.contrast.checkpoint.config
         return config.class_names[id] if config.n_classes else self.contrast.checkpoint.tokenizer.display(id)
 
     @property
     def step(self) -> int:
-        """The index of the word among the tokens of the answer."""
+        """The index of the word among the output tokens."""
         return self.found.asked.rows.index(self.turn.row)
 
     @cached_property
     def effect(self) -> str:
-        """What the swap does: "flips" the prediction from answer to other, "keeps" it, or only moves the "lead"."""
+        """The effect of the swap: "flips" the prediction to ``other``, "keeps" it, or only changes the "lead"."""
         before, after = (predicted[self.step] for predicted in self.found.predicted)
         if before != self.turn.answer:
             return "lead"
@@ -265,7 +265,7 @@ class PathsViewModel:
 
     @cached_property
     def predictions(self) -> tuple[tuple[str, float], tuple[str, float]]:
-        """What is most likely in each of the two runs, with its probability."""
+        """The most likely output in each of the two runs, with its probability."""
         change = self.found.candidates(self.step, shown=1)
         before = max(change, key=lambda one: one.before)
         after = max(change, key=lambda one: one.after)
@@ -279,13 +279,13 @@ def _joined(displays: Iterable[str]) -> str:
 
 
 def turn_of(contrast: Contrast, choices: PathsChoices) -> Turn:
-    """Return the word that is asked about, measured against what the reader chose."""
+    """Return the compared word, with the alternative that the reader chose."""
     chosen = next((turn for turn in contrast.turns if turn.row == choices.row), contrast.first_turn)
     return replace_turn_tokens(contrast, chosen, other=choices.other)
 
 
 def effect_size(contrast: Contrast) -> float:
-    """Return how clearly a swap changes a word: the smaller of both leads, below 0 where nothing flips."""
+    """Return how clearly a swap changes a word: the smaller of the two leads, negative if nothing flips."""
     return max((min(turn.clean, -turn.corrupt) for turn in contrast.turns), default=-np.inf)
 
 
@@ -300,7 +300,7 @@ def paths_view_model(trace: Trace, sentence: str, choices: PathsChoices = PathsC
         choices: What the reader chose.
 
     Raises:
-        InputError: For a sentence that cannot be put beside the original one.
+        InputError: The sentence cannot be compared with the original one.
     """
     found = experiment(trace, sentence=sentence, keep_answer=True)
     pair = contrast_of(found)
@@ -310,5 +310,5 @@ def paths_view_model(trace: Trace, sentence: str, choices: PathsChoices = PathsC
 
 
 def head_of(place: Place) -> Head:
-    """Return the head that a place of ``HEADS`` is."""
+    """Return the head of a location in ``HEADS``."""
     return Head(place.stack, HEADS[place.part].removesuffix("_attention"), place.layer, place.index)

@@ -10,11 +10,11 @@ from charts.toolkit.style import BAR, CHOSEN, NEUTRAL, TEXT_SIZE, category_colou
 from charts.toolkit.words import _
 from transformer.text.message import N_
 
-if TYPE_CHECKING:  # both take a third of a second to import, and most pages need neither
+if TYPE_CHECKING:  # both take a third of a second to import, and few pages need them
     import altair as alt
     import pandas as pd
 
-_LABELS = 60  # pixels for the numbers beside a curve, however long they are
+_LABELS = 60  # pixels for the axis labels of a curve, whatever their length
 TRAIN, DEV = N_("training batches"), N_("dev split")
 
 
@@ -46,7 +46,7 @@ def loss_curves(history: pd.DataFrame, *, loss: str = N_("loss (nats per token)"
 
 
 def score_curve(history: pd.DataFrame, *, score: str) -> alt.LayerChart:
-    """The score on dev by which the checkpoint was chosen; needs ``step`` and ``dev_score``."""
+    """Draw the dev score by which the checkpoint was chosen; needs ``step`` and ``dev_score``."""
     require_columns(history, name="history", columns=["step", "dev_score"])
     data = history[["step", "dev_score"]].dropna().rename(columns={"dev_score": "value"})
     last = history["step"].max()
@@ -54,7 +54,7 @@ def score_curve(history: pd.DataFrame, *, score: str) -> alt.LayerChart:
 
 
 def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
-    """The learning rate; needs ``step`` and ``learning_rate``."""
+    """Draw the learning rate; needs ``step`` and ``learning_rate``."""
     require_columns(history, name="history", columns=["step", "learning_rate"])
     data = history[["step", "learning_rate"]].rename(columns={"learning_rate": "value"})
     last = history["step"].max()
@@ -86,7 +86,7 @@ def role_curves(history: pd.DataFrame) -> alt.LayerChart:
 
 
 def repeated_loss_curve(history: pd.DataFrame) -> alt.LayerChart:
-    """The loss of random tokens that are written a second time; needs ``step`` and ``value``."""
+    """Draw the loss of random tokens in their second copy; needs ``step`` and ``value``."""
     require_columns(history, name="history", columns=["step", "value"])
     title = _("loss of repeated tokens (nats)")
     return _curve(history, title=title, colour=CHOSEN, height=190, last=history["step"].max(), points=True)
@@ -104,17 +104,16 @@ def _curve(
 ) -> alt.LayerChart:
     """Draw a line from step 0 to ``last``, and a ruler that follows the pointer to the nearest step.
 
-    ``detail`` is the column that distinguishes lines of one colour. The curves of one run are below each other, with
-    the same step at the same position.
+    ``detail`` is the column that distinguishes lines of one colour. The curves of one run share their horizontal scale.
     """
     import altair as alt
 
     ruler = alt.selection_point(on="pointerover", nearest=True, encodings=["x"], clear="pointerout")
-    first = "datum.value === 0 ? '0' : datum.label"  # "0k" would be no number of steps
+    first = "datum.value === 0 ? '0' : datum.label"  # "0" instead of "0k"
     x_axis = alt.Axis(format="~s", labelExpr=first, labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE)
     x = alt.X("step:Q", title=_("training step"), axis=x_axis, scale=alt.Scale(domain=[0, int(last)], nice=False))
     y_axis = alt.Axis(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE, tickCount=5, minExtent=_LABELS)
-    lines = wrap(title, height // 11)  # characters; what is longer than the axis would be cut
+    lines = wrap(title, height // 11)  # characters; a title longer than the axis would be cut
     y = alt.Y("value:Q", title=lines if len(lines) > 1 else title, scale=alt.Scale(zero=False), axis=y_axis)
     tooltip = [
         *([alt.Tooltip(f"{detail}:N", title=_("head"))] if detail else []),

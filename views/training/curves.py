@@ -18,7 +18,7 @@ from ui.words.catalogues import translate
 from ui.words.texts import PageText, as_plain
 from views.training.curve_figures import loss_curves, rate_curve, score_curve
 
-# The columns of history.csv, for translators.
+# Columns of history.csv, marked for translation.
 HEADINGS = (
     *(N_("training step"), N_("epoch"), N_("target_tokens"), N_("seconds"), N_("learning_rate"), N_("train_loss")),
     *(N_("gradient_norm"), N_("dev_loss"), N_("dev_perplexity"), N_("dev_score")),
@@ -32,11 +32,11 @@ SCORES = {
 
 
 def say_what_changed(p: Page) -> None:
-    """Say in one line how far the loss fell, where the checkpoint came with its curves."""
+    """Say in one line how far the loss fell, if the checkpoint has its curves."""
     try:
         history = load_history(p.focus.checkpoint)
     except CheckpointError:
-        return  # the curves say so
+        return  # the curves show a message instead
     losses = [] if history is None else history["dev_loss"].dropna().tolist()
     if len(losses) > 1 and losses[-1] < losses[0]:
         steps, first, last = whole(int(history["step"].iloc[-1])), three_digits(losses[0]), three_digits(losses[-1])
@@ -44,7 +44,7 @@ def say_what_changed(p: Page) -> None:
 
 
 def curves(p: Page) -> None:
-    """Draw everything that ``history.csv`` of the checkpoint holds."""
+    """Draw everything in the checkpoint's ``history.csv``."""
     try:
         history = load_history(p.focus.checkpoint)
     except CheckpointError as error:
@@ -62,7 +62,8 @@ def curves(p: Page) -> None:
     packed = recipe is not None and recipe.task == "packed-next-token"
     caption = p.text["loss_packed" if packed else "loss"]
     show_figure(loss_curves(history, loss=loss), name="training-loss", caption=caption)
-    show_figure(score_curve(history, score=score), name="training-score", caption=p.text["score"])
+    caption = f"{p.text['score']} {p.text['score_bleu']}" if score == p.text["bleu"] else p.text["score"]
+    show_figure(score_curve(history, score=score), name="training-score", caption=caption)
     show_figure(rate_curve(history), name="training-rate", caption=p.text["rate"])
     outcomes = p.checkpoint.config.n_classes or p.checkpoint.config.vocabulary_size
     caption = p.text["formula_caption"].format(
@@ -74,7 +75,7 @@ def curves(p: Page) -> None:
 
 
 def _smoothing(text: PageText, recipe: Recipe | None) -> str:
-    """Of the labels, as the recipe has it, where the recipe is at hand."""
+    """Return the sentence about label smoothing, by the recipe if it is available."""
     if recipe is None:
         return text["smoothing_unknown"]
     epsilon = recipe.label_smoothing

@@ -1,4 +1,4 @@
-"""The same sentence early and late in a training, side by side; the curves of the training are below."""
+"""The same sentence early and late in training, side by side, above the curves."""
 
 import streamlit as st
 
@@ -17,7 +17,7 @@ _HEIGHT, _PRESENTED_HEIGHT = 300, 230
 
 
 def early_and_late(p: Page) -> None:
-    """Show both outputs, one sentence about what changed, the maps of one head, and then the curves."""
+    """Show both outputs, one sentence about what changed, the maps of one head, and the curves."""
     steps = training_steps(p.checkpoint)
     if not steps:
         say_what_changed(p)

@@ -17,12 +17,12 @@ from ui.words.catalogues import translate
 from ui.words.texts import as_plain, common, page_text
 from views.training.curve_figures import repeated_loss_curve, role_curves
 
-_MOST = 12  # lines that can be told apart
+_MOST = 12  # lines that can still be distinguished
 _WITHOUT_ROLE = 3
 
 
 def roles_through_training(p: Page) -> None:
-    """Draw the history of the heads, where the checkpoint came with one."""
+    """Draw the history of the heads, if the checkpoint has one."""
     file = file_of_results(p.checkpoint.path, FILE)
     stamp = file.stat().st_mtime_ns if file.is_file() else 0
     try:
@@ -37,7 +37,7 @@ def roles_through_training(p: Page) -> None:
     st.markdown(_in_words(p, history))
     show_figure(
         role_curves(_rows(p, history, shown)),
-        name="jobs-through-training",  # lessons name it
+        name="jobs-through-training",  # lessons refer to it
         caption=p.text["roles_caption"].format(count=history.n_sentences),
     )
     if history.repeated_loss:
@@ -59,7 +59,7 @@ def roles_through_training(p: Page) -> None:
 
 
 def _shown(history: RoleHistory) -> Sequence[HeadHistory]:
-    """Return the heads with a role in the end, the strongest first; where none has one, those that come closest."""
+    """Return the heads with a role in the end, strongest first; if there are none, those that come closest."""
     ordered = sorted(history.heads, key=lambda head: -head.strengths[-1])
     return [head for head in ordered if head.has_role][:_MOST] or ordered[:_WITHOUT_ROLE]
 

@@ -1,7 +1,7 @@
-"""The curves of a training that is going on: loss and shares over its steps, drawn anew several times a second.
+"""Curves of a running training, loss and shares over its steps, redrawn several times per second.
 
-The data travel under a fixed name beside a description that stays the same, so that the browser moves the lines
-instead of building the chart again. Hence also the axes: as long at the first step as at the last.
+The data have a fixed name beside an unchanging specification, so that the browser moves the lines instead of building
+the chart again. For the same reason the axes have their final length from the first step.
 """
 
 from __future__ import annotations
@@ -17,24 +17,30 @@ from charts.toolkit.style import BAR, CATEGORICAL, CHOSEN, TEXT_SIZE
 from charts.toolkit.words import _
 from transformer.text.message import N_
 
-if TYPE_CHECKING:  # a third of a second to import, and most pages do not need it
+if TYPE_CHECKING:  # takes a third of a second to import, and few pages need it
     import altair as alt
 
 _DATA = "curves"
-_LOWEST = 1e-3  # the loss axis reaches at least down to here
+_LOWEST = 1e-3  # the loss axis extends at least down to this value
 _HIGHEST = 5.0
 _HEIGHTS = {"loss": 150, "share": 205}  # the axes included
-_LABELS = 44  # pixels for the numbers of the vertical axis, so that both charts begin at the same place
+_LABELS = 44  # pixels for the numbers of the vertical axis, so that both charts are aligned
 
 
 def live_loss(loss: Any, *, steps: Sequence[int], last_step: int, at: int | None = None) -> alt.LayerChart:
-    """The loss on a logarithmic axis over the steps 0 … ``last_step``.
+    """Draw the loss on a logarithmic axis over the steps 0 … ``last_step``.
 
-    ``loss``: [step], greater than 0; ``steps``: the number of the step of each entry; ``at``: index of the entry that
-    is marked (default: the last). Raises ``ValueError`` for lengths that differ or a loss below 0.
+    Args:
+        loss: Losses above 0, [step].
+        steps: The number of the step of each entry.
+        last_step: End of the axis.
+        at: Index of the marked entry; by default the last.
+
+    Raises:
+        ValueError: The lengths differ, or a loss is below 0.
     """
     losses = as_array(loss, name="loss", axes=("step",), sizes={"step": len(steps)}, signed=False)
-    losses = np.maximum(losses, np.finfo(np.float32).tiny)  # a logarithm needs something
+    losses = np.maximum(losses, np.finfo(np.float32).tiny)  # log 0 is undefined
     low = min(_LOWEST, 10.0 ** math.floor(math.log10(float(losses.min()))))
     high = max(_HIGHEST, float(losses.max()))
     scale = {"type": "log", "domain": [low, high], "nice": False}
@@ -54,7 +60,7 @@ def live_loss(loss: Any, *, steps: Sequence[int], last_step: int, at: int | None
 def live_shares(
     shares: Mapping[str, Any], *, steps: Sequence[int], last_step: int, at: int | None = None
 ) -> alt.LayerChart:
-    """Shares between 0 and 1 over the steps 0 … ``last_step``: name → [step]. As ``live_loss``."""
+    """Draw shares between 0 and 1, name → [step], over the steps 0 … ``last_step``; arguments as in ``live_loss``."""
     sizes = {"step": len(steps)}
     curves = {name: as_probabilities(values, name=name, axes=("step",), sizes=sizes) for name, values in shares.items()}
     colours = [CHOSEN, CATEGORICAL[2], *CATEGORICAL][: len(curves)]
@@ -99,7 +105,7 @@ def _chart(
     lines = alt.Chart().encode(
         x=alt.X(
             "step:Q",
-            title=None if title == "loss" else _("training step"),  # the shares stand below it, over the same steps
+            title=None if title == "loss" else _("training step"),  # the shares below it have the same steps
             scale=alt.Scale(domain=[0, last_step], nice=False),
             axis=alt.Axis(format=",d", tickCount=5, **text),
         ),

@@ -1,4 +1,4 @@
-"""“Train one now”: a tiny model learns letters while one watches its loss fall and its attention take shape."""
+"""“Train one now”: a tiny model learns letters while its loss and attention are drawn."""
 
 import logging
 from collections.abc import Iterator, Sequence
@@ -29,11 +29,11 @@ from ui.words.catalogues import translate
 from ui.words.texts import PageText, as_plain
 from views.training.live_curves_figure import live_loss, live_shares
 
-PATIENCE = 20.0  # seconds for which it goes on although nobody looks: a browser asks seldom for a tab in the background
+PATIENCE = 20.0  # seconds without a request until it stops; browsers rarely refresh background tabs
 _LOG = logging.getLogger(__name__)
 
 
-RUN = "live training"  # in the session's state: stays there when the page is left
+RUN = "live training"  # key of the session state, which survives a change of page
 REDRAW = 0.7  # seconds
 _POSITIONS = ("sinusoidal", "learned", "none")
 _HEADS = (1, 2, 4)
@@ -42,7 +42,7 @@ _RATES = (0.0002, 0.001, 0.005, 0.02, 0.1)
 
 @dataclass(frozen=True)
 class Settings:
-    """What a run was started with; the controls may have been changed since."""
+    """Settings that a run was started with; the controls may have changed since."""
 
     task: str
     positions: str
@@ -89,7 +89,7 @@ class Live:
 
     @once
     def job(self) -> Job[None]:
-        """The job of the training."""
+        """The background job of the training."""
         return Job(self._train, kind=TRAINING, visitor=this_session(), patience=PATIENCE)
 
     def _train(self, report: Report) -> None:
@@ -97,7 +97,7 @@ class Live:
             for state in self.settings.train():
                 self.states.append(state)
                 report(state.step, state.steps)
-        except Exception:  # whatever it is, who looks gets a sentence
+        except Exception:  # any error becomes a sentence on the page
             _LOG.warning("a training in the background failed", exc_info=True)
             raise
 
@@ -129,7 +129,7 @@ def how_it_stands(text: PageText, live: Live, *, status: Status, states: Sequenc
 
 
 def draw(text: PageText, settings: Settings, states: Sequence[ToyState], *, slider: str = "") -> None:
-    """Draw the map at the left, numbers and curves at the right, for the last state or the slider's.
+    """Draw the map on the left, numbers and curves on the right, for the last state or the slider's.
 
     ``slider`` is the key of the slider that goes back to an earlier state.
     """
@@ -153,7 +153,7 @@ def draw(text: PageText, settings: Settings, states: Sequence[ToyState], *, slid
 
 
 def _curves(text: PageText, states: Sequence[ToyState], at: int) -> None:
-    """Loss above, shares below, over the same steps."""
+    """Draw the loss above the shares, over the same steps."""
     steps = [state.step for state in states]
     over = {"steps": steps, "last_step": states[at].steps, "at": at}
     shares = {
@@ -175,7 +175,7 @@ def _numbers(text: PageText, state: ToyState) -> None:
 
 
 def _maps(attention: AttentionView, predicted: TokenSequence, *, key: str) -> None:
-    """One map for each head: rows are the letters that are being written, columns the letters of the word."""
+    """Draw one map per head: rows are the letters being written, columns the letters of the word."""
     alone = attention.n_heads == 1
     with st.grid(1 if alone else 2, min_column_width=280):
         for head in range(attention.n_heads):
@@ -191,7 +191,7 @@ def _maps(attention: AttentionView, predicted: TokenSequence, *, key: str) -> No
 
 
 def _marked(written: str, right: str) -> str:
-    """Letters far apart, the wrong ones struck out in red."""
+    """Return spaced letters, with the wrong ones struck out in red."""
     return "\u2002".join(
         letter if place < len(right) and letter == right[place] else f":red[~~{letter}~~]"
         for place, letter in enumerate(written)
@@ -199,13 +199,13 @@ def _marked(written: str, right: str) -> str:
 
 
 def try_own(text: PageText, settings: Settings, learner: ToyLearner) -> None:
-    """A word of the reader's own, what the model writes for it, and where it looks."""
+    """Draw a box for the reader's word, the model's output for it, and its attention."""
     st.subheader(text["now_own"], anchor=False)
     word = st.text_input(text["now_own_word"], key="toy own", width=320, placeholder=text["now_own_placeholder"])
     word = word.strip().lower()
     if not word:
         return
-    answer = learner.answer(word)  # a word of other signs becomes a sentence on the page
+    answer = learner.answer(word)  # a word with other characters raises an error that the page shows
     st.markdown(f"### {as_plain(word)} → {_marked(answer.text, answer.right) or text['now_nothing']}")
     missing = len(answer.right) - len(answer.text)
     if answer.text == answer.right and answer.finished:
@@ -225,7 +225,7 @@ def try_own(text: PageText, settings: Settings, learner: ToyLearner) -> None:
 
 
 def now(p: Page) -> None:
-    """The section: settings, a button that starts, a button that stops, and what is to be seen meanwhile."""
+    """Draw the section: settings, start and stop buttons, and the running training."""
     live: Live | None = st.session_state.get(RUN)
     going = live is not None and not live.job.look(this_session())
     settings = _controls(p.text, going=going)
@@ -270,7 +270,7 @@ def _controls(text: PageText, *, going: bool) -> Settings:
 
 
 def _problem(word: str) -> str:
-    """What is wrong with a word, "" if nothing is."""
+    """Return what is wrong with a word, "" if nothing is."""
     try:
         letter_ids(word)
     except InputError as error:
@@ -287,7 +287,7 @@ def _start(settings: Settings) -> None:
 
 
 def _untrained(settings: Settings) -> ToyState:
-    """The model before its first step. To draw it also makes the browser load what it draws with."""
+    """Return the model before its first step. Drawing it also makes the browser load its libraries."""
     return store.get(settings, "untrained", lambda: next(settings.train()))
 
 
@@ -297,12 +297,12 @@ def _stop() -> None:
 
 
 def _watch(text: PageText, live: Live, *, going: bool) -> None:
-    """Runs again by itself every ``REDRAW`` seconds while the training goes on; that is what keeps it going."""
+    """Redraw every ``REDRAW`` seconds during the training; the requests also keep it running."""
     with guard():
         over = live.job.look(this_session())
         if going and over:
-            st.rerun()  # the whole page: its buttons change, and this stops running by itself
-        states = (*live.states,)  # its thread goes on
+            st.rerun()  # the whole page, because its buttons change; the fragment stops
+        states = (*live.states,)  # a copy, because its thread continues
         how_it_stands(text, live, status=live.job.status, states=states)
         if not states:
             return

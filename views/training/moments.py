@@ -1,4 +1,4 @@
-"""One sentence at the steps of a training: kept between reruns, read-only."""
+"""One sentence at the steps of a training: cached between reruns and read-only."""
 
 from collections.abc import Callable, Sequence
 
@@ -14,7 +14,7 @@ from ui.shell.page import Page
 
 
 def moments_at(p: Page, steps: Sequence[int | None]) -> list[Moment]:
-    """Return the moments, the finished model's last; what takes long shows its progress and can be cancelled."""
+    """Return the moments, the finished model's last; long computations show progress and can be cancelled."""
     trace, names = p.trace, [p.text["time_final"] if step is None else whole(step) for step in steps]
 
     def work(report: Callable[[int, int], None]) -> list[Moment]:
@@ -37,12 +37,12 @@ def moments_at(p: Page, steps: Sequence[int | None]) -> list[Moment]:
 
 
 def with_snapshots() -> tuple[str, ...]:
-    """Return the names of the checkpoints that came with snapshots."""
+    """Return the names of the checkpoints with snapshots."""
     return tuple(name for name in checkpoint_names() if snapshot_steps(checkpoints_folder() / name))
 
 
 def moment(trace: Trace, step: int | None, *, final: bool) -> Moment:
-    """Return what the model at ``step`` makes of the tokens of ``trace``.
+    """Return the results of the model at ``step`` on the tokens of ``trace``.
 
     Args:
         trace: The run of the finished model.
@@ -64,7 +64,7 @@ def moment(trace: Trace, step: int | None, *, final: bool) -> Moment:
 
 
 def version(checkpoint: transformer.Checkpoint, step: int | None, *, final: bool) -> tuple[int, ...]:
-    """Return size and time of change of a snapshot's file, which tell whether it was written again."""
+    """Return size and modification time of a snapshot's file, which show whether it was rewritten."""
     if final:
         return ()
     status = (checkpoint.path / snapshot_file(step)).stat()

@@ -1,4 +1,4 @@
-"""The same sentence through training: a slider over the steps, the output at each, and what the heads attend to."""
+"""The same sentence through training: a slider over the steps, the output at each, and the attention of heads."""
 
 import math
 from collections.abc import Sequence
@@ -32,12 +32,12 @@ from views.training.training_view_model import TrainingViewModel, training_view_
 
 STEP = "training_step"
 _CHART = "roles-through-training"
-_MAP_HEIGHT = 440  # pixels, which keeps the maps of all heads close below
+_MAP_HEIGHT = 440  # pixels, so that the maps of all heads are near
 _FEW_KEYS = 10  # a map of more columns takes the whole width
 
 
 def time_lapse(p: Page) -> None:
-    """Draw the sentence at every step of which the checkpoint has a snapshot."""
+    """Draw the sentence at every step with a snapshot."""
     steps = training_steps(p.checkpoint)
     if not steps:
         p.nothing_to_show(without_snapshots(p))
@@ -59,7 +59,7 @@ def time_lapse(p: Page) -> None:
 
 
 def without_snapshots(p: Page) -> str:
-    """Return the sentence that says that there are no snapshots, and which checkpoints have them."""
+    """Return the sentence that there are no snapshots here, with the checkpoints that have them."""
     others = ", ".join(as_plain(name) for name in with_snapshots())
     return p.text["time_none"] + (" " + p.text["time_others"].format(names=others) if others else "")
 
@@ -71,9 +71,9 @@ def _view_model(p: Page, steps: Sequence[int | None]) -> TrainingViewModel:
 
 @fragment
 def _through_time(p: Page, steps: Sequence[int | None]) -> None:
-    """Draw all that follows the slider, which redraws only this."""
+    """Draw everything that depends on the slider, which redraws only this."""
     with guard():
-        if shared_focus.current() != p.focus:  # a head was clicked in the figure below: all of the page follows it
+        if shared_focus.current() != p.focus:  # a head was clicked in the figure below, so the whole page reruns
             st.rerun()
         shown, heads = _view_model(p, steps), page_text("heads")
         names = step_names(shown.moments, p.text, card=p.checkpoint.card)
@@ -107,7 +107,7 @@ def _through_time(p: Page, steps: Sequence[int | None]) -> None:
 
 
 def _places(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """For the map and for all heads: side by side where there is room and the map is not ``wide``."""
+    """Return places for the map and for all heads: side by side unless the map is ``wide``."""
     if wide:
         return st.container(), st.container()
     both = st.grid(5, min_column_width=185, key="time-lapse pictures")
@@ -115,14 +115,14 @@ def _places(*, wide: bool) -> tuple[DeltaGenerator, DeltaGenerator]:
 
 
 def _read(p: Page) -> str:
-    """What every step reads, in words."""
+    """Say what every step reads."""
     if not p.checkpoint.config.has_decoder:
         return p.text["time_read_sentence"]
     return p.text["time_read_given" if p.trace.forced else "time_read_final"]
 
 
 def _choose(p: Page, moments: Sequence[Moment], names: list[str]) -> int:
-    """The slider; returns an index into ``names``. A step of another checkpoint is forgotten."""
+    """Draw the slider; return an index into ``names``. A step of another checkpoint is forgotten."""
     in_all = zip(*(step_names(moments, text, card=p.checkpoint.card) for text in page_texts(p.text.name)), strict=True)
     codes = _codes(moments)
     called = {code: [name, *words] for code, name, words in zip(codes, names, in_all, strict=True)}
@@ -130,12 +130,12 @@ def _choose(p: Page, moments: Sequence[Moment], names: list[str]) -> int:
 
 
 def _codes(moments: Sequence[Moment]) -> list[str]:
-    """The steps as the address names them."""
+    """Return the steps as they appear in the address."""
     return ["last" if moment.step is None else str(moment.step) for moment in moments]
 
 
 def show_outputs(p: Page, now: Moment, final: Moment, *, titles: tuple[str, str]) -> None:
-    """Show the output at one step beside that of the finished model; words that both have are coloured."""
+    """Show the output at one step and that of the finished model; common words are coloured."""
     with st.container(border=True, horizontal=True, gap="medium", key="training outputs"):
         for title, moment, other in zip(titles, (now, final), (final, now), strict=True):
             with st.container(width="stretch", gap=None):
@@ -144,7 +144,7 @@ def show_outputs(p: Page, now: Moment, final: Moment, *, titles: tuple[str, str]
 
 
 def _overview(p: Page, shown: TrainingViewModel, here: int) -> None:
-    """Draw all heads at all steps; a click on a cell goes to that head and that step."""
+    """Draw all heads at all steps; a click on a cell selects that head and step."""
     moments = shown.moments
     heads = page_text("heads")
     kinds, codes = attention_kinds(p.checkpoint.config), _codes(moments)
@@ -184,7 +184,7 @@ def _overview(p: Page, shown: TrainingViewModel, here: int) -> None:
 
 
 def _table(p: Page, shown: TrainingViewModel) -> None:
-    """Show every step in numbers, with the whole outputs."""
+    """Show a table of all steps with the complete outputs."""
     names = page_text("heads")["role"]
     table = pd.DataFrame(
         [
@@ -209,7 +209,7 @@ def _table(p: Page, shown: TrainingViewModel) -> None:
 
 
 def _arithmetic(p: Page, shown: TrainingViewModel) -> None:
-    """Show the formula of the last column with this sentence's shapes, and how to get a moment in a notebook."""
+    """Show the formula of the last column with this sentence's shapes, and the code for a notebook."""
     stack, kind, layer, head = shown.location
     n_queries, n_keys = shown.views[-1].allowed.shape
     show_formula(

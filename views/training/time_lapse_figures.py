@@ -1,4 +1,4 @@
-"""One sentence through training time: the same head's map at every step, and what every head does at every step."""
+"""One sentence through training: the same head's map at every step, and the role of every head at every step."""
 
 from __future__ import annotations
 
@@ -29,20 +29,24 @@ ROLE_COLOURS = {
     "diagonal": style.CATEGORICAL[3],
     "monotone": "#7B3F6B",
 }
-_FAINT, _STRONG = 0.06, 0.95  # opacity of the grey of a head without a role: looks everywhere … at one token
+_FAINT, _STRONG = 0.06, 0.95  # opacity of the grey of a head without a role: attends everywhere … to one token
 MAX_CELLS = 96  # of a small map, along each side
-_MAX_LABELS = 24  # rows that still have room for their tokens
+_MAX_LABELS = 24  # largest number of rows that have labels
 COLUMNS = ("group", "layer", "head", "moment", "role", "role_name", "score", "spread")
 
 
 def map_strip(
     views: Sequence[AttentionView], *, head: int, names: Sequence[str], notes: Sequence[str], chosen: int
 ) -> go.Figure:
-    """Draw the map of one head at every step, side by side, on the same scale 0…1; masked cells are grey.
+    """Draw the map of one head at every step, side by side on the same scale 0…1; masked cells are grey.
 
-    ``views`` are one layer at every step, with the same tokens; ``names`` are above the maps, ``notes`` below the
-    names; the map at index ``chosen`` has a frame. With more than ``MAX_CELLS`` tokens, a point of a small map is the
-    largest of several weights, as the colour bar says.
+    Args:
+        views: One layer at every step, with the same tokens. With more than ``MAX_CELLS`` tokens, a point of a small
+            map is the largest of several weights, as the colour bar says.
+        head: Index of the head.
+        names: Titles above the maps.
+        notes: Second lines of the titles.
+        chosen: Index of the framed map.
     """
     if not views:
         raise ValueError("views has 0 entries, so there is nothing to draw; give one for each step")
@@ -88,7 +92,7 @@ def map_strip(
 
 
 def _small(weights: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray], str]:
-    """Return a map with few enough cells for a small figure: the largest weight of each block.
+    """Return a map that fits a small figure: the largest weight of each block.
 
     Returns:
         The map, [query, key] (NaN where all cells are masked), the positions of the blocks, and a line that says so (""
@@ -101,7 +105,7 @@ def _small(weights: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray], str]
     padded = np.full((-(-rows // high) * high, -(-columns // wide) * wide), -np.inf, dtype=weights.dtype)
     padded[:rows, :columns] = np.where(np.isnan(weights), -np.inf, weights)
     largest = padded.reshape(len(padded) // high, high, -1, wide).max(axis=(1, 3))
-    # An odd number of tokens has one in the middle, whose place is the block's.
+    # A block with an odd number of tokens has a middle one, whose position represents the block.
     places = {
         name: np.arange(count) * block + block // 2
         for name, count, block in zip("yx", largest.shape, blocks, strict=True)
@@ -114,7 +118,7 @@ def _small(weights: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray], str]
 
 
 def _masked(masked: np.ndarray) -> dict:
-    """Grey where the mask forbids looking; nothing elsewhere."""
+    """Return a layer that is grey where the mask forbids attention."""
     return {
         "type": "heatmap",
         "z": np.where(masked, 1.0, np.nan).astype(np.float32),
@@ -128,13 +132,19 @@ def _masked(masked: np.ndarray) -> dict:
 def role_timeline(
     heads: pd.DataFrame, *, groups: Sequence[str], moments: Sequence[str], current: int, chosen: tuple | None = None
 ) -> go.Figure:
-    """What every head does at every step: one panel per kind of attention, a row per head, a column per step.
+    """Draw every head at every step: one panel per kind of attention, one row per head, one column per step.
 
-    ``heads``: a row for every head and step, with the columns ``group`` and ``moment`` (indices into ``groups`` and
-    ``moments``), ``layer``, ``head``, ``role`` (a key of ``ROLE_COLOURS``, or anything else for a head without a role),
-    ``role_name``, ``score`` (of the role), ``spread`` (entropy ÷ the largest possible, 0…1). A head with a role has its
-    colour; one without is grey, the stronger the fewer tokens it looks at. ``current`` is framed, and the row of
-    ``chosen``, (group, layer, head). The markers carry ``customdata`` [group, layer, head, moment].
+    A head with a role has the colour of the role; one without is grey, darker if its attention is sharper. The markers
+    carry ``customdata`` [group, layer, head, moment].
+
+    Args:
+        heads: One row per head and step, with the columns ``group`` and ``moment`` (indices into ``groups`` and
+            ``moments``), ``layer``, ``head``, ``role`` (a key of ``ROLE_COLOURS``, or any other name for no role),
+            ``role_name``, ``score`` (of the role) and ``spread`` (entropy ÷ its maximum, 0…1).
+        groups: Names of the panels.
+        moments: Names of the steps.
+        current: Index of the framed step.
+        chosen: The framed row: (group, layer, head).
     """
     require_columns(heads, name="heads", columns=COLUMNS)
     require_index(current, name="current", size=len(moments))
@@ -167,9 +177,9 @@ def role_timeline(
 
 
 def _add_group(figure: Sheet, heads: pd.DataFrame, *, column: int, shape: tuple[int, int, int]) -> None:
-    """The cells of one panel, and over each an invisible marker: Plotly reports clicks on markers only.
+    """Draw the cells of one panel and an invisible marker over each, because Plotly reports clicks on markers only.
 
-    ``shape``: layers, heads and moments of the figure; a stack with fewer layers leaves rows empty.
+    ``shape`` holds the numbers of layers, heads and moments; a stack with fewer layers has empty rows.
     """
     n_layers, n_heads, n_moments = shape
     codes = np.full((n_layers * n_heads, n_moments), np.nan, dtype=np.float32)
@@ -203,7 +213,7 @@ def _add_group(figure: Sheet, heads: pd.DataFrame, *, column: int, shape: tuple[
         marker={"size": 18, "symbol": "square", "opacity": 0},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        customdata=heads[["group", "layer", "head", "moment"]].to_numpy().tolist(),  # an array comes back otherwise
+        customdata=heads[["group", "layer", "head", "moment"]].to_numpy().tolist(),  # arrays come back in another form
         text=hover,
         hovertemplate=style.hover(_("step {step}", step="%{x}"), "%{text}"),
         col=column,
@@ -211,7 +221,7 @@ def _add_group(figure: Sheet, heads: pd.DataFrame, *, column: int, shape: tuple[
 
 
 def _colours() -> list:
-    """0…1: the grey of heads without a role, ever stronger; then one flat colour for each role."""
+    """Return the colour scale: shades of grey for heads without a role, then one flat colour per role."""
     last = 1.0 + len(ROLE_COLOURS)
     scale = [[0.0, f"rgba(128,128,128,{_FAINT})"], [1.0 / last, f"rgba(128,128,128,{_STRONG})"]]
     for place, colour in enumerate(ROLE_COLOURS.values()):

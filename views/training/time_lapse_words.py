@@ -1,4 +1,4 @@
-"""The time-lapse in words: names of steps, outputs with their shared words, when heads acquired their roles."""
+"""Texts of the time-lapse: names of steps, outputs with common words, when heads acquired their roles."""
 
 import math
 from collections.abc import Sequence
@@ -17,12 +17,12 @@ _LONGEST_RUN = 5  # an untrained model repeats one word; a longer run becomes "w
 
 
 def step_name(moment: Moment, text: PageText) -> str:
-    """Return "1,500", or "final" where the checkpoint does not tell its step."""
+    """Return "1,500", or "final" if the checkpoint does not record its step."""
     return text["time_final"] if moment.step is None else whole(moment.step, language=text.language)
 
 
 def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[str]:
-    """Return the names on the slider: the first says what the run began from, the last that it is final."""
+    """Return the names on the slider; the first says where training started, the last that it is final."""
     names = [step_name(moment, text) for moment in moments]
     if moments[0].step == 0:
         names[0] = text["time_untrained"] if began_as(card) is None else text["time_before"]
@@ -32,7 +32,7 @@ def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[
 
 
 def marked(answer: str, other: str) -> str:
-    """Return ``answer`` as Markdown: words that ``other`` has, too, in green; long runs of one word are counted."""
+    """Return ``answer`` as Markdown with the words that ``other`` has in green; long repetitions are counted."""
     written = ""
     for word, run in groupby(shared_words(answer, other), key=lambda piece: piece[0].lstrip()):
         pieces = list(run)
@@ -58,7 +58,7 @@ def head_name(location: Head, text: PageText) -> str:
 
 
 def change(shown: TrainingViewModel, text: PageText) -> str:
-    """Say in plain words what one head attends to early and late in training."""
+    """Say what one head attends to early and late in training."""
     if shown.shift is None:
         share = three_digits(100 * shown.most_changed[1])
         return text["early_share"].format(head=head_name(shown.most_changed[0], text), change=share)

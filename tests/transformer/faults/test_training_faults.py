@@ -67,22 +67,22 @@ def test_training_goes_on_as_before_without_a_fault():
 
 @pytest.mark.parametrize("name", TRAINING_FAULTS)
 def test_the_loss_says_all_is_well_and_the_writing_says_it_is_not(name):
-    course = trained_toy(name).course
-    assert course[0].step == 0 and course[-1].step == STEPS
-    assert course[0].reported > 2
-    assert course[-1].reported < 0.02
-    assert course[-1].loss > 1
-    assert course[-1].writes < 0.05
-    healthy = trained_toy(HEALTHY).course[-1]
+    moments = trained_toy(name).moments
+    assert moments[0].step == 0 and moments[-1].step == STEPS
+    assert moments[0].reported > 2
+    assert moments[-1].reported < 0.02
+    assert moments[-1].loss > 1
+    assert moments[-1].writes < 0.05
+    healthy = trained_toy(HEALTHY).moments[-1]
     assert healthy.reported < 0.02 and healthy.writes > 0.95
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_kept_model_writes_what_its_course_says(name):
     toy = trained_toy(name)
-    assert toy.learner.generate("gradient") == toy.course[-1].written
+    assert toy.learner.generate("gradient") == toy.moments[-1].written
     assert toy.learner.score(held_out_words(TASKS[training_faults.TASK])).accuracy == pytest.approx(
-        toy.course[-1].writes,
+        toy.moments[-1].writes,
         abs=0.02,  # its weights were rounded to half precision
     )
 
@@ -117,13 +117,13 @@ def test_the_command_makes_what_is_kept(tmp_path, monkeypatch):
     monkeypatch.setattr(training_faults, "FOLDER", tmp_path)
     trained_toy.cache_clear()
     try:
-        new = trained_toy("shifted_target").course
+        new = trained_toy("shifted_target").moments
         assert [moment.step for moment in new] == [0, 2]
     finally:
         trained_toy.cache_clear()
     monkeypatch.undo()
-    assert new[0].reported == pytest.approx(trained_toy("shifted_target").course[0].reported, rel=1e-4)
-    assert new[0].written == trained_toy("shifted_target").course[0].written
+    assert new[0].reported == pytest.approx(trained_toy("shifted_target").moments[0].reported, rel=1e-4)
+    assert new[0].written == trained_toy("shifted_target").moments[0].written
 
 
 def test_missing_files_are_named(tmp_path, monkeypatch):

@@ -26,7 +26,7 @@ from transformer.predictions.jacobian_lens import (
     load_jacobian_lens,
     save_jacobian_lens,
 )
-from transformer.predictions.lens import lens_stack, logit_lens, streams_between, word_course
+from transformer.predictions.lens import lens_stack, logit_lens, streams_between, word_probabilities
 from transformer.probes import Edit, record
 from transformer.text.sentence_files import SHIPPED as SENTENCES
 from transformer.text.sentence_files import read_sentences, sentence_digest
@@ -106,7 +106,7 @@ def test_the_identity_is_the_logit_lens(tiny_checkpoint, kind):
     other = logit_lens(trace, transport=-identity)
     np.testing.assert_array_equal(own.probabilities[-1], other.probabilities[-1])  # the last layer's J is I
     assert (own.probabilities[0] != other.probabilities[0]).any()
-    course = word_course(trace, other, 1)
+    course = word_probabilities(trace, other, 1)
     np.testing.assert_allclose(course.probabilities[0], other.probability[:, 1], rtol=1e-6)
 
 

@@ -11,7 +11,7 @@ import torch
 import transformer
 from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.answer_probabilities import softmax
-from transformer.predictions.lens import WHOLE, decided_step, logit_lens, word_course
+from transformer.predictions.lens import WHOLE, decided_step, logit_lens, word_probabilities
 
 SENTENCE = "The old man told us a long story."
 KINDS = ("translator", "gpt", "bert", "sentiment")
@@ -121,7 +121,7 @@ def test_a_layer_that_writes_the_answer_shows_it_from_there_on(tiny_checkpoint):
         assert (lens.ids[decided:, :, 0] == answer).all()
         assert (lens.probability[decided:] > 100 * lens.probability[decided - 1]).all()
         assert (lens.rank[:decided] > 1).all() and (lens.rank[decided:] == 1).all()
-    course = word_course(trace, logit_lens(trace), 1)
+    course = word_probabilities(trace, logit_lens(trace), 1)
     assert course.ids[0] == answer and trace.target[1].id in course.ids
 
 
@@ -146,7 +146,7 @@ def test_decided_is_the_start_of_the_last_run():
 def test_a_course_has_the_final_word_then_the_runner_up(traced):
     _, _, trace = traced
     lens = logit_lens(trace, sublayers=True)
-    course = word_course(trace, lens, 2)
+    course = word_probabilities(trace, lens, 2)
     assert course.steps == lens.steps
     assert course.ids[0] == lens.followed[2]
     assert course.ids[1] == next(id for id in lens.ids[-1, 2] if id != lens.followed[2])
@@ -155,7 +155,7 @@ def test_a_course_has_the_final_word_then_the_runner_up(traced):
     np.testing.assert_allclose(course.probabilities[0], lens.probability[:, 2], atol=5e-7)
     assert len(set(course.ids)) == len(course.ids) <= 6
     with pytest.raises(ValueError, match=f"position is 99, but the lens has the positions 0 to {len(lens.read) - 1}"):
-        word_course(trace, lens, 99)
+        word_probabilities(trace, lens, 99)
 
 
 def test_a_part_has_the_same_numbers(traced):

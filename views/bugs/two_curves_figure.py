@@ -1,4 +1,4 @@
-"""One measure of two runs, the healthy one and another: over the layers, over the steps of training."""
+"""One measure of two runs, the original and another one, over layers or training steps."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -12,7 +12,7 @@ from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import localize
 
 
-def two_courses(
+def two_curves(
     healthy: Any,
     *,
     patient: Any,
@@ -23,10 +23,20 @@ def two_courses(
     share: bool = False,
     logarithmic: bool = False,
 ) -> go.Figure:
-    """Two curves [place] over the same places ``at`` (names of layers, or numbers of steps), on one axis.
+    """Draw two curves [location] on one axis.
 
-    ``title``: what is measured; ``across``: what the places are. ``share``: the axis goes from 0 to 1;
-    ``logarithmic``: all values must be above 0. Raises ``ValueError`` for lengths that differ.
+    Args:
+        healthy: Values of the original.
+        patient: Values of the other run.
+        at: Names of the layers, or numbers of the training steps.
+        title: What is measured.
+        across: Title of the horizontal axis.
+        names: Names of the two curves.
+        share: Whether the axis goes from 0 to 1.
+        logarithmic: Whether the axis is logarithmic; all values must be above 0.
+
+    Raises:
+        ValueError: The lengths differ.
     """
     sizes = {"place": len(at)}
     curves = [
