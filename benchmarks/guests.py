@@ -1,4 +1,4 @@
-"""Cost of a guest: its recorded pass beside its own eager pass that returns attention maps.
+"""Cost of a guest: its recorded pass compared with its own eager pass that returns attention maps.
 
     python -m benchmarks.guests
 
@@ -40,7 +40,7 @@ _FAMILIES = {
 
 
 def passes(kind: str, folder: Path) -> dict[str, Callable[[], object]]:
-    """Return one pass over ``N_TOKENS`` tokens for each compared way."""
+    """Return one pass over ``N_TOKENS`` tokens for each method."""
     name, fields = _FAMILIES[kind]
     model_class = getattr(transformers, name)
     torch.manual_seed(0)

@@ -45,7 +45,7 @@ _FRAMES = """(() => {
   window.workOf = [];
 })();"""
 _AT = "document.querySelector('main').shadowRoot"
-# Overview as it was before: blocks in place of the picture, and the whole page at once.
+# Overview in an earlier version: blocks instead of the picture, and the whole page at once.
 _BEFORE = """import runpy
 import ui.shell.below, ui.show.living_picture
 ui.show.living_picture.living_picture = lambda p: None

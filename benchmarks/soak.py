@@ -1,12 +1,12 @@
-"""A class on one server for an hour: what the server holds before, meanwhile and afterwards.
+"""A class on one server for an hour: the resources of the server before, during and afterwards.
 
     python -m benchmarks.soak                              # 40 visitors, one click per minute each, 60 minutes
     python -m benchmarks.soak --minutes 10 --json
     python -m benchmarks.soak --checkpoints FOLDER         # other checkpoints, opened in turn
 
 Each visitor opens one of many checkpoints, then clicks about once a minute: another page, a new sentence,
-or the same page again. About every tenth minute a visitor closes the tab and another one comes. In the end
-all leave; the last line is what the server holds ten minutes later.
+or the same page again. About every tenth minute a visitor closes the tab and another one arrives. In the end
+all leave; the last line shows the resources ten minutes later.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from harness.runs import Run, attempt
 
 VISITORS, MINUTES, AFTER_MINUTES = 40, 60.0, 10.0
 CLICK_SECONDS, STAY_MINUTES, REPORT_MINUTES = 60.0, 10.0, 5.0
-SENTENCE_SHARE, RERUN_SHARE = 0.35, 0.1  # of the clicks; the others open another page
+SENTENCE_SHARE, RERUN_SHARE = 0.35, 0.1  # share of the clicks; all others open another page
 
 
 class Visitors:
-    """Visitors who come, click and leave until ``end`` (of ``time.monotonic``).
+    """Visitors who arrive, click and leave until ``end`` (of ``time.monotonic``).
 
-    ``problems`` counts what went wrong.
+    ``problems`` counts errors.
     """
 
     def __init__(self, server: AppServer, names: Sequence[str], *, end: float, seed: int = 0) -> None:
@@ -70,7 +70,7 @@ class Visitors:
         try:
             if kind < SENTENCE_SHARE:
                 session.find("sidebar sentence")
-        except KeyError:  # a page about pictures, or none about a sentence
+        except KeyError:  # a page about images, or not about a sentence
             kind = 1.0
         if kind < SENTENCE_SHARE:
             text = sentence(self.random.randrange(200_000))
@@ -115,7 +115,7 @@ async def soak(
     await clicking
     look("at the end")
     await asyncio.sleep(60 * after)
-    for _ in range(2):  # sessions are dropped when the next one goes
+    for _ in range(2):  # sessions are dropped when the next one ends
         async with BrowserSession(server.base) as visitor:
             await visitor.open()
     await asyncio.sleep(3)

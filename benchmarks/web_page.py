@@ -4,7 +4,7 @@
     python -m benchmarks.web_page site [--keystrokes 20]
 
 The browser is a fresh headless Chromium for every model. "First picture" begins with the navigation and ends when the
-living picture is drawn; a keystroke begins when the model is asked (120 ms after the key, in which the page waits for
+living picture is drawn; a keystroke begins when the model runs (120 ms after the key, because the page waits for
 another one) and ends when the new picture is drawn.
 """
 
@@ -45,7 +45,7 @@ class _Counting(http.server.SimpleHTTPRequestHandler):
 
 
 def measure(browser: Browser, address: str, model: str, keystrokes: int) -> dict[str, float]:
-    """Return the figures of one model, in megabytes, seconds and milliseconds."""
+    """Return the measurements of one model, in megabytes, seconds and milliseconds."""
     _Counting.sent = 0
     page = browser.new_context().new_page()
     began = time.perf_counter()
@@ -59,9 +59,9 @@ def measure(browser: Browser, address: str, model: str, keystrokes: int) -> dict
     again = time.perf_counter() - began
     took = []
     field = page.locator("textarea").first
-    drawn = model == "vit-digits"  # a picture: its last pixel changes
+    drawn = model == "vit-digits"  # an image; the keystroke changes its last pixel
     text, other = (field.input_value()[:-1] + sign for sign in "01") if drawn else (SENTENCE, f"{SENTENCE}.")
-    for _number in range(keystrokes + 2):  # the first two warm up
+    for _number in range(keystrokes + 2):  # the first two are warm-up
         text, other = other, text
         field.fill(text)
         page.wait_for_url(lambda url, text=text: parse_qs(urlsplit(url).query)["sentence"] == [text])

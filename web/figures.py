@@ -1,6 +1,6 @@
-"""What the browser cannot know of a checkpoint's figures: their fixed metadata, and the texts around them.
+"""What the browser needs for the figures of a checkpoint: their metadata and texts.
 
-The browser fills in what depends on the sentence: tokens, numbers, what was predicted.
+The browser adds what depends on the sentence: tokens, numbers, predictions.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _STEP_TEXTS = ("after", "at_beginning", "comes_greedy", "comes_greedy_end", "com
 
 
 def description_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[str, Any]:
-    """Return what the page needs to know of a checkpoint, as JSON can say it."""
+    """Return what the page needs to know about a checkpoint, as JSON values."""
     config, tokenizer, framing = checkpoint.config, checkpoint.tokenizer, checkpoint.framing
     opening = read_opening(checkpoint.path)
     run = trace(checkpoint, opening.first.sentence if opening else "The cat sat on the mat.")
@@ -73,7 +73,7 @@ def description_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[s
 
 
 def recorded_picture(checkpoint: Checkpoint) -> bytes:
-    """Return the living picture of what the checkpoint opens with, for a browser that cannot run the model."""
+    """Return the living picture of the checkpoint's opening, for a browser that cannot run the model."""
     opening = read_opening(checkpoint.path)
     run = trace(checkpoint, opening.first.sentence if opening else "The cat sat on the mat.")
     words, pictures = browser_words(), None
@@ -84,7 +84,7 @@ def recorded_picture(checkpoint: Checkpoint) -> bytes:
 
 
 def opening_of(checkpoint: Checkpoint, languages: tuple[str, ...]) -> dict[str, Any]:
-    """Return what the checkpoint opens with and its examples, with their names in every language."""
+    """Return the opening and the examples of a checkpoint, with their names in every language."""
     opening = read_opening(checkpoint.path)
     if opening is None:
         return {"name": dict.fromkeys(languages, checkpoint.name), "place": {}, "examples": []}

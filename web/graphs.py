@@ -33,15 +33,15 @@ if TYPE_CHECKING:
     import onnx
 
 WEIGHTS = "model.safetensors"
-SHOWN = max(CANDIDATES, 10)  # the most likely tokens of a position that a figure lists
-_EXAMPLE = {"encoder": 7, "decoder": 5}  # a length of 1 would be taken for a constant
+SHOWN = max(CANDIDATES, 10)  # number of most likely tokens that a figure lists for a position
+_EXAMPLE = {"encoder": 7, "decoder": 5}  # the exporter would treat a length of 1 as a constant
 _INSIDE = ("query", "key", "value", "context", "scores")
 _IN_THREADS = ("input", "normalized", "output")
 
 
 @dataclass(frozen=True)
 class Graph:
-    """One stack: the graph's bytes, and the names of what goes in and comes out, in order."""
+    """One stack: the graph's bytes, and the names of its inputs and outputs, in order."""
 
     stack: str
     onnx: bytes
@@ -52,7 +52,8 @@ class Graph:
 def graphs_of(checkpoint: Checkpoint, folder: Path) -> tuple[Graph, ...]:
     """Export every stack of ``checkpoint``, whose ``model.safetensors`` is in ``folder``.
 
-    Raises ``ValueError`` for a model of another project, and for one whose vectors are no multiple of its threads.
+    Raises:
+        ValueError: The model is third-party, or its width is not a multiple of the number of threads.
     """
     config = checkpoint.config
     if config.kind not in ("encoder-decoder", "decoder-only", "encoder-only"):
@@ -63,7 +64,7 @@ def graphs_of(checkpoint: Checkpoint, folder: Path) -> tuple[Graph, ...]:
 
 
 class StackGraph(nn.Module):
-    """One pass of one stack, which returns the arrays of the figures instead of the residual stream alone."""
+    """One pass of one stack, which returns the arrays of the figures instead of only the residual stream."""
 
     def __init__(self, checkpoint: Checkpoint, stack: str) -> None:
         super().__init__()
@@ -72,7 +73,7 @@ class StackGraph(nn.Module):
         layers = getattr(self.model, stack).layers
         self.n_layers = len(layers)
         self.kinds = ("self", "cross") if getattr(layers[0], "cross_attention", None) is not None else ("self",)
-        # The same means as ``threads`` takes, as a matrix: [channel, thread].
+        # The means that ``threads`` computes, as a matrix: [channel, thread].
         self.register_buffer("means", torch.tensor(threads(np.eye(self.config.d_model)), dtype=torch.float32))
         never = torch.zeros(self.config.n_classes or self.config.vocabulary_size)
         if self.config.has_decoder:
@@ -86,7 +87,7 @@ class StackGraph(nn.Module):
 
     @property
     def projects(self) -> bool:
-        """Whether this stack ends in a prediction."""
+        """Whether this stack ends with a prediction."""
         return self.stack == "decoder" or not self.config.has_decoder
 
     def input_names(self) -> tuple[str, ...]:
@@ -96,11 +97,11 @@ class StackGraph(nn.Module):
         return (f"{self.stack}.ids", *(["memory"] if self.reads_memory else []), *chosen, *switches)
 
     def examples(self) -> tuple[tuple[Tensor, ...], tuple[Any, ...]]:
-        """Return inputs to export with, and which of their axes may have any length."""
+        """Return example inputs for the export, and which of their axes have a variable length."""
         own, other = _EXAMPLE[self.stack], _EXAMPLE["encoder"]
         most = self.config.max_length - 1
         position = torch.export.Dim(f"{self.stack}_position", min=2, max=most)
-        if isinstance(self.config, PictureConfig):  # every picture has the same number of patches
+        if isinstance(self.config, PictureConfig):  # every image has the same number of patches
             own, position = self.config.max_length, torch.export.Dim.STATIC
         memory = torch.export.Dim("memory_position", min=2, max=most)
         ids = torch.arange(4, 4 + own)[None]
@@ -119,12 +120,12 @@ class StackGraph(nn.Module):
         return tuple(inputs), (tuple(dynamic),)
 
     def forward(self, *inputs: Tensor) -> tuple[Tensor, ...]:
-        """Return the values of ``outputs``: an exported graph knows tensors, not names."""
+        """Return the values of ``outputs``, because an exported graph returns tensors without names."""
         named = dict(zip(self.input_names(), inputs, strict=True))
         return tuple(self.outputs(named).values())
 
     def outputs(self, inputs: dict[str, Tensor]) -> dict[str, Tensor]:
-        """Return every array by the name that the figures' payload has for it."""
+        """Return every array by its name in the figures' payload."""
         ids = inputs[f"{self.stack}.ids"]
         with record(self._edits(inputs)) as recording:
             if self.stack == "encoder":
@@ -163,7 +164,7 @@ class StackGraph(nn.Module):
 
         def values(name: str) -> Tensor:
             tensor = tensors[name]
-            return tensor[0] if tensor.dim() > len(self.model.probes[name].axes) else tensor  # without the batch
+            return tensor[0] if tensor.dim() > len(self.model.probes[name].axes) else tensor  # without the batch axis
 
         def vectors(name: str) -> Tensor:
             return values(name) @ self.means
@@ -212,9 +213,9 @@ class StackGraph(nn.Module):
                         yield f"{inside}.{part}_norm.{name}", read(f"{layer}.{part}_norm.{name}")
 
     def _predictions(self, logits: Tensor, chosen: Tensor | None) -> dict[str, Tensor]:
-        """Return the most likely tokens of every row, and how likely ``chosen`` are: ln p = logit − ln Σ exp(logit)."""
+        """Return the most likely tokens of every row, and log p of ``chosen``: logit − log Σ exp(logit)."""
         logits = logits + self.never
-        # In float64, as Python does: beside a large summand, thousands of small ones would be rounded away.
+        # In float64, as in Python: next to a large summand, thousands of small ones would be rounded away.
         log_sum = torch.logsumexp(logits.double(), dim=-1)
         best = logits.topk(min(SHOWN, logits.shape[-1]), dim=-1)
         taken = best.values[:, 0] if chosen is None else logits.gather(-1, chosen[0, :, None])[:, 0]
@@ -229,14 +230,14 @@ class StackGraph(nn.Module):
 
 
 def _graph(checkpoint: Checkpoint, stack: str, stored: dict[str, tuple[int, np.ndarray]]) -> Graph:
-    module = StackGraph(checkpoint, stack).eval()  # or the model inside is exported as it trains
+    module = StackGraph(checkpoint, stack).eval()  # otherwise the inner model would be exported in training mode
     inputs, dynamic = module.examples()
     with torch.inference_mode():
         names = list(module.outputs(dict(zip(module.input_names(), inputs, strict=True))))
     with warnings.catch_warnings(), torch.no_grad():
         warnings.simplefilter("ignore")
         logging.getLogger("torch.onnx").setLevel(logging.ERROR)
-        # First without ONNX: this step refuses a length that was taken for a constant, the other one keeps it silently.
+        # First without ONNX: this step raises for a length that was treated as a constant, the other step does not.
         exported = torch.export.export(module, inputs, dynamic_shapes=dynamic, strict=False)
         program = torch.onnx.export(
             exported, dynamo=True, input_names=list(module.input_names()), output_names=names, verbose=False
@@ -249,9 +250,9 @@ def _graph(checkpoint: Checkpoint, stack: str, stored: dict[str, tuple[int, np.n
 
 
 def _point_into(model: onnx.ModelProto, stored: dict[str, tuple[int, np.ndarray]]) -> None:
-    """Let the weights of ``model`` lie in the file with ``stored`` tensors; a Cast makes float32 of them.
+    """Let the weights of ``model`` refer to the file with the ``stored`` tensors; a Cast node converts them to float32.
 
-    The exporter names weights as it likes, and turns most matrices: they are found by what they hold.
+    The exporter renames weights and transposes most matrices, so they are matched by content.
     """
     from onnx import TensorProto, helper, numpy_helper
 
@@ -285,7 +286,7 @@ def _point_into(model: onnx.ModelProto, stored: dict[str, tuple[int, np.ndarray]
     nodes += graph.node
     del graph.node[:]
     graph.node.extend(nodes)
-    for listed in (graph.value_info, graph.metadata_props, model.metadata_props):  # paths of this machine among them
+    for listed in (graph.value_info, graph.metadata_props, model.metadata_props):  # they contain paths of this machine
         del listed[:]
     for node in graph.node:
         del node.metadata_props[:]
@@ -293,7 +294,7 @@ def _point_into(model: onnx.ModelProto, stored: dict[str, tuple[int, np.ndarray]
 
 
 def _stored_tensors(file: Path) -> dict[str, tuple[int, np.ndarray]]:
-    """Return where each tensor of a safetensors file begins, and what it holds."""
+    """Return the offset and the content of each tensor of a safetensors file."""
     raw = file.read_bytes()
     (length,) = struct.unpack_from("<Q", raw)
     types = {"F16": np.float16, "F32": np.float32}

@@ -1,4 +1,4 @@
-"""The static site: a folder that any web space can serve, and that asks no other host for anything."""
+"""The static site: a folder that any web server can serve, and that contacts no other host."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ from web.graphs import WEIGHTS, graphs_of
 FOLDER = Path(__file__).parent
 RUNTIME = "onnxruntime.wasm.gz"
 SCRIPTS = ("site", "worker")
-# What opens the page without a network; the files of models are kept as they are loaded (web/source/files.js).
+# Files that open the page offline; files of models are cached as they are loaded (web/source/files.js).
 _SHELL = ("index.html", "site.js", "worker.js", "canvas.bin", "LICENSES.txt")
 _INLINE = {"canvas": "canvas.bin", "page": "site.js", "worker": "worker.js"}
-# What the page may load: in a folder its own files, in one file nothing but what is in it.
+# What the page may load: as a folder its own files, as a single file only what it contains.
 _FOLDER_POLICY = (
     "default-src 'none'; "
     "script-src 'self' 'wasm-unsafe-eval' blob:; "
@@ -59,17 +59,17 @@ def write_site(
     app: str = "",
     progress: Callable[[str], None] = lambda _line: None,
 ) -> dict[str, int]:
-    """Write the site with these checkpoints to ``folder``; return the size in bytes of every file.
+    """Write the site with these checkpoints to ``folder``; return the size of every file in bytes.
 
     Args:
-        folder: Where it goes. Files of an earlier site are replaced.
-        checkpoints: Folders of checkpoints; the first one opens.
-        app: Address of a Glassformer app, to which the page links; none without it.
-        progress: Called with a line before each step that takes a while.
+        folder: The output folder. Files of an earlier site are replaced.
+        checkpoints: Folders of checkpoints; the page opens with the first.
+        app: Address of a Glassformer app that the page links to, if any.
+        progress: Called with a message before each slow step.
 
     Raises:
-        CheckpointError: A folder is no checkpoint.
-        ValueError: A model is of a kind that the page cannot run.
+        CheckpointError: A folder is not a checkpoint.
+        ValueError: The page cannot run a model of this kind.
     """
     spoken = tuple(languages())
     folder.mkdir(parents=True, exist_ok=True)
@@ -101,12 +101,12 @@ def write_site(
 def write_single_file(file: Path, checkpoints: Sequence[Path], *, app: str = "", **more: Any) -> int:
     """Write the site as one HTML file that opens without a server, e.g. from a USB stick; return its size in bytes.
 
-    A page of ``file:`` loads neither modules nor other files, so all of them are in it.
+    A page of ``file:`` can load neither modules nor other files, so the file contains all of them.
 
     Args:
-        file: Where it goes.
-        checkpoints: As in ``write_site``, like ``app`` and ``progress``.
-        app: Address of a Glassformer app, to which the page links; none without it.
+        file: The output file.
+        checkpoints: As in ``write_site``.
+        app: As in ``write_site``.
         **more: ``progress`` of ``write_site``.
     """
     with TemporaryDirectory() as temporary:
@@ -123,7 +123,7 @@ def write_single_file(file: Path, checkpoints: Sequence[Path], *, app: str = "",
         ]:
             listed["content"] = _base64(path.read_bytes())
         for model in site["models"]:
-            del model["recorded"]  # of a model that could not be loaded
+            del model["recorded"]  # for a model that could not be loaded
         site |= {name: _base64((folder / path).read_bytes()) for name, path in _INLINE.items()}
         site["licences"] = (folder / "LICENSES.txt").read_text(encoding="utf-8")
         start = (FOLDER / "single_file.js").read_text(encoding="utf-8")
@@ -137,14 +137,14 @@ def _base64(content: bytes) -> str:
 
 
 def _page(site: dict[str, Any], policy: str, start: str) -> str:
-    """Return the page with ``site`` in it, as JSON that ends no script; ``start``: the element that starts it."""
+    """Return the page with ``site`` as JSON that cannot end a script; ``start`` is the element that starts it."""
     data = json.dumps(site, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     description = escape(site["texts"]["en"]["description"], quote=True)
     style = (FOLDER / "page.css").read_text(encoding="utf-8")
     page = (FOLDER / "index.html").read_text(encoding="utf-8")
     for name, text in (("policy", policy), ("start", start), ("style", style), ("description", description)):
         page = page.replace(f"{{{{{name}}}}}", text)
-    return page.replace("{{site}}", data)  # last: it holds what people have written
+    return page.replace("{{site}}", data)  # last, because it contains third-party text
 
 
 def _site_in(page: str) -> dict[str, Any]:
@@ -152,7 +152,7 @@ def _site_in(page: str) -> dict[str, Any]:
 
 
 def _write_model(folder: Path, checkpoint: Checkpoint, spoken: tuple[str, ...]) -> dict[str, Any]:
-    """Write the files of one model; return what the page lists of it."""
+    """Write the files of one model; return its entry in the page's list."""
     folder.mkdir(parents=True, exist_ok=True)
     graphs = graphs_of(checkpoint, checkpoint.path)
     described = description_of(checkpoint, spoken)
@@ -177,5 +177,5 @@ def _write_model(folder: Path, checkpoint: Checkpoint, spoken: tuple[str, ...]) 
 
 
 def _listed(name: str, content: bytes) -> dict[str, Any]:
-    """Return how the page knows a file: its name, its size, and the fingerprint that a download is checked against."""
+    """Return the entry of a file: its name, its size, and the hash that a download is checked against."""
     return {"name": name, "bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
