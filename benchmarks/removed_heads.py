@@ -1,6 +1,6 @@
 """How many translations change without each head, one head at a time.
 
-    python -m benchmarks.removed_heads --data PAIRS.tsv --checkpoint checkpoints/en-fr-natural
+    python -m benchmarks.removed_heads --data PAIRS.tsv --checkpoint checkpoints/en-fr
 
 PAIRS.tsv has an English and a French sentence per line, separated by a tab. Every head is removed in turn, the first
 sentences are translated greedily again, and the program prints the share of translations that differ from the original.

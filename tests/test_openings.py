@@ -13,7 +13,7 @@ from transformer.__main__ import main
 from transformer.commands.opening_checks import complaints, sharpest_heads
 from transformer.files.opening_file import OPENING, PLACE, read_opening
 
-TRANSLATORS = ("en-fr", "en-fr-2017", "en-fr-natural", "t5-small-tasks", "captions-en-de")
+TRANSLATORS = ("en-fr", "en-fr-2017", "en-fr-sharp", "t5-small-tasks", "captions-en-de")
 
 
 @pytest.mark.slow

@@ -18,7 +18,7 @@ from tests.browser.axe import lasting
 from tests.browser.conftest import open_page, settle
 from tests.browser.seats import Seat
 from tests.browser.test_shell import eventually
-from tests.browser.test_walk import PAGES, draws, walk
+from tests.browser.test_walk import PAGES, draws, opening, walk
 from tests.nights import by_day
 from transformer.text.tokenizer import Tokenizer
 from ui.shell.navigation import Entry
@@ -77,7 +77,7 @@ def test_every_page_draws_on_the_first_screen_and_shuts_nobody_out(shipped: str,
         page.emulate_media(color_scheme="light" if number < len(PAGES) // 2 else "dark")
         page.set_viewport_size({"width": 1280, "height": 720})
         open_page(page, page_text(entry.name).title)
-        draws(page, entry, "The cat sat on the mat.")
+        draws(page, entry, opening("en-fr").sentence)
         drawn[entry.name] = {library for library, chart in CHARTS.items() if page.get_by_test_id(chart).count()}
         found = lasting(page, rules=(), within="html" if first else "[data-testid=stMain]")
         problems += [f"{entry.name}: {line}" for line in found]
@@ -133,7 +133,7 @@ def test_the_main_figure_is_on_the_first_screen_in_french_and_dark(
             hidden[entry.name] = seen
         problems.extend(f"{entry.name}: {line}" for line in lasting(page))
 
-    walk(page, "The cat sat on the mat.", look, language="fr", names=names)
+    walk(page, opening("en-fr").sentence, look, language="fr", names=names)
     assert not hidden
     assert not problems, "\n".join(problems)
 

@@ -56,8 +56,8 @@ def test_the_wheel_is_told_of_every_room_of_the_app() -> None:
 
 
 def test_every_checkpoint_is_in_the_wheel_or_named_where_it_is_asked_for() -> None:
-    packed = {Path(name).name for name in included() if name.startswith("checkpoints/")}
-    assert packed == {"en-fr", "en-fr-2017", "gpt-en", "bert-en", "vit-digits"}
+    packed = {Path(name).parts[1] for name in included() if name.startswith("checkpoints/")}
+    assert packed == {"en-fr", "en-fr-2017", "en-fr-sharp", "gpt-en", "bert-en", "vit-digits"}
     told_on = {step.focus["checkpoint"] for lesson in lessons()[0] for step in lesson.steps}
     assert packed >= told_on
     assert packed | set(IN_THE_REPOSITORY) == {path.name for path in (ROOT / "checkpoints").iterdir() if path.is_dir()}
@@ -65,6 +65,11 @@ def test_every_checkpoint_is_in_the_wheel_or_named_where_it_is_asked_for() -> No
     focus, (note,) = fit_checkpoint(Focus(checkpoint="sentiment"), ["en-fr", "gpt-en"])
     assert focus.checkpoint == "en-fr"
     assert note == "'sentiment' is part of the repository, not of the installed program; showing 'en-fr'."
+
+
+def test_a_checkpoint_that_is_included_file_by_file_lacks_only_its_snapshots() -> None:
+    packed = {name for name in included() if len(Path(name).parts) == 3 and name.startswith("checkpoints/")}
+    assert packed == {f"checkpoints/en-fr-sharp/{path.name}" for path in (ROOT / "checkpoints/en-fr-sharp").glob("*.*")}
 
 
 @pytest.fixture(scope="module")

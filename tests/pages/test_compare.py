@@ -146,13 +146,13 @@ def test_a_question_for_two_checkpoints_opens_both(open_app, checkpoints_folder,
     app = in_mode(open_app("compare", checkpoint="another", sentence=SENTENCE), "checkpoints")
     is_fine(app)
     assert question not in [button.label for button in app.button]
-    shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / "en-fr-natural")
+    shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / "en-fr-sharp")
     is_fine(app.run())
     assert TEXT["checkpoint_pair"]["sharp"]["shows"] not in said(app)
     next(button for button in app.button if button.label == question).click()
     is_fine(app.run())
-    assert app.session_state["focus"].checkpoint == "en-fr-natural"
-    assert app.selectbox(key="other").value == "en-fr"
+    assert app.session_state["focus"].checkpoint == "en-fr"
+    assert app.selectbox(key="other").value == "en-fr-sharp"
     assert TEXT["checkpoint_pair"]["sharp"]["shows"] in said(app)
 
 

@@ -11,7 +11,7 @@ import transformer
 from tests.conftest import ROOT
 from tests.shipped import SHIPPED
 from transformer.config import ModelConfig
-from ui.compute.loading import REMOVED, checkpoint_names
+from ui.compute.loading import REMOVED, RENAMED, checkpoint_names
 from ui.shell import focus as focus_module
 from ui.shell.fitting import attention_kinds, fit_model, fit_trace
 from ui.shell.focus import (
@@ -120,6 +120,16 @@ def test_an_old_link_to_a_removed_checkpoint_opens_the_default(
     captions = [element.value.replace("\\", "") for element in app.main.caption]
     (note,) = [caption for caption in captions if name in caption]
     assert said in note and "en-fr-2017" in note and checkpoint_names()[0] in note
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_an_old_link_to_a_renamed_checkpoint_opens_it(name: str) -> None:
+    known = ("gpt-en", RENAMED[name])
+    asked = Focus(checkpoint=name, layer=1)
+    assert fit_checkpoint(asked, known) == (replace(asked, checkpoint=RENAMED[name]), ())
+    assert fit_checkpoint(asked, (*known, name)) == (asked, ()), "a checkpoint of that name is still opened"
+    opened, (note,) = fit_checkpoint(asked, ("gpt-en",))
+    assert opened.checkpoint == "gpt-en" and name in note
 
 
 SHIPPED_NAMES = [path.name for path in SHIPPED]

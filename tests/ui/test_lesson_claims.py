@@ -1,4 +1,4 @@
-"""What the lessons say about en-fr is what en-fr does: every number, word and "stays the same", worked out again."""
+"""What the lessons say about en-fr-sharp is true: every number, word and "stays the same" is computed again."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ ONE_HEAD = ("encoder", 2, 1)  # the head of the lesson HEAD: stack, layer, head
 
 @pytest.fixture(scope="module")
 def checkpoint() -> transformer.Checkpoint:
-    return transformer.load(ROOT / "checkpoints" / "en-fr")
+    return transformer.load(ROOT / "checkpoints" / "en-fr-sharp")
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def step(name: str, number: int, *, sentence: str) -> Step:
     """A step, which must be about that sentence."""
     found = find_lesson(name).steps[number - 1]
     assert found.focus["sentence"] == sentence
-    assert found.focus["checkpoint"] == ("en-fr-2017" if name == ORDER else "en-fr")
+    assert found.focus["checkpoint"] == ("en-fr-2017" if name == ORDER else "en-fr-sharp")
     return found
 
 

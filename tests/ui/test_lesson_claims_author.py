@@ -1,4 +1,4 @@
-"""What the lesson “Who wrote this word?” says about en-fr is what en-fr does, worked out again."""
+"""What the lesson “Who wrote this word?” says about en-fr-sharp is true, computed again."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from views.training.training_view_model import mean_probability, training_view_m
 
 @pytest.fixture(scope="module")
 def moments() -> tuple[Moment, ...]:
-    return development(transformer.load(ROOT / "checkpoints" / "en-fr"), "The cat sat on the mat.")
+    return development(transformer.load(ROOT / "checkpoints" / "en-fr-sharp"), "The cat sat on the mat.")
 
 
 def test_it_opens_on_the_head_that_changes_most_and_on_another_output(moments) -> None:

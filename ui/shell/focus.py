@@ -16,7 +16,14 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from transformer.config import LEVELS, PictureConfig
 from transformer.families.family_config import FamilyConfig
-from ui.compute.loading import IN_THE_REPOSITORY, REMOVED, checkpoint_names, choosable_checkpoints, readable_config
+from ui.compute.loading import (
+    IN_THE_REPOSITORY,
+    REMOVED,
+    RENAMED,
+    checkpoint_names,
+    choosable_checkpoints,
+    readable_config,
+)
 from ui.server.limits import limits
 from ui.server.streamlit_private import page_hash, runs_a_script, went_back_or_forward
 from ui.shell import address as shared_address
@@ -126,6 +133,8 @@ def fit_checkpoint(focus: Focus, names: Sequence[str]) -> tuple[Focus, tuple[str
     """Return the focus on an existing checkpoint, with a line if the requested one does not exist."""
     if not names or focus.checkpoint in names:
         return focus, ()
+    if RENAMED.get(focus.checkpoint) in names:
+        return replace(focus, checkpoint=RENAMED[focus.checkpoint]), ()
     missing = "checkpoint"
     if focus.checkpoint in REMOVED:
         missing = "removed"

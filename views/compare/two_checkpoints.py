@@ -48,7 +48,7 @@ from views.compare.run_comparison import heads_map, show_answers, show_maps, whi
 _PICKED = "picked"  # "layer.head"
 _OTHER = "other"
 # Pairs that are offered if both are installed, as A and B. Their texts are in [checkpoint_pair].
-_PAIRS = {"sharp": ("en-fr-natural", "en-fr")}
+_PAIRS = {"sharp": ("en-fr", "en-fr-sharp")}
 
 
 def checkpoints(p: Page) -> None:

@@ -7,7 +7,7 @@ A notebook builds the same:
     >>> trace = transformer.trace(transformer.load("checkpoints/en-fr"), "The cat sat on the mat.")
     >>> shown = lens_view_model(trace, 1)
     >>> shown.read, shown.word, str(shown.steps[shown.top_from]), f"{shown.probability:.2f}"
-    ('·Le', '·chat', 'layer 1', '0.98')
+    ('·Le', '·chat', 'layer 1', '0.99')
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class MasksViewModel:
     >>> trace = transformer.trace(transformer.load("checkpoints/en-fr"), "The cat is on the mat.")
     >>> made = masks_view_model(trace, Head("decoder", "cross", 0, 0), MaskChoices("word", word=1))
     >>> print(made.choices.specs(made.own), made.n_blocked, made.found.answer_after.text)
-    ('mask:decoder.*.cross=keys 1',) 10 Le mater est sur le tapis.
+    ('mask:decoder.*.cross=keys 1',) 10 Le tapis est sur le tapis.
     """
 
     found: Experiment

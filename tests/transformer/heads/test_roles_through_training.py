@@ -301,11 +301,11 @@ def test_a_checkpoint_without_snapshots_has_no_history(tiny_checkpoint: Callable
 
 def test_files_keep_their_old_name_for_a_role(tmp_path: Path) -> None:
     """Files of older versions open, and older versions open those that are written now."""
-    shipped = Path(__file__).parents[3] / "checkpoints" / "en-fr"
+    shipped = Path(__file__).parents[3] / "checkpoints" / "en-fr-sharp"
     before = json.loads((shipped / FILE).read_text(encoding="utf-8"))["heads"]
     history = load_role_history(transformer.load(shipped))
     assert [head.has_role for head in history.heads] == [head["has_job"] for head in before]
-    copy = transformer.load(shutil.copytree(shipped, tmp_path / "en-fr"))
+    copy = transformer.load(shutil.copytree(shipped, tmp_path / "en-fr-sharp"))
     save_role_history(copy, history, ["A sentence."])
     after = json.loads((copy.path / FILE).read_text(encoding="utf-8"))["heads"]
     assert after == before
