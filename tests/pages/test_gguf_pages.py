@@ -45,6 +45,39 @@ def test_the_checkpoint_page_opens_it_by_its_path(opened, gguf: Path) -> None:
     assert "blk." not in said(opened)
 
 
+def test_a_file_that_is_replaced_cut_or_removed_while_it_is_open(
+    open_app, gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its numbers are shown as they are now, and what cannot be read is named in a sentence; the text is kept."""
+    monkeypatch.setattr(loading, "_typed", {})
+    file, content = tmp_path / "mine.gguf", gguf.read_bytes()
+    file.write_bytes(content)
+    app = open_it(open_app("checkpoint"), file)
+    is_fine(app)
+    before = loading.load_checkpoint("mine.gguf").fingerprint
+
+    changed = bytearray(content)
+    changed[-20_000:-19_936] = bytes(64)  # in the middle of a matrix
+    (tmp_path / "next").write_bytes(changed)
+    (tmp_path / "next").replace(file)
+    is_fine(app.run())
+    assert loading.load_checkpoint("mine.gguf").fingerprint != before
+
+    (tmp_path / "next").write_bytes(content[: len(content) // 2])
+    (tmp_path / "next").replace(file)
+    app.run()
+    (error,) = app.error
+    assert not app.exception and "mine" in error.value and "it ends within" in error.value
+
+    file.unlink()
+    app.run()
+    assert not app.exception and "mine" in app.error[0].value
+
+    file.write_bytes(content)
+    is_fine(app.run())
+    assert loading.load_checkpoint("mine.gguf").fingerprint == before
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page", ["overview", "tokens", "positions", "attention", "heads", "feed_forward", "decoding", "masks"]
