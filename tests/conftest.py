@@ -1,6 +1,6 @@
 """Fixtures that all tests share: a small tokenizer and tiny untrained checkpoints of every kind.
 
-The weights are random: they make every path of the code run in milliseconds and say nothing about language.
+The weights are random: every code path runs in milliseconds, and the outputs mean nothing.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-# Before torch is imported: on a busy machine, OpenMP threads that spin while they wait cost four fifths of the speed.
+# Before torch is imported: on a busy machine, OpenMP threads that spin while waiting cost four fifths of the speed.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-# What other programs keep on this computer is no part of a test.
+# Models that other programs store on this computer must not affect a test.
 os.environ |= dict.fromkeys(("HF_HUB_CACHE", "OLLAMA_MODELS", "LM_STUDIO_MODELS"), "/nowhere")
 
 import hypothesis
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from transformer import Checkpoint, Tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
-# What is compiled is kept, where the environment says otherwise, too: every worker and every server that a test starts
-# would compile all of it anew, and each worker rewrite the assertions of all tests.
+# Compiled files are kept, even if the environment forbids it: otherwise every worker and every server of a test
+# would compile everything again, and each worker would rewrite the assertions of all tests.
 sys.dont_write_bytecode = False
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
-# The same examples every time, and no stopwatch: a busy machine must not turn a test red.
+# The same examples in every run, and no deadline, because a busy machine must not make a test fail.
 hypothesis.settings.register_profile(
     "glassformer", deadline=None, derandomize=True, suppress_health_check=[hypothesis.HealthCheck.too_slow]
 )
@@ -75,7 +75,7 @@ TINY_SENTENCES = (
     "Je t'aime plus que tu ne le penses.",
 )
 
-# Every position scheme but "none", both places of LayerNorm, both activations, tied and untied.
+# Every position scheme but "none", both positions of LayerNorm, both activations, tied and untied.
 TINY_CONFIGS: dict[str, dict[str, Any]] = {
     "tiny-translator": {
         "kind": "encoder-decoder", "d_model": 32, "n_heads": 2, "d_ff": 48, "n_encoder_layers": 2,
@@ -99,15 +99,15 @@ TINY_CONFIGS: dict[str, dict[str, Any]] = {
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What is marked nightly or real is left out, unless ``-m`` names it or it is asked for by its own name.
+    """Deselect tests marked nightly or real, unless ``-m`` or the command line names them.
 
-    A test at a real server that fails is tried once more, and the summary names it: on a busy machine a click may
-    meet a page in the very moment in which it is drawn anew.
+    A failed test at a real server is repeated once, and the summary names it: on a busy machine, a click may hit a page
+    while it is redrawn.
 
-    With ``-n``: files that compute stand evenly between the tests in the browser, which wait half of their time; so the
-    cores have always something to do.
+    With ``-n``, files that compute are distributed evenly among tests in the browser, which wait half of their time, so
+    that the cores are always busy.
     """
-    # Not by -m in addopts: any other -m, such as README's, would take its place and bring the nights back.
+    # Not by -m in addopts: any other -m, such as README's, would replace it and select the nightly tests again.
     for mark in ("nightly", "real"):
         if mark not in config.option.markexpr and not any("::" in asked for asked in config.args):
             config.hook.pytest_deselected(items=[item for item in items if item.get_closest_marker(mark)])
@@ -133,15 +133,17 @@ def _unit_of(item: pytest.Item) -> str:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
-    """With ``-n``: a file stays on one worker, which makes what its tests share once. Tests in the browser, which take
-    longest and share a server with all others, go to whoever is free, unless their file has a server of its own, which
-    would be started anew for each of them."""
+    """With ``-n``, keep a file on one worker, so that its fixtures are made once.
+
+    Tests in the browser take longest and share a server, so they go to any free worker, unless their file
+    has a server of its own, which would be restarted for each of them.
+    """
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::")[0]
-            if file.startswith("tests/browser/test_canvas"):  # two files, which share the server of the drawings
+            if file.startswith("tests/browser/test_canvas"):  # two files that share the server of the figures
                 return "tests/browser/test_canvas"
             has_its_own_server = file.endswith(("_serve.py", "_server.py", "_jobs.py"))
             return nodeid if file.startswith("tests/browser/") and not has_its_own_server else file
@@ -161,7 +163,7 @@ def tiny_tokenizer() -> Tokenizer:
 def checkpoints_folder(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: Tokenizer) -> Iterator[Path]:
     """A folder with ``tiny-translator``, ``tiny-gpt``, ``tiny-bert`` and ``tiny-sentiment``.
 
-    From the first use on GLASSFORMER_CHECKPOINTS names it, so that the app, too, finds these checkpoints and no others.
+    From the first use on, GLASSFORMER_CHECKPOINTS names it, so that the app also finds only these checkpoints.
     """
     import torch
 
@@ -173,7 +175,7 @@ def checkpoints_folder(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer:
         with torch.random.fork_rng():
             torch.manual_seed(seed)
             model = transformer.build_model(config)
-            with torch.no_grad():  # biases, γ, β and the relative bias begin at 0 or 1, which would hide errors
+            with torch.no_grad():  # initial values of 0 and 1 would hide errors
                 for parameter in model.parameters():
                     parameter += 0.1 * torch.randn_like(parameter)
         card = f"# {name}\n\nRandom weights, made for the tests; it has learned nothing.\n"
@@ -213,7 +215,7 @@ def families_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def family(families_folder: Path) -> Callable[[str], Checkpoint]:
-    """``family("hf-gpt2")``: one of other people's kind, loaded once and shared."""
+    """``family("hf-gpt2")``: a tiny third-party checkpoint, loaded once and shared."""
     import transformer
 
     return cache(lambda name: transformer.load(families_folder / name))
@@ -221,14 +223,13 @@ def family(families_folder: Path) -> Callable[[str], Checkpoint]:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_app_tests() -> Iterator[None]:
-    """Three things that ``AppTest`` does for each run of a page, and which take as long as many pages do.
+    """Speed up three things that ``AppTest`` does in each run of a page.
 
-    Streamlit reads the metadata of all installed packages: here it does so once. It asks every millisecond whether the
-    page is finished, which takes the interpreter away from the page each time: here it waits for the page's thread. And
-    it begins each run as a fresh server, which takes ``pages/`` for the navigation until ``app.py`` has run: here it is
-    a server that has served somebody before.
+    Streamlit reads the metadata of all installed packages: here once. It polls every millisecond whether the page is
+    finished, which interrupts the page: here it waits for the page's thread. And it begins each run as a fresh
+    server, which takes ``pages/`` for the navigation until ``app.py`` has run: here as a server that has served before.
     """
-    if "streamlit" not in sys.modules:  # nor will it be: what was collected is imported by now
+    if "streamlit" not in sys.modules:  # nor is it collected later: everything imported so far stays
         yield
         return
     from streamlit.components.v2 import manifest_scanner
@@ -244,7 +245,7 @@ def quick_app_tests() -> Iterator[None]:
 
     def wait(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
         runner._script_thread.join(timeout)
-        asks_whether_it_is_finished(runner, timeout if runner.script_stopped() else 0)  # with 0 it says that it is late
+        asks_whether_it_is_finished(runner, timeout if runner.script_stopped() else 0)  # with 0 it reports a timeout
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
@@ -255,7 +256,7 @@ def quick_app_tests() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_server_stays_public() -> Iterator[None]:
-    """A page of a public server makes its whole process refuse files: for that, a test asks for ``public_server``."""
+    """Check that no test leaves the process refusing uploads; ``public_server`` undoes what a public page sets."""
     yield
     files = sys.modules.get("streamlit.runtime.memory_uploaded_file_manager")
     assert files is None or files.MemoryUploadedFileManager.add_file.__name__ == "add_file"
@@ -263,7 +264,7 @@ def no_server_stays_public() -> Iterator[None]:
 
 @pytest.fixture
 def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """The server is open to everybody; afterwards what a process sets once for good is as before."""
+    """Make the server public, and restore afterwards what a process sets only once."""
     from transformer.runs import inputs, recording_size
     from ui.compute import loading
     from ui.server import streamlit_private
@@ -297,11 +298,11 @@ def open_app(checkpoints_folder: Path) -> Callable[..., AppTest]:
 def open_by_address(
     page: str, address: Mapping[str, Any], *, state: Mapping[str, Any] | None = None, timeout: float = 120
 ) -> AppTest:
-    """``state``: of the session, before the page runs. ``timeout``: seconds for each run."""
+    """``state`` is set in the session before the page runs; ``timeout`` is in seconds for each run."""
     from streamlit.testing.v1 import AppTest
 
     app = AppTest.from_file(str(ROOT / "app.py"), default_timeout=timeout)
-    if page != "overview":  # which opens without a name; asking for another first would run a page twice
+    if page != "overview":  # which opens without a name; requesting another page first would run a page twice
         app.switch_page(f"pages/{page}.py")
     for name, value in address.items():
         app.query_params[name] = value
@@ -312,7 +313,7 @@ def open_by_address(
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """One Chromium for all tests of this process: Playwright's synchronous interface opens only once in a thread."""
+    """One Chromium for all tests of this process: Playwright's synchronous interface opens only once per thread."""
     from harness.chromium import chromium as opened  # only tests that use a browser need Playwright
 
     with opened() as browser:

@@ -1,4 +1,4 @@
-"""A sentence with everything that can go wrong in a label, small arrays that go with it, and every figure once."""
+"""A sentence with everything that can break a label, matching small arrays, and every figure."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def every_setting_is_checked() -> Iterator[None]:
 
 
 def sequence(words: Sequence[str], name: str = "source") -> TokenSequence:
-    """Tokens with the ids 2, 3, 4 … in the order in which words first occur; a repeated word keeps its id."""
+    """Return tokens with the ids 2, 3, 4 … in the order of first occurrence; a repeated word has the same id."""
     ids = {word: 2 + place for place, word in enumerate(dict.fromkeys(words))}
     return TokenSequence(
         tuple(
@@ -53,7 +53,7 @@ def numbers() -> np.random.Generator:
 
 @pytest.fixture(scope="session")
 def causal_view(target: TokenSequence) -> AttentionView:
-    """Three heads, five tokens, nobody looks ahead."""
+    """Return three heads over five tokens with a causal mask."""
     scores = np.random.default_rng(3).normal(size=(3, 5, 5)).astype(np.float32)
     allowed = np.tril(np.ones((5, 5), dtype=bool))
     exponentials = np.where(allowed, np.exp(scores), 0)
@@ -80,7 +80,7 @@ def candidates() -> pd.DataFrame:
 
 
 def roles_through_training() -> pd.DataFrame:
-    """Two heads a layer at two steps; head 1 of layer 1 of the first group takes up a role, all others stay grey."""
+    """Return two heads per layer at two steps; only head 1 of layer 1 in the first group acquires a role."""
     return pd.DataFrame(
         [
             {
@@ -102,7 +102,7 @@ def roles_through_training() -> pd.DataFrame:
 
 
 def small_lens(**changed):
-    """Three steps, four places: the first decided in the embedding, the next after layer 0, after layer 1 and never."""
+    """Return three steps and four positions: decided in the embedding, after layer 0, after layer 1, and never."""
     from transformer.predictions.lens import Lens
 
     ids = np.array(
@@ -129,7 +129,7 @@ def small_lens(**changed):
 
 
 def small_measures(*, shares: bool = True):
-    """Three tokens, one of which cannot be left out; a row of shares and two signed rows of different scales."""
+    """Return three tokens, one of which cannot be left out; a row of shares and two signed rows on different scales."""
     from transformer.attribution.attention_trust import Aligned, Measure
 
     tokens = sequence(("<s>", "·<b>x</b>", "·$y$", "·%{z}"))
@@ -142,14 +142,14 @@ def small_measures(*, shares: bool = True):
 
 
 def small_path():
-    """The ways through "<b>x": as a whole, or in two pieces."""
+    """Return the segmentations of "<b>x": as a whole, or in two pieces."""
     from transformer.text.best_path import best_path
 
     return best_path("<b>x", {"<b>": -1.0, "x": -2.0, "<b>x": -2.5, "<": -4.0}, longest=4, unknown=-20.0)
 
 
 def small_tree(*, n_steps: int = 2):
-    """A search of width 2: <b> wins after being second, $y$ was first and is given up, the rest is pruned at once."""
+    """Return a search of width 2: <b> wins after being second, $y$ leads first and is abandoned, the rest is pruned."""
     from transformer.predictions.hypothesis_tree import BeamNode, BeamTree
     from transformer.runs.decoding import Hypothesis
     from transformer.runs.decoding_strategies import Beam
@@ -175,7 +175,7 @@ def small_tree(*, n_steps: int = 2):
 
 
 def small_flow():
-    """Decoder token 1 behind one layer: from itself, from token 0 by a head, and from two tokens of the source."""
+    """Decoder token 1 after one layer: from itself, from token 0 through a head, and from two source tokens."""
     from transformer.attribution.information_flow import Edge, Flow, Node
 
     top = Node("decoder", 1, 1)
@@ -196,7 +196,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
 
 
 def every_figure(tokens, target, causal_view, candidates) -> dict:
-    """Every public figure, drawn once, by name."""
+    """Return every public figure, drawn once, by name."""
     from charts.figures import edit_effects, firing_strips, gradients
     from transformer.predictions.lens import WordProbabilities
     from transformer.text.best_path import pieces_of_path

@@ -1,4 +1,4 @@
-"""Whole checkpoints of other families for the tests: tiny random weights with a tokenizer of a few hundred entries."""
+"""Complete checkpoints of other families for the tests: tiny random weights and small tokenizers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ BERT_NAMES = {name: f"[{name.upper()}]" for name in ("pad", "unk", "cls", "sep",
 
 
 def foreign_checkpoint(name: str, folder: Path) -> Path:
-    """Writes ``folder / name``: one of ``FOREIGN``, ``MANY_LANGUAGES`` or ``STRETCHED``."""
+    """Write ``folder / name``, one of ``FOREIGN``, ``MANY_LANGUAGES`` or ``STRETCHED``."""
     pytest.importorskip("transformers")
     path = folder / name
     path.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""What a browser session keeps in memory between two runs of its page, found by following references."""
+"""Objects that a browser session keeps in memory between two runs, found by following references."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SHARED = (Checkpoint, Decoding, Run, Trace, torch.nn.Module, torch.Tensor)
 
 
 def held_by(app: AppTest) -> list[object]:
-    """The roots: session state with the callbacks of all widgets and components, and the fragments."""
+    """Return the roots: session state, callbacks of all widgets and components, and fragments."""
     state = app._session_state._state
     return [
         state._new_session_state,
@@ -34,10 +34,10 @@ def held_by(app: AppTest) -> list[object]:
 
 
 def shared_objects(roots: list[object]) -> Iterator[str]:
-    """How each checkpoint, trace, run, decoding, tensor or large array is reached from ``roots``; one line each.
+    """Return how each checkpoint, trace, run, decoding, tensor or large array is reached from ``roots``; one line each.
 
-    Classes, modules and what modules name belong to the program and are not entered. A page's script is no module, so
-    what it names counts. The tiny model that a session trains itself belongs to that session.
+    Classes, modules and global names of modules belong to the program and are skipped. A page's script is not a module,
+    so its names count. The tiny model that a session trains itself belongs to that session.
     """
     modules = [vars(module) for name, module in sys.modules.copy().items() if name != "__main__"]
     program = {id(thing) for names in modules for thing in (names, *names.values())}
@@ -47,7 +47,7 @@ def shared_objects(roots: list[object]) -> Iterator[str]:
         thing, holder = waiting.popleft()
         if id(thing) in seen or id(thing) in program or isinstance(thing, type | ModuleType | ToyLearner):
             continue
-        seen[id(thing)] = thing, holder  # keeps it, so that its id stays its own
+        seen[id(thing)] = thing, holder  # keeps it alive, so that its id stays unique
         if isinstance(thing, _SHARED) or (isinstance(thing, np.ndarray) and thing.nbytes > LARGEST_ARRAY):
             yield _path(thing, seen)
         else:

@@ -1,4 +1,4 @@
-"""Texts that have broken programs like this one, after public bug reports: one table for the library and every page."""
+"""Texts that have broken similar programs, from public bug reports: one table for the library and every page."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ KINDS_OF_TEXT = {
     "Hangul as Jamo": "\u1112\u1161\u11ab\u1100\u116e\u11a8",
     "Chinese": "\u6f22\u5b57 and \U00020000",
     "beyond the first plane": "\U0001d4d0\U0010ffff",
-    # Direction.
+    # Text direction.
     "Arabic": "\u0641\u064a \u0627\u0644\u062d\u062f\u064a\u0642\u0629",
     "Hebrew among English": "the word \u05e9\u05dc\u05d5\u05dd means peace",
     "bidi override": "abc \u202ecba\u202c def",
     "bidi isolate left open": "\u2067 begun and never ended",
-    # Space, lines and what cannot be seen.
+    # Spaces, line breaks and invisible characters.
     "lines and tabs": "one\n\n- two\tthree",
     "CR LF": "one\r\ntwo",
     "CR alone": "one\rtwo",
@@ -54,12 +54,12 @@ KINDS_OF_TEXT = {
     "private use": "\ue000\uf8ff",
     "not a character": "\ufffe\uffff",
     "replacement character": "caf\ufffd",
-    # Letters whose case or form changes their length.
+    # Letters whose case or normalisation changes their length.
     "dotted I": "\u0130stanbul \u0131s",
     "sharp s": "STRASSE Stra\u00dfe \u1e9e",
     "full width": "\uff26\uff55\uff4c\uff4c",
     "curly quotes": "\u201cIt\u2019s\u201d \u2014 he said\u2026",
-    # What tokenizers use for themselves.
+    # Characters with a meaning for tokenizers.
     "typed subscript": "H\u2082O and the\u2082",
     "middle dot": "\u00b7the \u00b7 cat",
     "SentencePiece's space": "\u2581the \u2581 cat",
@@ -85,12 +85,12 @@ KINDS_OF_TEXT = {
 }
 
 
-# What no model of the tests reads; each is refused in a sentence.
+# Texts that no model of the tests can read; each is refused in a sentence.
 UNREADABLE = ("empty", "blank", "too long", "300 equal letters")
 
 
 def is_sendable(text: str) -> bool:
-    """Whether a browser can send it: a lone surrogate is no text in UTF-8."""
+    """Return whether a browser can send it: a lone surrogate is not valid UTF-8."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -99,7 +99,7 @@ def is_sendable(text: str) -> bool:
 
 
 SENDABLE = {name: text for name, text in KINDS_OF_TEXT.items() if is_sendable(text)}
-# One of each group, for what takes long or has all of them in one run.
+# One of each group, for slow tests or those that take all in one run.
 A_FEW = tuple(
     KINDS_OF_TEXT[name]
     for name in ("emoji", "markup", "lines and tabs", "Arabic", "60 equal letters", "braces and percent")

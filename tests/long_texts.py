@@ -1,4 +1,4 @@
-"""Sentences of as many tokens as a test asks for."""
+"""Sentences with a requested number of tokens."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from transformer.text.sentence_files import SHIPPED, read_sentences
 
 
 def long_sentence(checkpoint: Checkpoint, n_tokens: int) -> str:
-    """Whole shipped sentences, then single words, so that the model reads ``n_tokens`` (special ones included), or as
-    many as it takes; one fewer where what it writes comes behind them."""
+    """Return included sentences, then single words, until the model reads ``n_tokens`` (special tokens included).
+
+    It is at most the model's maximum, and one fewer if the output follows in the same sequence.
+    """
     config = checkpoint.config
     most = min(n_tokens, config.max_length) - (not config.has_encoder)
     words = " ".join(read_sentences(SHIPPED)).split()
@@ -21,5 +23,5 @@ def long_sentence(checkpoint: Checkpoint, n_tokens: int) -> str:
 
 
 def _length(checkpoint: Checkpoint, text: str) -> int:
-    """With special tokens: ``<s>``, ``</s>`` or both."""
+    """Return the number of special tokens: ``<s>``, ``</s>`` or both."""
     return len(checkpoint.tokenizer.encode(text)) + (2 if checkpoint.config.kind == "encoder-only" else 1)

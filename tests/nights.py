@@ -1,4 +1,4 @@
-"""Which of many alike cases every run tries: the others run with ``-m nightly``."""
+"""Selection of the cases for every run; the others run with ``-m nightly``."""
 
 from __future__ import annotations
 
@@ -7,14 +7,16 @@ from collections.abc import Collection, Iterable, Sequence
 import pytest
 from _pytest.mark import ParameterSet
 
-# A family of each kind, with what is rarest: gated layers and windows; a convolution; relative positions in two stacks.
+# A family of each kind, with rare features: gated layers and windows; a convolution; relative positions in two stacks.
 FAMILIES_BY_DAY = ("hf-gemma2", "hf-deberta", "hf-t5")
 SHIPPED_BY_DAY = ("en-fr", "gpt-en", "sentiment", "vit-digits")
 
 
 def by_day(cases: Iterable[object], day: Collection[object], *, id_of: str = "") -> list[ParameterSet]:
-    """``cases`` for ``parametrize``: those of ``day`` in every run, all in the night. ``id_of``: an attribute by whose
-    value a case is known in ``day`` and named."""
+    """Return ``cases`` for ``parametrize``: those in ``day`` in every run, all at night.
+
+    ``id_of`` is an attribute by whose value a case is listed in ``day`` and named.
+    """
     named = [(case, getattr(case, id_of) if id_of else case) for case in cases]
     missing = set(day) - {name for _, name in named}
     if missing:
@@ -26,7 +28,7 @@ def by_day(cases: Iterable[object], day: Collection[object], *, id_of: str = "")
 
 
 def in_turn(kinds: Sequence[str], pages: Sequence[str]) -> list[ParameterSet]:
-    """Every page once in every run, with the kinds in turn; all pages with all kinds in the night."""
+    """Every page once in every run, with the kinds in turn; all pages with all kinds at night."""
     return [
         pytest.param(kind, page, marks=() if (number + k) % len(kinds) == 0 else pytest.mark.nightly)
         for k, kind in enumerate(kinds)

@@ -1,7 +1,7 @@
-"""Run what needs an event loop of its own beside tests in the browser.
+"""Run functions that need an event loop of their own, even after tests in the browser.
 
-Playwright's loop runs in the main thread of a worker from its first test in the browser to its end, and
-``asyncio.run`` refuses to begin in a thread in which a loop runs.
+Playwright's loop runs in the main thread of a worker from the first browser test to the end, and ``asyncio.run``
+raises in a thread in which a loop runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The borders between the packages: who may import whom, at run time and in the source."""
+"""Dependencies between the packages: which may import which, at run time and in the source."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ import transformer
 
 ROOT = Path(__file__).resolve().parents[1]
 APP = {"streamlit", "plotly", "altair", "pandas", "charts", "ui", "views", "pages", "app"}
-FORBIDDEN = {  # package → what it never imports
+FORBIDDEN = {  # package → packages that it never imports
     "transformer": APP | {"web"},
     "charts": {"torch", "streamlit", "tokenizers", "safetensors", "ui", "views", "pages", "app", "web"},
     "ui": {"views", "pages", "app", "web"},
@@ -37,17 +37,17 @@ DATA_CLASSES = {
     "errors",
     "text.message",
 }
-FIGURES = "_figure"  # in the name of a module of a view: drawn from arrays with labels, as in charts/
-LAZY = ROOT / "transformer" / "__init__.py"  # imports by a table of names, each once somebody asks for it
+FIGURES = "_figure"  # a view's modules with this in their name draw from arrays with labels, as charts/ does
+LAZY = ROOT / "transformer" / "__init__.py"  # imports by a table of names, each on demand
 BY_TABLE = {LAZY, LAZY.with_name("moved.py")}
-BESIDE_THE_PAPER = {  # what a student reads; everything else of the library is in a package
+BESIDE_THE_PAPER = {  # modules that a student reads; everything else of the library is in a package
     *("attention", "embedding", "positions", "feed_forward", "layer_norm", "residual", "encoder", "decoder"),
     *("models", "masks", "config", "probes", "errors", "moved", "__init__", "__main__"),
 }
 
 
 def modules_after(code: str) -> set[str]:
-    """The top-level modules that a fresh process has loaded after ``code``."""
+    """Return the top-level modules that a fresh process has loaded after ``code``."""
     script = f"{code}\nimport sys\nprint(*sorted({{name.split('.')[0] for name in sys.modules}}))"
     result = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr[-2000:]
@@ -59,7 +59,7 @@ def sources(package: str) -> list[Path]:
 
 
 def figure_modules() -> list[Path]:
-    """What only draws: ``charts/``, and the figures of one page beside its sections."""
+    """Return the modules that only draw: ``charts/``, and the figures of single pages."""
     return [*sources("charts"), *(path for path in sources("views") if FIGURES in path.stem)]
 
 
@@ -69,8 +69,10 @@ def module_name(path: Path) -> str:
 
 @cache
 def imports_of(path: Path) -> frozenset[str]:
-    """Dotted names of all imports, also inside functions and by string; those for type checkers only are left out, for
-    they never run."""
+    """Return dotted names of all imports, also inside functions and by string.
+
+    Imports for type checkers are left out, because they never run.
+    """
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for node in ast.walk(tree):
         if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
@@ -86,8 +88,10 @@ def imports_of(path: Path) -> frozenset[str]:
 
 
 def imports_by_string(tree: ast.AST) -> set[str]:
-    """What ``import_module("…")`` and ``__import__("…")`` name. Refuses a name that is made up while the program runs:
-    nobody could say what it imports."""
+    """Return the names in ``import_module("…")`` and ``__import__("…")``.
+
+    A name computed at run time is an error, because its imports could not be checked.
+    """
     names = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.Call):
@@ -100,7 +104,7 @@ def imports_by_string(tree: ast.AST) -> set[str]:
 
 
 def graph() -> dict[str, set[str]]:
-    """Which module imports which other one of this project; a package counts as its ``__init__``."""
+    """Return which module imports which other one of this project; a package counts as its ``__init__``."""
     modules = {
         module_name(path): path
         for package in (*FORBIDDEN, "web", "deploy", "benchmarks", "harness")
@@ -110,7 +114,7 @@ def graph() -> dict[str, set[str]]:
 
 
 def circle_in(graph: Mapping[str, set[str]]) -> list[str]:
-    """Modules that import each other in a ring, or nothing."""
+    """Return modules that import each other in a cycle, or nothing."""
     done: set[str] = set()
     way: list[str] = []
 
@@ -220,7 +224,7 @@ def test_nothing_imports_a_page() -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    """Also inside functions: an import that is put off until a circle has closed is a circle all the same."""
+    """Also inside functions: a deferred import still closes a cycle."""
     assert not circle_in(graph())
 
 
@@ -234,7 +238,7 @@ def test_a_circle_is_seen() -> None:
 
 
 def test_the_lazy_table_names_modules_that_are_there() -> None:
-    """``transformer/__init__.py`` imports by a table of strings; the other one is held by test_moved.py."""
+    """``transformer/__init__.py`` imports by a table of strings; test_moved.py checks the other one."""
     there = {name.removeprefix("transformer.") for name in submodules()}
     assert set(transformer._HOME.values()) <= there
 
@@ -255,7 +259,7 @@ LAYERED = ("transformer", "ui")
 def layers_in_order(package: str) -> list[str]:
     """Return the subpackages of ``package`` from the lowest to the highest, in the order of ``docs/code.md``.
 
-    "" is what lies at the root of the package, which is the lowest.
+    "" stands for the root of the package, which is the lowest.
     """
     rows = re.findall(r"^\| (`.*?) \|", (ROOT / "docs" / "code.md").read_text(encoding="utf-8"), re.MULTILINE)
     return ["", *(layer for row in rows for layer in re.findall(rf"`{package}/([\w/]+)/`", row))]
@@ -264,7 +268,7 @@ def layers_in_order(package: str) -> list[str]:
 def layer_of(module: str, order: Sequence[str]) -> str:
     """Return "text" for "transformer.text.tokens" and "" for "transformer.attention".
 
-    A package within a package counts by itself where ``order`` has it.
+    A nested package counts by itself if ``order`` contains it.
     """
     path = f"{'/'.join(module.split('.')[1:])}/"
     return max((layer for layer in order if path.startswith(f"{layer}/")), key=len, default="")
@@ -289,7 +293,7 @@ def upward_imports(
 
 @pytest.mark.parametrize("package", LAYERED)
 def test_packages_are_layers(package: str) -> None:
-    """A package imports those below it only; so no two packages import each other."""
+    """A package imports only packages below it, so no two packages import each other."""
     order = layers_in_order(package)
     there = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
     assert sorted(layer for layer in order[1:] if "/" not in layer) == sorted(there), (
@@ -318,7 +322,7 @@ def test_tests_import_no_benchmark() -> None:
 
 
 def imports_package(path: Path, package: str) -> bool:
-    """Whether an import of ``package`` is written anywhere, also in a program that a test runs as text."""
+    """Return whether an import of ``package`` is written anywhere, also in a program that a test runs as text."""
     return bool(re.search(rf"^\s*(?:from|import) (?:{package})\b", path.read_text(encoding="utf-8"), re.MULTILINE))
 
 
@@ -337,7 +341,7 @@ def submodules() -> list[str]:
 
 
 def test_no_two_modules_bear_one_name() -> None:
-    """So that a newcomer who looks for a name opens the right file. (A page is called as the folder of its view.)"""
+    """So that a newcomer who searches for a name opens the right file. (A page has the name of its view's folder.)"""
     everywhere = [path for package in ("transformer", "charts", "ui", "views") for path in sources(package)]
     files = [path for path in everywhere if "foreign" not in path.parts and path.stem != "__init__"]
     assert not [name for name, count in Counter(path.stem for path in files).items() if count > 1]
@@ -352,7 +356,7 @@ def test_every_file_that_the_documentation_names_is_there() -> None:
 
 
 def test_no_submodule_bears_the_name_of_something_public() -> None:
-    """``transformer.trace`` is the function, always: a module of that name would replace it once it is imported."""
+    """``transformer.trace`` is always the function: a module of that name would replace it once it is imported."""
     names = {name.split(".")[1] for name in submodules()}
     assert not names & set(transformer.__all__)
 

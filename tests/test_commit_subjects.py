@@ -76,7 +76,7 @@ def test_the_hook_stops_a_commit_with_a_bad_subject(tmp_path: Path) -> None:
 
 
 def test_without_the_base_commit_nothing_is_checked(tmp_path: Path) -> None:
-    """As in a shallow clone, and in a copy that has no ``.git``."""
+    """As in a shallow clone, and in a copy without ``.git``."""
     (tmp_path / ".ci").mkdir()
     shutil.copy(CHECK, tmp_path / ".ci")
     answer = subprocess.run([sys.executable, tmp_path / ".ci" / CHECK.name], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The documentation runs: its Python is executed as it stands there, its links lead somewhere, its paths exist."""
+"""The documentation works: its Python is executed as written, its links lead somewhere, its paths exist."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ DOCUMENTS = (
 PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"\]\(([^)]+)\)")
 PATH = re.compile(r"`([\w.-]+/[\w./-]*)`")
-NOT_HERE = ("data/", "runs/")  # what somebody has beside the repository
+NOT_HERE = ("data/", "runs/")  # files that a user may have beside the repository
 
 
 def anchors(document: Path) -> set[str]:
-    """Of the headings, as code hosts make them: lower case, hyphens for spaces, no punctuation."""
+    """Return the anchors of headings as code hosts make them: lower case, hyphens for spaces, no punctuation."""
     headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
@@ -45,8 +45,8 @@ def test_links_and_paths_lead_somewhere(document: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
-    # A report on all sentences of a shipped checkpoint takes as long as a hundred tests; of a few, by the same call:
-    # tests/ui/test_explain_report.py.
+    # A report on all sentences of a shipped checkpoint takes as long as a hundred tests; the same call with few
+    # sentences is tested in tests/ui/test_explain_report.py.
     [
         pytest.param(d, marks=pytest.mark.nightly if d.name == "command_line.md" else ())
         for d in DOCUMENTS
@@ -55,7 +55,7 @@ def test_links_and_paths_lead_somewhere(document: Path) -> None:
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_every_python_block_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order and in one namespace, as in a notebook; in a folder of its own, as some of them write files."""
+    """In order and in one namespace, as in a notebook; in a separate folder, because some examples write files."""
     (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {}

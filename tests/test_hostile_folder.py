@@ -1,7 +1,7 @@
-"""Starting anything of this project in a folder full of hostile Python files runs none of them.
+"""Starting any program of this project in a folder full of hostile Python files runs none of them.
 
-The folder is a checkpoint whose tokenizer is opened in a process of its own. Beside its files lies one Python file for
-every module of Python, of the installed packages and of this project; each would leave a mark.
+The folder is a checkpoint whose tokenizer is opened in a separate process. Beside its files is one Python file for
+every module of Python, of the installed packages and of this project; each would leave a trace.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from transformer.system.python_process import start_python
 ROOT = Path(__file__).resolve().parents[1]
 OURS = ("transformer", "glassformer", "charts", "ui", "views", "pages", "deploy", "benchmarks", "app")
 SETTINGS = '[server]\nallowedHosts = ["*"]\nenableXsrfProtection = false\nport = 8999\n'
-# As the script that pip writes for the command: it has no current folder in sys.path.
+# Like the script that pip writes for the command: it has no current folder in sys.path.
 COMMAND = (
     "-P",
     "-c",
@@ -54,7 +54,7 @@ def _no_mark_is_left(folder: Path) -> Iterator[None]:
 
 
 def run(folder: Path, *arguments: str, **variables: str) -> str:
-    """The output of a Python process that is started in ``folder`` as a user would start it."""
+    """Return the output of a Python process that is started in ``folder`` as a user would start it."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT), **variables}
     command = [sys.executable, *arguments]
     done = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300)
@@ -86,8 +86,10 @@ def test_opening_the_current_folder(folder: Path) -> None:
     ids=" ".join,
 )
 def test_python_m(folder: Path, arguments: tuple[str, ...]) -> None:
-    """Python puts the current folder first, imports some modules itself and finds the package: so SECURITY.md says.
-    Nothing else may come from there."""
+    """Python puts the current folder first, imports some modules and finds the package, as SECURITY.md says.
+
+    Nothing else may come from there.
+    """
     loaded = run(folder, "-P", "-c", "import runpy, sys; print(*{name.split('.')[0] for name in sys.modules})").split()
     before_us = {*loaded, "transformer", arguments[0].split(".")[0]}
     first = {path.name: path.read_text() for path in folder.glob("*.py") if path.stem in before_us}
@@ -183,7 +185,7 @@ def test_absolute_entries() -> None:
 
 
 def test_python_processes_are_started_in_one_place() -> None:
-    """What starts processes elsewhere would have to think of all this again."""
+    """Code that starts processes elsewhere would have to take all these precautions again."""
     packages = ("transformer", "glassformer", "charts", "ui", "views", "pages", "deploy", "benchmarks")
     starting = {
         str(path.relative_to(ROOT))

@@ -1,4 +1,4 @@
-"""Every checkpoint that ships does what its ``opening.toml`` shows it for, and what is shown first says something."""
+"""Every shipped checkpoint does what its ``opening.toml`` claims, and its opening is informative."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def test_openings_and_examples_do_what_they_are_shown_for(path: Path) -> None:
     assert not wrong, "\n".join([*wrong, f"try: python -m transformer openings --checkpoint checkpoints/{path.name}"])
     assert opening.first.answer and opening.first.looks_at and opening.first.least >= 0.5, "an opening claims something"
     assert opening.first.place.keys() == set(PLACE)
-    # What is followed first is one of the rows that something is said of.
+    # The first followed token is one of the rows that the text describes.
     assert opening.first.place["token"] in opening.first.looks_at
 
 
@@ -42,7 +42,7 @@ def test_examples_are_said_in_both_languages_and_can_be_told_apart(path: Path) -
 
 @pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
 def test_what_is_said_of_a_head_names_the_head_that_is_opened(path: Path) -> None:
-    """It stands beside pages on which no head is chosen, too: "this head" would be nobody there."""
+    """It also appears on pages without a selected head, where "this head" would refer to nothing."""
     opening = read_opening(path)
     for example in opening.examples:
         for language, layer, head in (("en", "layer", "head"), ("fr", "couche", "tête")):
@@ -57,7 +57,7 @@ def test_what_is_said_of_a_head_names_the_head_that_is_opened(path: Path) -> Non
 
 @pytest.mark.parametrize("path", [path for path in SHIPPED if path.name in TRANSLATORS], ids=lambda path: path.name)
 def test_an_opening_of_cross_attention_says_which_token_a_row_reads_and_which_it_predicts(path: Path) -> None:
-    """The row of ·Le attends to ·cat, and predicts ·chat: it is not the row of ·chat that does."""
+    """The row of ·Le attends to ·cat and predicts ·chat; it is not the row of ·chat."""
     checkpoint, first = transformer.load(path), read_opening(path).first
     trace = transformer.trace(checkpoint, first.sentence)
     row, tokens = first.place["token"], trace.tokens("decoder")

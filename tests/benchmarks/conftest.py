@@ -1,5 +1,4 @@
-"""The tests of this folder run in threads of their own: in the first one the loop of Playwright's tests may be running,
-beside which no other can."""
+"""These tests run in threads of their own, because Playwright's event loop may run in the main thread."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmarks that look at the app: the first screen, and which pairs of sentences are shown."""
+"""Benchmarks of the app: the first screen, and which sentence pairs are suitable."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Four tabs that train on a public server, and a fifth visitor, who is served within seconds all the same."""
+"""A fifth visitor is served within seconds while four tabs train on a public server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ui.words.texts import page_text
 
 pytestmark = pytest.mark.nightly
 RUNNING = re.search(r"} (\w[^{]*), step", page_text("training")["now_running"]).group(1)
-LONGEST = 60.0  # seconds; it was until one of the four was done
+LONGEST = 60.0  # seconds; without fair shares, the visitor waited until a training ended
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The load test: what it counts as another's, that it really notices, and one small class at a real server."""
+"""The load test: it detects other visitors' data, and works with one small class on a real server."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def test_a_class_of_impossible_size_is_refused(arguments: list[str], capsys: pyt
 
 @pytest.mark.nightly
 def test_two_students_at_a_small_public_server(capsys: pytest.CaptureFixture[str]) -> None:
-    """How long its start takes depends on who else works."""
+    """The start time depends on other load, so it is not checked."""
     status = in_own_thread(load.main, ["--public", "--students", "2", "--wait", "0", "--json"])
     found = json.loads(capsys.readouterr().out)
     assert found["complaints"] == []
@@ -144,4 +144,4 @@ async def test_the_check_fails_when_one_sees_what_another_received(server: AppSe
         assert any("not theirs" in text for text in one.complaints(theirs))
         one.keep_screen()
         other.keep_screen()
-        assert differences(one, other)  # other sentences, other pictures
+        assert differences(one, other)  # other sentences, other figures

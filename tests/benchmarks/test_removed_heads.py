@@ -1,4 +1,4 @@
-"""Without a head the batch writes what the edit writes, and the weights are the same again afterwards."""
+"""Removing a head by its weights gives the same output as the edit, and the weights are restored afterwards."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The benchmark runs on tiny shapes, compares what it says it compares, and prints all its rows."""
+"""The benchmark runs on tiny shapes, compares what it claims to compare, and prints all rows."""
 
 from __future__ import annotations
 

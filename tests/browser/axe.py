@@ -1,4 +1,4 @@
-"""axe-core over a page: what it calls serious or critical."""
+"""Serious and critical findings of axe-core on a page."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page
 
 SERIOUS = ("serious", "critical")
-# What is Streamlit's own and cannot be mended from here:
-# the groups of its navigation put a <div> between the list and its entries …
+# Findings in Streamlit's own elements, which cannot be fixed here:
+# groups of its navigation put a <div> between the list and its entries …
 NAVIGATION = ("list", "listitem")
-# … and a formula or code that is wider than its place scrolls; Chromium and Firefox let the keyboard reach such a
-# region by themselves, which axe does not know.
+# … and formulas or code wider than their container scroll; Chromium and Firefox make such a region focusable, which
+# axe does not know.
 SCROLLS = ("katex-display", "<pre")
-COLOUR = ("color-contrast", "link-in-text-block")  # the rules whose answer another theme can change
+COLOUR = ("color-contrast", "link-in-text-block")  # rules whose result depends on the theme
 AT_REST = 400  # milliseconds
 _AXE = Axe()
 
 
 def findings(page: Page, *, rules: Sequence[str] = (), within: str = "html") -> list[str]:
-    """One line for each serious finding that is ours; of all rules, or of these."""
+    """Return one line for each serious finding that is ours, of all rules or of ``rules``."""
     only = {"runOnly": {"type": "rule", "values": list(rules)}} if rules else {}
     found = []
     for violation in _AXE.run(page, context=within, options={"resultTypes": ["violations"], **only}).response[
@@ -39,8 +39,7 @@ def findings(page: Page, *, rules: Sequence[str] = (), within: str = "html") -> 
 
 
 def lasting(page: Page, *, rules: Sequence[str] = COLOUR, within: str = "html") -> list[str]:
-    """Findings that stay: what fades in has too little contrast at first, and on a busy machine a drawing takes the
-    other theme later than the page."""
+    """Return findings that persist; elements that fade in have too little contrast at first."""
     for _ in range(6):
         if not (found := findings(page, rules=rules, within=within)):
             break

@@ -1,8 +1,8 @@
-"""Every drawing of the attention canvas, and a small app that shows it, for tests/browser/test_canvas.py.
+"""A small app that shows every figure of the attention canvas, for tests/browser/test_canvas.py.
 
     streamlit run tests/browser/canvas_harness.py
 
-The weights are a real softmax of a fixed formula, so that a test knows every value; ``?scene=`` chooses the picture.
+The weights are a real softmax of a fixed formula, so that a test knows every value; ``?scene=`` selects the figure.
 """
 
 from __future__ import annotations
@@ -46,10 +46,10 @@ SENTENCE = [
     ".",
     "</s>",
 ]
-# Tokens that try to leave the script, the attribute or the template in which a page holds them.
+# Tokens that try to escape from the script, the attribute or the template that contains them.
 HOSTILE = ["<s>", "</script><script>alert(1)</script>", "<!--", "{{script}}", "\"'&lt;", "]]>", "=1+1", "a,b"]
 HOSTILE += ["</svg><script>alert(1)</script>", "<img src=x onerror=alert(1)>", "javascript:alert(1)"]
-# Tokens that a spreadsheet would run, and three that it would not.
+# Tokens that a spreadsheet would execute, and three that it would not.
 FORMULAS = ["=1+1", "+1+1", "-2+3", "@SUM(A1:A9)", "\t=1", "-0.5", "-", "·the"]
 
 
@@ -65,7 +65,7 @@ def sequence(displays: list[str], name: str = "source") -> TokenSequence:
 def view(
     query: list[str], key: list[str], *, layer: int, n_heads: int, kind: str, causal: bool, pads: int = 0
 ) -> AttentionView:
-    """Head h looks about h tokens back, the sharper the deeper its layer; a softmax over what is allowed."""
+    """Return attention in which head h attends about h tokens back, more sharply in deeper layers."""
     row, column = np.arange(len(query))[:, None], np.arange(len(key))[None, :]
     heads = np.arange(n_heads)[:, None, None]
     scores = -(0.25 + 0.25 * layer) * np.abs(row - column - heads + 1) + 1.5 * np.cos(row * (heads + 1) + 2 * column)
@@ -99,7 +99,7 @@ GRIDS = {
 
 
 def drawn(scene: str, state: Mapping[str, object] | None = None) -> CanvasFigure:
-    """The picture of a scene; ``state``: what has been clicked in it."""
+    """Return the figure of a scene; ``state`` holds what has been clicked in it."""
     state = state or {}
     causal = view(SENTENCE, SENTENCE, layer=1, n_heads=8, kind="self", causal=True)
     if scene == "map":
@@ -132,10 +132,10 @@ def drawn(scene: str, state: Mapping[str, object] | None = None) -> CanvasFigure
         )
     if scene == "faint":
         return value_map(np.array([[0.0112, -0.0044]]), row_labels=["all"], column_labels=["0", "1"])
-    if scene == "blocks":  # rows lower than their names, in three blocks
+    if scene == "blocks":  # rows lower than their labels, in three blocks
         names = [f"block {row // 30} row {row % 30}" for row in range(90)]
         return value_map(np.zeros((90, 4)), row_labels=names, column_labels=list("abcd"), height=300, breaks=[30, 60])
-    if scene in ("words", "channels"):  # columns narrower than their labels, which are short
+    if scene in ("words", "channels"):  # columns narrower than their labels
         names = [f"·{'abcdefg'[i % 7]}{'xyz'[i % 3]}" if scene == "words" else str(i) for i in range(64)]
         return value_map(np.ones((2, 64)), row_labels=["one", "other"], column_labels=names)
     if scene in GRIDS:
@@ -148,7 +148,7 @@ def drawn(scene: str, state: Mapping[str, object] | None = None) -> CanvasFigure
             else None
         )
         return attention_grid(views, selected=state.get("head"), captions=captions, order=order)
-    if scene.startswith("heads"):  # "heads 30 9": layers and heads; "heads 30 9 3": three of them share their keys
+    if scene.startswith("heads"):  # "heads 30 9": layers and heads; "heads 30 9 3": three share their keys
         layers, heads, *key = (int(number) for number in scene.split()[1:])
         views = [view(SENTENCE, SENTENCE, layer=i, n_heads=heads, kind="self", causal=True) for i in range(layers)]
         words = {
@@ -196,7 +196,7 @@ def main() -> None:
 
 
 def remember(name: str) -> Callable[[object, Action], Actions]:
-    """Select in the figure what was clicked."""
+    """Select what was clicked in the figure."""
 
     def means(_state: object, action: Action) -> Actions:
         match action:

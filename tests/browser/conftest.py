@@ -1,8 +1,8 @@
-"""The app on a free loopback port, and a real Chromium that notices everything that goes wrong.
+"""The app on a free loopback port, and a real Chromium that records every problem.
 
-One Chromium and one server for each folder of checkpoints serve all tests of a process. A test that takes ``visit``
-fails when the page throws an error, shows a Streamlit exception, writes an error to the console, or asks any other host
-than 127.0.0.1 for anything.
+One Chromium and one server per folder of checkpoints serve all tests of a process. A test that uses ``visit`` fails if
+the page throws an error, shows a Streamlit exception, writes an error to the console, or contacts any host other than
+127.0.0.1.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from tests.browser.seats import Seat, Seats
 
 ROOT = Path(__file__).resolve().parents[2]
 _START_LIMIT = 120.0  # seconds
-_SETTLE_LIMIT = 120_000  # milliseconds, as all times that Playwright takes
-# Whether the page has been calm for a moment: nothing runs, and what a click asked for has been answered (a busy server
-# takes its time before it says that it runs; to a part of a page that is gone it says nothing). Each wait has a number
-# of its own and begins to count anew.
+_SETTLE_LIMIT = 120_000  # milliseconds, like all times in Playwright
+# Whether the page has been idle for a moment: nothing runs, and clicks have been answered (a busy server reports late
+# that it runs, and never reports to a part of a page that is gone). Each wait has a number of its own
+# and begins to count anew.
 _CALM = """(wait) => {
     const asked = window.askedAt > (window.heardAt ?? 0) && performance.now() - window.askedAt < 10000;
     const calm = !asked && document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
@@ -42,44 +42,44 @@ _CALM = """(wait) => {
     return calm && performance.now() - window.calmSince.at >= 300;
 }"""
 _WAITS = itertools.count()
-expect.set_options(timeout=30_000)  # 5 s by default; a machine with other work may take longer to show what is right
+expect.set_options(timeout=30_000)  # 5 s by default; a busy machine may take longer
 
 
 @pytest.fixture(scope="session")
 def start_app() -> Iterator[Callable[..., str]]:
-    """``start_app(checkpoints_folder)`` → the address of a running app; ``script=`` starts another file than app.py."""
+    """``start_app(checkpoints_folder)`` returns the address of a running app; ``script=`` starts another file."""
     with ExitStack() as running:
         yield lambda folder, script=ROOT / "app.py": running.enter_context(_serve(Path(folder), Path(script)))
 
 
 @pytest.fixture(scope="session")
 def app(start_app: Callable[..., str], checkpoints_folder: Path) -> str:
-    """The address of the app with the tiny checkpoints of ``tests/conftest.py``."""
+    """Address of the app with the tiny checkpoints of ``tests/conftest.py``."""
     return start_app(checkpoints_folder)
 
 
 @pytest.fixture(scope="session")
 def shipped(start_app: Callable[..., str]) -> str:
-    """The address of the app with the checkpoints of the repository."""
+    """Address of the app with the checkpoints of the repository."""
     return start_app(ROOT / "checkpoints")
 
 
 @pytest.fixture(scope="session")
 def drawings(start_app: Callable[..., str], tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of every drawing of the attention canvas; they need no checkpoint."""
+    """Address of the app with every figure of the attention canvas, which needs no checkpoint."""
     return start_app(tmp_path_factory.mktemp("none"), script=Path(__file__).with_name("canvas_harness.py"))
 
 
 @pytest.fixture
 def in_the_app(seats: Seats, drawings: str) -> Iterator[Callable[..., Canvas]]:
-    """``in_the_app("map")`` opens a scene in the app, which Python hears of."""
+    """``in_the_app("map")`` opens a scene in the app, connected to Python."""
     with ExitStack() as scenes:
         yield lambda scene, **how: scenes.enter_context(opened(seats, f"{drawings}/?scene={scene}", **how))
 
 
 @pytest.fixture(scope="session")
 def saved_scene(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """``saved_scene("map")`` → the address of a scene's page as a file."""
+    """``saved_scene("map")`` returns the address of a scene saved as a file."""
     folder = tmp_path_factory.mktemp("scenes")
     return cache(lambda scene: canvas_harness.drawn(scene).save(folder / f"{scene}.html").as_uri())
 
@@ -93,13 +93,13 @@ def show(seats: Seats, saved_scene: Callable[[str], str]) -> Iterator[Callable[.
 
 @pytest.fixture(scope="session")
 def seats(chromium: Browser) -> Seats:
-    """The tabs that all tests of this process share, one after the other."""
+    """Tabs shared by all tests of this process, one after the other."""
     return Seats(chromium)
 
 
 @pytest.fixture
 def sit(seats: Seats) -> Iterator[Callable[..., Seat]]:
-    """``sit(address, width=1440, height=900, dark=False)`` → a tab that nobody else uses, with what it noted."""
+    """``sit(address, width=1440, height=900, dark=False)`` yields an unshared tab with its records."""
     with ExitStack() as taken:
 
         def open_page(address: str, **how: object) -> Seat:
@@ -113,18 +113,18 @@ def sit(seats: Seats) -> Iterator[Callable[..., Seat]]:
 
 @pytest.fixture
 def visit(sit: Callable[..., Seat]) -> Callable[..., Page]:
-    """``visit(address, width=1440, height=900, dark=False)`` → a settled page, as somebody new sees it."""
+    """``visit(address, width=1440, height=900, dark=False)`` returns a settled page of a first-time visitor."""
     return lambda address, **how: sit(address, **how).page
 
 
 def settle(page: Page) -> None:
-    """Wait until the script has stopped running and has not started again for a moment."""
+    """Wait until the script has stopped and has not started again for a moment."""
     page.wait_for_function(_CALM, arg=next(_WAITS), polling=50, timeout=_SETTLE_LIMIT)
 
 
 def open_page(page: Page, title: str) -> None:
-    """Turn to another page as a reader does: by the row above, or by the menu that holds what has no room in it."""
-    named = page.get_by_text(title, exact=True)  # a page of the laboratory has a sign beside its name
+    """Open another page as a reader does: by the row of pages, or by the menu for pages that are not in it."""
+    named = page.get_by_text(title, exact=True)  # a page of the laboratory has an icon beside its name
     link = page.get_by_test_id("stTopNavLink").filter(has=named)
     menus = page.get_by_test_id("stTopNavSection")
     shown = "node => getComputedStyle(node.closest('.rc-overflow-item')).opacity !== '0'"
@@ -141,7 +141,7 @@ def open_page(page: Page, title: str) -> None:
                 entry.click()
                 break
             page.keyboard.press("Escape")
-        else:  # a page that is in no menu follows on another one
+        else:  # a page that is in no menu follows another one
             onward = page.locator(".st-key-onward").get_by_role("link").filter(has_text=title)
             assert onward.count(), f"nothing leads to the page {title!r}"
             onward.click()

@@ -1,8 +1,7 @@
-"""A wire between a browser and a server that counts the bytes of WebSockets as they really travel, compressed or not.
+"""A proxy that counts the bytes of WebSockets on the wire, compressed or not.
 
-Chromium and Playwright show the messages of a WebSocket only unpacked. The proxy stands in between and passes
-everything on unchanged. It counts what the server sends after the upgrade to WebSocket: payloads and the heads of
-frames.
+Chromium and Playwright show WebSocket messages only decompressed. The proxy forwards everything unchanged and counts
+what the server sends after the upgrade to WebSocket: payloads and frame headers.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ _UPGRADED = b"HTTP/1.1 101"
 
 
 class CountingProxy:
-    """``with CountingProxy("127.0.0.1", 8501) as wire: wire.base``; ``wire.received`` bytes came over WebSockets."""
+    """``with CountingProxy("127.0.0.1", 8501) as wire: wire.base``; ``wire.received`` counts WebSocket bytes."""
 
     def __init__(self, host: str, port: int) -> None:
         self._server = host, port
@@ -35,12 +34,12 @@ class CountingProxy:
         self._listener.close()
 
     def forget(self) -> None:
-        """Count from here on."""
+        """Reset the count."""
         with self._lock:
             self.received = 0
 
     def lead_to(self, port: int) -> None:
-        """Cut all that is open and lead to another server: what a browser sees of a replica that is lost."""
+        """Close all connections and forward new ones to another server, as if a replica were lost."""
         self._server = self._server[0], port
         _close(*self._open)
 
@@ -53,7 +52,7 @@ class CountingProxy:
             threading.Thread(target=self._connect, args=(browser,), daemon=True).start()
 
     def _connect(self, browser: socket.socket) -> None:
-        with suppress(OSError):  # browsers open connections that they give up at once
+        with suppress(OSError):  # browsers open connections that they abandon at once
             server = socket.create_connection(self._server)
             self._open += browser, server
             for end in (browser, server):

@@ -1,4 +1,4 @@
-"""A figure that the store drops as soon as the page has been drawn; the page says how often it ran."""
+"""A figure that the store drops once the page has been drawn; the page shows how often it ran."""
 
 import plotly.graph_objects as go
 import streamlit as st

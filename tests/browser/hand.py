@@ -1,4 +1,4 @@
-"""A person at the page: a mouse that takes a quarter of a second, a press of a tenth, keys one after the other."""
+"""A simulated hand: mouse moves take a quarter of a second, a press a tenth, keys follow one after the other."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from playwright.sync_api import Error, FloatRect, Locator, Page, expect
 KEY = 55  # milliseconds between two keys
 PRESS = 90  # milliseconds that the button is down
 _LOOKS = 20
-_STEPS, _STEP = 15, 16  # of the mouse's way, and milliseconds each
-# Whether all of it can be clicked: no part around it, a list say, has scrolled it away.
+_STEPS, _STEP = 15, 16  # steps of a mouse move, and milliseconds per step
+# Whether the whole element is clickable, i.e. not scrolled out of a list.
 _IN_SIGHT = """node => {
     const box = node.getBoundingClientRect(), root = node.getRootNode();
     return [box.top + 2, box.bottom - 2].every((y) => node.contains(root.elementFromPoint(box.x + box.width / 2, y)));
@@ -20,14 +20,14 @@ _UNDER = """(nodes, [x, y]) => nodes.findIndex(
 
 
 class Hand:
-    """One hand, which remembers where its mouse is."""
+    """One hand, which remembers the position of its mouse."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self._at = (640.0, 400.0)
 
     def click(self, what: Locator, *, press: int = PRESS) -> None:
-        """Where ``what`` stood when the mouse set off: nobody aims anew on the way."""
+        """Move to where ``what`` was when the mouse started, because people do not correct their aim on the way."""
         self.reach(what)
         self.press(press)
 
@@ -45,12 +45,12 @@ class Hand:
         self.page.mouse.up()
 
     def lies_on(self, things: Locator) -> int | None:
-        """Which of ``things`` is under the mouse now; they may have moved since it set off."""
+        """Return which of ``things`` is under the mouse now; they may have moved since it started."""
         found = things.evaluate_all(_UNDER, self._at)
         return None if found < 0 else found
 
     def _aim(self, what: Locator) -> FloatRect:
-        """Where it stands. What is drawn anew in this moment is looked for again: nobody sets off to what is gone."""
+        """Return the position of an element; if it is being redrawn, look again."""
         for _ in range(_LOOKS):
             expect(what).to_be_visible()
             with suppress(Error):
@@ -61,7 +61,7 @@ class Hand:
         raise AssertionError(f"{what} does not stand still")
 
     def write(self, box: Locator, text: str) -> None:
-        """In the place of what stands there."""
+        """Replace the existing text by a new one."""
         self.click(box)
         self.page.keyboard.press("Control+a")
         self.page.keyboard.type(text, delay=KEY)

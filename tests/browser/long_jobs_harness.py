@@ -1,4 +1,4 @@
-"""A page with one long computation, for the test in a browser: ``?key=…`` says which one."""
+"""A page with one long computation for browser tests; ``?key=…`` selects it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ui.compute.jobs import jobs
 
 
 def work(report: Callable[[int, int], None]) -> str:
-    """Half a minute, in steps of a twentieth of a second; "endless" for as long as somebody looks."""
+    """Work for half a minute in steps of a twentieth of a second; "endless" works as long as somebody watches."""
     for step in itertools.count() if key.startswith("endless") else range(600):
         report(step, 600)
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""A page as a file, in a browser that refuses to ask anybody for anything."""
+"""A page opened as a file in a browser that blocks all requests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, Frame, Page
 
 @contextmanager
 def opened_offline(chromium: Browser, file: Path, *, dark: bool = False) -> Iterator[Page]:
-    """The page of a file; at the end nothing must have gone wrong and nothing must have been asked for."""
+    """Open the page of a file; at the end, check that there were no errors and no requests."""
     context = chromium.new_context(
         viewport={"width": 1000, "height": 900}, color_scheme="dark" if dark else "light", offline=True
     )
@@ -32,7 +32,7 @@ def _asked(url: str, file: Path) -> list[str]:
 
 
 def tip_at(frame: Page | Frame, place: tuple[str, ...], row: int, column: int) -> str:
-    """What the tooltip of a map says about a cell; ``place``: the names of its corner and steps in its geometry."""
+    """Return the tooltip of a map for a cell; ``place`` names the corner and steps in its geometry."""
     canvas = frame.locator("canvas")
     canvas.scroll_into_view_if_needed()
     canvas.and_(frame.locator("[data-geometry]")).wait_for()

@@ -1,4 +1,4 @@
-"""Every element that the app puts foreign text into, once for each text of the file ``?file=`` (JSON, a list)."""
+"""Every element in which the app shows third-party text, once per text of the file ``?file=`` (a JSON list)."""
 
 import json
 from pathlib import Path

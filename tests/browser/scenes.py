@@ -1,4 +1,4 @@
-"""A scene of ``canvas_harness.py`` in a tab: where things are painted, what is told, and what went over the wire."""
+"""A scene of ``canvas_harness.py`` in a tab: what is painted, sent to Python, and transferred."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.browser.seats import Seat, Seats
 FIND_CANVAS = """[...document.querySelectorAll("*")].map((e) => e.shadowRoot?.querySelector("canvas")).find(Boolean)"""
 
 _WAITS = itertools.count()
-# What is painted (two frames late at most), what the tooltip says, and where all stands; each wait counts anew.
+# State of the drawing (at most two frames late), the tooltip and all positions; each wait counts anew.
 _AT_REST = f"""(wait) => {{
     const canvas = {FIND_CANVAS};
     if (!canvas) return false;
@@ -26,7 +26,7 @@ _AT_REST = f"""(wait) => {{
 
 
 class Canvas:
-    """One scene of the harness in one browser tab, with everything that went over the wire."""
+    """One scene of the harness in one browser tab, with everything that was transferred."""
 
     def __init__(self, seat: Seat, url: str) -> None:
         self.page, self.sent = seat.page, seat.sent
@@ -36,7 +36,7 @@ class Canvas:
         self.rest()
 
     def rest(self) -> None:
-        """Waits until the drawing has been the same for some frames: what is painted, told, and where it stands."""
+        """Wait until drawing, tooltip and positions have been unchanged for some frames."""
         self.page.wait_for_function(_AT_REST, arg=next(_WAITS), polling="raf")
 
     @property
@@ -44,7 +44,7 @@ class Canvas:
         return json.loads(self.page.get_attribute("canvas", "data-geometry"))
 
     def at(self, x: float, y: float) -> tuple[float, float]:
-        """A place on the canvas as a place on the page."""
+        """Convert a position on the canvas to a position on the page."""
         box = self.page.locator("canvas").bounding_box()
         return box["x"] + x, box["y"] + y
 
@@ -70,7 +70,7 @@ class Canvas:
         return tuple(self.page.evaluate(read, [x, y]))
 
     def colours(self) -> int:
-        """How many different colours the canvas shows: 1 for a blank one."""
+        """Return the number of different colours on the canvas; 1 if it is blank."""
         count = f"""() => {{
             const canvas = {FIND_CANVAS};
             const data = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
@@ -79,7 +79,7 @@ class Canvas:
         return self.page.evaluate(count)
 
     def says(self, text: str) -> None:
-        """Waits until the page shows a text, as Python wrote it."""
+        """Wait until the page shows a text that Python wrote."""
         self.page.get_by_text(text, exact=True).wait_for(timeout=60_000)
 
 
@@ -87,6 +87,6 @@ class Canvas:
 def opened(
     seats: Seats, url: str, *, width: int = 1440, height: int = 1000, dark: bool = False, ratio: float = 1
 ) -> Iterator[Canvas]:
-    """A scene in a tab of its own; at the end nothing must have gone wrong in it."""
+    """Open a scene in a tab of its own; at the end, check that there were no errors."""
     with seats.taken(width=width, height=height, dark=dark, ratio=ratio) as seat:
         yield Canvas(seat, url)

@@ -1,7 +1,7 @@
-"""Warm tabs of one Chromium: a tab that has opened the app before opens it again in half the time.
+"""Warm tabs of one Chromium: reopening the app in a used tab takes half the time.
 
-Who takes a seat gets an empty tab of the width and theme asked for. It notes what goes wrong and what goes over the
-wire until it is given back; then its storage is emptied and its session on the server ends.
+A test gets an empty tab with the requested width and theme. It records errors and transfers until it is returned; then
+its storage is cleared and its session on the server ends.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 from playwright.sync_api import Browser, ConsoleMessage, Error, Page, Request, WebSocket
 
-MAX_USES = 60  # then the tab is closed, so that no leak of Chromium's own grows with the number of tests
-MAX_FREE = 4  # tabs that wait for the next test; four are the most that one test takes
-PATIENCE = 120_000  # milliseconds; a machine with other work may be slow
-# A page that is opened by its address asks for these below that address first; `streamlit run` answers 404 by design.
+MAX_USES = 60  # after that many tests the tab is closed, so that leaks in Chromium stay small
+MAX_FREE = 4  # tabs kept for the next test; a test uses at most four
+PATIENCE = 120_000  # milliseconds; a busy machine may be slow
+# A page that is opened by its address requests these below that address first; `streamlit run` answers 404 by design.
 _PROBES = ("/_stcore/health", "/_stcore/host-config")
-# When the page last asked the server for something, and when it last heard from it.
+# When the page last sent something to the server, and when it last received something.
 _LISTEN = """() => {
     const send = WebSocket.prototype.send, known = new WeakSet();
     WebSocket.prototype.send = function (data) {
@@ -32,8 +32,11 @@ _LISTEN = """() => {
 class Seat:
     """One tab.
 
-    ``problems``: what went wrong on its page. ``requests``: the addresses that it asked for. ``sent`` and ``received``:
-    how long each frame of its WebSockets was.
+    Attributes:
+        problems: Errors on its page.
+        requests: Addresses that it requested.
+        sent: Lengths of the WebSocket frames that it sent.
+        received: Lengths of the WebSocket frames that it received.
     """
 
     def __init__(self, browser: Browser, ratio: float) -> None:
@@ -42,7 +45,7 @@ class Seat:
         self.requests: list[str] = []
         self.sent: list[int] = []
         self.received: list[int] = []
-        # Chromium draws without a graphics card here: what moves would take a third of the processor.
+        # Chromium renders without a graphics card here: animations would take a third of the processor.
         self.context = browser.new_context(accept_downloads=True, device_scale_factor=ratio, reduced_motion="reduce")
         self.context.set_default_timeout(PATIENCE)
         self.context.add_init_script(f"({_LISTEN})()")
@@ -53,7 +56,7 @@ class Seat:
         self.page.on("websocket", self._listen)
 
     def prepare(self, *, width: int, height: int, dark: bool) -> None:
-        """For the next visitor: nothing noted, and the window of this size and theme."""
+        """Prepare the tab for the next test: empty records, and a window of this size and theme."""
         self.uses += 1
         self.problems.clear()
         self.requests.clear()
@@ -66,19 +69,19 @@ class Seat:
         self.received.clear()
 
     def found(self) -> list[str]:
-        """All that went wrong so far, an exception on the page included."""
+        """Return all problems so far, including an exception on the page."""
         shown = self.page.get_by_test_id("stException").all_inner_texts()
         return [*self.problems, *(f"exception shown: {text}" for text in shown)]
 
     def empty(self) -> bool:
-        """Leave the page and forget what it stored; False where the tab is not fit for another visitor."""
+        """Leave the page and clear its storage; return False if the tab cannot be reused."""
         try:
             if self.uses >= MAX_USES or self.context.pages != [self.page]:
                 return False
             self.context.set_offline(False)
             if self.page.url.startswith("http"):
                 self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
-            self.page.goto("about:blank")  # also out of full screen
+            self.page.goto("about:blank")  # also leave full screen
             self.page.mouse.move(0, 0)
             self.context.clear_cookies()
         except Error:  # closed by the test, or crashed
@@ -102,7 +105,7 @@ class Seat:
 
 
 class Seats:
-    """The tabs of one browser, each for one visitor at a time."""
+    """Tabs of one browser, each for one test at a time."""
 
     def __init__(self, browser: Browser) -> None:
         self._browser = browser
@@ -110,9 +113,10 @@ class Seats:
 
     @contextmanager
     def taken(self, *, width: int = 1440, height: int = 900, dark: bool = False, ratio: float = 1) -> Iterator[Seat]:
-        """An empty tab; ``ratio``: its pixels for each of CSS. At the end nothing must have gone wrong in it.
+        """Yield an empty tab with ``ratio`` device pixels per CSS pixel, and check it for problems at the end.
 
-        Raises ``AssertionError`` with all that did.
+        Raises:
+            AssertionError: There were problems; the message lists them.
         """
         seat = next((seat for seat in self._free if seat.ratio == ratio), None) or Seat(self._browser, ratio)
         if seat in self._free:

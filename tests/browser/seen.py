@@ -1,4 +1,4 @@
-"""What a page shows, as plain values that can be compared, and a hand that sets every control to something else."""
+"""Visible content of a page as comparable values, and a function that changes every control."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from playwright.sync_api import Locator, Page
 
 from tests.browser.conftest import settle
 
-# Text in the order of the page, shadow roots included; figures as their data; canvases of our own as their pixels.
+# Text in document order, including shadow roots; figures as their data; our canvases as their pixels.
 _SEEN = """(skipped) => {
   const main = document.querySelector("[data-testid=stMain]");
   const found = {text: [], figures: [], pictures: [], controls: {}};
@@ -86,13 +86,13 @@ _HOLDERS = {
 
 
 def seen(page: Page, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """``text``, ``figures``, ``pictures`` and ``controls`` of a page's main part, but for what matches ``without``."""
+    """Return ``text``, ``figures``, ``pictures`` and ``controls`` of a page, without matches of ``without``."""
     page.mouse.move(2, 2)
     return page.evaluate(_SEEN, list(without))
 
 
 def change_every_control(page: Page, *, without: tuple[str, ...] = ()) -> list[str]:
-    """Set each control of the page to something else, once, also those that appear meanwhile; return their keys."""
+    """Change each control of the page once, including controls that appear meanwhile; return their keys."""
     changed: list[str] = []
     while True:
         ahead = [
@@ -114,7 +114,7 @@ def change_every_control(page: Page, *, without: tuple[str, ...] = ()) -> list[s
 def _change(page: Page, holder: Locator, kind: str) -> bool:
     if kind in ("buttons", "tabs"):
         options = holder.get_by_role("tab" if kind == "tabs" else "radio")
-        if not options.count():  # pills of which several may be chosen
+        if not options.count():  # pills with several choices
             options = holder.get_by_role("button")
         chosen = "aria-selected" if kind == "tabs" else "aria-checked"
         others = [one for one in options.all() if one.get_attribute(chosen) != "true" and one.is_enabled()]
@@ -125,7 +125,7 @@ def _change(page: Page, holder: Locator, kind: str) -> bool:
         holder.locator("label").first.click()
     elif kind == "slider":
         before = holder.inner_text()
-        for key in ("ArrowRight", "ArrowLeft"):  # at the end of its way it goes back
+        for key in ("ArrowRight", "ArrowLeft"):  # at the end of its range it goes back
             if holder.inner_text() == before:
                 holder.get_by_role("slider").first.press(key)
     elif kind == "number":
@@ -139,7 +139,7 @@ def _change(page: Page, holder: Locator, kind: str) -> bool:
     elif kind == "list":
         before = holder.inner_text(), holder.locator("input").first.input_value()
         for key in ("ArrowDown", "ArrowUp"):
-            # A list whose choice leads to another view of the page may be gone.
+            # A list whose choice led to another view may be gone.
             if not holder.count() or (holder.inner_text(), holder.locator("input").first.input_value()) != before:
                 break
             box = holder.locator("input").first

@@ -1,4 +1,4 @@
-"""Attention and Heads in a real Chromium: hovering, clicking cells and heads, and addresses that bring it all back."""
+"""Attention and Heads in a real Chromium: hovering, clicking cells and heads, and restoring views from addresses."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SENTENCE = "The cat sat on the mat."
 
 @pytest.fixture
 def trace(tiny_checkpoint: Callable[[str], transformer.Checkpoint]) -> transformer.Trace:
-    """What the opened page must show."""
+    """Check what the opened page must show."""
     return transformer.trace(tiny_checkpoint("translator"), SENTENCE, "Le vieil homme.")
 
 
@@ -38,7 +38,7 @@ def open_at(visit: Callable[..., Page], address: str, **how: object) -> Page:
 
 
 def cell(page: Page, row: int, column: int, *, drawing: int = 0) -> tuple[float, float]:
-    """The middle of a cell of a drawing, as a place on the page."""
+    """Return the centre of a cell as a position on the page."""
     canvas = page.locator("canvas[data-geometry]").nth(drawing)
     canvas.scroll_into_view_if_needed()
     place, box = json.loads(canvas.get_attribute("data-geometry")), canvas.bounding_box()
@@ -118,7 +118,7 @@ def test_a_click_on_a_step_and_on_a_cell_of_its_scores(app: str, visit: Callable
     page.get_by_text("The arithmetic of one cell").wait_for(timeout=60_000)
     settle(page)
     assert parameters(page)["attention_step"] == "2"
-    assert "token" not in parameters(page)  # the first token is where an address begins
+    assert "token" not in parameters(page)  # an address begins at the first token
 
 
 @pytest.mark.parametrize(("width", "dark"), [(800, True), pytest.param(1440, False, marks=pytest.mark.nightly)])
@@ -156,7 +156,7 @@ def test_a_head_clicked_on_the_grid_is_the_head_of_the_attention_page(app: str, 
 
 def test_a_head_clicked_among_the_authors_of_a_word_opens_where_it_looked(app: str, visit: Callable[..., Page]) -> None:
     page = open_at(visit, f"{app}/lens?{PLACE}&lens_view=who+wrote+it")
-    page.mouse.click(*cell(page, 1, 2))  # after two heads of self-attention come those of cross-attention
+    page.mouse.click(*cell(page, 1, 2))  # heads of cross-attention follow two heads of self-attention
     page.get_by_text(TEXT["section_path"]).wait_for(timeout=60_000)
     settle(page)
     asked = parameters(page)

@@ -1,7 +1,7 @@
-"""The attention canvas in a real Chromium: it paints, answers pointer and keyboard, and leaves the server alone.
+"""The attention canvas in a real Chromium: drawing, pointer, keyboard, and no unnecessary messages to the server.
 
-What the browser does by itself is tried on the page that a figure saves, without Streamlit; what Python is told, in a
-small app of the same drawings (``canvas_harness.py``).
+Behaviour inside the browser is tested on saved figures without Streamlit; messages to Python are tested in a small app
+with the same figures (``canvas_harness.py``).
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ SEEN = canvas_harness.view(
 
 @pytest.fixture(scope="module")
 def map_canvas(seats: Seats, saved_scene: Callable[[str], str]) -> Iterator[Canvas]:
-    """The single map, shared by the tests that do not change it."""
+    """The single map, shared by tests that do not change it."""
     with opened(seats, saved_scene("map")) as canvas:
         yield canvas
 
 
 def colour_of(weight: float) -> tuple[int, ...]:
-    """The colour that the scale of all figures has for a weight."""
+    """Return the colour of a weight on the common scale of all figures."""
     place = weight * (len(style.SEQUENTIAL) - 1)
     below = min(int(place), len(style.SEQUENTIAL) - 2)
     ends = [[int(style.SEQUENTIAL[i][at : at + 2], 16) for at in (1, 3, 5)] for i in (below, below + 1)]
@@ -72,7 +72,7 @@ def test_hovering_tells_the_weight_without_asking_the_server(in_the_app):
     weight = SEEN.weights[2][7, 5]
     assert tip.startswith(f"‘·the₂’ looks at ‘·the’: {weight:.3g}")
     exact = tip.split("exactly ")[1].split(" ")[0]
-    assert np.float32(exact) == weight  # every digit that the model's number has
+    assert np.float32(exact) == weight  # every digit of the model's number
     assert "masked" in canvas.hover(*canvas.cell(2, 9))
     for row in range(15):
         canvas.hover(*canvas.cell(row, 3))
@@ -157,7 +157,7 @@ def test_a_map_that_the_page_does_nothing_with_stays_in_the_browser(in_the_app):
     canvas.rest()
     assert canvas.sent == []
     canvas.page.get_by_text("runs 0").click()
-    canvas.page.keyboard.press("r")  # Streamlit's own key: whatever was sent before would have run by then
+    canvas.page.keyboard.press("r")  # Streamlit's own key: anything sent before would have run by then
     canvas.says("runs 1")
 
 
@@ -203,7 +203,7 @@ def test_the_picture_can_be_downloaded_at_twice_its_size(map_canvas, tmp_path):
     download.value.save_as(tmp_path / "map.png")
     header = (tmp_path / "map.png").read_bytes()[:24]
     assert header[:8] == b"\x89PNG\r\n\x1a\n"
-    place = canvas.geometry  # the picture ends where the map ends, not where the window does
+    place = canvas.geometry  # the figure ends where the map ends, not at the edge of the window
     assert int.from_bytes(header[16:20], "big") > 2 * (place["x"] + 15 * place["stepX"])
 
 
@@ -214,9 +214,9 @@ def test_the_menu_opens_and_closes_by_keyboard_and_keeps_what_is_typed_from_the_
     keyboard.press("Enter")
     title = canvas.page.get_by_label("Title")
     expect(title).to_have_value("decoder self-attention · layer 1 · head 2")
-    expect(canvas.page.locator("button:focus")).to_have_text("PNG")  # the menu is told a moment later
+    expect(canvas.page.locator("button:focus")).to_have_text("PNG")  # the menu is updated a moment later
     title.focus()
-    keyboard.type("rc")  # Streamlit's own keys: run again, clear the caches
+    keyboard.type("rc")  # Streamlit's own keys: rerun, clear caches
     assert title.input_value().endswith("head 2rc")
     keyboard.press("Escape")
     expect(title).to_be_hidden()
@@ -234,7 +234,7 @@ def test_the_keyboard_zooms_around_the_cursor(show):
     assert canvas.geometry["stepX"] == pytest.approx(whole * 1.5**2, rel=0.01)
     x, y = canvas.cell(255, 255)
     box = canvas.page.locator("canvas").bounding_box()
-    assert 0 < x < box["width"] and 0 < y < box["height"]  # the cursor stays in sight
+    assert 0 < x < box["width"] and 0 < y < box["height"]  # the cursor stays visible
     assert canvas.tip().startswith("‘·w255’ looks at ‘·w255’")
     canvas.page.keyboard.press("-")
     canvas.rest()
@@ -298,7 +298,7 @@ def test_a_large_map_zooms_and_pans_in_the_browser(in_the_app):
     canvas.page.mouse.dblclick(*canvas.at(500, 400))
     canvas.rest()
     assert canvas.geometry["stepX"] == pytest.approx(step)
-    # The first click of the double click is a click like any other; dragging and zooming sent nothing.
+    # The first click of the double click counts as a click; dragging and zooming send nothing.
     assert len(canvas.sent) <= before + 1
 
 
@@ -333,7 +333,7 @@ def test_a_thousand_heads_stand_beside_the_large_map(show, scene):
     assert max(x + width for x, _, width, _ in place["tiles"]) < place["panel"]["x"]
     assert min(width for _, _, width, _ in place["tiles"]) >= 8
     (_, first, _, height), last = place["tiles"][0], place["tiles"][-1]
-    assert last[1] - first < 40 * (height + 8)  # no room is kept for words that do not fit
+    assert last[1] - first < 40 * (height + 8)  # no space is reserved for words that do not fit
 
 
 def test_the_grid_shows_the_head_under_the_pointer_and_returns_the_one_clicked(in_the_app):
@@ -371,7 +371,7 @@ def test_all_heads_of_every_shape_stand_under_the_large_ones_on_a_projector(show
     spots = [tuple(tile[:2]) for tile in place["tiles"]]
     assert len(set(spots)) == len(spots)
     assert [large["tile"] for large in place["large"]] == [heads + 2, 2 * heads, -1]
-    x, y, width, height = place["tiles"][-1]  # the last layer, the last head
+    x, y, width, height = place["tiles"][-1]  # last layer, last head
     assert canvas.hover(x + width / 2, y + height / 2).startswith(f"layer {layers - 1} · head {heads - 1}")
     assert canvas.geometry["large"][-1]["tile"] == layers * heads - 1, "what is pointed at stands large"
     canvas.page.mouse.click(*canvas.at(x + width / 2, y + height / 2))
@@ -426,7 +426,7 @@ def test_a_head_without_a_job_is_pale_and_one_with_a_job_has_its_colours(show):
     canvas = show("heads 3 8")
     canvas.hover(2, 2)
 
-    def corner(tile: int) -> tuple[int, ...]:  # the first row, which gives everything to the first token
+    def corner(tile: int) -> tuple[int, ...]:  # the first row, which attends only to the first token
         x, y, width, height = canvas.geometry["tiles"][tile]
         return canvas.pixel(x + width * 0.033, y + height * 0.033)
 
@@ -440,7 +440,7 @@ def test_the_keyboard_walks_over_the_small_maps_and_into_a_large_one(in_the_app)
     canvas.page.locator("canvas").focus()
     canvas.page.keyboard.press("ArrowDown")
     assert canvas.page.locator(".live").inner_text().startswith("layer 1 · head 2 · Job of 1.2")
-    for _ in range(9):  # over the edge of a block
+    for _ in range(9):  # across the boundary of a block
         canvas.page.keyboard.press("ArrowDown")
     assert canvas.page.locator(".live").inner_text().startswith("layer 10 · head 2")
     for key in ("Shift+ArrowDown", "Shift+ArrowDown", "Shift+ArrowRight"):
@@ -463,7 +463,7 @@ def test_an_overview_of_thirty_layers_ends_on_the_first_screen(show):
 
 def test_a_head_that_is_clicked_is_outlined_before_python_answers(in_the_app):
     canvas = in_the_app("grid")
-    canvas.page.evaluate("() => { WebSocket.prototype.send = () => {}; }")  # Python never hears of it
+    canvas.page.evaluate("() => { WebSocket.prototype.send = () => {}; }")  # nothing is sent to Python
     x, y, width, height = canvas.geometry["tiles"][10]
     canvas.hover(x + width / 2, y + height / 2)
     canvas.rest()
@@ -494,7 +494,7 @@ def test_heads_are_switched_in_the_browser_and_a_token_is_returned(in_the_app):
     canvas.page.mouse.click(*canvas.at(place["leftX"] - 20, place["top"] + 9.5 * place["line"]))
     canvas.says("token 9")
     pressed = canvas.page.locator(".chip[aria-pressed=true]").all_inner_texts()
-    assert pressed == ["2"]  # what the reader switched on outlives the rerun
+    assert pressed == ["2"]  # the reader's settings survive the rerun
 
 
 def test_the_picture_follows_the_theme_and_the_width(show):
@@ -507,6 +507,6 @@ def test_the_picture_follows_the_theme_and_the_width(show):
     canvas.page.emulate_media(color_scheme="dark")
     canvas.rest()
     x, y = canvas.cell(2, 9)
-    assert max(canvas.pixel(x, y)[:3]) < 120  # a masked cell is dark grey now
+    assert max(canvas.pixel(x, y)[:3]) < 120  # a masked cell is now dark grey
     tip = canvas.hover(*canvas.cell(7, 5))
     assert tip.startswith("‘·the₂’ looks at ‘·the’")

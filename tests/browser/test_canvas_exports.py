@@ -1,4 +1,4 @@
-"""What a canvas gives away: vector pictures, a page that works offline, numbers; and the same drawing in a notebook."""
+"""Exports of the canvas: vector graphics, an offline page, numbers, and the same figure in a notebook."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOT_IN_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), 
 
 
 def saved(canvas: Canvas, button: str, folder: Path, *, title: str | None = None, width: str = "84") -> Path:
-    """The file behind a button of the menu; nothing may go over the wire for it."""
+    """Return the file behind a button of the menu; nothing may be transferred for it."""
     before = len(canvas.sent)
     canvas.page.get_by_role("button", name="Export this picture").click()
     if title is not None:
@@ -64,9 +64,9 @@ def test_the_svg_has_every_cell_as_a_shape_and_every_label_as_text(show, tmp_pat
     assert said.count("·") >= (weights < 0.0005).sum() > 0, "a number that rounds to zero is a dot"
     assert {"<s>", "<b>", "lievably", "👩🏽‍🚀"} <= set(said)
     filled = {path.get("fill") for path in root.iter(f"{SVG}path")}
-    assert len(filled) > 40  # one colour for each weight
+    assert len(filled) > 40  # one colour per weight
     assert any(fill and fill.startswith("url(") for fill in filled)  # the hatching
-    # The screen has its own layout back.
+    # The layout on the screen is restored.
     assert canvas.hover(*canvas.cell(7, 5)).startswith("‘·the₂’ looks at ‘·the’")
 
 
@@ -75,7 +75,7 @@ def test_a_map_of_small_numbers_does_not_write_zero_everywhere(show, tmp_path: P
 
 
 def test_words_stand_aslant_where_they_have_no_room_and_numbers_are_counted_off(show, tmp_path: Path) -> None:
-    """Of words no more are left out than must be; of numbers every second is enough."""
+    """No more words are left out than necessary; for numbers every second is enough."""
     words, numbers = (
         [text for text in texts(saved(show(scene), "as SVG", tmp_path)) if re.fullmatch(label, text or "")]
         for scene, label in (("words", "·?[a-g][x-z]"), ("channels", "[0-9]+"))
@@ -98,10 +98,10 @@ def test_a_figure_for_a_paper_is_white_with_black_letters_in_millimetres(show, t
     assert "#000000" in {element.get("fill") for element in letters}
     assert not {"Table", "Export", "all", "none"} & set(texts(file))
     drawn = file.read_text(encoding="utf-8")
-    assert style.SEQUENTIAL[0] not in drawn  # the page's dark scale
+    assert style.SEQUENTIAL[0] not in drawn  # the dark scale of the page
     if scene == "sorted":  # the large map of one head would be a second figure
         assert paper.PRINT[-1] in drawn and not any(" · head " in text for text in texts(file))
-    if scene == "lines":  # the chips are gone, so a key says which colour is which head
+    if scene == "lines":  # without the chips, a legend explains the colours of the heads
         assert {"head 0", "head 2", "head 5"} <= set(texts(file))
 
 
@@ -113,7 +113,7 @@ def test_what_was_clicked_is_not_marked_in_a_picture(in_the_app, tmp_path: Path)
     drawn = saved(canvas, "as SVG", tmp_path).read_text(encoding="utf-8").lower()
     printed = saved(canvas, PAPER, tmp_path, title=TITLE, width="174").read_text(encoding="utf-8").lower()
     assert chosen not in drawn and chosen not in printed
-    weight = SEEN.weights[2][7, 5]  # numbers stay, as long as they can be read
+    weight = SEEN.weights[2][7, 5]  # numbers stay as long as they are legible
     assert f">{weight:.2f}<" in printed or f">{weight:.3f}<" in printed
 
 
@@ -127,8 +127,8 @@ def test_every_head_of_every_kind_is_one_picture_to_choose_from_and_to_print(in_
     canvas.page.mouse.click(*canvas.at(x + width / 2, y + height / 2))
     canvas.says("head AnyHead(stack='decoder', attention='cross', layer=0, head=5)")
     canvas.page.locator("canvas").focus()
-    canvas.page.keyboard.press("ArrowRight")  # to what was chosen, and from there on
-    for _ in range(6):  # from the first head of a grid into the grid before
+    canvas.page.keyboard.press("ArrowRight")  # to the chosen cell, and from there on
+    for _ in range(6):  # from the first head of a grid to the previous grid
         canvas.page.keyboard.press("ArrowLeft")
     canvas.page.keyboard.press("ArrowDown")
     canvas.page.keyboard.press("Enter")
@@ -163,9 +163,9 @@ def test_every_file_says_where_it_comes_from(in_the_app, chromium, tmp_path: Pat
     with opened_offline(chromium, file) as page:
         assert page.locator("script").count() == 4
         page.locator("canvas").wait_for()
-        page.wait_for_function("() => globalThis.glassformerView?.sentence")  # it says so in its own exports, too
+        page.wait_for_function("() => globalThis.glassformerView?.sentence")  # its exports contain the change as well
         page.get_by_role("button", name="Export this picture").click()
-        assert page.get_by_role("button", name="PDF").count() == 0  # what writes it is left at the server
+        assert page.get_by_role("button", name="PDF").count() == 0  # the PDF writer stays on the server
 
 
 def test_a_saved_picture_has_a_caption_and_no_empty_part(show, tmp_path: Path) -> None:
@@ -189,7 +189,7 @@ MARKUP = (
 
 
 def test_tokens_sentence_and_title_that_are_markup_stay_text_in_a_saved_picture(show, chromium, tmp_path: Path) -> None:
-    """Opened by itself a picture is a document of its own, in which scripts would run."""
+    """An SVG opened by itself is a document in which scripts would run."""
     canvas = show("hostile")
     canvas.page.evaluate("view => { globalThis.glassformerView = view }", {"sentence": MARKUP, "target": MARKUP})
     for button, typed in (("as SVG", {}), (PAPER, {"title": MARKUP})):
@@ -197,13 +197,13 @@ def test_tokens_sentence_and_title_that_are_markup_stay_text_in_a_saved_picture(
         with opened_offline(chromium, file) as page:
             assert page.locator("script, a, image, img, iframe, foreignObject, [onload], [onerror]").count() == 0
             said = page.evaluate("document.documentElement.textContent")
-        assert [token for token in canvas_harness.HOSTILE if token[:8] not in said] == []  # long ones are cut
+        assert [token for token in canvas_harness.HOSTILE if token[:8] not in said] == []  # long ones are shortened
         assert said_by(file.read_bytes(), "svg")["sentence"] == MARKUP
     assert ElementTree.parse(file).getroot().find(f"{SVG}title").text == MARKUP
 
 
 def test_every_kind_of_text_comes_out_of_a_saved_file_as_it_went_in(show, tmp_path: Path) -> None:
-    """All of them in one sentence, which each file says."""
+    """Return all metadata in one sentence, which each file contains."""
     canvas = show("hostile")
     typed = " | ".join(SENDABLE.values())
     canvas.page.evaluate("view => { globalThis.glassformerView = view }", {"sentence": typed})
@@ -247,7 +247,7 @@ def test_a_spreadsheet_runs_no_token_of_a_map(show, tmp_path: Path) -> None:
 
 
 def test_the_csv_of_signed_numbers_can_be_read_by_a_machine(show, tmp_path: Path) -> None:
-    """Its minus is the hyphen that programs read, not the sign that the picture has."""
+    """Its minus is the hyphen that programs read, not the minus sign of the figure."""
     rows = csv.DictReader(io.StringIO(saved(show("scores"), "as CSV", tmp_path).read_text(encoding="utf-8")))
     assert any(float(row["value"]) < 0 for row in rows if row["value"])
 
@@ -264,7 +264,7 @@ def test_the_saved_page_works_offline_and_its_tokens_stay_text(show, chromium, t
         assert "‘<!--’ looks at ‘</script><script>alert(1)</script>’" in shown
         ground = page.evaluate("getComputedStyle(document.body).backgroundColor")
         assert (ground == "rgb(18, 22, 29)") == dark
-        assert page.locator("script").count() == 4  # payload, packed script, loader, script; nobody added another
+        assert page.locator("script").count() == 4  # payload, packed script, loader, script; no script was injected
         page.get_by_role("button", name="Show the numbers as a table").click()
         assert page.locator("thead th").nth(2).inner_text() == "<!--"
 
@@ -314,7 +314,7 @@ def test_a_view_draws_itself_in_a_notebook(chromium: Browser, tmp_path: Path) ->
             "JSON.parse(document.querySelector('main').shadowRoot.querySelector('canvas').dataset.geometry).tiles"
         )
         assert len(tiles) == 8
-        assert len({top for _, top, _, _ in tiles}) == 3  # in three rows of up to three
+        assert len({top for _, top, _, _ in tiles}) == 3  # in up to three rows of three
         x, y, width, height = tiles[2]
         frame.locator("canvas").click(position={"x": x + width / 2, "y": y + height / 2})
         page.mouse.move(1, 1)

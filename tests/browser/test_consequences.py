@@ -1,4 +1,4 @@
-"""What a click opens stands beside the picture or below it on the same screen, and the keyboard goes on there."""
+"""What a click opens is visible on the same screen and gets the keyboard focus."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_keyboard_reaches_the_map_and_the_arithmetic_of_a_cell_stands_beside
     ends_in_the_window(arithmetic)
     assert picture.bounding_box() == before and arithmetic.bounding_box()["x"] >= before["x"] + before["width"]
 
-    page.reload()  # what an address opens takes the focus from nobody
+    page.reload()  # opening an address moves no focus
     settle(page)
     expect(arithmetic).to_be_visible()
     expect(arithmetic).not_to_be_focused()

@@ -1,4 +1,4 @@
-"""Decoding in a real browser: the stepper moves with keys, buttons and tokens, at once, and is in the address."""
+"""Decoding in a real browser: keys, buttons and tokens move the stepper at once, and the address follows."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def drawn_step(page: Page) -> int:
 
 
 def rest(page: Page, step: int) -> None:
-    """Until the sections below follow."""
+    """Wait until the sections below follow."""
     expect(page.get_by_text(f"Step {step} is marked")).to_be_visible(timeout=60_000)
     settle(page)
 
@@ -65,7 +65,7 @@ def test_keys_buttons_and_tokens_walk_through_the_answer_and_back(decoding: Page
     decoding.keyboard.press("End")
     expect(count(decoding)).to_have_text(f"step {total} of {total}")
     expect(decoding.get_by_role("button", name="one step on")).to_be_disabled()
-    decoding.keyboard.press("ArrowRight")  # there is nothing behind the end
+    decoding.keyboard.press("ArrowRight")  # the last step is the end
     decoding.keyboard.press("Home")
     assert sentence_about(decoding) == said[0]
     expect(decoding.get_by_role("button", name="one step back")).to_be_disabled()
@@ -92,7 +92,7 @@ def test_stepping_sends_nothing_until_the_reader_rests(app: str, sit: Callable[.
         assert drawn_step(page) == step - 1
         page.locator(".stepper canvas").evaluate("(canvas, seen) => seen.add(canvas.toDataURL())", pixels)
     assert seat.sent == seat.received == [] and pixels.evaluate("seen => seen.size") == 5
-    expect(page.get_by_text("Step 1 is marked")).to_be_visible()  # what lags behind says of which step it is
+    expect(page.get_by_text("Step 1 is marked")).to_be_visible()  # sections that lag behind name their step
     rest(page, 6)
     assert len(seat.sent) == 1 and step_in_address(page) == "5"
     expect(page.get_by_text("Step 6:")).to_be_visible()
@@ -101,7 +101,7 @@ def test_stepping_sends_nothing_until_the_reader_rests(app: str, sit: Callable[.
     page.keyboard.press("ArrowRight")
     page.keyboard.press("ArrowLeft")
     page.wait_for_timeout(1500)
-    assert seat.sent == seat.received == []  # there and back again
+    assert seat.sent == seat.received == []  # forward and back again
 
 
 def test_moves_are_kept_when_something_else_is_clicked_before_the_rest_is_over(decoding: Page) -> None:
@@ -139,7 +139,7 @@ def test_another_word_moves_the_reader_to_where_it_is(decoding: Page) -> None:
 def test_a_copied_address_opens_at_the_same_step(decoding: Page, visit: Callable[..., Page]) -> None:
     decoding.get_by_role("radio", name="sampling").click()
     settle(decoding)
-    # Away from the switch, which has arrow keys of its own.
+    # Away from the switch, which uses arrow keys itself.
     decoding.get_by_role("heading", name="Decoding").click()
     decoding.keyboard.press("ArrowRight")
     rest(decoding, 2)
@@ -167,7 +167,7 @@ def test_arrow_keys_in_a_text_box_stay_there_and_another_sentence_begins_at_its_
 
 
 def test_the_choice_of_one_head_brings_the_row_of_heads_and_takes_it_away(decoding: Page) -> None:
-    """The choice stands in a fragment, the row in the sidebar: the whole page runs."""
+    """The choice is in a fragment, the row in the sidebar: the whole page runs."""
     heads = decoding.get_by_test_id("stSidebar").locator(".st-key-choose-head")
     expect(heads).to_have_count(0)
     choices = decoding.locator(".st-key-attention_heads").get_by_role("radio")

@@ -1,4 +1,4 @@
-"""Documents from a disk: accessible in light and dark, as wide as the window, and complete on paper."""
+"""Documents opened as files: accessible in light and dark, as wide as the window, and complete on paper."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LINK = "http://school.example:8501/attention?checkpoint=tiny-translator&layer=1"
 
 @pytest.fixture(scope="module")
 def documents(checkpoints_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """One file of every kind."""
+    """Return one file of every kind."""
     place, folder = tmp_path_factory.mktemp("documents"), checkpoints_folder / "tiny-translator"
     sentences = place / "sentences.txt"
     sentences.write_text(f"{SENTENCE}\nShe saw the cat.\n", encoding="utf-8")

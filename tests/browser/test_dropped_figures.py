@@ -1,4 +1,4 @@
-"""A page keeps the name of a figure only: where the store has dropped the figure, the page makes it again."""
+"""A page keeps only the name of a figure; if the store has dropped it, the page draws it again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a figure and a table give away for a handout: pictures, a page that works offline, and numbers."""
+"""Exports of figures and tables: images, an offline page, and numbers."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def saved(page: Page, button: str, folder: Path) -> tuple[str, bytes]:
 
 
 def exports_of(page: Page) -> None:
-    """Opens the menu of the first figure."""
+    """Open the menu of the first figure."""
     menu = page.locator("[class*=st-key-export-]").get_by_role("button", name="Export", exact=True).first
     menu.scroll_into_view_if_needed()
     menu.click()
@@ -42,14 +42,14 @@ def exports_of(page: Page) -> None:
 
 @pytest.fixture(params=["plotly", "altair"])
 def figure(request: pytest.FixtureRequest, visit: Callable[..., Page]) -> Page:
-    """A page that begins with a figure of Plotly or of Altair; the latter needs a checkpoint that was trained."""
+    """Open a page that begins with a Plotly or an Altair figure; the latter needs a trained checkpoint."""
     if request.param == "plotly":
         return visit(f"{request.getfixturevalue('app')}/positions?positions+view=waves", dark=True)
     return visit(f"{request.getfixturevalue('shipped')}/training", dark=True)
 
 
 def test_a_figure_is_saved(figure: Page, tmp_path: Path) -> None:
-    """For a paper; then as picture, numbers and page, which at last is opened without a network."""
+    """Export for a paper, then as image, numbers and page, and open the page offline."""
     assert figure.get_by_role("button", name=PAPER).count() == 0  # the menu costs nothing until it is opened
     for_a_paper(figure, tmp_path)
     figure.keyboard.press("Escape")
@@ -86,11 +86,11 @@ def as_picture_numbers_and_page(page: Page, tmp_path: Path) -> None:
 def test_a_long_answer_fits_a_column_of_the_lens(
     shipped: str, visit: Callable[..., Page], chromium: Browser, tmp_path: Path
 ) -> None:
-    """Its words lie on each other in so narrow a grid: it is turned."""
+    """In a narrow grid the labels would overlap, so the figure is rotated."""
     page = visit(f"{shipped}/lens?token=2", dark=True)
     exports_of(page)
     name, content = saved(page, PAPER, tmp_path)
-    assert b"stroke-dasharray" not in content  # the column that the page is about is not marked
+    assert b"stroke-dasharray" not in content  # the selected column is not marked
     with opened_offline(chromium, tmp_path / name) as figure:
         boxes = figure.evaluate(
             "() => [...document.querySelectorAll('text')].filter((node) => node.textContent.trim()).map((node) => "
@@ -109,7 +109,7 @@ def test_a_long_answer_fits_a_column_of_the_lens(
 
 
 def for_a_paper(page: Page, tmp_path: Path) -> None:
-    """As SVG and as PDF: shapes, and letters of an embedded font."""
+    """As SVG and PDF: shapes, and text in an embedded font."""
     exports_of(page)
     title = "Figure 4: <more> & less, a title that is too long for one line of a column of this width"
     page.get_by_role("textbox", name="Title", exact=True).fill(title)
@@ -124,7 +124,7 @@ def for_a_paper(page: Page, tmp_path: Path) -> None:
     grounds = [rect.get("fill") or rect.get("style") for rect in root.iter("{http://www.w3.org/2000/svg}rect")]
     assert any("rgb(255, 255, 255)" in ground or ground == "#FFFFFF" for ground in grounds if ground)
     drawn = content.decode().lower()
-    assert "#e8ecf2" not in drawn and "rgb(232, 236, 242)" not in drawn  # the letters of the dark page
+    assert "#e8ecf2" not in drawn and "rgb(232, 236, 242)" not in drawn  # text colours of the dark page
 
     page.keyboard.press("Escape")
     settle(page)

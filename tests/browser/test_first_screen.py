@@ -1,6 +1,6 @@
-"""What a page fetches, and shows before anybody scrolls: its main figure, and what one chooses with.
+"""The first screen of every page: what is fetched, the main figure, and the controls, visible without scrolling.
 
-On the way axe-core looks for what shuts people out.
+axe-core checks accessibility at the same time.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from ui.shell.navigation import Entry
 from ui.words.texts import page_text
 
 pytestmark = pytest.mark.browser
-# Bugs begins with what can be seen in the output, and the question; its maps come after.
+# Bugs begins with the outputs and the question; its maps come after them.
 FIGURES = {entry.name for entry in PAGES} - {"lessons", "checkpoint", "glossary", "bugs"}
-# Where a longer line above the figure pushes it out of the window first.
+# Pages on which a longer line above the figure may push it out of the window.
 TIGHT = ("overview", "heads", "attention", "decoding", "surgery", "compare")
 PRESENTED = ("heads", "attention", "masks", "decoding")
 OTHERS_PRESENTED = ("compare", "surgery", "positions", "add_norm", "feed_forward")
-# Streamlit's own files; each drags more of them along. Plotly's is 5 MB, 1.4 MB compressed. A page that comes to need
-# one, or no longer does, is entered here.
+# Streamlit's own files; each loads more files. Plotly's is 5 MB, 1.4 MB compressed. A page that starts or stops needing
+# one is entered here.
 PLOTLY, VEGA = "PlotlyChart", "ArrowVegaLiteChart"
 CHARTS = {PLOTLY: "stPlotlyChart", VEGA: "stVegaLiteChart"}  # what is drawn with them
 NEEDS = {
     PLOTLY: {"tokens", "embeddings", "positions", "add_norm", "feed_forward", "decoding", "lens", "bugs"},
     VEGA: {"training"},
 }
-# The lower edges of what the sidebar offers to choose from, down to the heads.
+# Lower edges of the sidebar's selectors, down to the heads.
 _EDGES = """() => [...document.querySelectorAll("[data-testid=stSidebar] [class*=st-key-sidebar-checkpoint],"
   + "[data-testid=stSidebar] [class*=st-key-sidebar-sentence], [data-testid=stSidebar] [class*=st-key-choose]")]
   .map((node) => node.getBoundingClientRect().bottom)"""
@@ -55,8 +55,7 @@ def needed(name: str) -> set[str]:
 
 
 def shows(page: Page, least: float) -> float:
-    """``visible_share`` once it is large enough and stays so, or has not become so: a drawing may come later than the
-    page around it, and what stands above it, too."""
+    """Return ``visible_share`` once it is large enough and stable, or has stayed too small; figures may appear late."""
     looks = [0.0]
 
     def stays() -> bool:
@@ -68,12 +67,14 @@ def shows(page: Page, least: float) -> float:
 
 
 def test_every_page_draws_on_the_first_screen_and_shuts_nobody_out(shipped: str, visit: Callable[..., Page]) -> None:
-    """Its figure is seen on a projector and on a smaller screen, and drawn with the library it needs. With a checkpoint
-    that ships: the tests' own have no training curves to draw. The second half is dark."""
+    """Check that the figure is visible on a projector and a smaller screen, and is drawn by the expected library.
+
+    The checkpoint is a trained one, because the tests' own have no training curves. The second half is dark.
+    """
     drawn, hidden, problems = {}, {}, []
     page = visit(f"{shipped}/?checkpoint=en-fr", width=1280, height=720)
     for number, entry in enumerate(PAGES):
-        first = number in (0, len(PAGES) // 2)  # of this theme: what stands around every page is looked at once
+        first = number in (0, len(PAGES) // 2)  # in this theme: elements around every page are checked once
         page.emulate_media(color_scheme="light" if number < len(PAGES) // 2 else "dark")
         page.set_viewport_size({"width": 1280, "height": 720})
         open_page(page, page_text(entry.name).title)
@@ -99,7 +100,7 @@ def test_every_page_draws_on_the_first_screen_and_shuts_nobody_out(shipped: str,
 def test_a_page_that_is_opened_first_fetches_the_library_it_needs(
     shipped: str, sit: Callable[..., Seat], name: str
 ) -> None:
-    """One page of each library, and one of none, by day: the others are seen to draw with what they need (above)."""
+    """By day one page per library, and one without; the others are covered by the test above."""
     seat = sit(f"{shipped}/{'' if name == 'overview' else name}?checkpoint=en-fr")
     seat.page.wait_for_load_state("networkidle")
     fetched = {urlsplit(url).path.rpartition("/")[2].split(".")[0] for url in seat.requests}
@@ -124,7 +125,7 @@ def test_the_patches_of_a_picture_take_one_row(shipped: str, visit: Callable[...
 def test_the_main_figure_is_on_the_first_screen_in_french_and_dark(
     shipped: str, visit: Callable[..., Page], names: tuple[str, ...]
 ) -> None:
-    """And every colour can be told from its ground."""
+    """Every colour is distinguishable from its background."""
     page = visit(f"{shipped}/?language=fr&checkpoint=en-fr", width=1280, height=720, dark=True)
     hidden, problems = {}, []
 
@@ -159,7 +160,7 @@ SHAPES = [(30, 9), (12, 12)]
 
 @pytest.fixture(scope="module")
 def shapes(start_app: Callable[..., str], tiny_tokenizer: Tokenizer, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The address of the app with a model of each shape."""
+    """Address of the app with a model of each shape."""
     folder = tmp_path_factory.mktemp("shapes")
     for layers, heads in SHAPES:
         values = {"d_model": 4 * heads, "n_heads": heads, "d_ff": 16, "n_encoder_layers": layers, "n_decoder_layers": 0}
@@ -210,7 +211,7 @@ def test_while_somebody_presents_the_figure_ends_in_the_window(
 
 def test_while_somebody_presents_the_map_grows_and_the_question_stays(shipped: str, visit: Callable[..., Page]) -> None:
     def drawn(page: Page) -> float:
-        """How wide the cells of the eight tokens are together: they shall grow with the letters."""
+        """Return the total width of the cells of the eight tokens, which grow with the text."""
         canvas = page.locator("[data-testid=stMain] canvas[data-geometry]").filter(visible=True).first
         box = canvas.bounding_box()
         assert box["y"] + box["height"] <= 720

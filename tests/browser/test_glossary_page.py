@@ -1,4 +1,4 @@
-"""The glossary in a browser: from a page to its terms, a search, and back to the view that an example left."""
+"""The glossary in a browser: from a page to its terms, a search, and back from an example to the previous view."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_term_in_what_to_look_for_leads_to_its_entry(shipped: str, visit: Call
     page.get_by_role("button", name=common("page.look_for")).click()
     link = page.get_by_test_id("stPopoverBody").get_by_role("link").first
     term = next(term for term in glossary("attention") if link.get_attribute("title") == term.definition)
-    with page.context.expect_page() as opened:  # a tab of its own, so that the page is not lost
+    with page.context.expect_page() as opened:  # in a tab of its own, so that the page stays
         link.click()
     settle(opened.value)
     assert entries(opened.value)[0] == term.key.replace("_", "-")

@@ -1,7 +1,7 @@
-"""Guessing in a real Chromium: where a token will look, which word comes next, which mistake a patient has.
+"""Guessing in a real Chromium: where a token attends, which token comes next, which bug a case has.
 
-In the night. Every run clicks a guess on each of the three pages (tests/browser/test_consequences.py), and plays all of
-this without a browser (tests/pages: test_attention_guess.py, test_decoding.py, test_bugs.py).
+Nightly. Every run clicks a guess on each of the three pages (tests/browser/test_consequences.py), and covers the rest
+without a browser (tests/pages: test_attention_guess.py, test_decoding.py, test_bugs.py).
 """
 
 from __future__ import annotations
@@ -71,6 +71,6 @@ def test_a_patient_is_guessed_and_explained(app: str, visit: Callable[..., Page]
     press(page, BUGS["another"])
     assert "patient=1" in page.url
     expect(page.get_by_text(BUGS["checks"], exact=True)).to_have_count(0)
-    other = visit(page.url)  # what a class is sent
+    other = visit(page.url)  # the link for a class
     settle(other)
     expect(other.get_by_label(BUGS["patient"])).to_have_value("1")

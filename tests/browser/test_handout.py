@@ -1,4 +1,4 @@
-"""The handout from a disk, on a phone, without a network, with the keyboard alone, about a hostile sentence."""
+"""The handout as a file, on a phone, offline, with the keyboard alone, for a hostile sentence."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def test_a_phone_reads_it_from_disk(chromium: Browser, tiny_checkpoint: Callable
         canvases = page.locator("section canvas")
         canvases.last.and_(page.locator("[data-geometry]")).wait_for()  # they are drawn one after the other
         assert page.locator("h1").inner_text() == page_text("overview")["handout"]["title"].format(sentence=SENTENCE)
-        assert page.evaluate("document.documentElement.scrollWidth") == 390  # nothing is to be pushed aside
+        assert page.evaluate("document.documentElement.scrollWidth") == 390  # nothing may be displaced
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
-        # With the keyboard: to a step by its link, on to the step of the softmax, into its map, to a cell, open it.
+        # With the keyboard: follow a link to a step, go to the softmax step, into its map, to a cell, and open it.
         page.locator("nav a").nth(len(STEPS) - 5).focus()
         page.keyboard.press("Enter")
         assert page.url.endswith("#attention")
@@ -56,7 +56,7 @@ def test_a_phone_reads_it_from_disk(chromium: Browser, tiny_checkpoint: Callable
         steps.locator(".lead button").first.click()
         expect(count).to_have_text(before)
 
-        # A block of the diagram leads to its step.
+        # A block of the diagram links to its step.
         page.locator("#diagram button.block").first.click()
         assert page.url.endswith("#tokens")
         assert page.evaluate("document.documentElement.scrollWidth") == 390

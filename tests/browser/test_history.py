@@ -1,6 +1,6 @@
-"""The address, the browser's history and the controls agree: leaving a page makes one entry, and Back leads to it.
+"""Address, browser history and controls agree: leaving a page makes one entry, and Back returns to it.
 
-At a person's pace: in less time than a click takes, the browser may not have heard yet of what the last one changed.
+Actions have a person's pace, because the browser may learn of the last change only after a fast click.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ OWN = "/attention?sentence=My+dog+is+big.&layer=1&head=1&stack=decoder&kind=cros
 
 
 def entry(page: Page) -> str:
-    """Names the entry of the browser's history that is shown."""
+    """Return the name of the current entry of the browser's history."""
     return page.evaluate("navigation.currentEntry.key")
 
 
 def entries_since(page: Page, before: str) -> int:
-    """How many entries were made since; ``history.length`` ends at 50."""
+    """Return how many entries were added since; ``history.length`` is limited to 50."""
     return page.evaluate(
         "key => navigation.currentEntry.index - navigation.entries().findIndex((one) => one.key === key)", before
     )
 
 
 def turn_to(page: Page, hand: Hand, title: str) -> None:
-    """By the row of pages, with the mouse."""
+    """Open a page by the row of pages, with the mouse."""
     hand.click(page.get_by_test_id("stTopNavLink").filter(has=page.get_by_text(title, exact=True)))
     expect(page.get_by_role("heading", name=title, exact=True, level=1)).to_be_visible()
     settle(page)
@@ -53,7 +53,7 @@ def switch(page: Page, key: str) -> Locator:
 
 
 def at_rest(page: Page) -> dict:
-    """What is seen once it stays the same: a table draws its cells when the script has ended."""
+    """Return the visible content once it is stable: a table draws its cells after the script has ended."""
     shown = None
     while shown != (shown := seen(page)):
         page.wait_for_timeout(1500)
@@ -99,7 +99,7 @@ def test_a_page_that_asks_for_a_guess_asks_on_return(app: str, visit: Callable[.
     assert eventually(page, lambda: said(page).get("attention_guess"), ["true"])
 
 
-# React draws in tasks of its own, which a busy browser begins late: until they are let go, none begins.
+# React draws in tasks of its own, which a busy browser starts late: none starts until they are released.
 _HOLD_REACT = """() => {
     const post = MessagePort.prototype.postMessage, held = [];
     MessagePort.prototype.postMessage = function (...message) { held.push(() => post.apply(this, message)); };
@@ -127,7 +127,7 @@ def button_of_a_cell(page: Page) -> Locator:
 def test_a_page_that_is_drawn_late_makes_one_entry(
     app: str, visit: Callable[..., Page], way: Callable[[Page], Locator]
 ) -> None:
-    """The page's final address comes before Streamlit has turned to the page, which it does when React draws."""
+    """The page's final address arrives before Streamlit has switched to the page, which happens when React draws."""
     page = visit(f"{app}{OWN}&attention_key=1")
     hand, left, before = Hand(page), page.url, entry(page)
     expect(way(page)).to_be_visible()
@@ -144,7 +144,7 @@ def test_a_page_that_is_drawn_late_makes_one_entry(
 
 
 def test_back_in_the_moment_of_a_click_on_a_page(app: str, visit: Callable[..., Page]) -> None:
-    """The server may have begun the page that was clicked; the address is that of the page that is shown."""
+    """The server may have started the clicked page; the address is that of the page that is visible."""
     page = visit(f"{app}{OWN}")
     left = page.url
     turn_to(page, Hand(page), "Heads")
@@ -166,13 +166,13 @@ def test_the_address_of_a_page_is_there_before_it_is_drawn(app: str, visit: Call
         settle(page)
 
 
-# The page that a reader turns to: one that computes little.
+# The page that a reader opens: one that computes little.
 ELSEWHERE = {"en": ("Tokens", "Overview"), "fr": ("Jetons", "Vue d’ensemble")}
 BY_DAY = {("attention", 0), ("decoding", 1), ("heads", 0)}
 
 
 def views() -> list[ParameterSet]:
-    """A few views in every run, all of all pages in the night."""
+    """A few views in every run, all views of all pages at night."""
     return [
         pytest.param(name, extra, id=f"{name}-{number}", marks=() if (name, number) in BY_DAY else pytest.mark.nightly)
         for name, several in VIEWS.items()
@@ -184,7 +184,7 @@ def views() -> list[ParameterSet]:
 def test_every_control_keeps_its_value_wherever_the_reader_goes(
     app: str, visit: Callable[..., Page], name: str, extra: dict
 ) -> None:
-    """Set, leave, Back, Forward and Back, reload, the address in a new tab: the same view; one entry for one page."""
+    """Change, leave, Back, Forward, Back, reload, and the address in a new tab: the same view, one entry per page."""
     page = visit(f"{app}/{'' if name == 'overview' else name}?{urlencode({**VIEW, **extra}, doseq=True)}")
     change_every_control(page, without=left_in(extra))
     hand, left, before, shown = Hand(page), page.url, entry(page), at_rest(page)
@@ -210,7 +210,7 @@ def test_every_control_keeps_its_value_wherever_the_reader_goes(
 
 
 def test_a_page_remembers_what_was_chosen_on_it(app: str, visit: Callable[..., Page]) -> None:
-    """A reader who comes back by the row of pages, and not by Back."""
+    """A reader who returns by the row of pages instead of Back."""
     page = visit(f"{app}{OWN}&attention_show=lines")
     left, hand, before = said(page), Hand(page), entry(page)
     turn_to(page, hand, "Heads")

@@ -1,7 +1,7 @@
-"""Sentence, answer, class names, card and folder name that are HTML, in the documents that a reader saves and opens
-from disk: no script of theirs runs, no request leaves, and what was typed is shown.
+"""Documents with HTML in sentence, output, class names, card and folder name: no script runs, no request is sent.
 
-Of pictures see ``test_canvas_exports.py``."""
+The typed text is shown. For images see ``test_canvas_exports.py``.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ CARD = f"# {PICTURE}\n\n![x](http://example.invalid/y.png) [x](javascript:alert(
 
 @pytest.fixture(scope="module")
 def documents(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: transformer.Tokenizer) -> list[Path]:
-    """A handout and a report of a classifier, a handout of a translation; of both a worksheet and its key."""
+    """Return a classifier's handout and report, a translation's handout, and worksheets with keys."""
     place = tmp_path_factory.mktemp("hostile")
     (place / "sentences.txt").write_text(f"{SENTENCE}\n{TARGET}\n", encoding="utf-8")
     for name in ("tiny-sentiment", "tiny-translator"):
@@ -58,7 +58,7 @@ def documents(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: transfor
 
 
 def _worksheets(checkpoint: transformer.Checkpoint, file: Path) -> None:
-    """As the page Lessons makes them of a link."""
+    """Return the worksheets that the page Lessons makes from a link."""
     target = TARGET if checkpoint.config.has_encoder and checkpoint.config.has_decoder else None
     trace = transformer.trace(checkpoint, SENTENCE, target=target)
     focus = Focus(checkpoint.name, SENTENCE, target=TARGET if target else "", stack=trace.stacks[0])
@@ -77,7 +77,7 @@ def test_nothing_of_what_was_typed_runs(documents: list[Path], chromium: Browser
     page.on("request", lambda request: asked.append(request.url))
     for document in documents:
         page.goto(document.as_uri())
-        page.evaluate(_TWO_FRAMES)  # once it is laid out, a figure hides or disables unneeded controls
+        page.evaluate(_TWO_FRAMES)  # once laid out, a figure hides or disables controls that it does not need
         for cell in page.locator("button, summary").all()[:10]:
             if cell.is_visible():
                 cell.scroll_into_view_if_needed()
@@ -92,7 +92,7 @@ def test_nothing_of_what_was_typed_runs(documents: list[Path], chromium: Browser
 
 
 def test_a_figure_of_plotly_and_its_svg_show_markup_as_text(chromium: Browser, tmp_path: Path) -> None:
-    """Plotly makes links of some markup; opened by itself, an SVG is a document in which scripts would run."""
+    """Plotly turns some markup into links; opened by itself, an SVG is a document in which scripts would run."""
     link = '<a href="javascript:window.hacked=1" xlink:href="http://example.invalid/z" onclick="window.hacked=1">x</a>'
     texts = [
         SENTENCE,

@@ -1,4 +1,4 @@
-"""Guess first: what holds the answer is hidden until somebody has answered, or has asked to see it."""
+"""Lessons hide the answer until the question has been answered, or the reader has asked to see it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ui.shell.guidance.lessons import Step, find_lesson, lessons
 from ui.words.texts import page_text, use_language
 
 pytestmark = pytest.mark.browser
-# Of what a step covers: how many figures, tables and numbers are seen, and how many things the keyboard reaches.
+# For covered parts: how many figures, tables and numbers are visible, and how many elements the keyboard reaches.
 _SEEN = """(parts) => {
   const roots = parts.includes("page")
     ? [...document.querySelectorAll("[data-testid=stMainBlockContainer] > [data-testid=stVerticalBlock] > *")]
@@ -36,8 +36,8 @@ _SEEN = """(parts) => {
     reached: all.filter((node) => node.tabIndex >= 0 && seen(node)).length,
   };
 }"""
-# A step for every kind of what is covered: a map, bars, numbers, answers, a table, another map, a count, heads, curves.
-# By day one of each way to cover: several parts and one part; the whole page with 04-many-heads 3 below.
+# One step for each kind of covered part: a map, bars, numbers, outputs, a table, another map, a count, heads, curves.
+# By day one for each way to cover: several parts and one part; the whole page with 04-many-heads 3 below.
 KINDS = by_day(
     [
         ("04-many-heads", 3),
@@ -119,7 +119,7 @@ def test_the_cover_says_what_to_do_and_who_wants_to_see_first_may(shipped: str, 
     assert hidden["parts"] and hidden["figures"] == 0 and hidden["reached"] == 0
     page.locator(".st-key-lesson-show button").click()
     assert eventually(page, lambda: page.evaluate(_SEEN, ["page"])["figures"] > 0, True)
-    expect(page.locator(".st-key-lesson-question")).to_be_visible()  # and may still guess
+    expect(page.locator(".st-key-lesson-question")).to_be_visible()  # and can still guess
     expect(page.locator(".st-key-lesson-show")).to_have_count(0)
 
 
@@ -152,7 +152,7 @@ def test_the_longest_answers_take_two_lines(
         assert page.locator(".st-key-lesson-bar").bounding_box()["height"] <= 180
 
 
-# On the page and in the sidebar; a second one on the page in the night.
+# On the page and in the sidebar; a second one on the page at night.
 @pytest.mark.parametrize(
     ("name", "number", "part"),
     [

@@ -1,4 +1,4 @@
-"""What Share gives, opened by somebody else, shows the same picture, with every control moved."""
+"""A shared link opened by another visitor shows the same view, with every control changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.pages.test_shared_links import VIEW, VIEWS, left_in
 pytestmark = pytest.mark.browser
 NOTE = "Look at <b>this</b> & *that*: why?"
 ICON = "sticky_note_2"
-# Each kind of control and of drawing in the night; by day one, and a view of each page without a browser:
+# Each kind of control and figure at night; by day one. A view of each page without a browser:
 # tests/pages/test_shared_links.py.
 DRAWN = by_day([("surgery", 0), ("training", 0), ("overview", 0), ("decoding", 1), ("lens", 1)], [("surgery", 0)])
 
@@ -39,7 +39,7 @@ def shared_link(page: Page, note: str) -> str:
 
 
 def difference(first: dict, second: dict) -> str:
-    """What differs, in a few lines."""
+    """Describe the differences in a few lines."""
     text = difflib.unified_diff(first["text"], second["text"], lineterm="", n=0)
     lines = [line[:200] for line in text if line[0] in "+-"][2:20]
     for name in ("figures", "pictures"):
@@ -98,7 +98,7 @@ def test_the_line_for_another_page_shows_this_figure_alone_and_fills_its_frame(
 
 @pytest.mark.parametrize("name", by_day(["surgery", "", "lessons"], ["surgery"]))
 def test_a_link_to_what_is_no_longer_there_says_so(app: str, visit: Callable[..., Page], name: str) -> None:
-    """On all pages: tests/pages/test_links.py."""
+    """For all pages, see tests/pages/test_links.py."""
     page = visit(f"{app}/{name}?{urlencode(GONE)}")
     said = page.get_by_test_id("stMain").inner_text()
     for sentence in SAID_OF_GONE:
@@ -120,8 +120,10 @@ def test_the_first_page_is_found_by_its_name_too(app: str, visit: Callable[..., 
 
 
 def test_a_page_that_is_not_there(app: str, chromium: Browser) -> None:
-    """The first page opens with the place that was asked for, and says that the page is missing. Not by ``visit``: the
-    browser's console says it, too."""
+    """The first page opens at the requested location and says that the page is missing.
+
+    This does not use ``visit``, because the browser's console reports the missing page, too.
+    """
     page = chromium.new_page()
     page.goto(f"{app}/no_such_page?layer=1")
     settle(page)

@@ -1,4 +1,4 @@
-"""“Train one now” in a real browser: the picture goes on by itself, is not built anew, and stops when told to."""
+"""“Train one now” in a real browser: the figures update by themselves, without being rebuilt, and stop on request."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import open_page, settle
 
 pytestmark = pytest.mark.browser
-SOON = 90_000  # milliseconds; a busy machine is slow to draw the first picture
+SOON = 90_000  # milliseconds; a busy machine draws the first figure slowly
 
 
 def step(page: Page) -> Locator:
@@ -29,7 +29,7 @@ def map_of(page: Page) -> Locator:
 def section(app: str, visit: Callable[..., Page]) -> Page:
     page = visit(f"{app}/training?checkpoint=tiny-gpt")
     page.get_by_role("radio", name="Train one now").click()
-    # The untrained model is drawn first, and with it the browser loads what it draws with.
+    # The untrained model is drawn first, which also loads the browser's libraries.
     expect(curve(page)).to_be_visible(timeout=SOON)
     expect(map_of(page)).to_be_visible(timeout=SOON)
     expect(step(page)).to_have_text("0")
@@ -45,7 +45,7 @@ def start(page: Page) -> None:
 def test_the_curve_grows_by_itself_until_stop_and_is_there_again_later(section: Page) -> None:
     start(section)
     expect(step(section)).not_to_have_text("0", timeout=SOON)
-    # The chart and the map are moved, not made anew: these very elements are still there later.
+    # Chart and map are updated in place: the same elements are still there later.
     pictures = (curve(section), map_of(section))
     for picture in pictures:
         picture.evaluate("element => { element.dataset.seen = 'before'; }")
@@ -65,7 +65,7 @@ def test_the_curve_grows_by_itself_until_stop_and_is_there_again_later(section: 
     slider.press("Home")
     expect(step(section)).to_have_text("0", timeout=SOON)
 
-    # Another page, and back: the result is there again.
+    # Another page, and back: the result is still there.
     slider.press("End")
     expect(step(section)).to_have_text(stopped)
     open_page(section, "Tokens")

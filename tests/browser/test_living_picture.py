@@ -1,4 +1,4 @@
-"""The living picture in a real Chromium: its numbers are the trace's, it plays and unfolds, and is never empty."""
+"""The living picture in a real Chromium: its numbers equal the trace's, it plays and unfolds, and is never empty."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from transformer.runs.traces import Trace
 pytestmark = pytest.mark.browser
 
 SENTENCE = "The old man told us a story."
-PAUSE = 120  # milliseconds between two things that a hand does
+PAUSE = 120  # milliseconds between two gestures
 KINDS = ("translator", "gpt", "bert", "sentiment", "hf-gpt2", "hf-bert")
 TABLES = """() => [...document.querySelector("main").shadowRoot.querySelectorAll(".table table")].map((table) => ({
     caption: table.caption.textContent,
@@ -38,7 +38,7 @@ SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 def printed(value: float) -> str:
-    """As the picture writes it: three significant digits."""
+    """Format a number as the figure does: three significant digits."""
     value = float(value)
     if value == 0:
         return "0"
@@ -94,7 +94,7 @@ def click(page: Page, place: list[float]) -> None:
 
 
 def tables(page: Page) -> dict[str, dict]:
-    """By the beginning of their captions, as the button “Table” shows them."""
+    """Return tables by the beginning of their captions, as the button “Table” shows them."""
     page.get_by_role("button", name="Table").click()
     found = page.evaluate(TABLES)
     page.get_by_role("button", name="Table").click()
@@ -303,7 +303,7 @@ def test_a_browser_without_canvas_shows_the_run_as_text(seats: Seats, traces: Ca
     file = tmp_path / "picture.html"
     living_picture_canvas(living_picture_numbers(traces("gpt"))).save(file)
     with seats.taken() as seat:
-        # The tab is given back with its script: that touches no page but this one.
+        # The tab is returned with its script, which affects only this page.
         script = "if (location.hash === '#no-canvas') HTMLCanvasElement.prototype.getContext = () => null"
         seat.page.add_init_script(script)
         seat.page.goto(f"{file.as_uri()}#no-canvas")
@@ -311,7 +311,7 @@ def test_a_browser_without_canvas_shows_the_run_as_text(seats: Seats, traces: Ca
 
 
 def test_unfold_is_pressed_while_it_plays_fast(show: Callable, traces: Callable) -> None:
-    """The finger is down for longer than a beat lasts."""
+    """The finger stays down longer than a beat lasts."""
     with show(traces("translator")) as page:
         speed = page.get_by_role("button", name="Speed")
         speed.click()
@@ -374,7 +374,7 @@ WRITTEN = """() => {
 
 @pytest.mark.parametrize(("width", "tokens"), [(1280, 4), (1280, 8), (1280, 12), (1280, 16), (1280, 24), (390, 16)])
 def test_every_word_is_whole_however_long_the_sentence_is(show: Callable, width: int, tokens: int) -> None:
-    """Level, smaller, slanted or upright: never cut to an ellipsis, on a projector and on a phone."""
+    """Labels are horizontal, smaller, slanted or vertical, but never cut off, on a projector and on a phone."""
     checkpoint = transformer.load("checkpoints/en-fr")
     words = ("My grandmother bakes apple pie every Sunday and we eat it together in the garden " * 2).split()
     trace = None
@@ -449,7 +449,7 @@ def test_a_lesson_finds_the_picture_at_its_stop(show: Callable, traces: Callable
 
 
 def film_frames(webm: bytes) -> list[int]:
-    """The times of its frames in milliseconds: the SimpleBlocks of its Clusters (RFC 9559), whose sizes may be open."""
+    """Return the times of its frames in milliseconds: the SimpleBlocks of its Clusters (RFC 9559)."""
     inside = {b"\x18\x53\x80\x67", b"\x1f\x43\xb6\x75"}  # Segment, Cluster
     at, cluster, found = 0, 0, []
     while at < len(webm):
@@ -481,8 +481,8 @@ def test_the_run_is_saved_as_a_film(show: Callable, traces: Callable, seats: Sea
         webm = Path(saved.value.path()).read_bytes()
         assert saved.value.suggested_filename.endswith(".webm") and webm[:4] == b"\x1a\x45\xdf\xa3"
         times = film_frames(webm)
-        assert len(times) > geometry(page)["beats"] / 2 and times == sorted(times)  # a busy machine drops pictures
-    # A page of its own: that of the picture lets no film in.
+        assert len(times) > geometry(page)["beats"] / 2 and times == sorted(times)  # a busy machine drops frames
+    # A page of its own, because the figure's policy forbids videos.
     with seats.taken() as seat:
         length, *size = seat.page.evaluate(
             """(data) => new Promise((done, fail) => {
@@ -511,12 +511,12 @@ def test_a_film_can_be_cancelled(show: Callable, traces: Callable) -> None:
 
 
 def test_the_controls_outlive_what_python_sends_anew(app: str, visit: Callable[..., Page]) -> None:
-    """A drag of the slider, or a press on a button, may last while the page runs."""
+    """Dragging the slider, or pressing a button, may last while the page runs."""
     page = visit(f"{app}/?checkpoint=gpt")
     slider = page.get_by_role("slider", name="Where in the run")
     slider.evaluate("node => { node.isTheSame = true; }")
     click(page, geometry(page)["places"]["decoder"]["lanes"][2])
-    page.wait_for_timeout(1000)  # the hand rests, and Python hears of it
+    page.wait_for_timeout(1000)  # when the hand rests, Python receives the position
     settle(page)
     assert slider.evaluate("node => node.isTheSame")
     page.get_by_role("button", name="Unfold").click()
@@ -528,7 +528,7 @@ def test_the_controls_outlive_what_python_sends_anew(app: str, visit: Callable[.
 
 
 def test_the_rest_of_the_page_comes_when_the_picture_is_painted(app: str, visit: Callable[..., Page]) -> None:
-    """In one piece it would hold the picture up; what the address says of it stays."""
+    """Sent in one piece, it would delay the figure; the state in the address stays."""
     page = visit(f"{app}/?checkpoint=gpt&costs=true")
     expect(page.locator(".js-plotly-plot")).to_be_visible()
     expect(page.get_by_test_id("stSkeleton")).to_have_count(0)

@@ -1,6 +1,6 @@
-"""Long texts in a real browser: the heaviest pages answer, their maps zoom and pan, and little of them is elements.
+"""Long texts in a real browser: the heaviest pages respond, their maps zoom and pan, with few elements.
 
-64 tokens in every run, 256 in the night.
+64 tokens in every run, 256 at night.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SHORT, OTHER = "The cat sat on the mat.", "The dog sleeps under the table."
 FOLDER = ROOT / "checkpoints"
 MAX_ELEMENTS = 6000
 CHOICES = "[data-testid=stMain] [role=radio], [data-testid=stMain] [role=tab]"
-# One page of each kind of drawing …
+# One page for each kind of figure …
 HEAVIEST = [
     ("positions", "By distance"),
     ("attention", ""),
@@ -30,7 +30,7 @@ HEAVIEST = [
     ("training", "One step in detail"),
     ("tokens", ""),
 ]
-# … and those that draw with the same library.
+# … and those that use the same library.
 ALIKE = [
     ("embeddings", ""),
     ("heads", "how sharp each row is"),
@@ -62,10 +62,10 @@ def type_sentence(page: Page, text: str) -> None:
 @pytest.mark.parametrize(("page", "view", "n_tokens"), READ)
 def test_the_tab_answers(visit: Callable[..., Page], shipped: str, page: str, view: str, n_tokens: int) -> None:
     tab = visit(f"{shipped}/{page}?{urlencode({'checkpoint': 'en-fr', 'sentence': SHORT})}")
-    if view:  # what it draws with is loaded before
+    if view:  # its libraries are loaded before
         tab.locator(CHOICES).get_by_text(view, exact=True).first.click()
         settle(tab)
-    for text in (sentence_of(n_tokens), OTHER):  # it still does what one asks for: another sentence
+    for text in (sentence_of(n_tokens), OTHER):  # it still responds to another sentence
         before = tab.url
         type_sentence(tab, text)
         assert tab.url != before and not tab.locator("[data-testid=stMain] [data-testid=stAlert]").count()
@@ -95,7 +95,7 @@ def test_a_long_axis_shows_more_names_when_one_zooms_in(
     page.mouse.up()
     page.wait_for_function("before => document.querySelectorAll('.xtick text').length < before", arg=len(before))
     after = axis_labels(page)
-    # A twenty-fifth of 256 tokens: each of them has its name now.
+    # A twenty-fifth of 256 tokens: each label is visible now.
     assert 8 <= len(after) <= 12
     words = transformer.trace(transformer.load(FOLDER / "en-fr"), sentence).source.displays
     assert " ".join(after) in " ".join(words)

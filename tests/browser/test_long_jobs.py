@@ -24,7 +24,7 @@ def address(start_app: Callable[..., str], checkpoints_folder: Path) -> str:
 
 @pytest.fixture
 def open_session(seats: Seats, address: str) -> Iterator[Callable[[str], Page]]:
-    """``open_session(key)``: one more student, in a tab of their own, who asks for that computation."""
+    """``open_session(key)`` opens another student's tab that requests that computation."""
     with ExitStack() as taken:
 
         def open_one(key: str) -> Page:
@@ -41,17 +41,17 @@ def bar(page: Page, words: str) -> Locator:
 
 
 def test_four_at_two_places_take_turns(open_session: Callable[[str], Page]) -> None:
-    """None waits until another one is done, which these never are."""
+    """No job waits until another one is done, because these never end."""
     pages = [open_session(f"endless {number}") for number in range(4)]
     first, second, *_, fourth = pages
     for page in pages:
         expect(bar(page, "Counting")).to_be_visible(timeout=SOON)
     first.get_by_role("button", name="Cancel").click()
     expect(first.get_by_text("was stopped")).to_be_visible(timeout=SOON)
-    # A closed browser frees its place, too.
+    # A closed browser frees its slot, too.
     second.context.close()
     expect(bar(fourth, "Counting")).to_be_visible(timeout=SOON)
-    # Who cancelled may ask again.
+    # After cancelling, a reader can request it again.
     first.get_by_role("button", name="Compute it").click()
     expect(bar(first, "Counting")).to_be_visible(timeout=SOON)
 
@@ -62,7 +62,7 @@ def test_who_does_something_else_goes_on_where_the_work_was(open_session: Callab
     expect(bar(page, "Counting")).to_contain_text(re.compile(r"… ([3-9]|\d\d) "), timeout=SOON)
     page.get_by_role("button", name="Something else").click()
     expect(page.get_by_text("something else was done")).to_be_visible(timeout=SOON)
-    # The same work goes on: its seconds do not begin again.
+    # The same job continues: its time does not start again.
     expect(bar(page, "Counting")).to_be_visible(timeout=SOON)
     seconds = int(bar(page, "Counting").inner_text().split("…")[1].split()[0])
     assert seconds >= 3
@@ -70,9 +70,9 @@ def test_who_does_something_else_goes_on_where_the_work_was(open_session: Callab
 
 def test_the_same_work_is_done_once_for_two(open_session: Callable[[str], Page]) -> None:
     pages = [open_session("c1"), open_session("c1"), open_session("c2")]
-    for page in pages:  # three sessions, two places: two of them share one
+    for page in pages:  # three sessions, two slots: two sessions share one
         expect(bar(page, "Counting")).to_be_visible(timeout=SOON)
-    # The one who cancels does not take it from the other.
+    # Cancelling in one session does not cancel it for the other.
     pages[0].get_by_role("button", name="Cancel").click()
     expect(pages[0].get_by_text("was stopped")).to_be_visible(timeout=SOON)
     expect(pages[1].get_by_text("found: done")).to_be_visible(timeout=SOON)

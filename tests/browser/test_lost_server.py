@@ -1,4 +1,4 @@
-"""A server is lost while somebody types, and another one takes its place: as behind a proxy of two replicas."""
+"""A server is lost while a reader types, and another one takes over, as behind a proxy with two replicas."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from tests.browser.hand import KEY, Hand
 
 pytestmark = pytest.mark.browser
 OLD, NEW = "The cat sat.", "One bird sings and two dogs"
-BACK = 60_000  # milliseconds; a machine with other work
+BACK = 60_000  # milliseconds; for busy machines
 
 
 @pytest.fixture(scope="module")
 def ports(checkpoints_folder: Path) -> Iterator[tuple[int, int]]:
-    """Two servers; neither knows the sessions of the other."""
+    """Two servers, neither of which knows the sessions of the other."""
     environment = {"GLASSFORMER_CHECKPOINTS": str(checkpoints_folder), "OMP_NUM_THREADS": "1"}
     with ExitStack() as running:
         one, other = (running.enter_context(AppServer("deploy.serve", environment=environment)) for _ in range(2))
@@ -31,7 +31,7 @@ def ports(checkpoints_folder: Path) -> Iterator[tuple[int, int]]:
 
 @pytest.fixture
 def typist(ports: tuple[int, int], chromium: Browser) -> Iterator[tuple[Page, Callable[[], None]]]:
-    """A page with half a sentence in its box, and what loses its server."""
+    """Return a page with half a sentence in its box, and a function that makes it lose its server."""
     with CountingProxy("127.0.0.1", ports[0]) as wire, chromium.new_context() as context:
         page = context.new_page()
         page.goto(f"{wire.base}/attention?sentence={OLD}&layer=1")
@@ -41,7 +41,7 @@ def typist(ports: tuple[int, int], chromium: Browser) -> Iterator[tuple[Page, Ca
 
 
 def is_read(page: Page, sentence: str) -> None:
-    """In the box, in the address, and by the model; and the rest of the view is as it was."""
+    """Check the box, the address and the model's input; the rest of the view is unchanged."""
     expect(page.get_by_role("textbox", name="Sentence", exact=True)).to_have_value(sentence, timeout=BACK)
     asked = "text => new URLSearchParams(location.search).get('sentence') === text"
     page.wait_for_function(asked, arg=sentence, timeout=BACK)

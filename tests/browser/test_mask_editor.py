@@ -1,4 +1,4 @@
-"""The mask editor in a real browser: drag, click, keyboard and undo reach the model."""
+"""The mask editor in a real browser: drag, click, keyboard and undo change the model's mask."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def middle(page, row, column):
 def drag(page, start, end):
     page.mouse.move(*middle(page, *start))
     page.mouse.down()
-    page.mouse.move(*middle(page, *end), steps=2)  # a fast hand: cells between are skipped by the mouse
+    page.mouse.move(*middle(page, *end), steps=2)  # a fast drag, in which the mouse skips cells
     page.mouse.up()
     settle(page)
 
@@ -45,7 +45,7 @@ def test_a_drag_blocks_all_cells_on_its_way_and_undo_gives_them_back(editor):
     assert "You have not changed anything yet." in text_of(editor)
     drag(editor, (3, 0), (5, 0))
     assert "Cells drawn by hand: 3." in text_of(editor)
-    drag(editor, (0, 2), (0, 2))  # a click allows what was blocked: looking ahead
+    drag(editor, (0, 2), (0, 2))  # a click allows what was blocked: attention to a later token
     assert "Cells drawn by hand: 4." in text_of(editor)
     for _ in range(2):
         editor.get_by_role("button", name="Undo").click()
@@ -56,7 +56,7 @@ def test_a_drag_blocks_all_cells_on_its_way_and_undo_gives_them_back(editor):
 def test_the_keyboard_draws_too_and_a_blocked_row_is_named(editor):
     canvas = editor.locator(MAP)
     canvas.focus()
-    editor.keyboard.press("ArrowDown")  # the cursor appears on the first cell, the only one that row may look at
+    editor.keyboard.press("ArrowDown")  # the cursor appears on the first cell, the only one that this row may attend to
     editor.keyboard.press("Enter")
     settle(editor)
     assert "Cells drawn by hand: 1." in text_of(editor)

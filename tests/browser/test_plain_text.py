@@ -1,4 +1,4 @@
-"""Every element shows text from outside as exactly its characters; nothing in it becomes a link or an icon."""
+"""Every element shows third-party text as exactly its characters; no part becomes a link or an icon."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from playwright.sync_api import expect
 from tests.browser.conftest import settle
 from tests.browser.seats import Seats
 
-# What Markdown, GFM and Streamlit 1.67 read as syntax, each on its own and as neighbours of anything else.
+# Everything that Markdown, GFM and Streamlit 1.67 read as syntax, alone and adjacent to anything else.
 SYNTAX = (
     *("https://example.com", "http://", "HTTPS://", "ftp://x.example", "www.example.com", "WWW.", "a@b.example", "@"),
     *("mailto:a@b.example", "xmpp:a@b.example/c", "//", ".com", ":smile:", ":+1:", ":material/home:", ":streamlit:"),
@@ -72,16 +72,16 @@ TEXTS = (
     .map("".join)
     .filter(lambda text: text.strip() != "")
 )
-# Each element with its text, and the tags inside it that syntax would make.
+# Each element with its text, and the tags inside it that syntax would create.
 _READ = """() => [...document.querySelectorAll("[class*=st-key-shown-] [data-testid=stMarkdownContainer]")].map(
     (box) => [Number(box.closest("[class*=st-key-shown-]").className.match(/st-key-shown-(\\d+)/)[1]), box.textContent,
         [...box.querySelectorAll("*")].map((tag) => tag.tagName
             + (tag.getAttribute("role") === "img" ? " icon" : "") + (tag.matches(".katex") ? " formula" : ""))])"""
-_OURS = {"P", "SPAN", "STRONG", "H3", "UL", "LI", "DIV"}  # what the harness itself asks for; a span has no power
+_OURS = {"P", "SPAN", "STRONG", "H3", "UL", "LI", "DIV"}  # requested by the harness itself; a span is harmless
 
 
 def in_one_line(text: str) -> str:
-    """As HTML shows white space."""
+    """Return the text as HTML displays white space."""
     return " ".join(text.split())
 
 
@@ -91,7 +91,7 @@ def plain_texts(start_app: Callable[..., str], tmp_path_factory: pytest.TempPath
 
 
 def wrong(seats: Seats, address: str, texts: list[str], folder: Path) -> list[tuple[str, str, list[str]]]:
-    """(the text, what is shown in its place, tags inside) of every element that does not show its text as it is."""
+    """Return (text, displayed text, inner tags) of every element that does not show its text unchanged."""
     path = folder / "texts.json"
     path.write_text(json.dumps(texts), encoding="utf-8")
     with seats.taken() as seat:

@@ -1,4 +1,4 @@
-"""Presenting with the keyboard: what is looked at moves, pages turn, the screen fills, Escape leaves."""
+"""Presenting with the keyboard: keys move the focus, turn pages, enter full screen, and Escape leaves."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def press(page: Page, *keys: str) -> None:
         expect(page.locator(".presenter-keys")).to_be_visible()  # a busy machine may load its script late
     for key in keys:
         page.keyboard.press(key)
-    page.wait_for_timeout(250)  # the keys have to rest before Python hears of them
+    page.wait_for_timeout(250)  # Python receives keys only after a pause
     settle(page)
 
 
@@ -73,7 +73,7 @@ def test_who_types_moves_nothing(app: str, visit: Callable[..., Page]) -> None:
 def test_the_keys_work_where_the_switch_has_the_focus(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/attention")
     press(page, "ArrowDown", "ArrowRight", "PageDown")
-    assert address(page) == {} and urlsplit(page.url).path == "/attention"  # without presenting there are no keys
+    assert address(page) == {} and urlsplit(page.url).path == "/attention"  # without the presenter there are no keys
     page.get_by_text("Presenter", exact=True).click()
     settle(page)
     expect(page.locator(".presenter-keys")).to_be_visible()
@@ -101,13 +101,13 @@ def test_pages_turn_and_so_do_the_steps_of_a_lesson(app: str, visit: Callable[..
 def test_the_decoding_page_keeps_its_stepper(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/decoding?presenter=1&target=Le+chat+est+assis.")
     expect(page.locator(".presenter-keys")).to_contain_text("step")
-    expect(page.locator(".stepper .count")).to_be_visible()  # its own script hears the keys, and may load late, too
+    expect(page.locator(".stepper .count")).to_be_visible()  # its script may load late as well
     press(page, "ArrowRight", "ArrowRight")
-    page.wait_for_function("() => location.search.includes('step=2')")  # once the reader rests
+    page.wait_for_function("() => location.search.includes('step=2')")  # once the reader pauses
     assert address(page)["step"] == "2" and "head" not in address(page)
-    page.get_by_text("head 0", exact=True).click()  # the mean of all has no head to choose
+    page.get_by_text("head 0", exact=True).click()  # the mean of all heads has no head to choose
     settle(page)
-    page.evaluate("document.activeElement.blur()")  # a row of buttons has its own arrows
+    page.evaluate("document.activeElement.blur()")  # a row of buttons has arrow keys of its own
     press(page, "Shift+ArrowRight")
     assert eventually(page, lambda: address(page).get("head"), "1")
 
@@ -118,7 +118,7 @@ def test_full_screen_and_out_again(app: str, visit: Callable[..., Page]) -> None
     assert eventually(page, lambda: page.evaluate(FULL), True)
     press(page, "Escape")
     assert eventually(page, lambda: page.evaluate(FULL), False)
-    if "presenter" in address(page):  # a browser's own Escape only ends the full screen
+    if "presenter" in address(page):  # the browser's own Escape only leaves full screen
         press(page, "Escape")
     assert address(page) == {}
     expect(page.locator(".presenter-keys")).to_have_count(0)

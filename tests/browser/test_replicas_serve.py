@@ -1,5 +1,7 @@
-"""Two replicas behind nginx, as in deploy/compose.yaml: one dies, a new one takes its place, the other one is stopped
-as a new version does it; no view is lost. Every reader has been with one of the two that went."""
+"""Two replicas behind nginx, as in deploy/compose.yaml: one dies, a new one replaces it, the other is stopped.
+
+No view is lost, although every reader was connected to one of the two.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ pytestmark = [
     pytest.mark.nightly,
     pytest.mark.skipif(NGINX is None, reason=MISSING),
 ]
-SOON = 120_000  # milliseconds; Streamlit waits longer and longer between its attempts to come back
+SOON = 120_000  # milliseconds; Streamlit waits longer and longer between attempts to reconnect
 N_READERS = 2
 
 
@@ -43,7 +45,7 @@ def replicas(checkpoints_folder: Path) -> Iterator[list[AppServer]]:
 
 @pytest.fixture(scope="module")
 def proxy(replicas: list[AppServer], tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of nginx with deploy/nginx.conf, which here finds the replicas and itself on free ports."""
+    """Address of nginx with deploy/nginx.conf, adapted to the free ports of replicas and proxy."""
     folder, port = tmp_path_factory.mktemp("nginx"), free_port()
     text = CONFIGURATION.read_text(encoding="utf-8")
     for name, server in zip(("app-1:8501", "app-2:8501"), replicas, strict=True):
@@ -52,7 +54,7 @@ def proxy(replicas: list[AppServer], tmp_path_factory: pytest.TempPathFactory) -
     text = text.replace("listen 8080;", f"listen 127.0.0.1:{port};")
     own = "".join(f"{kind}_temp_path {kind};" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
     (folder / "nginx.conf").write_text(text.replace("http {", f"http {{ access_log off; {own}", 1), encoding="utf-8")
-    # As root, nginx would work as a user who cannot write here, and would cut off what it keeps on disk meanwhile.
+    # As root, nginx would work as a user who cannot write here, and would truncate what it buffers on disk.
     whole = "daemon off; pid nginx.pid; error_log error.log;" + ("user root;" if os.geteuid() == 0 else "")
     command = [NGINX, "-p", str(folder), "-c", "nginx.conf", "-g", whole]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
@@ -69,11 +71,11 @@ def head(page: Page, number: int) -> Locator:
 
 
 def is_whole(page: Page) -> None:
-    """The view that was chosen, and it still does what it is told."""
+    """Check that the chosen view is still there and responds."""
     expect(page.get_by_role("heading", name="Attention", exact=True, level=1)).to_be_visible(timeout=SOON)
     expect(layer(page, 1)).to_be_checked(timeout=SOON)
     now = int(parse_qs(urlsplit(page.url).query).get("head", ["0"])[0])
-    # A click while the page comes back is lost with the connection; a reader clicks again.
+    # A click during reconnection is lost; a reader clicks again.
     for _ in range(10):
         head(page, 1 - now).click(timeout=SOON)
         try:
@@ -104,14 +106,14 @@ def test_the_loss_of_one_and_a_rolling_restart_lose_no_view(
         boxes = [page.get_by_label("Sentence", exact=True) for page in pages]
         for page, box in zip(pages, boxes, strict=True):
             Hand(page).write(box, "Je suis ")
-        first._process.kill()  # without a word, as when a machine is lost
+        first._process.kill()  # without notice, as when a machine is lost
         for page in pages:
             page.keyboard.type("ici.", delay=KEY)
         for page, box in zip(pages, boxes, strict=True):
             is_whole(page)
-            expect(box).to_have_value("Je suis ici.", timeout=SOON)  # what was typed meanwhile, too
+            expect(box).to_have_value("Je suis ici.", timeout=SOON)  # including what was typed meanwhile
         replaced(first)
-        second._process.terminate()  # as a new version does, one after the other
+        second._process.terminate()  # one after the other, as for a new version
         second._process.wait(timeout=60)
         for page in pages:
             is_whole(page)
@@ -121,7 +123,7 @@ def test_the_loss_of_one_and_a_rolling_restart_lose_no_view(
 
 
 def replaced(server: AppServer) -> None:
-    """A new process on the same port, ready to serve."""
+    """Start a new process on the same port, ready to serve."""
     server.__exit__()
     server.__enter__()
-    time.sleep(6)  # nginx looks again at what has failed after five seconds
+    time.sleep(6)  # nginx retries a failed replica after five seconds

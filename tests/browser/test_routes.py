@@ -1,7 +1,7 @@
-"""The ready routes, played live as a class plays them: from a fresh browser, by the bar's own buttons, to the end.
+"""The prepared routes, from a fresh browser by the bar's own buttons to the end.
 
-At every step the bar stands at the foot of the window and names the step, the page is the one that the step is about,
-and the figure that the step speaks of stands above the bar.
+At every step the bar is at the foot of the window and names the step, the page is the step's page, and the step's
+figure is visible above the bar.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from ui.shell.guidance.routes import routes
 from ui.words.texts import page_text, use_language
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-# Of the part of the page that is named, else of its first figure: how much is seen of what could be seen between the
-# row of pages and the bar, and whether it begins there. The bar itself: whether it is whole, and low.
+# For the named part of the page, else its first figure: the visible share of what fits between the row of pages and the
+# bar, and whether its beginning is visible. For the bar: whether it is complete and low.
 _SIGHT = """(name) => {
   const large = (node) => {
     const box = node.getBoundingClientRect();
@@ -89,7 +89,7 @@ def test_a_class_plays_the_routes_to_the_end(
 
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_a_map_above_the_bar_shows_its_last_row(shipped: str, visit: Callable[..., Page], language: str) -> None:
-    """The maps of one head's steps, whose legend may wait, and the mask that is painted on, with its legend."""
+    """Maps of single heads, whose legend may be below, and the mask that is painted on, with its legend."""
     hidden = []
     for name, number, place, least in (
         ("03-one-head", 4, "attention-step-scaled", 0.8),
@@ -110,7 +110,7 @@ def test_a_map_above_the_bar_shows_its_last_row(shipped: str, visit: Callable[..
 
 
 def is_at(page: Page, route: Lesson, number: int, *, language: str) -> None:
-    """The bar names the step, and the page and its address are those of the step."""
+    """Check that the bar names the step, and that page and address are those of the step."""
     step = route.steps[number - 1]
     with use_language(language):
         place = page_text("lessons")["place"].format(number=number, count=len(route.steps))
@@ -122,11 +122,11 @@ def is_at(page: Page, route: Lesson, number: int, *, language: str) -> None:
     now, usual = address(page), Focus()
     for name in ("stack", "kind", "layer", "head", "token"):
         assert now.get(name, str(getattr(usual, name))) == str(step.focus.get(name, getattr(usual, name)))
-    expect(page.locator(".st-key-lesson-page")).to_have_count(0)  # nobody is on another step's page
+    expect(page.locator(".st-key-lesson-page")).to_have_count(0)  # no location of another step
 
 
 def what_is_hidden(page: Page, step: Step) -> dict | None:
-    """None once the step's figure stands above the bar; where it never does, what is seen."""
+    """Return None once the step's figure is visible above the bar, else what is visible."""
     sight = {}
 
     def is_seen() -> bool:
@@ -137,6 +137,6 @@ def what_is_hidden(page: Page, step: Step) -> dict | None:
 
 
 def answer(page: Page, step: Step) -> None:
-    """Guess rightly; the explanation appears."""
+    """Guess correctly; the explanation appears."""
     choose(page, step, ANSWER)
     expect(page.locator(".st-key-lesson-bar")).to_contain_text(step.explanation[:20])

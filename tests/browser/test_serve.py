@@ -1,4 +1,4 @@
-"""The entry for a class, started for real: warm when it answers, compressed files, small reruns, the settings kept."""
+"""The class entry, started for real: warm when it answers, compressed files, small reruns, settings kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.nights import by_day
 pytestmark = pytest.mark.browser
 
 
-# What a Space of Hugging Face does: it gives its query to the app in its frame, and takes what the app says of itself.
+# As a Space of Hugging Face does: passes its query to the app in its frame, and receives the app's address.
 OUTER_PAGE = """<!doctype html><title>a school</title><body style="margin: 0">
 <iframe style="border: 0; width: 100vw; height: 98vh"></iframe><script>
 const app = "http://127.0.0.1:%s";
@@ -38,7 +38,7 @@ window.addEventListener("message", ({ origin, data }) => {
 
 
 class School(ThreadingHTTPServer):
-    """Another site, with a page that shows the app of the port ``shows`` in a frame."""
+    """Another site, with a page that shows the app on port ``shows`` in a frame."""
 
     shows = 0
 
@@ -50,7 +50,7 @@ class School(ThreadingHTTPServer):
             self.wfile.write((OUTER_PAGE % self.server.shows).encode())
 
         def log_message(self, *_: object) -> None:
-            """Nothing."""
+            """Handle a request without logging it."""
 
 
 @pytest.fixture(scope="module")
@@ -78,13 +78,13 @@ def fetch(port: int, path: str, **headers: str) -> tuple[dict[str, str], bytes]:
 
 
 def script_of(port: int) -> str:
-    """The address of the script that the page loads first."""
+    """Return the address of the script that the page loads first."""
     _, page = fetch(port, "/")
     return "/" + re.search(r'src="\./(static/js/index\.[^"]+)"', page.decode()).group(1)
 
 
 def test_it_answers_on_this_machine_only(port: int) -> None:
-    """The address of .streamlit/config.toml holds here as well."""
+    """The address in .streamlit/config.toml applies here as well."""
     assert fetch(port, "/_stcore/health")[1] == b"ok"
     with socket.socket() as other, pytest.raises(OSError):  # another address of this machine
         other.settimeout(5)
@@ -126,7 +126,7 @@ def test_the_app_opens_over_it(port: int, visit: Callable[..., Page]) -> None:
 
 @pytest.mark.parametrize("name", by_day(["", "attention", "heads"], ["attention"]))
 def test_a_page_that_runs_again_sends_only_what_changed(port: int, visit: Callable[..., Page], name: str) -> None:
-    """Twice, because in the first run after opening the browser learns what it need not be sent again."""
+    """Run twice, because the browser reports its cached messages only after the first run."""
     with CountingProxy("127.0.0.1", port) as wire:
         page = visit(f"{wire.base}/{name}")
         for _ in range(2):
@@ -138,7 +138,7 @@ def test_a_page_that_runs_again_sends_only_what_changed(port: int, visit: Callab
 
 
 def test_the_page_around_the_app_has_the_address_of_the_view(port: int, school: School, seats: Seats) -> None:
-    """Another page and another layer; then its address, reloaded, and the link of Share show the same."""
+    """Another page and layer; the reloaded address and the shared link show the same view."""
     outer = f"http://127.0.0.1:{school.server_port}/class"
     with seats.taken() as seat:
         page, app = seat.page, seat.page.frame_locator("iframe")

@@ -1,4 +1,4 @@
-"""The frame around all pages, in a real browser: the focus in the address, in the widgets, on every page."""
+"""The frame of all pages in a real browser: the focus in the address, in the widgets, on every page."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def chosen(page: Page, what: str) -> str:
 
 
 def eventually(page: Page, read: Callable[[], object], expected: object, *, seconds: float = 10.0) -> bool:
-    """Whether ``read()`` gives ``expected`` within some seconds."""
+    """Return whether ``read()`` returns ``expected`` within some seconds."""
     for _ in range(round(seconds * 10)):
         if read() == expected:
             return True
@@ -56,10 +56,10 @@ def eventually(page: Page, read: Callable[[], object], expected: object, *, seco
 def test_the_first_request_of_a_fresh_server_may_be_the_address_of_a_page(
     start_app: Callable[..., str], checkpoints_folder: Path, seats: Seats
 ) -> None:
-    """And Streamlit's own list of the files in pages/, which stood in the sidebar for seconds, is never seen."""
+    """Streamlit's own list of files in pages/, which used to appear for seconds, is never visible."""
     with seats.taken() as seat:
         page = seat.page
-        page.add_init_script(  # which stays with the tab, and only looks
+        page.add_init_script(  # an observer that stays with the tab
             """new MutationObserver(() => {
                 if (document.querySelector("[data-testid^=stSidebarNav]")) window.filesSeen = true;
             }).observe(document, {childList: true, subtree: true});"""
@@ -74,7 +74,7 @@ def test_the_first_request_of_a_fresh_server_may_be_the_address_of_a_page(
 
 
 def test_a_copied_address_gives_the_same_view_to_someone_else(app: str, visit: Callable[..., Page]) -> None:
-    """Two people, each with a focus of their own, until one opens what the other has copied."""
+    """Two people, each with their own focus, until one opens a copied address of the other."""
     first, second = visit(f"{app}/attention"), visit(f"{app}/attention")
     assert address(first) == {}
     type_sentence(first, SENTENCE)
@@ -99,12 +99,12 @@ def test_a_copied_address_gives_the_same_view_to_someone_else(app: str, visit: C
     assert chosen(second, "Attention") == "cross"
 
 
-@pytest.mark.nightly  # every run clicks a layer after typing, with and without a finger's pause (test_typing.py)
+@pytest.mark.nightly  # every run clicks a layer after typing, with and without a pause (test_typing.py)
 def test_what_was_typed_is_kept_when_something_is_clicked_at_once(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/attention")
     layers = page.get_by_test_id("stSidebar").get_by_role("radiogroup", name="Layer")
     box = page.get_by_role("textbox", name="Sentence")
-    for n, pause in enumerate((0, 20, 50)):  # milliseconds; at a person's pace: test_typing.py
+    for n, pause in enumerate((0, 20, 50)):  # milliseconds; for a person's pace see test_typing.py
         sentence = f"This is sentence {n}."
         box.fill(sentence)
         box.press("Control+Enter")
@@ -274,7 +274,7 @@ def test_the_keyboard_is_seen_in_the_navigation(app: str, visit: Callable[..., P
 
 
 def contrast(one: str, other: str) -> float:
-    """WCAG 2.2 of two colours as a browser gives them."""
+    """Return the WCAG 2.2 contrast of two colours as a browser reports them."""
 
     def luminance(colour: str) -> float:
         parts = [int(part) / 255 for part in re.findall(r"\d+", colour)[:3]]

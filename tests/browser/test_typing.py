@@ -1,4 +1,4 @@
-"""What somebody types is never lost, nor is the click that follows it: at a person's pace, in a real browser."""
+"""Typed text and the click that follows are never lost, at a person's pace in a real browser."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from tests.browser.hand import Hand
 
 pytestmark = pytest.mark.browser
 SENTENCES = ("My dog ate my homework.", "We like old songs.", "A bird is in the house.", "Who has the key?")
-PAUSES = (0, 150, 300, 450, 600, 800, 1000, 1500)  # milliseconds between the last key and the hand's way to the mouse
+PAUSES = (0, 150, 300, 450, 600, 800, 1000, 1500)  # milliseconds between the last key and the mouse move
 PAGES = ("Tokens", "Embeddings", "Positions", "Attention", "Heads", "Add & Norm", "Feed-forward", "Decoding")
 
-# Every run tries each kind of click once or twice; the night, eight times as often.
+# Every run tries each kind of click once or twice, at night eight times as often.
 OFTEN = pytest.mark.parametrize("times", [1, pytest.param(8, marks=pytest.mark.nightly)])
 
 
@@ -30,7 +30,7 @@ def asked(page: Page) -> dict[str, str]:
 
 
 def is_kept(page: Page, sentence: str) -> None:
-    """In the box, in the address and on the page: the model has read it."""
+    """Check the box, the address and the page: the model has read the text."""
     settle(page)
     expect(sentence_box(page)).to_have_value(sentence)
     assert asked(page).get("sentence") == sentence
@@ -46,9 +46,10 @@ def link(page: Page, title: str) -> Locator:
 
 
 def gestures(count: int, seed: int) -> list[tuple[str, int, int]]:
-    """(sentence, pause, press): no two neighbours alike; every second click is without a finger's tenth of a second.
+    """Return (sentence, pause, press) triples in which neighbours differ; every second press is instantaneous.
 
-    The seeds are such that a few gestures hold the hardest: no pause, and no such tenth."""
+    The seeds are chosen so that the first few triples include the hardest case: no pause and an instantaneous press.
+    """
     dice = random.Random(seed)
     return [
         (f"{SENTENCES[n % len(SENTENCES)][:-1]} {n}.", dice.choice(PAUSES), 0 if n % 2 else 90) for n in range(count)
@@ -93,7 +94,7 @@ def test_a_block_of_the_diagram_that_is_clicked_opens_with_the_sentence(
 def test_a_token_that_is_clicked_is_followed_in_the_sentence(
     shipped: str, visit: Callable[..., Page], times: int
 ) -> None:
-    """Where the strip is drawn anew on the mouse's way, its tokens move: what lies under the mouse then is clicked."""
+    """If the strip is redrawn during the mouse move, its tokens move: the token under the mouse then is clicked."""
     page = visit(f"{shipped}/attention", width=1280, height=720)
     hand, followed = Hand(page), 0
     for n, (sentence, pause, press) in enumerate(gestures(2 * times, seed=42)):
@@ -128,7 +129,7 @@ def test_a_layer_a_head_and_an_example_after_typing(shipped: str, visit: Callabl
     hand.click(sidebar.get_by_role("button", name="Examples"))
     hand.click(page.get_by_role("menuitem", name="Repeated"))
     settle(page)
-    expect(sentence_box(page)).not_to_have_value("Half a sen")  # an example that is clicked is what was asked for
+    expect(sentence_box(page)).not_to_have_value("Half a sen")  # the clicked example is what was requested
     assert asked(page)["sentence"] == sentence_box(page).input_value()
 
 
@@ -170,7 +171,7 @@ def test_target_and_second_sentences_are_kept_too(shipped: str, visit: Callable[
         expect(target).to_have_value(text)
     for title, name in (("Compare", "Sentence B"), ("Paths", "Second sentence")):
         second = page.get_by_role("textbox", name=name)
-        more = page.locator(".st-key-paths-more button").first  # the box stands in its popover
+        more = page.locator(".st-key-paths-more button").first  # the box is in its popover
         for sentence, pause, press in gestures(times, seed=len(title)):
             page.goto(f"{shipped}/{title.lower()}?layer=1")
             settle(page)
@@ -190,7 +191,7 @@ def test_target_and_second_sentences_are_kept_too(shipped: str, visit: Callable[
 @pytest.mark.slow
 @OFTEN
 def test_a_page_that_is_clicked_opens_after_another_box(shipped: str, visit: Callable[..., Page], times: int) -> None:
-    """A page that is clicked at once after typing opens, even if the box is not followed during typing."""
+    """A page clicked right after typing opens, even if the box is not followed while typing."""
     page = visit(f"{shipped}/paths", width=1280, height=720)
     hand = Hand(page)
     for pause in PAUSES[:times]:
@@ -204,19 +205,19 @@ def test_a_page_that_is_clicked_opens_after_another_box(shipped: str, visit: Cal
 
 
 def test_the_page_follows_while_somebody_types(shipped: str, visit: Callable[..., Page]) -> None:
-    """After a pause, and at once on Enter, which writes no new line; with one entry in the browser's history."""
+    """After a pause, and at once on Enter, which adds no line break; with one entry in the browser's history."""
     page = visit(f"{shipped}/attention", width=1280, height=720)
     hand = Hand(page)
     hand.write(sentence_box(page), "One bird sings")
     expect(page.locator(".strip .token").filter(has_text="bird")).to_be_visible()
     page.keyboard.type(" and two", delay=55)
-    if "Enter" in page.get_by_role("status").first.inner_text():  # a busy machine: the line says so
+    if "Enter" in page.get_by_role("status").first.inner_text():  # on a busy machine the line says so
         page.keyboard.press("Enter")
     expect(page.locator(".strip .token").filter(has_text="two")).to_be_visible()
     page.keyboard.type(" dogs.", delay=55)
     page.keyboard.press("Enter")
     is_kept(page, "One bird sings and two dogs.")
-    page.go_back()  # one step back, not one for each pause
+    page.go_back()  # one step back, not one per pause
     settle(page)
     assert "sentence" not in asked(page)
     page.go_forward()

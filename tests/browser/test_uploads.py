@@ -1,4 +1,4 @@
-"""A checkpoint sent through the form, by a real browser."""
+"""A checkpoint uploaded through the form by a real browser."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_checkpoint_is_opened_by_its_files(app: str, visit: Callable[..., Page
 
 
 def test_a_file_that_has_no_space_left_is_refused_in_a_sentence(app: str, chromium: Browser) -> None:
-    """In a context of its own, because the console notes every refused file as an error."""
+    """In a context of its own, because the console reports every refused file as an error."""
     tiny = [{"name": f"{number}.txt", "mimeType": "text/plain", "buffer": b"x"} for number in range(102)]
     with chromium.new_context() as context:
         page = context.new_page()

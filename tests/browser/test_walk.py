@@ -21,7 +21,7 @@ from ui.words.translations import read_texts
 pytestmark = pytest.mark.browser
 PAGES = [entry for group in GROUPS.values() for entry in group if entry.exists]
 FOLLOW = GROUPS["follow"]
-# What a page can draw, or the one line that says why it has nothing to show; a lesson to start; a term.
+# What a page can draw, or the one line that explains why it shows nothing; a lesson to start; a term.
 DRAWINGS = ", ".join(
     (
         ".js-plotly-plot",
@@ -34,7 +34,7 @@ DRAWINGS = ", ".join(
     )
 )
 SHIPPED = ROOT / "checkpoints"
-# What is marked in the sidebar, by the name of the choice: no mark is an empty text.
+# Marked options in the sidebar, by the name of the choice; no mark is an empty text.
 MARKED = """() => Object.fromEntries([...document.querySelectorAll("[data-testid=stSidebar] [role=radiogroup]")]
   .map((group) => [group.ariaLabel, [...group.querySelectorAll("[aria-checked=true]")].map((one) => one.innerText)]))"""
 
@@ -43,7 +43,7 @@ def walk(
     page: Page, sentence: str, look: Callable[[Entry], None] = lambda entry: None, *, language: str = "en",
     names: Collection[str] = (),
 ) -> None:  # fmt: skip
-    """``look``: what else is looked at on each page. ``names``: these pages only."""
+    """Visit all pages, or those in ``names``; ``look`` checks more on each page."""
     for entry in (entry for entry in PAGES if not names or entry.name in names):
         open_page(page, read_texts(TEXTS, entry.name, language)["title"])
         draws(page, entry, sentence)
@@ -51,15 +51,15 @@ def walk(
 
 
 def opening(checkpoint: str) -> Example:
-    """What an address that says nothing else opens."""
+    """Return the defaults of an address that names only a checkpoint."""
     return read_opening(SHIPPED / checkpoint).first
 
 
 def draws(page: Page, entry: Entry, sentence: str) -> None:
-    """The page shows this sentence in its box, what is chosen marked, a picture, and no error."""
+    """Check that the page shows this sentence in its box, its marked choices, a figure, and no error."""
     expect(page.get_by_test_id("stSidebar").get_by_role("textbox").first).to_have_value(sentence)
     marked, asked = page.evaluate(MARKED), address(page)
-    # An address that says nothing of the view opens as its checkpoint does; one that does, with the first of the rest.
+    # An address without a view opens as its checkpoint does; one with a view completes it with the first of everything.
     silent = not asked.keys() - {"checkpoint", "language", "presenter"}
     first = opening(asked.get("checkpoint", "en-fr")).place if silent else {}
     for name in {"Layer", "Head"} & marked.keys():
@@ -81,8 +81,11 @@ def test_all_nine_pages_are_there() -> None:
 def test_the_shipped_checkpoints_go_through_all_pages(
     shipped: str, visit: Callable[..., Page], name: str, width: int, dark: bool
 ) -> None:
-    """One of each other architecture. Every run opens en-fr in Chromium (tests/browser/test_first_screen.py), and all
-    of them without it (tests/pages/test_shipped_checkpoints.py)."""
+    """One checkpoint of each other architecture.
+
+    Every run opens en-fr in Chromium (tests/browser/test_first_screen.py), and all checkpoints without a browser
+    (tests/pages/test_shipped_checkpoints.py).
+    """
     walk(visit(f"{shipped}/?checkpoint={name}", width=width, dark=dark), opening(name).sentence)
 
 

@@ -1,4 +1,4 @@
-"""What counts the bytes of a WebSocket counts what it says it counts; the counts: tests/browser/test_serve.py."""
+"""The counter of WebSocket bytes counts correctly; the counts themselves are in tests/browser/test_serve.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the toolkit, the canvas and the shared figures are tested with."""
+"""Fixtures for tests of the toolkit, the canvas and shared figures."""
 
 from tests.figures import (  # noqa: F401
     candidates,

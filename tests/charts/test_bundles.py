@@ -1,4 +1,4 @@
-"""The scripts that browsers get are made from the sources that lie beside them."""
+"""The browser bundles are built from the current sources."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BUNDLES = sorted(path for folder in ("charts", "ui", "views", "web") for path in
 
 
 def digest_of_sources(*folders: str) -> str:
-    """As ``charts/canvas/build.js`` works it out."""
+    """Compute the hash as ``charts/canvas/build.js`` does."""
     shown = ("exports", "plotly_paper", "plotly_picture", "plotly_turned", "save_file")
     others = ("charts/canvas/build.js", "charts/canvas/page.html", *(f"ui/show/{name}.js" for name in shown))
     modules = [path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file()]

@@ -1,4 +1,4 @@
-"""What the attention canvas is sent: exact enough, small enough, labelled, masked, and refused when it does not fit."""
+"""Payloads of the attention canvas: precise, small, labelled, masked, and rejected if inconsistent."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ KEY = ["·the", "·cat", "·the", ".", "</s>"]
 
 
 def read(figure: CanvasFigure) -> tuple[dict, dict[str, np.ndarray]]:
-    """What the browser reads."""
+    """Return what the browser reads."""
     return unpack(figure.packed())
 
 
@@ -88,7 +88,7 @@ def test_map_carries_the_very_numbers_of_the_model():
 def test_map_carries_labels_titles_and_special_tokens():
     metadata, _ = read(attention_map(view(QUERY, KEY), head=0))
     assert metadata["rows"] == QUERY
-    assert metadata["columns"] == ["·the", "·cat", "·the₂", ".", "</s>"]  # repeated words stay apart
+    assert metadata["columns"] == ["·the", "·cat", "·the₂", ".", "</s>"]  # repeated words stay separate
     assert (metadata["row_title"], metadata["column_title"]) == (READ_TITLE, KEY_TITLE)
     assert metadata["special_rows"] == [0, 3]
     assert metadata["special_columns"] == [4]

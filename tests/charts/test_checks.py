@@ -1,4 +1,4 @@
-"""Errors are sentences that name the value and what would be right."""
+"""Errors are sentences that name the value and what would be valid."""
 
 from __future__ import annotations
 

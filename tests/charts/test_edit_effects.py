@@ -1,4 +1,4 @@
-"""Figures of what a change does: the numbers that are drawn are the numbers that were given."""
+"""Figures of the effect of a change draw exactly the given numbers."""
 
 from __future__ import annotations
 

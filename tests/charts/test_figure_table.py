@@ -1,4 +1,4 @@
-"""Every figure as a table: the numbers that it draws, under the names that it gives them."""
+"""Every figure as a table: the numbers that it draws, with the names of its axes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_every_figure_of_the_package_has_a_table(figures):
     for name, figure in figures.items():
         table = figure_table(figure)
         assert len(table) and not table.isna().all().any(), name
-        pa.Table.from_pandas(table)  # what Streamlit does with it: no column may hold both texts and numbers
+        pa.Table.from_pandas(table)  # as in Streamlit, where no column may mix texts and numbers
         known = {number for column in table for number in pd.to_numeric(table[column], errors="coerce")}
         for trace in figure.data:
             if trace.hoverinfo == "skip":
@@ -29,7 +29,7 @@ def test_every_figure_of_the_package_has_a_table(figures):
 
 
 def drawn_numbers(trace, layout):
-    """The numbers of a trace that are no positions of labels."""
+    """Return the numbers of a trace that are not positions of labels."""
     for letter in "xy":
         axis = layout[f"{letter}axis{(trace[f'{letter}axis'] or letter)[1:]}"]
         if trace[letter] is not None and axis.ticktext is None:

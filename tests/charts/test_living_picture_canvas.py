@@ -1,4 +1,4 @@
-"""What the living picture is sent: the numbers of the picture, or 1/65535 of a weight where there are very many."""
+"""The payload of the living picture: its exact numbers, or weights in units of 1/65535 if there are very many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The pages and frames of the canvas: what is in them, and what they show to who has no browser."""
+"""Pages and frames of the canvas: their content, and their fallback without a browser."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_the_script_can_stand_in_a_page() -> None:
     module = canvas.canvas_module()
     assert "</script" not in module and "<!--" not in module
     assert not re.search(r"https?://(?!www\.w3\.org/)", module)
-    assert len(canvas.picture_script()) < 500  # Streamlit sends it with every picture
+    assert len(canvas.picture_script()) < 500  # Streamlit sends it with every figure
 
 
 def test_the_page_holds_the_payload_and_nothing_of_its_text() -> None:
@@ -62,7 +62,7 @@ def test_a_view_shows_all_its_heads(causal_view) -> None:
 
 
 def test_where_nothing_draws_a_view_is_text() -> None:
-    """The library does without ``charts``: a notebook then shows the view's own words."""
+    """The library works without ``charts``: a notebook then shows the view as text."""
     code = """
 import sys
 sys.modules["charts"] = None

@@ -1,4 +1,4 @@
-"""The plain-dictionary figure gives what Plotly's own figure would, and still refuses what Plotly does not know."""
+"""The plain-dictionary figure equals Plotly's own figure, and rejects settings that Plotly does not know."""
 
 from __future__ import annotations
 
@@ -61,4 +61,4 @@ def test_a_figure_that_is_not_checked_is_the_same(monkeypatch):
     checked = drawn()
     monkeypatch.setattr(sheet, "VALIDATE", False)
     assert drawn() == checked
-    Sheet(bar(x=[1], y=[2], marker={"colour": "red"})).drawn()  # nobody looks
+    Sheet(bar(x=[1], y=[2], marker={"colour": "red"})).drawn()  # nobody validates

@@ -10,7 +10,7 @@ from charts.toolkit import numbers, shades, style
 
 
 def _oklab(colour: str) -> np.ndarray:
-    """Björn Ottosson's OKLab of a #rrggbb colour: lightness, green–red, blue–yellow."""
+    """Return Björn Ottosson's OKLab of a #rrggbb colour: lightness, green–red, blue–yellow."""
     srgb = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
     red, green, blue = np.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055) ** 2.4)
     long = np.cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue)
@@ -75,7 +75,7 @@ def in_french(monkeypatch):
 
 
 def test_numbers_have_the_signs_of_the_language(in_french):
-    """ "6,000 entrées" would be six."""
+    """In French, "6,000 entrées" would be read as six."""
     assert style.three_digits(6000) == numbers.whole(6000) == "6\u202f000"
     assert numbers.whole(6000, language="en") == "6,000"
     assert style.three_digits(0.5678) == "0,568" and style.three_digits(1234.5) == "1\u202f230"

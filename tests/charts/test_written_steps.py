@@ -1,4 +1,4 @@
-"""What the drawing of a text being written is sent: exact probabilities, nearly exact weights, labels; refusals."""
+"""The payload of a generated text: exact probabilities, nearly exact weights, labels, and rejected input."""
 
 from __future__ import annotations
 

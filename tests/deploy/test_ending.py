@@ -1,4 +1,4 @@
-"""A server told to end while it computes: it ends by itself, soon, with all its processes, and not by a crash."""
+"""A server told to stop while it computes ends by itself, soon, with all its processes, and without a crash."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_it_ends_in_the_middle_of_a_training_and_a_sweep(entry: str, number: sig
         said = "\n".join(server.last_lines(400))
     assert "terminate called" not in said and "Traceback" not in said
     assert not [path.name for path in tmp_path.glob("glassformer*")]
-    end = time.monotonic() + 60  # the nursery may still import its libraries
+    end = time.monotonic() + 60  # the nursery may still be importing its libraries
     while any(Path(f"/proc/{child}").exists() for child in children):
         assert time.monotonic() < end, "a child process is left"
         time.sleep(0.2)

@@ -1,4 +1,4 @@
-"""What the server says beside its answers, and what it does not answer at all."""
+"""Response headers of the server, and requests that it refuses."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_page_may_ask_no_other_server(client: TestClient) -> None:
 
 
 def test_a_page_is_no_server_of_its_own_and_no_error_in_the_console(client: TestClient) -> None:
-    """The browser asks below the page that it opens first, and goes on to ask here where the answer is none of 2xx."""
+    """The browser asks below the page's address first, and then here unless the answer is 2xx."""
     for asked in ("/_stcore/health", "/_stcore/host-config"):
         assert client.get(f"/heads{asked}").status_code == 300
     assert client.get("/_stcore/health").status_code == 200
@@ -114,7 +114,7 @@ def test_streamlit_itself_refuses_files(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_streamlit_itself_tells_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With ``streamlit run``, which has no guard before it."""
+    """With ``streamlit run``, which has no guard in front of it."""
     manager, session = (
         StatsManager(),
         SimpleNamespace(stats_families=["sessions"], get_stats=lambda _: {"sessions": [1]}),

@@ -1,8 +1,8 @@
 """The Dockerfile without a container engine: its steps run as a script in a fresh folder, and its command serves there.
 
-What is replaced: the packages are those of this environment, the user is the one who runs the tests, and ``/`` is a
-folder. Everything else is as the file says: what ``.dockerignore`` lets through, what is copied where, the variables,
-the commands, the check of health.
+Three things are replaced: the packages are those of this environment, the user is the one who runs the tests, and
+``/`` is a folder. Everything else is as in the file: ``.dockerignore``, the copied files, the variables, the commands
+and the health check.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 class Image:
-    """What the steps of a Dockerfile have made in ``root``."""
+    """Run the steps of a Dockerfile in ``root``."""
 
     def __init__(self, text: str, root: Path, *, arguments: dict[str, str]) -> None:
         self.root, self.folder, self.user = root, root, "root"
@@ -102,12 +102,12 @@ class Image:
         return check.returncode == 0
 
     def files(self) -> dict[str, float]:
-        """Every file with the moment of its last change."""
+        """Return every file with its modification time."""
         return {str(path): path.stat().st_mtime for path in self.folder.rglob("*") if path.is_file()}
 
 
 def let_through(path: Path) -> bool:
-    """Whether ``.dockerignore`` sends it to the builder: of the lines that fit it or its folders, the last counts."""
+    """Return whether ``.dockerignore`` lets a file through; the last line that matches it or its folders counts."""
     name, sent = path.relative_to(ROOT).as_posix(), True
     parents = [name, *(parent.as_posix() for parent in Path(name).parents if parent != Path("."))]
     for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines():
@@ -123,7 +123,7 @@ def ignored(folder: str, names: list[str]) -> set[str]:
 
 
 def fits_this_environment(file: Path) -> None:
-    """What ``pip install`` would bring is what the tests run with."""
+    """The packages that ``pip install`` would install are those of the tests."""
     wanted = [line for line in file.read_text(encoding="utf-8").splitlines() if line and not line.startswith("#")]
     assert len(wanted) > 5
     for requirement in map(Requirement, wanted):
@@ -135,7 +135,7 @@ def fits_this_environment(file: Path) -> None:
 
 @pytest.fixture(scope="module")
 def image(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Image]:
-    """As a Space builds it, but on a port that is free."""
+    """As a Space builds it, but on a free port."""
     text = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
     given = {"UID": "1000", "PORT": str(free_port()), "PUBLIC": "1"}
     yield Image(text, tmp_path_factory.mktemp("image"), arguments=given)
@@ -168,6 +168,6 @@ def test_its_command_serves_is_healthy_and_writes_nothing(image: Image, tmp_path
         server.terminate()
         server.wait(timeout=60)
     said = log.read_text()
-    assert "warm after" in said and "warming up, the page" not in said  # the first pages have run, without a problem
+    assert "warm after" in said and "warming up, the page" not in said  # the first pages have run without a problem
     assert f":{image.port}" in said
-    assert image.files() == before  # so that a file system for reading only does
+    assert image.files() == before  # for a read-only file system

@@ -1,4 +1,4 @@
-"""compose.yaml, kubernetes.yaml and nginx.conf against their schemas, and against what the Dockerfile says."""
+"""compose.yaml, kubernetes.yaml and nginx.conf match their schemas and the Dockerfile."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_all_files_agree_on_user_and_port() -> None:
 
 
 def test_a_server_that_others_reach_has_a_name() -> None:
-    """As SECURITY.md asks: whoever names another host is refused, but for the probes of Kubernetes."""
+    """As SECURITY.md requires: requests for other hosts are refused, except the probes of Kubernetes."""
     container, rule = KUBERNETES[0]["spec"]["template"]["spec"]["containers"][0], KUBERNETES[2]["spec"]["rules"][0]
     assert {"name": "GLASSFORMER_HOSTS", "value": rule["host"]} in container["env"]
     for name in ("app-1", "app-2"):
@@ -99,7 +99,7 @@ def test_nginx_takes_its_file(tmp_path: Path) -> None:
 
 
 def test_an_upload_of_the_largest_size_passes_nginx_and_a_larger_one_does_not(tmp_path: Path) -> None:
-    """By the size that a request says: no replica is there, which nginx finds out only of what it would pass on."""
+    """Requests are refused by their announced size: nginx contacts a replica only for those that it would forward."""
     if not (nginx := shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")):
         pytest.skip("there is no nginx on this machine; install Debian's with: apt-get install nginx-light")
     port, nobody = free_port(), free_port()

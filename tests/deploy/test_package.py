@@ -1,4 +1,4 @@
-"""What is shipped holds all that the app needs: the wheel of ``pip install .``, and the image."""
+"""The wheel of ``pip install .`` and the image contain everything that the app needs."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ def test_the_image_holds_every_room_of_the_app() -> None:
         for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
         if line.startswith("!")
     }
-    served = NEEDED - {"web"}  # a command's, which no server runs
+    served = NEEDED - {"web"}  # a command's package, which no server uses
     assert copied >= served
     assert let_through >= served
 
 
 def included() -> dict[str, str]:
-    """What goes into the wheel beside the packages, and where."""
+    """Return the files in the wheel besides the packages, with their locations."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     wheel = project["tool"]["hatch"]["build"]["targets"]["wheel"]
     return {**dict.fromkeys(wheel["packages"], ""), **wheel["force-include"]}
@@ -84,7 +84,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def python(wheel: Path) -> Path:
-    """The Python of a fresh environment in which the wheel has been installed; what it needs is that of the tests."""
+    """Return the Python of a fresh environment with the wheel installed and the dependencies of the tests."""
     folder = wheel.parent / "environment"
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     python = folder / "bin" / "python"
@@ -116,7 +116,7 @@ assert "<iframe" in attention_map(view, head=0)._repr_html_()
 
 
 def plain() -> dict[str, str]:
-    """The surroundings of somebody who has this repository nowhere."""
+    """Return the environment of a user who does not have this repository."""
     ours = ("PYTHONPATH", "GLASSFORMER_CHECKPOINTS")
     return {name: value for name, value in os.environ.items() if name not in ours}
 
@@ -140,7 +140,7 @@ def test_the_installed_program_opens_the_app_from_any_folder(python: Path, tmp_p
 
 
 def answer(address: str, server: subprocess.Popen, *, seconds: float = 240) -> bytes:
-    """What the server answers, once it does; nothing where it has ended."""
+    """Return the server's answer once it is up; None if it has ended."""
     deadline = time.monotonic() + seconds
     while server.poll() is None and time.monotonic() < deadline:
         try:

@@ -1,4 +1,4 @@
-"""What README's two commands install is locked, and the locks fit the ranges that they are compiled from."""
+"""The packages of README's two commands are locked, and the locks fit the ranges that they are compiled from."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RAISED = "after a change of ranges the lock is compiled again: CONTRIBUTING.md, 
 
 
 def read(name: str) -> list[Requirement]:
-    """The lines of a file, and those of the files of ranges that it takes in."""
+    """Return the lines of a file and of the range files that it includes."""
     found = []
     for line in (ROOT / name).read_text(encoding="utf-8").splitlines():
         line = line.partition("#")[0].strip()
@@ -28,7 +28,7 @@ def read(name: str) -> list[Requirement]:
 
 
 def pins(lock: str) -> dict[str, list[tuple[str, Requirement]]]:
-    """Every version that is locked, by the name of its package."""
+    """Return every locked version by the name of its package."""
     found: dict[str, list[tuple[str, Requirement]]] = {}
     for requirement in read(f"{lock}.txt"):
         (exact,) = requirement.specifier
@@ -48,15 +48,17 @@ def test_the_lock_fits_the_ranges(lock: str) -> None:
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_the_lock_is_whole(lock: str) -> None:
-    """What the locked packages need is locked, too, in a version that they take: known of those that are installed here
-    in that version. setuptools is left to torch."""
+    """The dependencies of locked packages are locked, too, in a version that they accept.
+
+    Known for packages that are installed here in the locked version. setuptools is left to torch.
+    """
     locked = pins(lock)
     for name, found in locked.items():
         for pinned, _ in found:
             try:
                 if version(name).split("+")[0] != pinned:
                     continue
-            except PackageNotFoundError:  # of another system or Python
+            except PackageNotFoundError:  # for another system or Python
                 continue
             for needed in map(Requirement, requires(name) or ()):
                 if needed.marker and not needed.marker.evaluate({"extra": ""}):
@@ -72,7 +74,7 @@ def test_the_lock_is_whole(lock: str) -> None:
 
 @pytest.mark.parametrize("lock", LOCKS)
 def test_the_lock_brings_no_gpu_libraries(lock: str) -> None:
-    """They are gigabytes, and on other systems there are none. No version carries the label of one build."""
+    """CUDA packages are gigabytes and do not exist on other systems. No version has a local build label."""
     locked = pins(lock)
     assert [name for name in locked if re.search("nvidia|cuda|triton|cupy|rocm", name)] == []
     assert not any("+" in pinned for found in locked.values() for pinned, _ in found)

@@ -1,4 +1,4 @@
-"""Files sent to Streamlit's own address are bounded per visitor and in all, however the server was started."""
+"""Uploads to Streamlit's own address are limited per visitor and in total, however the server was started."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ async def addresses(session: BrowserSession, count: int) -> list[str]:
 
 
 def put(server: AppServer, path: str, body: bytes, **headers: str) -> int:
-    """Send one file; the status of the answer, which may come before everything is sent."""
+    """Send one file and return the status, which may arrive before everything is sent."""
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=120)
     token = _xsrf_token(server.base)
     said = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY.decode()}"}
@@ -77,7 +77,7 @@ async def put_at_once(server: AppServer, paths: Sequence[str], body: bytes) -> C
 
 
 def test_many_large_files_at_once_are_bounded(server: AppServer) -> None:
-    """To one visitor, to many, to none; when they have left, there is space again."""
+    """Limits hold for one visitor and for many; after they leave, the space is free again."""
     body = multipart(LARGE)
 
     async def attack() -> None:

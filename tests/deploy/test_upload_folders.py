@@ -1,4 +1,4 @@
-"""Uploads go with their server, also when it is told to end or killed; those of a server that runs stay."""
+"""Uploads are removed with their server, even if it is killed; those of a running server stay."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def folders(temporary: Path) -> set[Path]:
 
 
 def start(running: ExitStack, entry: str, temporary: Path, checkpoints: Path) -> tuple[AppServer, set[Path]]:
-    """A server with something in its folder for uploads, and that folder."""
+    """Return a server with a stored upload, and its upload folder."""
     before = folders(temporary)
     environment = {"TMPDIR": str(temporary), "OMP_NUM_THREADS": "1", "GLASSFORMER_CHECKPOINTS": str(checkpoints)}
     server = running.enter_context(AppServer(entry, environment=environment))
@@ -75,13 +75,13 @@ def test_a_folder_of_a_server_that_runs_is_left_alone(temporary: Path) -> None:
     own = new_folder()
     remove_abandoned_folders()
     assert own.is_dir()
-    upload_folders._own.clear()  # as another server would see it: the lock alone is left
+    upload_folders._own.clear()  # as another server would see it: only the lock is left
     remove_abandoned_folders()
     assert own.is_dir()
 
 
 def test_what_is_no_folder_of_ours_is_left_alone(temporary: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """Without a lock file, with one that leads elsewhere, and a link in the place of a folder."""
+    """A folder without a lock file, one whose lock leads elsewhere, and a link instead of a folder."""
     (temporary / "glassformer-uploads-old").mkdir()
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     (elsewhere / "file").write_text("kept")

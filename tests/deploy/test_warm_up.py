@@ -1,4 +1,4 @@
-"""What the entry for a class has done before it answers, and that the settings of the app hold. In a fresh process."""
+"""The class entry is warm before it answers, and the settings of the app hold; in a fresh process."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).resolve().parents[2]
-# Starts the application as a server does, looks around when it says that it is ready, and stops it.
+# Starts the application as a server does, inspects it when it reports ready, and stops it.
 STARTED = """
 import asyncio, gc, json, sys
 from unittest import mock
@@ -48,22 +48,22 @@ print(json.dumps(found))
 
 @pytest.fixture(scope="module")
 def started(checkpoints_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> dict:
-    """What was found, from a working directory that is not the repository's."""
+    """Return the findings, from a working directory outside of the repository."""
     environment = {**os.environ, "GLASSFORMER_CHECKPOINTS": str(checkpoints_folder), "PYTHONPATH": str(ROOT)}
     elsewhere = tmp_path_factory.mktemp("elsewhere")
     command = [sys.executable, "-c", STARTED]
     result = subprocess.run(command, cwd=elsewhere, env=environment, capture_output=True, text=True, timeout=300)
     assert result.returncode == 0, result.stderr[-2000:]
-    assert "warming up" not in result.stderr, result.stderr  # no page said that something went wrong
+    assert "warming up" not in result.stderr, result.stderr  # no page reported an error
     return json.loads(result.stdout.splitlines()[-1])
 
 
 def test_it_is_ready_when_the_first_pages_have_run(started: dict) -> None:
     assert started["said"] == "lifespan.startup.complete"
     assert "torch" in started["modules"]
-    assert started["loads"] == 1  # both pages look at the same model
+    assert started["loads"] == 1  # both pages use the same model
     assert started["traces"] >= 1
-    assert started["frozen"] > 100_000  # what was loaded is out of the collector's way
+    assert started["frozen"] > 100_000  # everything loaded is excluded from garbage collection
 
 
 def test_nobody_s_visit_leaves_no_session_behind(started: dict) -> None:

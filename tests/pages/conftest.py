@@ -1,4 +1,4 @@
-"""What tests of pages share: what a page says, and the Python that it tells people to run."""
+"""Shared helpers for tests of pages: the texts of a page, and the Python code that it shows."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ from tests.held import held_by, shared_objects
 
 @pytest.fixture
 def run_snippet(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
-    """Run a snippet where ``checkpoints/`` holds the tiny ones; returns what it prints."""
+    """Run a snippet with ``checkpoints/`` pointing to the tiny ones; return what it prints."""
     (tmp_path / "checkpoints").symlink_to(checkpoints_folder)
     monkeypatch.chdir(tmp_path)
 
     def run(snippet: str) -> str:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):
-            exec(compile(snippet, "snippet", "exec"), {})  # what the page tells people to do
+            exec(compile(snippet, "snippet", "exec"), {})  # the code that the page shows
         return printed.getvalue()
 
     return run
 
 
 def codes(app: AppTest) -> list[str]:
-    """All code of a page, once what is folded away is opened."""
+    """Return all code of a page, with collapsed parts opened."""
     for fold in app.expander:
         if (fold.key or "").startswith("code "):
             app.session_state[fold.key] = True
@@ -40,7 +40,7 @@ def codes(app: AppTest) -> list[str]:
 
 
 def with_e(text: str) -> str:
-    """Powers of ten as Python reads them: 8.65·10⁻⁷² becomes 8.65e-72."""
+    """Convert powers of ten to Python's notation: 8.65·10⁻⁷² becomes 8.65e-72."""
     return re.sub(r"·10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+)", lambda found: "e" + found[1].translate(_PLAIN), text)
 
 
@@ -48,8 +48,10 @@ _PLAIN = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
 
 
 def said(app: AppTest) -> str:
-    """All paragraphs and captions of a page as the reader sees them, without what ``as_plain`` escapes and without
-    links to the glossary."""
+    """Return all paragraphs and captions of a page as the reader sees them.
+
+    Escapes of ``as_plain`` and links to the glossary are removed.
+    """
     found = "\n".join(element.value for element in (*app.markdown, *app.caption))
     found = re.sub(r'\[([^\]]*)\]\(glossary\?\S+ "[^"]*"\)', r"\1", found)
     found = re.sub(r"(?<!\\)&#(\d+);", lambda reference: chr(int(reference[1])), found)  # line breaks
@@ -57,7 +59,7 @@ def said(app: AppTest) -> str:
 
 
 def is_fine(app: AppTest) -> None:
-    """Nothing went wrong, and nothing is said to have gone wrong."""
+    """Check that the page has no exception and no error message."""
     assert not app.exception
     assert not app.error, [error.value for error in app.error]
     assert not app.warning, [warning.value for warning in app.warning]
@@ -65,7 +67,7 @@ def is_fine(app: AppTest) -> None:
 
 @pytest.fixture(autouse=True)
 def sessions_hold_names_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """After each test of a page, its last session keeps nothing that all sessions share (``ui/shell/fragments.py``)."""
+    """Check after each test of a page that its last session keeps nothing shared (``ui/shell/fragments.py``)."""
     last: list[AppTest] = []
     files: list[MediaFileManager] = []
     run = AppTest._run
@@ -85,7 +87,7 @@ def sessions_hold_names_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def choose_text(app: AppTest, key: str, *texts: object) -> None:
-    """What an address says for one of the page's controls, without its control; the next run draws it."""
+    """Set a control's value as an address does, without drawing the control; the next run draws it."""
     page = app.session_state["page state: page"]
     choices = app.session_state["page state: choices"]
     own = {**choices.get(page, {}), key: tuple(map(str, texts))}
@@ -93,5 +95,5 @@ def choose_text(app: AppTest, key: str, *texts: object) -> None:
 
 
 def chosen_texts(app: AppTest, key: str) -> tuple[str, ...]:
-    """What the address says, or will say, for one of the page's controls; nothing for its default."""
+    """Return the value of a control in the address, now or after the run; empty for its default."""
     return app.session_state["page state: choices"].get(app.session_state["page state: page"], {}).get(key, ())

@@ -1,4 +1,4 @@
-"""Every text box and every parameter of every page, found by walking through the pages; and texts that break things."""
+"""Every text box and address parameter of every page, found by visiting them, and texts that break things."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ui.words.texts import common
 PAGES = tuple(entry.name for group in GROUPS.values() for entry in group if entry.exists)
 SENTENCE = "The old man ___ the sea."
 
-# What a page must never show as it was typed: each would be read as markup.
+# Texts that a page must never show as typed, because each would be read as markup.
 MARKUP = (
     *("<b>zq</b>", "**zq**", ":red[zq]", ":material/zq:", "[zq](http://zq)", "![zq](http://zq)", "$zq$", "`zq`"),
     "~~zq~~",
@@ -38,14 +38,14 @@ _PROBLEM = re.split(r"\{.*?\}", common("problem.unexpected"))[0]
 
 
 def texts() -> st.SearchStrategy[str]:
-    """Anything that a browser can send: no lone surrogates, which are no text in UTF-8."""
+    """Strategy for texts that a browser can send: without lone surrogates, which are not valid UTF-8."""
     characters = st.text(st.characters(exclude_categories=("Cs",)), max_size=40)
     return st.lists(st.one_of(st.sampled_from(PIECES), characters), min_size=1, max_size=4).map("".join)
 
 
 @dataclass(frozen=True)
 class Box:
-    """A box for text on ``page``, seen once the buttons in a row called ``choices`` ((key, option), …) are set."""
+    """A text box on ``page``, visible after the buttons in rows ``choices`` ((key, option), …) are set."""
 
     page: str
     choices: tuple[tuple[str, str], ...]
@@ -53,8 +53,8 @@ class Box:
 
 
 def open_page(page: str, checkpoint: str, /, **address: object) -> AppTest:
-    """The page as an address opens it."""
-    # With Share open: its link holds all of the address, and its note is typed.
+    """Return the page as an address opens it."""
+    # With Share open: its link contains the whole address, and its note is typed.
     address = {"checkpoint": checkpoint, "sentence": SENTENCE, **address}
     return open_by_address(page, address, state={BUTTON: True})
 
@@ -65,7 +65,7 @@ def boxes_of(app: AppTest) -> list[Element]:
 
 
 class _Typed(Selectbox):
-    """A select box that takes a text of one's own: it sends that text, as a browser does."""
+    """A select box that accepts new text, and sends it as a browser does."""
 
     @property
     def _widget_state(self) -> WidgetState:
@@ -85,9 +85,11 @@ def type_into(app: AppTest, key: str, text: str) -> AppTest:
 
 @dataclass(frozen=True)
 class Walk:
-    """What there is on a page as it opens and with every option of its buttons in a row.
+    """Text boxes and parameters of a page, as it opens and with every option of its rows of buttons.
 
-    ``boxes``: those for text. ``bound``: the parameters of the address that are widgets.
+    Attributes:
+        boxes: The text boxes.
+        bound: The parameters of the address that are widgets.
     """
 
     boxes: tuple[Box, ...]
@@ -115,7 +117,7 @@ def _options(app: AppTest) -> Iterator[tuple[str, str]]:
 
 
 class _Clicked(ButtonGroup):
-    """With the option called ``label`` chosen, as a click in the browser does it: by what the option is called."""
+    """Select the option with the label ``label``, as a click in the browser does."""
 
     label = ""
 
@@ -134,13 +136,13 @@ def choose(app: AppTest, choices: Sequence[tuple[str, str]]) -> AppTest:
 
 
 def parameters(page: str, checkpoint: str) -> tuple[str, ...]:
-    """The names that a page reads from the address: those of its widgets, and those in the code."""
+    """Return the names that a page reads from the address: those of its widgets and those in the code."""
     return tuple(dict.fromkeys((*walk(page, checkpoint).bound, *_in_code())))
 
 
 @cache
 def _in_code() -> tuple[str, ...]:
-    """``asked("…")``, ``address.value("…")`` and the constants called …PARAMETER or …_AT of every module."""
+    """Find ``asked("…")``, ``address.value("…")`` and the constants …PARAMETER or …_AT of every module."""
     names = []
     for path in (*(ROOT / "ui").rglob("*.py"), *(ROOT / "views").rglob("*.py"), *(ROOT / "pages").glob("*.py")):
         code = path.read_text(encoding="utf-8")
@@ -164,7 +166,7 @@ def elements(app: AppTest | Block) -> Iterator[Element]:
 
 
 def is_sound(app: AppTest) -> None:
-    """No exception, no “went wrong”, nothing typed that is read as markup."""
+    """Check that there is no exception, no “went wrong”, and no typed text that is read as markup."""
     assert not app.exception, [exception.message for exception in app.exception]
     wrong = [error.value for error in app.error if error.value.startswith(_PROBLEM)]
     assert not wrong, (wrong, [code.value for code in app.code if code.value.startswith("Traceback")])
@@ -176,7 +178,7 @@ def is_sound(app: AppTest) -> None:
 
 
 def _read_as_markdown(element: Element) -> Iterator[str]:
-    """What Streamlit reads as Markdown of this element; an option is plain text in a select box, not in a button."""
+    """Return the Markdown of this element; an option is plain text in a select box, but not in a button."""
     if element.type in ("markdown", "caption", "info", "warning", "error", "success", "title", "header", "subheader"):
         yield str(element.value)
     for name in ("label", "help"):

@@ -1,4 +1,4 @@
-"""The views of all pages that every kind of text and every family of models is tried on."""
+"""Views of all pages, on which every kind of text and every family of models is tested."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ SIDEBAR = "sidebar sentence"
 
 @dataclass(frozen=True)
 class View:
-    """A view of a page: what the address adds, with which models it is tried, and what it still shows of any text.
+    """A view of a page.
 
-    ``refuses``: whether the page says why a text cannot be read; not where it reads none. ``box``: where it is typed.
-    ``nothing``: what the page says instead where nothing was typed.
+    Attributes:
+        refuses: Whether the page explains why a text cannot be read; false if it reads none.
+        box: The box in which the text is typed.
+        nothing: The page's message if nothing was typed.
     """
 
     page: str

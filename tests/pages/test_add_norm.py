@@ -1,4 +1,4 @@
-"""The page Add & Norm: every view of every kind of model, with numbers that agree with the trace."""
+"""The page Add & Norm: every view of every kind of model shows numbers that agree with the trace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every parameter that a page takes from its address, with values that somebody typed to break it."""
+"""Every address parameter of every page, with invalid values."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ VALUES = (
 
 
 def parameters(app: AppTest) -> list[str]:
-    """Whatever may be read from the address: the focus, and every widget that has a name of its own."""
+    """Return everything that may be read from the address: the focus, and every named widget."""
     keys = {element.key for kind in (*WIDGETS, *MORE) for element in app.get(kind) if getattr(element, "key", None)}
     return sorted({field.name for field in fields(Focus)} | {NOTE, FINGERPRINT} | OF_PAGES | keys)
 
@@ -44,7 +44,7 @@ def parameters(app: AppTest) -> list[str]:
 @pytest.mark.parametrize("first", [None, 0, 7])
 @pytest.mark.parametrize("page", PAGES)
 def test_every_parameter_at_once(open_app: Callable[..., AppTest], page: str, first: int | None) -> None:
-    """Each parameter with another of the values, or (``None``) all of them empty."""
+    """Yield each parameter with another value or, for ``None``, all of them empty."""
     names = parameters(open_app(page))
     values = cycle(("",) if first is None else VALUES[first:] + VALUES[:first])
     app = open_app(page, **{name: value for name, value in zip(names, values, strict=False) if name != "page"})
@@ -56,12 +56,12 @@ def test_every_parameter_at_once(open_app: Callable[..., AppTest], page: str, fi
 def test_the_very_first_request_of_a_server_names_a_page(
     open_app: Callable[..., AppTest], monkeypatch: pytest.MonkeyPatch, page: str
 ) -> None:
-    """Streamlit takes ``pages/`` for the navigation then, and runs the file of that page alone."""
+    """Streamlit then takes ``pages/`` for the navigation and runs the file of that page alone."""
     usual = open_app(page, checkpoint="tiny-gpt", layer="1")
     monkeypatch.setattr(app_test, "PagesManager", PagesManager)
     first = open_app(page, checkpoint="tiny-gpt", layer="1")
     assert "restarted" in first.session_state
-    for app in (first, first.run()):  # it asks for a second run, with the navigation; then as a page without app.py
+    for app in (first, first.run()):  # it requests a second run with the navigation, then as a page without app.py
         assert not app.exception and not app.error
         assert said(app) == said(usual) and app.title[0].value == usual.title[0].value
         assert [box.key for box in app.sidebar.text_area] == [box.key for box in usual.sidebar.text_area] != []

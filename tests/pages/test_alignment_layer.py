@@ -1,4 +1,4 @@
-"""Word alignment opens on the layer whose heads align best over many sentences."""
+"""Word alignment opens with the layer whose heads align best over many sentences."""
 
 from __future__ import annotations
 

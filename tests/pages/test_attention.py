@@ -1,4 +1,4 @@
-"""The Attention page in AppTest: every kind of checkpoint, every step, and an arithmetic that tells the truth."""
+"""The Attention page in AppTest: every kind of checkpoint, every step, and correct arithmetic."""
 
 from __future__ import annotations
 
@@ -53,10 +53,10 @@ def test_every_kind_of_model_shows_a_head_in_words_and_numbers(open_page: Callab
     assert "looks mostly at" in said(app) or "spreads its attention" in said(app)
     labels = [metric.label for metric in app.metric]
     wanted = [TEXT["entropy"], TEXT["sinks"], TEXT["strongest"]]
-    # The first token of a text that is gone on with may look at itself only.
+    # The first token of a decoder-only text may attend only to itself.
     row = [label for label in labels if label != TEXT["effect"]]
     assert row[:3] == wanted if checkpoint != "tiny-gpt" else row[:2] == wanted[1:]
-    # A masked-token model without a blank was asked nothing: no number is invented for it.
+    # A masked-token model without a blank predicts nothing, so no number is shown for it.
     assert (TEXT["effect"] in labels) == (checkpoint != "tiny-bert")
 
 
@@ -131,7 +131,7 @@ def test_one_number_of_a_query_is_derived_from_what_the_attention_reads(
     for row in range(3):
         for head in range(model.config.n_heads):
             found = query_arithmetic(trace, stack, 1, "self", head=head, row=row)
-            # Turning keeps the length of a pair of channels, and leaves position 0 as it is.
+            # A rotation keeps the length of a pair of channels, and leaves position 0 unchanged.
             if not found.rotated or row == 0:
                 assert found.value == pytest.approx(found.recorded, abs=1e-5)
     assert any(r"x_i\, W_{Q\,i," in latex.value for latex in app.latex)
@@ -154,7 +154,7 @@ def test_the_snippet_of_a_cell_prints_its_weight(
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(snippet, "snippet", "exec"), {})  # what the page tells people to do
+        exec(compile(snippet, "snippet", "exec"), {})  # the code that the page shows
     ours, models = map(float, printed.getvalue().split())
     assert ours == pytest.approx(float(worked_out), rel=1e-8)
     assert models == pytest.approx(float(recorded), rel=1e-6)
@@ -183,7 +183,7 @@ def test_a_cell_says_who_wrote_its_query_and_its_key(
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(snippet, "snippet", "exec"), {})  # what the page tells people to do
+        exec(compile(snippet, "snippet", "exec"), {})  # the code that the page shows
     total, score, deviation = map(float, printed.getvalue().splitlines()[0].split())
     assert total == pytest.approx(score, abs=1e-5) and deviation < 1e-5
     assert len(printed.getvalue().splitlines()) > 5
@@ -277,7 +277,7 @@ def test_cross_attention_begins_with_the_token_that_is_predicted_and_its_title_s
     for drawing in ("map", "lines", "values", "rollout"):
         for address, title, first in (
             ({}, SHIFTED_TITLE, "·Le"),
-            ({"attention_predicted": "true"}, SHIFTED_TITLE, "·Le"),  # what an address said before
+            ({"attention_predicted": "true"}, SHIFTED_TITLE, "·Le"),  # option names in earlier addresses
             ({"attention_predicted_cross": "false"}, READ_TITLE, "<s>"),
         ):
             app = open_page(**place, **address, attention_show=TEXT[f"show_{drawing}"])
@@ -474,7 +474,7 @@ def test_the_snippet_of_the_measures_runs(
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(snippet, "snippet", "exec"), {})  # what the page tells people to do
+        exec(compile(snippet, "snippet", "exec"), {})  # the code that the page shows
     total, difference = map(float, printed.getvalue().split()[:2])
     expected = [float(number) for number in re.search(r"difference\)  # (\S+) (\S+)", snippet).groups()]
     assert [total, difference] == pytest.approx(expected, rel=1e-4)

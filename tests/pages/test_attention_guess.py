@@ -1,4 +1,4 @@
-"""Predict, then reveal on Attention: nothing is given away before the guess, and the score is the overlap."""
+"""Predict, then reveal on Attention: nothing is revealed before the guess, and the score is the overlap."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_nothing_is_given_away_before_the_guess(asked, tiny_checkpoint, checkpoi
 
 
 def test_a_switch_to_cross_attention_asks_about_the_predicted_tokens(asked):
-    """As its map names the rows by default. The switch that says so is not drawn while the page asks."""
+    """As the map names the rows by default. The switch that says so is hidden until the guess."""
     app = asked("tiny-translator", "decoder", "self")
     assert TEXT["guess_question"].split("{")[0] in said(app)
     choose = next(group for group in app.get("button_group") if group.key == "choose kind")
@@ -100,7 +100,7 @@ def test_the_next_row_is_hidden_again_and_the_mean_goes_on(asked):
 
 
 def test_a_row_without_a_choice_is_not_asked(asked):
-    app = asked("tiny-gpt", "decoder", "self", token=0)  # may look at itself only
+    app = asked("tiny-gpt", "decoder", "self", token=0)  # may attend only to itself
     is_fine(app)
     assert not any(group.key.startswith("paint ") for group in app.get("button_group"))
     assert "nothing to guess" in said(app)

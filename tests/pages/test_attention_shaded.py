@@ -1,4 +1,4 @@
-"""The sentence in the colours of one row: its words, their weights, and what is said of them."""
+"""The sentence shaded by one row of attention: its words, their weights, and the text about them."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_every_word_has_the_colour_and_the_number_of_its_weight(
                 assert word["says"].endswith(three_digits(float(weight)))
             else:
                 assert word["says"].endswith("masked")
-        # In self-attention a word looks and is looked at; in cross-attention the words are of the other sentence.
+        # In self-attention a word is both query and key; in cross-attention the words are those of the other sentence.
         assert (drawn["clickable"], drawn["followed"]) == ((True, row) if kind == "self" else (False, None))
 
 

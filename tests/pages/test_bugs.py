@@ -1,4 +1,4 @@
-"""Which bug is this? Pictures without a name, a guess, and then what it was, with the check's numbers."""
+"""The Bugs page: figures without a name, a guess, and then the answer with the numbers of its check."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ def with_second(app, sentence):
 
 @pytest.fixture
 def drawn(monkeypatch):
-    """What the maps beside each other say of themselves, in the order in which they were drawn."""
+    """Return the titles of the maps, in the order in which they were drawn."""
     maps = []
     monkeypatch.setattr("views.compare.run_comparison.show_map", lambda figure, **_: maps.append(figure.metadata))
     return maps
@@ -138,7 +138,7 @@ def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_fold
 
 
 def test_a_question_for_two_checkpoints_opens_both(open_app, checkpoints_folder, tmp_path, monkeypatch):
-    """The pair is offered only where both are here."""
+    """The pair is offered only if both are installed."""
     question = TEXT["checkpoint_pair"]["sharp"]["label"]
     for name in ("another", "en-fr"):
         shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / name)

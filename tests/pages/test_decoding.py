@@ -1,4 +1,4 @@
-"""The page Decoding: writing, blanks and classes, and that what it says is what the model does."""
+"""The page Decoding: generation, blanks and classes; its numbers are those of the model."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ SENTENCE = "The old man told us a story."
 
 
 def go(app, step):
-    """As the callback of the drawing does it."""
+    """Call the page as the figure's callback does."""
     choose_text(app, "step", *([step] if step else []))
     return app.run()
 
 
 def drawn(app) -> tuple[dict, dict[str, np.ndarray]] | None:
-    """What the drawing of all steps was sent, where there is one."""
+    """Return the payload of the figure of all steps, if there is one."""
     mounted = [component for component in app.get("bidi_component") if component.key == "stepper"]
     return unpack(mounted[0].proto.bytes) if mounted else None
 
 
 def sentence_about_the_step(app) -> str:
-    """As the browser shows it at the step of the session, with ** around what is stressed there."""
+    """Return the text as the browser shows it at the session's step, with ** around emphasised parts."""
     pieces = drawn(app)[0]["said"]
     return "**".join(pieces[min(int("".join(chosen_texts(app, "step")) or 0), len(pieces) - 1)])
 
@@ -248,7 +248,7 @@ def test_the_strip_marks_the_blank_that_is_answered(open_app: Callable, tiny_che
     first, second = blanks(transformer.trace(tiny_checkpoint("bert"), sentence))
     app = open_app("decoding", checkpoint="tiny-bert", sentence=sentence)
     assert marked_in_strip(app) == [first], "not <s>, with which every focus begins"
-    for position in (second, first, second):  # back to the first, too, which the address need not say
+    for position in (second, first, second):  # back to the first as well, which the address need not contain
         app.segmented_control(key="blank").set_value(position).run()
         assert marked_in_strip(app) == [position]
     app.session_state["focus"] = replace(app.session_state["focus"], token=first)  # as a click in the strip does it
@@ -301,7 +301,7 @@ def test_every_section_on_every_model_that_writes(
 ) -> None:
     app = open_app("decoding", checkpoint=checkpoint, sentence=sentence, decoding_section=SECTIONS[section])
     is_fine(app)
-    if section == "alignment" and checkpoint == "tiny-gpt":  # there is no cross-attention, so nothing to align
+    if section == "alignment" and checkpoint == "tiny-gpt":  # there is no cross-attention to align by
         section = "step"
         assert TEXT["section_alignment"] not in app.segmented_control(key="decoding_section").options
     assert app.segmented_control(key="decoding_section").value == section
@@ -309,7 +309,7 @@ def test_every_section_on_every_model_that_writes(
 
 
 def offered(app) -> set[str]:
-    """What the sidebar lets choose of the attention."""
+    """Return the attention options in the sidebar."""
     return {name for name in ("layer", "head") if any(c.key == f"choose {name}" for c in app.segmented_control)}
 
 
@@ -330,7 +330,7 @@ def test_the_sidebar_offers_only_what_changes_the_picture(open_app: Callable, ch
 
 def test_the_alignment_of_the_best_layer_has_no_layer_to_choose(open_app: Callable, monkeypatch, request) -> None:
     monkeypatch.setattr("views.decoding.decoding_parts.best_alignment", lambda checkpoint: 0)
-    store.clear()  # what other tests find out about this checkpoint is not what this one says
+    store.clear()  # what other tests compute for this checkpoint is not used here
     request.addfinalizer(store.clear)
     app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, decoding_section="alignment")
     assert offered(app) == set()

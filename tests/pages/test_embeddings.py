@@ -126,7 +126,7 @@ def test_the_snippet_finds_no_difference(open_app, run_snippet, checkpoint):
 
 
 def test_all_ready_analogies_are_listed_with_their_misses(open_app, tiny_checkpoint, monkeypatch):
-    """With examples made of this tokenizer's own single tokens: the table says what the library says."""
+    """With examples from this tokenizer's own single tokens, the table shows the library's results."""
     checkpoint = tiny_checkpoint("translator")
     single = [
         word
@@ -156,7 +156,7 @@ def test_all_ready_analogies_are_listed_with_their_misses(open_app, tiny_checkpo
 
 
 def test_the_neighbours_of_word2vec_are_those_of_the_followed_word(open_app):
-    """A whole English word has a vector there, a special token has none."""
+    """A whole English word has a vector in word2vec, a special token has none."""
     vectors = word_vectors()
     app = show(open_app("embeddings", checkpoint="tiny-gpt", sentence="The dog sleeps.", token="1"), "neighbours")
     for objective in OBJECTIVES:

@@ -1,4 +1,4 @@
-"""The Checkpoint page of somebody else's checkpoint: the family, what was mapped where, and the proof."""
+"""The Checkpoint page of a third-party checkpoint: the family, the mapping of its tensors, and the comparison."""
 
 from __future__ import annotations
 

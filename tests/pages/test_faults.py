@@ -1,4 +1,4 @@
-"""Files of a checkpoint that vanish, change or are nonsense while the app runs: a sentence, and what is whole works."""
+"""Checkpoint files that disappear, change or are invalid while the app runs: a sentence, and everything else works."""
 
 from __future__ import annotations
 

@@ -39,11 +39,11 @@ def test_every_view_of_every_kind_of_model(open_app: Callable, tiny_checkpoint: 
     assert list(map(int, found.groups())) == [active, int(found[2]), int(found[2]) - active]
     show(app, "words")
     is_fine(app)
-    # Only a stack that projects onto the vocabulary writes words; the others say so.
+    # Only a stack that projects onto the vocabulary promotes words; the others say so.
     writes = checkpoint in ("tiny-gpt", "tiny-bert")
     assert (TEXT["words_logits"] in said(app)) == writes
     assert ("This stack writes no words" in said(app)) != writes
-    assert ("likely" in said(app)) == writes  # a vector that reaches no logit makes no word likelier
+    assert ("likely" in said(app)) == writes  # a vector that reaches no logit makes no word more likely
     assert {"likelier", "less likely"} <= set(app.dataframe[0].value) or not writes
     assert {"towards", "away from"} <= set(app.dataframe[0].value) or writes
     show(app, "sentence")
@@ -88,7 +88,7 @@ def test_a_model_of_pictures_has_no_words(open_app: Callable, monkeypatch: pytes
 
 
 def numbers(z: list | dict) -> np.ndarray:
-    """A heatmap's numbers as a figure holds them: lists, or bytes with their shape."""
+    """Return a heatmap's numbers as a figure stores them: lists, or bytes with a shape."""
     if isinstance(z, list):
         return np.array(z)
     return np.frombuffer(b64decode(z["bdata"]), dtype=z["dtype"]).reshape([int(n) for n in z["shape"].split(",")])

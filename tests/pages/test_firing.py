@@ -1,4 +1,4 @@
-"""Where heads and units fire, on Attention and Feed-forward: what is listed is what the library finds."""
+"""Examples where heads and units are most active, on Attention and Feed-forward, equal the library's."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_largest_weights_and_own_sentences(
     assert "2 sentences (own.txt)" in said(app)
     own = head_firings(checkpoint, ["The dog sees the cat.", "A bird sings."])[head]
     np.testing.assert_allclose(table(app)[common("fires.weight")], [one.value for one in own], atol=1e-5)
-    monkeypatch.setenv("GLASSFORMER_SENTENCES", "1")  # a limit is read when it is asked for
+    monkeypatch.setenv("GLASSFORMER_SENTENCES", "1")  # a limit is read when it is needed
     assert common("sentences.cut", most=1, count=2) in said(app.run())
     app.file_uploader(key="sentence list file").set_value([("own.txt", b"\xff\xfe\x00", "text/plain")])
     assert [warning.value for warning in app.run().warning], "what is not text is refused in a sentence"
@@ -90,7 +90,7 @@ def test_context_names_query_and_key(tiny_checkpoint: Callable) -> None:
 def test_a_chosen_row_is_opened(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     firings = head_firings(tiny_checkpoint("gpt"), ["The dog sees the cat."])[Head("decoder", "self", 0, 0)]
     opened = []
-    for rows in ([0], [], [7]):  # a row, none any more, one of a list that is gone
+    for rows in ([0], [], [7]):  # a row, no row any more, one of a list that is gone
         state = {f"data {listed._TABLE}": SimpleNamespace(selection=SimpleNamespace(rows=rows))}
         monkeypatch.setattr(st, "session_state", state)
         listed._open_chosen(firings, opened.append)

@@ -1,4 +1,4 @@
-"""Whatever is typed into a box or stands in an address: a picture or a sentence, never an error, never markup."""
+"""Any text in a box or an address gives a figure or a sentence, never an error, never markup."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ from tests.pages.fuzzing import (
     walk,
 )
 
-KINDS = ("tiny-gpt", "tiny-bert", "tiny-sentiment")  # beside the translator, which is always tried
+KINDS = ("tiny-gpt", "tiny-bert", "tiny-sentiment")  # beside the translator, which is always tested
 ALL_MARKUP = "<b>zq</b> **zq** :red[zq] :material/zq: [zq](http://zq) $zq$ `zq` ~~zq~~ </s> \x00 \u202e"
-# One is enough to notice a mistake in every box and address; in the night GLASSFORMER_FUZZ=60 looks for rare ones, for
-# hours.
+# One example is enough to notice a mistake in every box and address; nightly, GLASSFORMER_FUZZ=60 searches for rare
+# ones, for hours.
 EXAMPLES = int(os.environ.get("GLASSFORMER_FUZZ") or 1)
 OWN_BOXES = ("overview", "tokens", "embeddings", "surgery", "compare", "training", "lessons", "glossary")
 SAMPLE = [pytest.param(page, marks=() if n % 4 == 0 else pytest.mark.nightly) for n, page in enumerate(PAGES)]
@@ -38,7 +38,7 @@ FUZZ = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 
 @pytest.fixture(autouse=True)
 def tiny(checkpoints_folder: Path) -> None:
-    """The app finds the tiny checkpoints and no others."""
+    """Let the app find only the tiny checkpoints."""
 
 
 def _type_into_one(box: Box, checkpoint: str) -> None:
@@ -57,15 +57,17 @@ def _type_into_one(box: Box, checkpoint: str) -> None:
                 assert found.value == text[:most], f"{box} holds {found.value!r} now"
 
     type_it()
-    # The page is still there for the next sentence.
+    # The page still works for the next sentence.
     is_sound(type_into(app, "sidebar sentence", SENTENCE))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", by_day(PAGES, OWN_BOXES))
 def test_texts_in_the_boxes_of_a_page(page: str) -> None:
-    """Any texts into each box, one after the other, as somebody does who tries what it takes. Boxes that stand on every
-    page: on the first."""
+    """Type any texts into each box, one after the other.
+
+    Boxes that are on every page are tested on the first.
+    """
     everywhere = {box.key for box in walk(PAGES[0], "tiny-translator").boxes}
     for box in walk(page, "tiny-translator").boxes:
         if page == PAGES[0] or box.key not in everywhere:
@@ -84,7 +86,7 @@ def test_texts_in_all_boxes(page: str, checkpoint: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("pages", [(*OWN_BOXES, "heads"), pytest.param(PAGES, marks=pytest.mark.nightly)])
 def test_the_walk_finds_the_boxes(pages: tuple[str, ...]) -> None:
-    """Each page has those of the sidebar; the others are found behind the buttons that show them."""
+    """Each page has the boxes of the sidebar; the others are found behind the buttons that show them."""
     found = {(page, box.key) for page in pages for box in walk(page, "tiny-translator").boxes}
     assert {(page, "sidebar sentence") for page in pages} <= found
     for box in [("tokens", "word"), ("tokens", "character"), ("heads", "heads own text"), ("surgery", "patch sentence"),
@@ -123,7 +125,7 @@ def test_any_address(page: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", SAMPLE)
 def test_each_parameter_alone(page: str) -> None:
-    """Of the widgets: beside others that make no sense, either, one might never be read."""
+    """Only widgets: among other invalid ones, a value might never be read."""
     for name in walk(page, "tiny-translator").bound:
         for value in ("9" * 5000, ALL_MARKUP):
             is_sound(open_page(page, "tiny-translator", **{name: value}))
@@ -132,9 +134,9 @@ def test_each_parameter_alone(page: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("page", "parameter"), HUGE)
 def test_a_huge_address_is_answered_at_once(page: str, parameter: str) -> None:
-    """100 kB in one value, and ten thousand values: a sentence, not minutes of work."""
-    open_page(page, "tiny-translator")  # what is loaded once is not what is measured
-    many = [f"zero:encoder.{n % 2}.self.{n % 2}" for n in range(10_000)]  # of more than 1,000 Streamlit takes none
+    """100 kB in one value, and ten thousand values: a sentence, without long computation."""
+    open_page(page, "tiny-translator")  # one-time loading is not measured
+    many = [f"zero:encoder.{n % 2}.self.{n % 2}" for n in range(10_000)]  # Streamlit accepts at most 1,000
     for values in ("x" * 100_000, "a " * 50_000, many[:900], many):
         begun = time.process_time()
         app = open_page(page, "tiny-translator", **{parameter: values})
@@ -157,7 +159,7 @@ def test_any_address_of_the_other_kinds(page: str, checkpoint: str) -> None:
 
 
 def test_every_nasty_piece_as_the_sentence() -> None:
-    """One after the other on one page, as a reader types them: what one leaves behind must not hurt the next."""
+    """Texts are typed one after the other on one page, so that leftovers of one would show in the next."""
     app, wrong = open_page("attention", "tiny-bert"), []
     for piece in PIECES:
         type_into(app, "sidebar sentence", piece)

@@ -1,4 +1,4 @@
-"""Pages with a GGUF file: opened by its path, by a name that another program keeps, in the list by where it is from."""
+"""Pages with a GGUF file: opened by its path, by another program's name for it, and listed by its origin."""
 
 from __future__ import annotations
 

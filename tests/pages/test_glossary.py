@@ -1,4 +1,4 @@
-"""The glossary: all terms on one page, found by a search or by page, and those of a page behind its button."""
+"""The glossary: all terms on one page, by search or by page, and the terms of a page behind its button."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXT = page_text("glossary")
 
 
 def listed(app: AppTest) -> list[str]:
-    """The keys of the terms on the page that have an example, in their order."""
+    """Return the keys of the terms on the page that have an example, in order."""
     return [button.key.removeprefix("show ") for button in app.button if (button.key or "").startswith("show ")]
 
 
@@ -72,7 +72,7 @@ def test_what_to_look_for_links_the_terms_that_it_uses(open_app: Callable[..., A
     by_day([term for term in glossary() if term.example], ["image_patch", "beam", "induction"], id_of="key"),
 )
 def test_an_example_opens_the_view_that_it_names(term: Term, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With the shipped checkpoints, and without a line that corrects something."""
+    """With the shipped checkpoints, and without a correction line."""
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     app = open_by_address("glossary", {"glossary_search": term.name})
     app.button(key=f"show {term.key}").click().run()

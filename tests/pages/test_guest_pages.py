@@ -1,4 +1,4 @@
-"""Every view of every page with guests: it opens, or says in one sentence what this model does not show."""
+"""Every view of every page with guests: it opens, or says in one sentence what this model does not expose."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PAGES_OF_NO_MODEL = ("lessons", "glossary")
 
 
 def guests_of(view: View) -> list[str]:
-    """Those with what the view shows: two stacks, or a decoder."""
+    """Return the guests that a view applies to: with two stacks, or with a decoder."""
     found = {TRANSLATOR: tiny_guests.WRITERS, WRITERS: {**tiny_guests.DECODERS, **tiny_guests.WRITERS}}
     return list(found.get(tuple(view.kinds), tiny_guests.GUESTS))
 
@@ -47,7 +47,7 @@ def open_guest(open_app: Callable, guests_folder: Path, monkeypatch: pytest.Monk
 
 
 def outcome(app: AppTest) -> str:
-    """ "" where the view shows everything, else the sentence that says what it does not show."""
+    """Return "" if the view shows everything, else the sentence about what it does not show."""
     assert not app.exception, app.exception
     assert not app.error, [error.value for error in app.error]
     said = [info.value for info in app.info if info.value.startswith(NOT_SHOWN)]
@@ -56,7 +56,7 @@ def outcome(app: AppTest) -> str:
 
 
 def cases() -> list[object]:
-    """By day each view once, the five guests in turn; at night every guest."""
+    """By day each view once, with the five guests in turn; at night every guest."""
     found = []
     for number, view in enumerate(OPENED):
         own = [kind for kind in BY_DAY if kind in guests_of(view)]
@@ -76,7 +76,7 @@ def test_every_view_opens_or_says_what_it_does_not_show(open_guest: Callable, vi
 
 
 def first_views() -> dict[str, str]:
-    """The view of each page about a model that stands for it in the table: the one with which it opens."""
+    """Return the view of each page about the guest that represents its kind in the table."""
     found: dict[str, str] = {}
     of_all = [view for view in OPENED if len(view.kinds) > 1 and view.page not in _PAGES_OF_NO_MODEL]
     for view in sorted(of_all, key=lambda view: bool(view.address)):
@@ -85,7 +85,7 @@ def first_views() -> dict[str, str]:
 
 
 def table_of(outcomes: Iterable[tuple[str, str, str]]) -> str:
-    """The table of docs/guests.md from (guest, view, what it does not show): a letter for each sentence."""
+    """Return the table of docs/guests.md from (guest, view, message): a letter for each message."""
     pages = {name: page for page, name in first_views().items()}
     found = {(kind, pages[name]): said for kind, name, said in outcomes if name in pages}
     columns = list(first_views())

@@ -1,4 +1,4 @@
-"""The card of a head, and all heads as points: what they say is what the library counts, in every kind of model."""
+"""The card of a head, and all heads as points, show the library's counts in every kind of model."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLACES = [
     ("bert", "encoder", "self"),
     ("sentiment", "encoder", "self"),
 ]
-# Cross-attention, one that goes on with a text, one without words to write; test_heads_as_points tries all places.
+# Cross-attention, a decoder-only model, a model without words to predict; test_heads_as_points covers all heads.
 FEWER = [
     pytest.param(*place, marks=() if place[0] in ("gpt", "sentiment") or place[2] == "cross" else pytest.mark.nightly)
     for place in PLACES

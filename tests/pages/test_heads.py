@@ -1,4 +1,4 @@
-"""The Heads page in AppTest: every kind of checkpoint, every order, a table that says what was measured."""
+"""The Heads page in AppTest: every kind of checkpoint, every order, and a table of the measurements."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def open_page(open_app: Callable[..., AppTest]) -> Callable[..., AppTest]:
 
 
 def numbers(app: AppTest) -> pd.DataFrame:
-    """The table of all heads."""
+    """Return the table of all heads."""
     return next(table.value for table in app.dataframe if TEXT["column_layer"] in table.value.columns)
 
 
@@ -113,7 +113,7 @@ def test_the_snippet_prints_the_role_of_the_head(
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(snippet, "snippet", "exec"), {})  # what the page tells people to do
+        exec(compile(snippet, "snippet", "exec"), {})  # the code that the page shows
     shown = numbers(app).iloc[3]
     role = next(name for name, called in TEXT["role"].items() if called == shown[TEXT["column_role"]])
     assert printed.getvalue().split()[0] == role

@@ -1,4 +1,4 @@
-"""The Heads page over many sentences: saved, ready-made, one's own; what does not fit is not used and said so."""
+"""The Heads page over many sentences: saved, included or the user's; what does not fit is not used, with a message."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ KINDS = ["tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment"]
 
 @pytest.fixture
 def with_saved(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., CorpusRoles]:
-    """Put copies of the tiny checkpoints in a folder of their own and save roles with one of them."""
+    """Put copies of the tiny checkpoints into a new folder and save roles with one of them."""
     folder = tmp_path / "saved"
     shutil.copytree(checkpoints_folder, folder)
 
@@ -196,7 +196,7 @@ def test_the_snippet_prints_the_role_over_all_sentences(open_app, run_snippet, w
         app.text_area(key="heads own text").set_value("\n".join(SENTENCES))
         submit(app)
     snippet = next(code for code in codes(app) if "found = corpus_roles" in code)
-    if scope == "corpus":  # the file says that they came from mine.txt, but they are those that ship
+    if scope == "corpus":  # the file says that the sentences came from mine.txt, but they are the included ones
         snippet = snippet.replace("read_sentences('mine.txt')", "read_sentences()[:3]")
     head = roles.head("decoder", "cross", 1, 0)
     assert run_snippet(snippet).splitlines()[0] == f"{head.role} {head.consistency} 3"

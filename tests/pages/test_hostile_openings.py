@@ -1,4 +1,4 @@
-"""An ``opening.toml`` that lies: malformed, huge, of wrong types. The page opens, or says what is wrong."""
+"""Invalid ``opening.toml`` files: malformed, huge, of wrong types. The page opens, or says what is wrong."""
 
 from __future__ import annotations
 

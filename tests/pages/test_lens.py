@@ -28,7 +28,7 @@ STACK = {"tiny-translator": "decoder", "tiny-gpt": "decoder", "tiny-bert": "enco
 
 
 def window_around(place: int, count: int) -> tuple[int, int]:
-    """The columns that are drawn: as many as fit, with the place in their middle where it can be."""
+    """Return the columns that are drawn: as many as fit, with the selected position in the middle if possible."""
     first = min(max(0, place - MAX_COLUMNS // 2), max(0, count - MAX_COLUMNS))
     return first, first + MAX_COLUMNS
 
@@ -148,10 +148,10 @@ def test_a_blank_is_looked_at_first(open_app, tiny_checkpoint):
 
 
 def test_the_first_token_of_a_text_can_be_followed(open_app):
-    """It is the focus that every page begins with, so that the page looks at the end of the text by itself."""
+    """The first token is the default focus, so the page chooses the end of the text by itself."""
     app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE)
     assert "(position 0)" not in said(app)
-    choose_text(app, FIRST_CHOSEN, "1")  # what a click on the strip says
+    choose_text(app, FIRST_CHOSEN, "1")  # the message of a click on the strip
     is_fine(app.run())
     assert "(position 0)" in said(app) and "1" in app.query_params["lens_start"]
     app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, lens_start="1")

@@ -1,4 +1,4 @@
-"""Who wrote it, on the Lens page: what is said and listed is what the library finds, for every kind of model."""
+"""The sum of parts on the Lens page equals the library's result, for every kind of model."""
 
 from __future__ import annotations
 
@@ -57,15 +57,15 @@ def test_a_second_word_and_one_that_is_typed(open_app: Callable, tiny_checkpoint
     found = attribute(trace, 1, token=int(order[0]), against=int(order[2]))
     assert f"**{options[0]} − {options[2]}** is **{three_digits(found.logit)}**" in said(app)
     assert TEXT["author_alone"] not in said(app)
-    # From an address, as a copied one brings it: a typed word is no option.
+    # From a copied address: a typed word is not an option.
     token = checkpoint.tokenizer.encode("chat")[0]
     found = attribute(trace, 1, token=token, against=int(order[1]))
-    for typed in ("chat", "·chat"):  # as it is, and as the page shows a word
+    for typed in ("chat", "·chat"):  # as it is, and as the page displays a word
         app = open_app("lens", **place, lens_word=typed, lens_against=options[1])
         is_fine(app)
         assert f"{checkpoint.tokenizer.display(token)} − {options[1]}" in said(app)
         assert f"**{three_digits(found.logit)}**" in said(app)
-    # At another place the likeliest word comes first again.
+    # At another position the most likely word comes first again.
     app = open_app("lens", **place, lens_word=options[3], lens_against=options[1])
     assert app.selectbox(key="lens_word").value == options[3]
     app.session_state["focus"] = replace(app.session_state["focus"], token=3)
@@ -118,7 +118,7 @@ def test_what_removing_a_part_does(open_app: Callable, tiny_checkpoint: Callable
     gap = np.abs(effects.added - effects.zero)
     assert f"**{label_in_sentence(effects.parts[int(gap.argmax())].label)}**" in said(app)
     app.text_input(key="lens_second").set_value(f"{second} {second}").run()
-    assert "tokens" in app.warning[0].value  # and the other ways are there all the same
+    assert "tokens" in app.warning[0].value  # and the other measures are still there
     table = next(table.value for table in app.dataframe if TEXT["measured_column_zero"] in table.value)
     assert TEXT["measured_column_patched"] not in table
 

@@ -1,4 +1,4 @@
-"""Lessons in the app: begin, guess, go on, leave; a copied address; a file that is wrong; worksheets."""
+"""Lessons in the app: start, guess, continue, leave; a copied address; an invalid file; worksheets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NASTY = "<script>alert(1)</script> **b** `c`"
 
 
 def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **texts: str) -> Path:
-    """A folder of lessons made of a tiny one and of ``texts``; the app reads it."""
+    """Return a folder of lessons made of a tiny one and of ``texts``, which the app reads."""
     folder = tmp_path / "lessons"
     (folder / "en").mkdir(parents=True)
     tiny = """
@@ -42,7 +42,7 @@ def lesson(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, **texts: str) -> Pat
 
 
 def bar(app: AppTest) -> str:
-    """The first line of the bar; "" without a lesson."""
+    """Return the first line of the bar; "" without a lesson."""
     return next((element.value for element in app.markdown if ":material/school:" in element.value), "")
 
 
@@ -216,7 +216,7 @@ def test_on_another_page_the_bar_leads_back(open_app, tmp_path, monkeypatch) -> 
 
 
 def test_an_address_that_names_a_lesson_alone_opens_its_step(open_app, tmp_path, monkeypatch) -> None:
-    """As a teacher writes it by hand: not the first head of the first layer beside a text about another one."""
+    """An address written by hand: it does not open the first head with a text about another one."""
     lesson(tmp_path, monkeypatch)
     app = open_app("attention", lesson="01-tiny", lesson_step="2")
     is_fine(app)
@@ -327,7 +327,7 @@ step = [
 
 @pytest.mark.parametrize("text", [HOSTILE, "=1+1", "x" * 4000], ids=["markup", "formula", "long"])
 def test_a_hostile_lesson_ends_no_page(open_app, tmp_path, monkeypatch, text: str) -> None:
-    """Its texts are Markdown, as a teacher writes them, but nothing of HTML; what does not exist is left out."""
+    """Its texts are Markdown without HTML; parts that do not exist are left out."""
     named = HOSTILE_LESSON.replace('figure = "T", light = ["T"], ', "")
     lesson(tmp_path, monkeypatch, a_02_hostile=named.replace('"T"', f'"{text}"'))
     for page, address in (

@@ -1,4 +1,4 @@
-"""What is too long or too much is refused with a sentence, at once, and stays in its box."""
+"""Input that is too long or too large is refused with a sentence, at once, and stays in its box."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LONG = "so " * MAX_CHARACTERS
 
 @pytest.fixture(autouse=True)
 def tiny(checkpoints_folder: Path) -> None:
-    """The app finds the tiny checkpoints and no others."""
+    """Let the app find only the tiny checkpoints."""
 
 
 def warned(app: AppTest) -> str:
@@ -45,7 +45,7 @@ def test_a_huge_text_is_not_even_cut_into_tokens(box: str, what: str, monkeypatc
     is_sound(app)
     assert f"The {what} has {len(LONG):,} characters; at most {MAX_CHARACTERS:,}" in warned(app)
     assert next(area for area in app.text_area if area.key == box).value == LONG
-    # One example later everything is as before.
+    # After choosing an example, everything is as before.
     assert not type_into(app, box, "The cat.").warning
 
 

@@ -1,4 +1,4 @@
-"""A copied address brings along what was changed on a page, and leaves out what makes no sense there."""
+"""A copied address contains the changes made on a page, and omits what makes no sense there."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page Training: “Train one now” from the first button to one's own word, and “One step in detail”."""
+"""The page Training: “Train one now” from the first button to the user's word, and “One step in detail”."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ SOON = 60.0
 
 @pytest.fixture(autouse=True)
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Trainings of a second or so."""
+    """Shorten training runs to about a second."""
     monkeypatch.setattr(toy_training, "STEPS", {"copy": 40, "reverse": 40, "sort": 40})
 
 
 @pytest.fixture
 def live(open_app: Callable[..., AppTest]) -> Iterator[AppTest]:
-    """The section, before anything was started; whatever a test starts ends with it."""
+    """Open the section before anything has started; training runs of a test end with it."""
     app = show(open_app("training", checkpoint="tiny-gpt"), "now")
     yield app
     if RUN in app.session_state:
@@ -54,7 +54,7 @@ def press(app: AppTest, name: str) -> AppTest:
 
 
 def wait(app: AppTest, until: Callable[[], bool]) -> None:
-    """Run the page again and again, as its timer does, until ``until()``."""
+    """Run the page repeatedly, as its timer does, until ``until()``."""
     end = time.monotonic() + SOON
     while not until():
         assert time.monotonic() < end, said(app)
@@ -89,7 +89,7 @@ def test_from_the_start_to_a_word_of_ones_own(live: AppTest) -> None:
     assert metrics(live)[TEXT["now_step"]] == "40"
     assert "**Copy**" in said(live) and TEXT["now_see_copy"] in said(live)
     assert not live.button(key="toy start").disabled and live.button(key="toy stop").disabled
-    # Back to the beginning: every picture is that of the first state.
+    # Back to the beginning: every figure shows the first state.
     slider = next(s for s in live.select_slider if s.label == TEXT["now_back"])
     slider.set_value(0).run()
     is_fine(live)
@@ -172,7 +172,7 @@ def test_the_snippet_gives_what_the_page_shows(live: AppTest, run_snippet: Calla
 
 @pytest.fixture
 def others() -> Iterator[threading.Event]:
-    """Occupy all places with other sessions' trainings of one long step, and yield what ends them."""
+    """Occupy all slots with other sessions' training runs of one long step, and yield a function that ends them."""
     over = threading.Event()
     jobs = [Job(lambda _: over.wait(SOON), patience=SOON, kind=TRAINING_JOB) for _ in range(limits().jobs)]
     for job in jobs:

@@ -1,4 +1,4 @@
-"""Long texts on every page: 64 tokens in every run, and as many as a model reads in the night."""
+"""Long texts on every page: 64 tokens in every run, and the model's maximum at night."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.pages.fuzzing import PAGES, choose, is_sound
 from ui.words.texts import page_text
 
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
-# The views that are slowest, or were: (page, key of the buttons, option).
+# Views that are or were slowest: (page, key of the buttons, option).
 VIEWS = [
     ("positions", "positions view", "view_sum"),
     ("add_norm", "add norm view", "tab_updates"),
@@ -37,12 +37,12 @@ def opened(page: str, checkpoint: str, sentence: str) -> AppTest:
 
 @cache
 def of_length(name: str, n_tokens: int) -> str:
-    """For a checkpoint that ships."""
+    """Return a text for a shipped checkpoint."""
     return long_sentence(transformer.load(ROOT / "checkpoints" / name), n_tokens)
 
 
 def read_all_of_it(app: AppTest) -> None:
-    """Nothing was refused."""
+    """Check that nothing was refused."""
     is_sound(app)
     assert not app.warning, [warning.value for warning in app.warning]
 
@@ -64,8 +64,8 @@ def shipped(monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-# Patching makes a pass for every place: at 256 tokens minutes of work, whose progress the page shows and which can be
-# cancelled. The tiny models go through it to their limit.
+# Patching runs a pass for every location: minutes at 256 tokens, with progress and a cancel button. The tiny models
+# reach their limit.
 WITHOUT_PATCHING = [page for page in PAGES if page != "paths"]
 LONG = pytest.mark.parametrize("n_tokens", [64, pytest.param(256, marks=pytest.mark.nightly)])
 

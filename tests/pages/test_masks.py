@@ -1,4 +1,4 @@
-"""The Masks page: presets, drawn cells, undo, what the model says then, and the padding sandbox."""
+"""The Masks page: presets, painted cells, undo, the model's output then, and the padding sandbox."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_drawn_cells_and_a_row_with_nothing_left(open_app, tiny_checkpoint):
     specs = ["mask:decoder.1.self=allow 1-3", "mask:decoder.1.self=block 0-0,1-0"]
     effect = experiment(trace, edits_from(loaded, specs))
     assert shown(app)[common("effect.log_p")] == signed(float(effect.after.sum()))
-    # Another sentence: what was drawn does not belong to it.
+    # For another sentence, the painted cells do not apply.
     app.query_params["sentence"] = "I know."
     is_fine(app.run())
     assert not chosen(app).cells

@@ -1,5 +1,7 @@
-"""A disk that is full and a folder that may not be written to, while the app runs: nothing but an upload needs a file,
-and that says so in one sentence. What was typed stays."""
+"""A full disk and a read-only folder while the app runs: only an upload needs a file, and it explains the problem.
+
+Typed text stays.
+"""
 
 from __future__ import annotations
 
@@ -26,8 +28,10 @@ TRAINING = page_text("training")
 
 @pytest.fixture(params=[errno.ENOSPC, errno.EACCES], ids=["full disk", "read-only"])
 def nothing_can_be_written(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[], list[str]]:
-    """From its call on; gives what was tried since. A folder that may not be written to refuses a new file, a full
-    disk what is written into it: to a reader of the app it is the same."""
+    """Make writing fail from its call on; return the attempts since.
+
+    A read-only folder refuses a new file, a full disk the writing of content: for the app both are the same.
+    """
     tried: list[str] = []
 
     def refuse(path: object) -> None:
@@ -55,7 +59,7 @@ def nothing_can_be_written(request: pytest.FixtureRequest, monkeypatch: pytest.M
 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The server's folder for temporary files, with no upload in it yet."""
+    """Return the server's folder for temporary files, with no upload in it yet."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     uploads.uploads_folder.cache_clear()
     yield tmp_path
@@ -80,7 +84,7 @@ def test_pages_need_no_file(
     assert job.wait(60)
     assert app.text_area(key="sidebar sentence").value == SENTENCE
     assert tried == []
-    app = open_app("tokens", checkpoint="received-0123456789ab", sentence=SENTENCE)  # somebody's link
+    app = open_app("tokens", checkpoint="received-0123456789ab", sentence=SENTENCE)  # a link from somebody else
     is_fine(app)
     assert "There is no checkpoint 'received-0123456789ab' here" in said(app)
 

@@ -1,4 +1,4 @@
-"""A model whose numbers are not finite: every page says in one sentence where they begin, and compares none of them."""
+"""A model with non-finite numbers: every page says in one sentence where they begin, and compares none of them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ui.words.texts import page_text
 Open = Callable[..., AppTest]
 PAGES = [entry.name for group in GROUPS.values() for entry in group]
 KINDS = ("translator", "gpt", "bert", "sentiment")
-# About the checkpoint rather than a sentence: no number of a forward pass is on them.
+# Pages about the checkpoint rather than a sentence show no number of a forward pass.
 OF_NO_SENTENCE = {"checkpoint", "training", "lessons", "glossary"}
 
 
@@ -92,7 +92,7 @@ def test_a_painted_mask_that_overflows_can_be_undone(
     app.run()
     assert not app.exception and not app.error
     assert "With these edits" in app.warning[0].value
-    assert any(component.key == "mask editor" for component in app.get("bidi_component"))  # on which cells are painted
+    assert any(component.key == "mask editor" for component in app.get("bidi_component"))  # cells are painted
     assert page_text("masks")["without_run"] in [caption.value for caption in app.caption]
     app.button(key=button).click().run()
     assert not app.warning and not app.exception and not app.error

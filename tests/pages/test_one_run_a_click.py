@@ -1,4 +1,4 @@
-"""A click on a figure changes what all pages look at before the page runs: the page is drawn once for it, not twice."""
+"""A click on a figure changes the focus before the page runs, so the page is drawn once, not twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ui.words.texts import page_text
 SENTENCE = "The cat sat on the mat."
 CELL = {"query": 1, "key": 1}
 SHOWN = {name: page_text("attention")[f"show_{name}"] for name in ("lines", "values", "rollout")}
-# page, what the address asks for, key of the figure, event, what the browser says, what it changes
+# page, parameters of the address, key of the figure, event, the browser's message, the expected change
 CLICKS = {
     "map": ("attention", {}, "attention map", "click", CELL, {"token": 1}),
     "values": ("attention", {"attention_show": SHOWN["values"]}, "attention values", "click", CELL, {"token": 1}),
@@ -65,7 +65,7 @@ LEADS = {
 
 @pytest.fixture
 def drawn(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the pages whose frame was drawn, once for each run."""
+    """Record the names of the pages whose frame was drawn, once per run."""
     names, draw = [], frame._draw_frame
     monkeypatch.setattr(frame, "_draw_frame", lambda p, **how: names.append(p.name) or draw(p, **how))
     return names

@@ -1,4 +1,4 @@
-"""Every page with every other family: it opens, and what it says is true of this model."""
+"""Every page with every other family: it opens, and its statements are true of this model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
 from ui.words.texts import page_text
 
-# The rare ones, and one each without their pieces, with parallel branches, with a bias.
+# The rare ones, and one each without their features, with parallel branches, with a bias.
 SOME = (*FAMILIES_BY_DAY, "hf-gpt2")
 MOST = by_day(FOREIGN, (*SOME, "hf-neox"))
 DECODERS = ("hf-gpt2", "hf-llama", "hf-gemma2", "hf-neox")
@@ -44,13 +44,13 @@ def formulas(app: AppTest) -> str:
 
 
 def families_of(view: View) -> list[str]:
-    """Those with what the view shows: two stacks, or a decoder."""
+    """Return the families that a view applies to: with two stacks, or with a decoder."""
     without = {TRANSLATOR: ENCODERS + DECODERS, WRITERS: ENCODERS}.get(tuple(view.kinds), ())
     return [family for family in FOREIGN if family not in without]
 
 
 def cases() -> list[object]:
-    """Every view with every family; by day a view once, the families in turn."""
+    """Every view with every family; by day each view once, with the families in turn."""
     return [
         pytest.param(view, family, id=f"{view.name}, {family}", marks=() if number % n == k else pytest.mark.nightly)
         for number, view in enumerate(OPENED)
@@ -253,7 +253,7 @@ def test_nobody_is_sent_to_add_padding_where_there_is_none(
     "checkpoint", by_day(["hf-deberta", "hf-t5", "hf-bert", "hf-bert-classes", "hf-marian"], ("hf-deberta", "hf-t5"))
 )
 def test_padding_on_every_page(open_family: Callable, checkpoint: str) -> None:
-    """One visit from page to page with three padding tokens behind the sentence."""
+    """Visit all pages with three padding tokens after the sentence."""
     app = fine(open_family("attention", checkpoint=checkpoint, pads="3", stack="encoder", kind="self"))
     for page in dict.fromkeys(view.page for view in VIEWS if view.refuses):
         app.switch_page(f"pages/{page}.py").run()
@@ -303,7 +303,7 @@ def test_the_logits_are_made_as_this_model_makes_them(open_family: Callable, che
 
 
 def test_two_families_side_by_side(open_family: Callable) -> None:
-    """Other tokenizers, other kinds of attention: what is compared has words in common."""
+    """Other tokenizers and other kinds of attention: the compared sentences have words in common."""
     text = page_text("compare")
     app = open_family("compare", checkpoint="hf-bert", compare_mode="checkpoints", other="hf-gpt2")
     fine(app)

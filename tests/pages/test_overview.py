@@ -57,7 +57,7 @@ def test_the_snippet_gives_the_same_probability(open_app, run_snippet, checkpoin
 
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
 def test_where_the_time_goes_is_drawn_when_it_is_opened(open_app, checkpoint):
-    """Measuring takes passes of the model, and the picture is the only one on this page that needs Plotly."""
+    """Measuring takes passes of the model, and its figure is the only one on this page that needs Plotly."""
     closed = open_app("overview", checkpoint=checkpoint, sentence=SENTENCE)
     assert not closed.get("plotly_chart")
     opened = open_app("overview", checkpoint=checkpoint, sentence=SENTENCE, costs="true")
@@ -78,9 +78,9 @@ def test_no_tour_without_the_model_that_it_is_about(open_app) -> None:
 
 
 def test_a_frame_in_another_page_has_the_living_picture_and_no_other(open_app, monkeypatch) -> None:
-    """The blocks are drawn before it, and the first figure that is there stands alone."""
+    """The blocks are drawn before it, and the first existing figure is alone."""
     assert TEXT["blocks"] in said(open_app("overview", checkpoint="tiny-gpt"))
-    monkeypatch.setattr(embedded, "is_embedded", lambda: True)  # as Streamlit answers where the address says embed=true
+    monkeypatch.setattr(embedded, "is_embedded", lambda: True)  # as with embed=true in the address
     app = open_app("overview", checkpoint="tiny-gpt")
     is_fine(app)
     assert TEXT["blocks"] not in said(app)

@@ -32,7 +32,7 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
 
 
 def keep_drawn(monkeypatch: pytest.MonkeyPatch, drawn: dict) -> None:
-    """Keep the maps that the page draws, by their keys."""
+    """Record the maps that the page draws, by their keys."""
     monkeypatch.setattr(
         "views.compare.run_comparison.show_map", lambda figure, *, key, **_: drawn.update({key: figure})
     )

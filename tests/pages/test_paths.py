@@ -1,4 +1,4 @@
-"""The Paths page: what is put back into the corrupted sentence, and what it says when there is nothing to put back."""
+"""The Paths page: patching into the corrupted sentence, and messages if there is nothing to patch."""
 
 from __future__ import annotations
 

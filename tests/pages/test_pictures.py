@@ -1,5 +1,4 @@
-"""A model that reads pictures: the sentence is a picture, patches stand where tokens stand, sections about words are
-not offered."""
+"""A model that reads images: the sentence is an image, patches replace tokens, sections about words are hidden."""
 
 from __future__ import annotations
 
@@ -78,7 +77,7 @@ def test_the_pages_speak_of_patches_and_leave_out_what_is_about_words() -> None:
 
 
 def test_the_tokens_of_a_picture_are_its_squares_in_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Cards with the pixels, a row for each row of patches: laid beside each other they are the picture."""
+    """Return cards with the pixels, one row per row of patches: side by side they form the image."""
     drawn = []
     monkeypatch.setattr("views.tokens.patch_ids.chips", lambda rows, **_: drawn.append(rows))
     patches(p := page_of(FOUR, token=7))

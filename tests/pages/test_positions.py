@@ -31,7 +31,7 @@ SENTENCE = "The old man told us a story."
 
 
 def with_pairs(run, monkeypatch):
-    """What ``run`` gives, and the pairs of tokens that change places meanwhile."""
+    """Return the result of ``run``, and the pairs of tokens that swapped positions meanwhile."""
     pairs, pair_of = [], another_order._pair
     monkeypatch.setattr(another_order, "_pair", lambda *about: pairs.append(pair_of(*about)) or pairs[-1])
     return run(), pairs
@@ -153,7 +153,7 @@ def test_a_click_above_changes_the_figure(open_app, checkpoint):
 
 
 def test_beside_the_two_heatmaps_stand_the_angles_of_the_token_that_was_clicked(open_app):
-    for place, turned in ((2, "2"), (5, "5")):  # the first pair is turned by one radian a place
+    for place, turned in ((2, "2"), (5, "5")):  # the first pair is rotated by one radian per position
         app = show(open_app("positions", checkpoint="tiny-bert", sentence=SENTENCE, token=str(place)), "heatmap")
         assert f"at position **{place}**" in said(app) and f"is turned by **{turned}** rad and pair" in said(app)
 

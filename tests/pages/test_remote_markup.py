@@ -1,4 +1,4 @@
-"""No text of a checkpoint makes a visitor's browser ask another server: names, classes, words and cards stay text."""
+"""No text of a checkpoint makes a browser contact another server: names, classes, words and cards stay text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PAGES = [entry.name for group in GROUPS.values() for entry in group]
 EVIL = "![{}](http://evil.test/p.png)"
 KINDS = ("sentiment", "gpt", "translator")
 ADDRESSES = "https://evil.test www.evil.test a@evil.test"
-# What shows its texts as they are: code, boxes to type in, tables; the components and charts use textContent.
+# Elements that show texts unchanged: code, text boxes, tables; components and charts use textContent.
 AS_IT_IS = {
     *("code", "text_input", "text_area", "selectbox", "arrow_data_frame", "plotly_chart", "bidi_component"),
     *("arrow_vega_lite_chart", "html", "download_button", "imgs", "file_uploader", "iframe"),
@@ -32,7 +32,7 @@ _PICTURE = re.compile(r"(?<!\\)!\\?\[[^\]]*\]\\?\(")
 
 
 def shown_markdown(app: AppTest) -> Iterator[tuple[str, str]]:
-    """Every string that an element of the page holds, with the kind of the element, but of those that draw text."""
+    """Return every string of each page element with its type, except elements that draw text unchanged."""
     for root in (app.main, app.sidebar):
         nodes = [root]
         while nodes:
@@ -53,14 +53,14 @@ def _strings(message: object) -> Iterator[str]:
 
 
 def pictures(app: AppTest) -> list[tuple[str, str]]:
-    """What is no code, where markup has no effect."""
+    """Return the parts that are not code, where markup would take effect."""
     found = [(kind, _CODE.sub("", text)) for kind, text in shown_markdown(app)]
     return [(kind, text) for kind, text in found if "evil.test" in text and _PICTURE.search(text)]
 
 
 @pytest.fixture
 def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a classifier and a writer whose classes, words and cards are pictures of another server."""
+    """A folder with a classifier and a generator whose classes, words and cards contain images of another server."""
     for kind in KINDS:
         folder = tmp_path / kind
         shutil.copytree(checkpoints_folder / f"tiny-{kind}", folder)
@@ -75,14 +75,14 @@ def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def links(app: AppTest) -> list[tuple[str, str]]:
-    """Texts with an address of which a browser would make a link: ``as_plain`` has not taken it apart."""
+    """Return texts with an address that a browser would turn into a link, i.e. that ``as_plain`` has not escaped."""
     found = [(kind, _CODE.sub("", text)) for kind, text in shown_markdown(app)]
     return [(kind, text) for kind, text in found if _ADDRESS.search(text.replace("\\", ""))]
 
 
 @pytest.fixture
 def linked(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with checkpoints whose classes and words are addresses, under names that are addresses."""
+    """A folder with checkpoints whose classes, words and names are addresses."""
     for kind in KINDS:
         shutil.copytree(checkpoints_folder / f"tiny-{kind}", tmp_path / f"www.{kind}.test")
     config = json.loads((path := tmp_path / "www.sentiment.test" / "config.json").read_text())

@@ -1,4 +1,4 @@
-"""Every page with an encoder without a head: what it shows, or one line about why it has nothing to show."""
+"""Every page with an encoder without a head: its figures, or one line about why there are none."""
 
 from __future__ import annotations
 

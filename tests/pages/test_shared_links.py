@@ -1,4 +1,4 @@
-"""What Share gives, opened by somebody else, shows the same view: on every page, with every control moved.
+"""A shared link shows the same view to another visitor, on every page, with every control changed.
 
 In a real browser, for each kind of control: tests/browser/test_links.py.
 """
@@ -45,7 +45,7 @@ VIEW = {
     "pads": "2",
 }
 ENCODER = {"stack": "encoder", "kind": "self"}
-# What each view adds to the address, by page; its own section stays, all other controls are moved.
+# Parameters of each view by page; its own section stays, all other controls are changed.
 VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "overview": [{"language": "fr"}],
     "tokens": [{}],
@@ -77,19 +77,19 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "lessons": [{"language": "fr"}],
     "glossary": [{"glossary_search": "token", "language": "fr"}],
 }
-# Not part of a view: guesses (a game of one's own), a word that is typed before a button is pressed, the numbers of a
-# figure as a table, a worksheet. And the section that the view is about.
+# Not part of a view: guesses, a word typed before a button is pressed, the numbers of a figure as a table, a worksheet.
+# Nor the section that the view is about.
 LEFT = ("guess", "paint", "force", "patch-sentence", "as-table", "worksheet", "own-text", "patient", "toy-own", "share")
 SECTIONS = ("section", "scope", "view", "mode")
-# What differs between two visits though they show the same: names of files, where a control was set from, and whether
-# there is something to undo.
+# Differences between two visits that show the same: names of files, the origin of a control's value, and whether there
+# is something to undo.
 _OF_THE_VISIT = {
     *("id", "value", "default", "rawValue", "rawValues", "setValue", "deferredFileId", "disabled"),
     *("arrowData", "stylerUuid"),  # compared as tables
 }
 
 CONTROLS = re.compile(r"choice\.\w+|chosen_option|chosen_section|one_of|tabs")
-# What draws the controls that no one of the ``VIEWS`` draws: tests/browser/test_history.py goes through these, too.
+# Views that draw the controls missing in ``VIEWS``; tests/browser/test_history.py covers these as well.
 MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "positions": [{"positions view": "heatmap"}],
     "attention": [
@@ -105,7 +105,7 @@ MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "surgery": [{"surgery more": "sublayer"}, {"surgery more": "patch"}],
     "paths": [{"paths_section": section} for section in ("tokens", "edges", "flow", "many")],
 }
-# Only with longer texts, words that the tiny tokenizer has, pictures, a narrow layer, or a third file of one model.
+# Only with longer texts, words of the tiny tokenizer, images, a narrow layer, or a third file of one model.
 IN_NO_VIEW = {
     *("analogy example", "embeddings objective", "patch channel", "first dimension", "first step", "lens_first"),
     *("compare_third", "rows shown", "paths_many_measure"),
@@ -113,17 +113,17 @@ IN_NO_VIEW = {
 
 
 class _Label(str):
-    """Of an option of a slider: what a browser sends."""
+    """Return the message that a browser sends for an option of a slider."""
 
 
 def _sent_by_slider(slider: SelectSlider) -> WidgetState:
-    """AppTest's own fails where options are numbers."""
+    """AppTest's own fails if options are numbers."""
     label = slider.value if isinstance(slider.value, _Label) else slider.format_func(slider.value)
     return WidgetState(id=slider.id, string_array_value={"data": [label]})
 
 
 def links() -> list[ParameterSet]:
-    """One view of each page in every run, the first of one page, the second of the next; all in the night."""
+    """One view of each page in every run, the first of one page, the second of the next; all at night."""
     return [
         pytest.param(name, extra, marks=() if place == number % len(views) else pytest.mark.nightly)
         for number, (name, views) in enumerate(VIEWS.items())
@@ -132,12 +132,12 @@ def links() -> list[ParameterSet]:
 
 
 def left_in(extra: dict) -> tuple[str, ...]:
-    """What keeps its setting in a view that adds ``extra`` to the address."""
+    """Return the parameters that stay in a view that adds ``extra`` to the address."""
     return (*LEFT, *(key.replace(" ", "-") for key in extra if any(part in key for part in SECTIONS)))
 
 
 def change_every_control(app: AppTest, left: tuple[str, ...]) -> list[str]:
-    """Set each control to something else, once, also those that appear meanwhile; returns their keys."""
+    """Change each control once, including controls that appear meanwhile; return their keys."""
     changed: list[str] = []
     for tabs in app.main.get("tab_container"):
         key = tabs.proto.tab_container.id.split("-", 2)[2]
@@ -146,7 +146,7 @@ def change_every_control(app: AppTest, left: tuple[str, ...]) -> list[str]:
             app.run()
             changed.append(key)
     while ahead := [control for control in controls(app, left) if control.key not in changed]:
-        control = min(ahead, key=lambda one: not isinstance(one, ButtonGroup))  # buttons set others back
+        control = min(ahead, key=lambda one: not isinstance(one, ButtonGroup))  # buttons reset others
         changed.append(control.key)
         change(app, control)
     return changed
@@ -184,7 +184,7 @@ def change(app: AppTest, control: Widget) -> None:
 
 
 def shown(app: AppTest) -> list[tuple[str, dict, Any]]:
-    """Everything on a page, in order, but for empty places of what took long."""
+    """Return everything on a page, in order, without empty placeholders of long computations."""
     return [
         (
             element.type,
@@ -215,7 +215,7 @@ def test_every_page_has_a_view() -> None:
 
 
 def keys_in_code(page: str) -> set[str]:
-    """The controls of a page whose key is written out where they are drawn."""
+    """Return the controls of a page whose key is a literal where they are drawn."""
     found = set()
     for path in (ROOT / "pages" / f"{page}.py", *(ROOT / "views" / page).rglob("*.py")):
         for call in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
@@ -232,7 +232,7 @@ def _is_text(node: ast.expr) -> bool:
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", PAGES)
 def test_every_control_is_drawn_in_a_view(open_app: Callable[..., AppTest], name: str) -> None:
-    """So that the tests that go through all controls of the ``VIEWS`` meet it."""
+    """The ``VIEWS`` must contain it, so that tests of all controls cover it."""
     for extra in (*VIEWS[name], *MORE_VIEWS.get(name, ())):
         assert not open_app(name, **VIEW | extra).exception
     drawn = {key for page, key in choice.drawn if page == name}

@@ -1,4 +1,4 @@
-"""Every page with every checkpoint of the repository: it draws something, or says in one line why it has nothing."""
+"""Every page with every checkpoint of the repository: it draws something, or explains in one line why not."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ AROUND = {"glassformer_canvas_script", "glassformer_frame"}  # components that e
 
 
 # Every run opens en-fr on all pages in Chromium (tests/browser/test_first_screen.py), gpt-en on half of them
-# (test_long_inputs.py), and models that read and write text on all (test_text_to_text.py). en-fr-sharp is of the same
+# (test_long_inputs.py), and text-to-text models on all (test_text_to_text.py). en-fr-sharp is of the same
 # kind and shape as en-fr.
 BY_DAY = [path.name for path in SHIPPED if path.name not in ("en-fr", "en-fr-sharp", "gpt-en", "t5-small-tasks")]
 

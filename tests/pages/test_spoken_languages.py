@@ -1,4 +1,4 @@
-"""Models of many languages, and of many tasks: what is told to the model stands beside the sentence and in a link."""
+"""Models of many languages or tasks: their settings are below the sentence and in links."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def test_the_languages_are_chosen_beside_the_sentence(opened: Callable, folder: 
     languages = spoken.tokenizer.languages
     trace = transformer.trace(spoken, "The cat sat.", "Le chat.")
     assert trace.source.ids[0] == languages["de"] and trace.target.ids[1] == languages["fr"]
-    assert loaded.framing.before == (languages["en"],)  # the one that was opened stays as it is
+    assert loaded.framing.before == (languages["en"],)  # the open one stays as it is
 
 
 def test_a_link_keeps_the_language_and_an_unknown_one_is_said(opened: Callable) -> None:
     app = opened("masks", checkpoint="hf-marian-many", writes="fra", reads="xx")
     assert next(box for box in app.selectbox if box.label == "Writes").value == "fra"
-    assert not [box for box in app.selectbox if box.label == "Reads"]  # Marian is not told it
+    assert not [box for box in app.selectbox if box.label == "Reads"]  # Marian does not receive it
     assert any("has no language 'xx'" in caption.value for caption in app.caption)
     assert "with_languages(checkpoint, target='fra')" in "".join(codes(app))
     app.selectbox(key="sidebar checkpoint").set_value("hf-t5").run()

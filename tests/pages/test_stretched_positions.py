@@ -1,4 +1,4 @@
-"""What the pages say of rotary waves that are stretched: which ones, by how much, and what else the turn multiplies."""
+"""Pages about scaled rotary frequencies: which ones are scaled, by how much, and other factors of the rotation."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_the_arithmetic_of_a_cell_and_its_python(
     open_app: Callable, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run_snippet: Callable,
     checkpoint: str,
 ) -> None:  # fmt: skip
-    """The snippet works a turned query out again: it has to know the factor, and how long the text is."""
+    """The snippet recomputes a rotated query, so it needs the factor and the length of the text."""
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
     app = open_app("attention", checkpoint=checkpoint, sentence=SENTENCE, layer="1", token="3")
     key = app.selectbox(key="attention_key")
@@ -68,7 +68,7 @@ def test_the_arithmetic_of_a_cell_and_its_python(
 def test_layers_that_turn_otherwise_are_named(
     open_app: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Gemma 3 turns layers with a window by another base than those that see everything."""
+    """Gemma 3 rotates layers with a window with another base than layers with full attention."""
     foreign_checkpoint("hf-gemma3", tmp_path)
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
     for layer, base, same, others in (("0", "10000", "0, 2", "1"), ("1", "1e+06", "1", "0, 2")):

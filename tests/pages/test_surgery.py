@@ -1,4 +1,4 @@
-"""The Surgery page: the map of all heads, every way to change the model, and what it says then."""
+"""The Surgery page: the map of all heads, every way to change the model, and its output then."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def test_all_heads_are_measured_and_nothing_is_changed_at_first(open_app, tiny_c
     n_layers = config.n_encoder_layers + config.n_decoder_layers * (2 if config.has_encoder else 1)
     assert TEXT["map_caption"].format(count=n_layers * config.n_heads) in said(app)
     assert TEXT["none"] in said(app) and common("effect.no_edits") in said(app)
-    assert TEXT["roles_unknown"] in said(app)  # no roles came with it
+    assert TEXT["roles_unknown"] in said(app)  # no roles are stored with it
     assert not any(element.label == TEXT["cancel"] for element in app.button)
 
 
@@ -65,7 +65,7 @@ def test_heads_with_a_job_are_compared_with_the_others(tiny_checkpoint):
     found = head_importance(transformer.trace(tiny_checkpoint("gpt"), SENTENCE.replace("___", "in")))
     place = [one.place for one in found.measured]
     changes = [one.kl for one in found.measured]
-    order = np.argsort(changes)  # the strongest job goes to the head that changes most
+    order = np.argsort(changes)  # the strongest role goes to the head that changes most
     heads = [
         CorpusRole(*where, "none", {}, {}, {}, 40, HeadMeasures({"sink": Measure(0.1 + 0.2 * rank, 0.1, 0.5, 99)}))
         for where, rank in zip(((at.stack, at.kind, at.layer, at.head) for at in place), order.argsort(), strict=True)
@@ -141,7 +141,7 @@ def test_every_way_to_change_something_else(open_app):
         "edge:decoder.1.cross.0=0-0",
         "drop:decoder.1.self",
         "residual:decoder.1.self",
-        "patch:decoder.1.cross.0=I do <b>not</b> know.",  # takes the place of the scaled head
+        "patch:decoder.1.cross.0=I do <b>not</b> know.",  # replaces the scaled head
     ]
     next(element for element in app.text_input if element.label == TEXT["patch"]).set_value(" ")
     button(app, TEXT["patch_button"]).click()
@@ -220,7 +220,7 @@ def test_the_snippet_gives_the_numbers_of_the_page(open_app, run_snippet, checkp
 
 
 def test_the_sentence_on_its_way_through_the_edited_model(open_app, tiny_checkpoint) -> None:
-    """Only when it is opened, and with the heads that were cut."""
+    """Only when it is opened, and with the removed heads."""
     edit = "zero:decoder.0.self.0"
     closed = open_app("surgery", checkpoint="tiny-gpt", edit=edit)
     opened = open_app("surgery", checkpoint="tiny-gpt", edit=edit, edited_picture="true")

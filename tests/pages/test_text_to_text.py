@@ -1,4 +1,4 @@
-"""A model of several tasks: every page opens with it, says what is true of it, and offers its prefixes."""
+"""A model of several tasks: every page opens with it, makes true statements, and offers its prefixes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def folder(tiny_tokenizer: transformer.Tokenizer, tmp_path_factory: pytest.TempP
     with torch.random.fork_rng():
         torch.manual_seed(0)
         model = transformer.build_model(config)
-        with torch.no_grad():  # γ and the relative bias begin at 1 and 0
+        with torch.no_grad():  # γ and the relative bias are initialised to 1 and 0
             for parameter in model.parameters():
                 parameter += 0.1 * torch.randn_like(parameter)
     transformer.save(path / "tiny-tasks", model, tiny_tokenizer, card="# tiny-tasks\n\nRandom weights.\n")
@@ -44,7 +44,7 @@ def opened(open_app: Callable, folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def on_screen(app: AppTest) -> str:
-    """Sentences and formulas, without the glossary, which explains words of the trade for any model."""
+    """Return sentences and formulas, without the glossary, which explains terms for any model."""
     lines = [line for line in said(app).splitlines() if not line.startswith("- **")]
     return "\n".join((*lines, *(latex.value for latex in app.latex))).replace(ASKED, "")
 
@@ -52,14 +52,14 @@ def on_screen(app: AppTest) -> str:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_every_page_opens_and_says_what_is_true(page: str, opened: Callable) -> None:
-    """No LayerNorm, no mean that is taken away, no translation: the question is to fill a blank."""
+    """No LayerNorm, no subtracted mean, no translation: the task is to fill a blank."""
     view = {"positions view": "bias"} if page == "positions" else {}
     app = opened(page, checkpoint="tiny-tasks", sentence=ASKED, **view)
     is_fine(app)
     shown = on_screen(app)
-    if page not in ("lessons", "bugs", "glossary"):  # which have models of their own, or are about all
+    if page not in ("lessons", "bugs", "glossary"):  # pages with models of their own, or about all models
         assert "LayerNorm" not in shown
-        shown = shown.replace("which heads a translator can do without", "")  # what a paper found
+        shown = shown.replace("which heads a translator can do without", "")  # the result of a paper
         assert "translat" not in shown, shown[max(0, shown.index("translat") - 200) :][:400]
     if page == "positions":
         assert "b_" in "\n".join(latex.value for latex in app.latex)
@@ -79,7 +79,7 @@ def test_tasks_are_chosen_with_an_example_each(opened: Callable) -> None:
         assert app.text_area(key="sidebar sentence").value == prefix + example
     assert not any("began with a task" in caption.value for caption in app.caption)
     assert any("several tasks, by prefix" in caption.value for caption in app.sidebar.caption)
-    app.sidebar.menu_button(key="sidebar example").click_index(0).run()  # an example leaves the task
+    app.sidebar.menu_button(key="sidebar example").click_index(0).run()  # an example keeps the task
     assert app.query_params["sentence"] == "fill: The cat sat on the mat."
     app.text_area(key="sidebar sentence").set_value("fill: My own ___ here.").run()
     next(box for box in app.selectbox if box.label == "Task").set_value("sentiment: ").run()
@@ -89,7 +89,7 @@ def test_tasks_are_chosen_with_an_example_each(opened: Callable) -> None:
 def test_it_opens_with_a_task_which_leaves_with_it(
     open_app: Callable, folder: Path, checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A sentence without a task has no meaningful answer, and a task means nothing to a model that learned none."""
+    """A sentence without a task has no meaningful output, and a task means nothing to a model that learned none."""
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", os.pathsep.join(map(str, (checkpoints_folder, folder))))
     first, *_ = TEXT_TASKS
     app = open_app("masks", checkpoint="tiny-tasks")
@@ -115,7 +115,7 @@ def test_an_address_opens_no_folder_beside_those_of_the_app(
 
 
 def test_what_is_offered_keeps_the_task(opened: Callable) -> None:
-    """The second sentence of a pair, and the one that Surgery takes from."""
+    """The second sentence of a pair, and the sentence that Surgery patches from."""
     first, *_ = TEXT_TASKS
     assert opened("paths", checkpoint="tiny-tasks").text_input(key="paths corrupted").value.startswith(first)
     compare = opened("compare", checkpoint="tiny-tasks", language="en")

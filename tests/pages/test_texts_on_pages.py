@@ -1,4 +1,4 @@
-"""Page × kind of model × text: drawn, or refused in one sentence; a sample in every run, all of it in the night."""
+"""Page × kind of model × text: drawn, or refused in one sentence; a sample in every run, all at night."""
 
 from __future__ import annotations
 
@@ -18,12 +18,14 @@ from tests.pages.page_views import KINDS, VIEWS, View
 from transformer.errors import InputError
 
 FIRST = "The old man told us a story."
-BY_DAY = 3  # texts that each view takes in every run, beside one that cannot be read
+BY_DAY = 3  # texts for each view in every run, besides one that cannot be read
 
 
 def cases() -> list[object]:
-    """Every kind with every view: what has been worked out for a text and a kind serves all views. By day, a view is
-    tried with one kind, the kinds in turn."""
+    """Return the combinations of kinds and views; results for a text and a kind serve all its views.
+
+    By day, each view is tested with one kind, the kinds in turn.
+    """
     found = []
     for kind in KINDS:
         for number, view in enumerate(VIEWS):
@@ -38,7 +40,7 @@ def cases() -> list[object]:
 def folder(
     checkpoints_folder: Path, kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The checkpoints that a page finds; other people's, which take long to make, only where one is tried."""
+    """Return the checkpoints that a page finds; third-party ones, which are slow to make, only if one is tested."""
     if kind.startswith("hf-"):
         more = request.getfixturevalue("families_folder")
         monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", f"{checkpoints_folder}:{more}")
@@ -46,7 +48,7 @@ def folder(
 
 @pytest.fixture(scope="session")
 def refusal(tiny_checkpoint: Callable, request: pytest.FixtureRequest) -> Callable[[str, str], str]:
-    """``refusal(kind, text)``: why the library does not read a text; empty where it does."""
+    """``refusal(kind, text)``: why the library does not read a text; empty if it does."""
 
     @cache
     def ask(kind: str, text: str) -> str:
@@ -65,7 +67,7 @@ def refusal(tiny_checkpoint: Callable, request: pytest.FixtureRequest) -> Callab
 def test_any_text_is_drawn_or_refused_in_a_sentence(
     folder: None, open_app: Callable, refusal: Callable, request: pytest.FixtureRequest, view: View, kind: str
 ) -> None:
-    """One text after the other on one page, as a reader types them: what one leaves behind must not hurt the next."""
+    """Texts are typed one after the other on one page, so that leftovers of one would show in the next."""
     app = open_app(view.page, checkpoint=kind, sentence=FIRST, **view.address)
     is_fine(app)
     nightly = "nightly" in (request.config.getoption("-m") or "")
@@ -91,7 +93,7 @@ def box_of(app: AppTest, key: str) -> TextArea | TextInput:
 
 
 def is_said(reason: str, app: AppTest) -> bool:
-    """Whether the page says it, once."""
+    """Return whether the page says it exactly once."""
     shown = [box.value.replace("\\", "").replace(":color[]{}", "") for box in (*app.warning, *app.info)]
     return sum(reason in line for line in shown) == 1
 

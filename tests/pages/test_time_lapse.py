@@ -1,4 +1,4 @@
-"""The time-lapse of the Training page: every step says what its snapshot computes; without snapshots, it says so."""
+"""The time-lapse of the Training page: every step shows its snapshot's results; without snapshots, it says so."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ STEPS = ["0 (untrained)", "300", "1,700 (final)"]
 
 @pytest.fixture
 def grown(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> transformer.Checkpoint:
-    """In a folder of their own: a translator with snapshots of steps 0 and 300, and a model that came without."""
+    """A folder with a translator with snapshots of steps 0 and 300, and a model without snapshots."""
     folder = shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path / "checkpoints" / "grown")
     shutil.copytree(checkpoints_folder / "tiny-gpt", tmp_path / "checkpoints" / "tiny-gpt")
     checkpoint = transformer.load(folder)
@@ -144,7 +144,7 @@ def test_the_snippet_gives_the_numbers_of_the_first_step(open_section: Callable,
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
-        exec(compile(snippet, "snippet", "exec"), {})  # what the page tells people to do
+        exec(compile(snippet, "snippet", "exec"), {})  # the code that the page shows
     assert str(app.dataframe[0].value[TEXT["time_column_log"]][0])[:9] in printed.getvalue()
 
 
@@ -152,7 +152,7 @@ def test_the_snippet_gives_the_numbers_of_the_first_step(open_section: Callable,
 
 
 def moments_of(*roles: str, last: int | None = 700) -> list[Moment]:
-    """One head whose roles are given; its map is even at first and the diagonal from the last step on."""
+    """Return moments of one head with these roles; its map is even at first, and diagonal at the last step."""
     steps = [0, 300, 500][: len(roles) - 1] + [last]
     tokens = TokenSequence(tuple(Token(index, index, "a", "a") for index in range(4)))
     even, diagonal = np.full((4, 4, 4), 0.25, np.float32), np.tile(np.eye(4, dtype=np.float32), (4, 1, 1))

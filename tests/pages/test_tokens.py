@@ -22,7 +22,7 @@ def widget(elements, label):
 def test_counts_are_those_of_the_tokenizer(open_app, tiny_tokenizer, checkpoint):
     app = open_app("tokens", checkpoint=checkpoint, sentence=SENTENCE)
     is_fine(app)
-    if checkpoint != "tiny-gpt":  # which goes on writing, so that its text is longer
+    if checkpoint != "tiny-gpt":  # a generative model, whose text is longer
         assert f"**{len(tiny_tokenizer.encode(SENTENCE))}** tokens for **{len(SENTENCE)}** characters" in said(app)
     assert f"**{tiny_tokenizer.vocabulary_size}** entries" in said(app)
 

@@ -1,4 +1,4 @@
-"""The Tokens page for models of other projects: their way to cut words, their special tokens, what they add."""
+"""The Tokens page for third-party models: how they split words, their special tokens, and added tokens."""
 
 import json
 from pathlib import Path

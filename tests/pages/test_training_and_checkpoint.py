@@ -1,4 +1,4 @@
-"""The pages Training and Checkpoint: what they say is what lies in the checkpoint's folder."""
+"""The pages Training and Checkpoint show the contents of the checkpoint's folder."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a session keeps between two runs: names, and nothing that the store could not drop."""
+"""Between two runs a session keeps names, and nothing that the store could not drop."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ui.shell.share import BUTTON
 def test_an_open_page_holds_names_only(page: str, checkpoint: str, open_app: Callable[..., AppTest]) -> None:
     app = open_app(page, checkpoint=checkpoint, sentence=SENTENCE)
     assert not app.exception and not app.error
-    app.session_state[BUTTON] = True  # its fragment is drawn; the fixture of this folder looks afterwards
+    app.session_state[BUTTON] = True  # its fragment is drawn; the fixture of this folder checks afterwards
     assert not app.run().exception
 
 
@@ -77,14 +77,14 @@ def test_the_process_of_a_tokenizer_ends_with_its_checkpoint(
     before = Held.by(os.getpid())
     tabs = [open_app("tokens", checkpoint=name, sentence="The cat.") for name in ("hf-gpt2", "hf-bert", "hf-llama")]
     assert not any(tab.exception or tab.error for tab in tabs)
-    assert until(lambda: Held.by(os.getpid()).processes <= before.processes + 3)  # two, and the one that begins them
+    assert until(lambda: Held.by(os.getpid()).processes <= before.processes + 3)  # two, and the one that starts them
     store.clear()
     assert until(lambda: Held.by(os.getpid()).processes <= before.processes + 1)
     assert Held.by(os.getpid()).descriptors <= before.descriptors + 2
 
 
 def until(holds: Callable[[], bool]) -> bool:
-    """Whether it holds within ten seconds."""
+    """Return whether it becomes true within ten seconds."""
     end = time.monotonic() + 10
     while not (held := holds()) and time.monotonic() < end:
         gc.collect()

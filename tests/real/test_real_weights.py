@@ -1,6 +1,6 @@
-"""Real weights of other people, where they lie on this machine: SmolLM2-135M-Instruct (GGUF, four bits) and MiniLM-L6.
+"""Third-party weights, if they are on this machine: SmolLM2-135M-Instruct (GGUF, four bits) and MiniLM-L6.
 
-``pytest -m real``; CONTRIBUTING.md says where the weights are looked for. None of them is part of this repository.
+``pytest -m real``; CONTRIBUTING.md says where the weights are expected. None of them is part of this repository.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from transformer.runs.inputs import prompt_ids
 pytestmark = pytest.mark.real
 
 PROMPT = "The cat sat on the mat because it was"
-# Without digits: of a GGUF file transformers 5.24 does not cut them off one by one, as SmolLM2's own tokenizer does.
+# Without digits: for a GGUF file, transformers 5.24 does not split them one by one as SmolLM2's own tokenizer does.
 SENTENCES = ("The cat sat on the mat.", "How does a Transformer read, word by word?", "Ça marche, n’est-ce pas ? €!")
 
 
 def path_of(name: str, package: str, inside: str) -> Path:
-    """In the folder ``GLASSFORMER_REAL``, else in the installed package, which is not imported."""
+    """Return the file in the folder ``GLASSFORMER_REAL``, else in the installed package, which is not imported."""
     places = [Path(folder) / name for folder in [os.environ.get("GLASSFORMER_REAL")] if folder]
     if (found := find_spec(package)) is not None and found.origin:
         places += sorted(Path(found.origin).parent.glob(inside))
@@ -52,7 +52,7 @@ def minilm() -> transformer.Checkpoint:
 
 @pytest.fixture(scope="module")
 def theirs(smollm2: transformer.Checkpoint) -> tuple[Any, Callable[[str], torch.Tensor]]:
-    """Hugging Face's own model and tokenizer of the same file."""
+    """Return Hugging Face's own model and tokenizer for the same file."""
     library = pytest.importorskip("transformers")
     given = {"gguf_file": smollm2.path.name, "local_files_only": True}
     model = library.AutoModelForCausalLM.from_pretrained(smollm2.path.parent, attn_implementation="eager", **given)
@@ -89,7 +89,7 @@ def test_the_induction_heads_are_found(smollm2: transformer.Checkpoint) -> None:
 
 
 def test_the_head_that_names_who_gets_it_is_found_over_ten_pairs(smollm2: transformer.Checkpoint) -> None:
-    """Wang et al. 2023: the answer is brought by few heads; what a gradient says of the largest holds."""
+    """Wang et al. 2023: few heads bring the answer; the gradient estimate of the largest effect holds."""
     cases, problems = cases_of(smollm2, read_lines(PAIRS))
     found = prompt_batch(smollm2, cases, largest=5)
     assert not problems and all(one.clean > 3 and one.corrupted < -2 for one in found.said)

@@ -1,7 +1,7 @@
-"""A model built by hand whose answer is known: one head copies the previous token, two others write nothing.
+"""A hand-built model with a known output: one head copies the previous token, two others write nothing.
 
-Stream: [code of the token | place, one-hot | what the heads write]. "a b" goes on "a b a b …" for ever: the next token
-is always the one before the last.
+Residual stream: [code of the token | position, one-hot | output of the heads]. "a b" continues as "a b a b …" forever:
+the next token is always the one before the last.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import torch
 
 from transformer import Checkpoint, ModelConfig, Tokenizer, build_model
 
-WIDTH = 32  # of each of the three parts of the stream, and of a head
-COPYING = 1  # the head that does the work
+WIDTH = 32  # width of each of the three parts of the residual stream, and of a head
+COPYING = 1  # the head that copies
 
 
 def copying_checkpoint(tokenizer: Tokenizer) -> Checkpoint:
-    """Decoder-only, one layer, three heads; only head ``COPYING`` writes anything."""
+    """Return a decoder-only model with one layer and three heads, of which only ``COPYING`` writes anything."""
     config = ModelConfig(
         kind="decoder-only", vocabulary_size=tokenizer.vocabulary_size, d_model=3 * WIDTH, n_heads=3, d_ff=4,
         n_encoder_layers=0, n_decoder_layers=1, max_length=WIDTH, positions="learned", tie_embeddings=False,
@@ -39,7 +39,7 @@ def copying_checkpoint(tokenizer: Tokenizer) -> Checkpoint:
         one = torch.eye(WIDTH)
         for projection, part, values in (
             (attention.query_projection, place, 20 * one),
-            (attention.key_projection, place, 20 * one.roll(1, dims=0)),  # the key of place j answers to place j + 1
+            (attention.key_projection, place, 20 * one.roll(1, dims=0)),  # the key of position j matches position j + 1
             (attention.value_projection, token, one),
         ):
             projection.weight[head] = 0.0

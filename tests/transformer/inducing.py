@@ -1,8 +1,8 @@
-"""A model built by hand that has an induction head: two layers of the parts of ``copying.py``.
+"""A hand-built model with an induction head: two layers of the parts of ``copying.py``.
 
-Stream: [code of the token | place, one-hot | code of the token before]. Head ``PREVIOUS`` of layer 0 writes the third
-part; head ``INDUCTION`` of layer 1 looks for places whose third part is the code of its own token: they come right
-after an earlier place of that token. All other heads look at everything alike.
+Residual stream: [code of the token | position, one-hot | code of the previous token]. Head ``PREVIOUS`` of layer 0
+writes the third part; head ``INDUCTION`` of layer 1 searches for positions whose third part is the code of its own
+token, which directly follow earlier occurrences. All other heads attend evenly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ PREVIOUS, INDUCTION = (0, 1), (1, 2)  # (layer, head)
 
 
 def induction_checkpoint(tokenizer: Tokenizer) -> Checkpoint:
-    """Decoder-only, two layers of three heads; it reads ``WIDTH`` tokens."""
+    """Return a decoder-only model with two layers of three heads, which reads ``WIDTH`` tokens."""
     config = ModelConfig(
         kind="decoder-only", vocabulary_size=tokenizer.vocabulary_size, d_model=3 * WIDTH, n_heads=3, d_ff=4,
         n_encoder_layers=0, n_decoder_layers=2, max_length=WIDTH, positions="learned", tie_embeddings=False,

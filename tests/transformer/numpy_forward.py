@@ -1,7 +1,7 @@
-"""A Transformer in NumPy and float64, from the file of weights alone: nothing of ``transformer`` is used here.
+"""A Transformer in NumPy and float64, from the weights file alone, without using ``transformer``.
 
-``forward`` gives every number that the probes record, under the same names, from the formulas of the papers. What
-stands in ``changes`` is done to the number of that name, and everything after it goes on from there.
+``forward`` returns every number that the probes record, by the same names, from the formulas of the papers. A function
+in ``changes`` is applied to the number of that name, and everything after it continues from there.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class NumpyTransformer:
         return token
 
     def patch(self, id: int) -> np.ndarray:
-        """A special token's own vector, or E · pixels + b: the pixels are the digits of the patch's number."""
+        """Return a special token's own vector, or E · pixels + b: the pixels are the digits of the patch's number."""
         special = self.weights["encoder.embedding.table.special.weight"]
         if id < len(special):
             return special[id]
@@ -76,7 +76,7 @@ class NumpyTransformer:
 
     def norm(self, name: str, x: np.ndarray) -> np.ndarray:
         x = self.note(f"{name}.input", x)
-        if self.config.get("rms_norm"):  # no mean is taken away, and there is no β
+        if self.config.get("rms_norm"):  # no mean is subtracted, and there is no β
             mean_square = (x**2).mean(axis=-1)
             normalized = x / np.sqrt(mean_square + self.config["layer_norm_epsilon"])[:, None]
             output = normalized * self.weights[f"{name}.weight"]
@@ -97,7 +97,7 @@ class NumpyTransformer:
         return np.stack([x[:, head * width : (head + 1) * width] for head in range(n)])
 
     def rotate(self, heads: np.ndarray) -> np.ndarray:
-        """Channel i and channel i + d/2 are a point that is turned by position · 10000^(−2i/d)."""
+        """Rotate the point (channel i, channel i + d/2) by position · 10000^(−2i/d)."""
         if self.config["positions"] != "rotary":
             return heads
         turned, half = np.empty_like(heads), heads.shape[-1] // 2
@@ -110,7 +110,7 @@ class NumpyTransformer:
         return turned
 
     def bias(self, stack: str, n_tokens: int) -> np.ndarray | None:
-        """What T5 adds to the scores of self-attention: a number for the bucket of the distance, of each head."""
+        """Return T5's bias of self-attention scores: one number per head and bucket of distances."""
         if self.config["positions"] != "relative":
             return None
         table = self.weights[f"{stack}.position_bias.table"]
@@ -122,10 +122,10 @@ class NumpyTransformer:
 
     @staticmethod
     def bucket(distance: int, n_buckets: int, *, causal: bool) -> int:
-        """Small distances have a bucket each; a bucket of large ones is wider and wider, up to 128 tokens."""
+        """Return buckets: one for each small distance, wider and wider ones for large distances, up to 128 tokens."""
         first = 0
         if causal:
-            distance = max(0, -distance)  # what comes later is masked
+            distance = max(0, -distance)  # later tokens are masked
         else:
             n_buckets //= 2
             first, distance = n_buckets * (distance > 0), abs(distance)
@@ -140,7 +140,7 @@ class NumpyTransformer:
     ) -> np.ndarray:
         query = self.heads(self.linear(f"{name}.query_projection", x))
         key = self.heads(self.linear(f"{name}.key_projection", memory))
-        if name.endswith(".self_attention"):  # places of two texts have no distance
+        if name.endswith(".self_attention"):  # positions of two texts have no distance
             query, key = self.rotate(query), self.rotate(key)
         value = self.heads(self.linear(f"{name}.value_projection", memory))
         allowed = self.note(f"{name}.allowed", allowed)
@@ -151,7 +151,7 @@ class NumpyTransformer:
         for head, row in np.ndindex(scores.shape[:2]):
             seen = np.flatnonzero(allowed[row])
             if not len(seen):
-                continue  # nothing to look at: the head says 0
+                continue  # no allowed key: the head's output is 0
             powers = np.exp(scores[head, row, seen] - scores[head, row, seen].max())
             weights[head, row, seen] = powers / powers.sum()
         weights = self.note(f"{name}.weights", weights)
@@ -174,7 +174,7 @@ class NumpyTransformer:
     # ---- the whole ----------------------------------------------------------------------------------------------
 
     def stack(self, stack: str, ids: list[int], memory: np.ndarray | None, real: np.ndarray | None) -> np.ndarray:
-        """``memory``, ``real``: what the encoder gives, and which of its tokens are no padding (cross-attention)."""
+        """Run a decoder stack; ``memory`` is the encoder's output and ``real`` marks its tokens without padding."""
         assert self.config["norm"] == "pre", "the shipped checkpoints are all pre-norm"
         x = self.embed(stack, ids)
         present = np.array([id != self.config["pad_id"] for id in ids])
@@ -198,7 +198,7 @@ class NumpyTransformer:
         return self.norm(f"{stack}.final_norm", x)
 
     def forward(self, source: list[int] | None, target: list[int] | None) -> Arrays:
-        """Every activation of one pass, by name."""
+        """Return every activation of one pass by name."""
         self.seen = {}
         memory = real = None
         if source is not None:

@@ -1,5 +1,7 @@
-"""The commands in unkind surroundings, in one process that test_surroundings.py starts: a working directory of its own,
-locale C, warnings as errors; then a folder that may not be written to, and a disk that is full. Prints JSON."""
+"""The commands in unusual environments, in one process that test_surroundings.py starts; prints JSON.
+
+A working directory of its own, locale C, warnings as errors; then a read-only folder, and a full disk.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,7 @@ def each(commands: dict[str, list[str]]) -> dict:
 
 
 def without_right_to_write() -> dict:
-    """As somebody who owns nothing here; whoever is not root takes the right away from himself."""
+    """Run without write permission: as a user who owns nothing, or after removing the permission."""
     folders = [Path(), *(path for path in Path().rglob("*") if path.is_dir())]
     for folder in folders:
         folder.chmod(0o555)

@@ -1,4 +1,4 @@
-"""Attention against torch's own, and by the properties that its definition promises."""
+"""Attention equals torch's, and has the properties of its definition."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What makes passes cheap changes nothing that a user of PyTorch relies on."""
+"""The optimised passes change nothing that users of PyTorch rely on."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong on the command line is one sentence on standard error: no traceback, and nothing half written."""
+"""Errors of the command line are one sentence on standard error, without traceback, and leave no partial file."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ CONTENTS = {
 
 @pytest.fixture
 def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder of wrong files, which the command runs in."""
+    """A folder of invalid files, in which the command runs."""
     for name, content in CONTENTS.items():
         (tmp_path / name).write_bytes(content)
     (tmp_path / "folder").mkdir()
@@ -42,7 +42,7 @@ def refused(arguments: list[str], place: Path, capsys: pytest.CaptureFixture[str
     before = contents(place)
     try:
         status = main(arguments)
-    except SystemExit as stopped:  # argparse prints how the command is used before its sentence
+    except SystemExit as stopped:  # argparse prints the usage before its sentence
         status = stopped.code
     output, errors = capsys.readouterr()
     sentence = errors.strip().splitlines()[-1]
@@ -175,14 +175,14 @@ def started(*arguments: str, **streams: object) -> subprocess.Popen:
         cwd=ROOT,
         stderr=subprocess.PIPE,
         env=environment,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell's background has it ignored
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a shell ignores it for background jobs
         **streams,
     )
 
 
 @pytest.mark.slow
 def test_nobody_reads_any_more(checkpoints_folder: Path) -> None:
-    """As in ``| head -1``: quiet, and the status that a shell gives to a closed pipe."""
+    """As in ``| head -1``: silent, with the status that a shell gives to a closed pipe."""
     process = started("inspect", str(checkpoints_folder / "tiny-translator"), stdout=subprocess.PIPE)
     process.stdout.close()
     _, errors = process.communicate(timeout=60)
@@ -191,7 +191,7 @@ def test_nobody_reads_any_more(checkpoints_folder: Path) -> None:
 
 @pytest.mark.slow
 def test_ctrl_c(checkpoints_folder: Path) -> None:
-    """While it waits for the second sentence."""
+    """Interrupt it while it waits for the second sentence."""
     arguments = ("translate", "--checkpoint", str(checkpoints_folder / "tiny-translator"))
     process = started(*arguments, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     process.stdin.write(b"The cat.\n")

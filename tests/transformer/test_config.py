@@ -1,4 +1,4 @@
-"""A configuration is right when it is made, or says which field is wrong, with its value and what to do."""
+"""A configuration is valid when it is created, or the error names the field, its value and the remedy."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_every_field_must_be_stated() -> None:
 
 
 def test_fields_that_are_younger_than_many_files(tmp_path: Path) -> None:
-    """A file from before them opens, and is written as it was; what is there is read."""
+    """A file that predates them can be opened and is written unchanged; present fields are read."""
     old = json.loads(config().to_json())
     assert not {"rms_norm", "task_prefixes"} & set(old)
     assert ModelConfig.from_dict(old) == config()

@@ -1,4 +1,4 @@
-"""Arrays travel with their labels, and refuse to be labelled wrongly."""
+"""Arrays carry their labels, and wrong labels are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for every model, whatever its weights: no look ahead, no influence of padding, exact residual sums."""
+"""Invariants of every model with any weights: causality, no influence of padding, exact residual sums."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from transformer.models import Model
 from transformer.probes import Recording, record
 
 KINDS = ("encoder-decoder", "decoder-only", "encoder-only")
-# Every kind with every position scheme; pre- and post-norm take turns, so that each meets every scheme somewhere.
+# Every kind with every position scheme; pre- and post-norm alternate, so that each meets every scheme somewhere.
 ALL = [(k, p, NORMS[(i + j) % 2]) for i, k in enumerate(KINDS) for j, p in enumerate(POSITIONS)]
 DECODERS = [case for case in ALL if case[0] != "encoder-only"]
 EXACT = {"rtol": 0, "atol": 0}
@@ -109,7 +109,7 @@ def test_the_fast_path_gives_what_the_readable_path_gives(kind: str, positions: 
 
 
 def stages_of(recording: Recording, layer: str) -> list[tuple[str, str]]:
-    """Each sub-layer of ``layer`` with the residual stages before and after it: [(before, sub-layer, after)]."""
+    """Return each sub-layer of ``layer`` with the residual stages before and after it: [(before, sub-layer, after)]."""
     sublayers = [s for s in ("self_attention", "cross_attention", "feed_forward") if f"{layer}.{s}.output" in
                  recording.tensors]  # fmt: skip
     return list(zip(["in", *(f"after_{name}" for name in sublayers[:-1])], sublayers, strict=True))
@@ -165,7 +165,7 @@ def test_cross_attention_reads_the_encoders_output() -> None:
 
 
 def test_the_names_and_axes_that_pages_rely_on() -> None:
-    """DESIGN's table of names, for an encoder-decoder."""
+    """The table of names in DESIGN, for an encoder-decoder."""
     probes = random_model().probes
     axes = {name: probe.axes for name, probe in probes.items()}
     for attention in ("encoder.layers.0.self_attention", "decoder.layers.1.self_attention",

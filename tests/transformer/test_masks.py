@@ -1,4 +1,4 @@
-"""Masks against matrices that were written by hand. 1 = may attend."""
+"""Masks compared with handwritten matrices. 1 = may attend."""
 
 from __future__ import annotations
 

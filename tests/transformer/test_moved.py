@@ -1,4 +1,4 @@
-"""Import paths that the documentation once showed still work, and name the new path."""
+"""Import paths of earlier documentation still work, and name the new path."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every edit of a shipped checkpoint, done by hand in NumPy and float64; greedy, sampling and beam as plain loops."""
+"""Every edit of a shipped checkpoint in NumPy and float64; greedy, sampling and beam search as plain loops."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def mean_so_far(rows: np.ndarray) -> np.ndarray:
 
 
 def cell_by_cell(rule: Callable[[int, int, bool], bool]) -> Callable[[np.ndarray], np.ndarray]:
-    """A mask from a rule about query, key and whether the model allows the cell."""
+    """Return a mask from a rule about query, key and whether the model allows the cell."""
     return lambda mask: np.array(
         [[rule(query, key, bool(mask[query, key])) for key in range(mask.shape[1])] for query in range(mask.shape[0])]
     )
@@ -82,7 +82,7 @@ EDITS = {
     "mask:decoder.1.cross=keys 0,4": {
         f"{CROSS}.allowed": cell_by_cell(lambda query, key, allowed: allowed and key not in (0, 4))
     },
-    "mask:decoder.1.self=block 0-0": {  # the first row may look at nothing
+    "mask:decoder.1.self=block 0-0": {  # the first row may attend to nothing
         f"{DECODER}.allowed": cell_by_cell(lambda query, key, allowed: allowed and (query, key) != (0, 0))
     },
     "mask:decoder.1.self=allow 1-3": {
@@ -140,7 +140,7 @@ def test_without_a_residual_the_stream_is_what_the_sublayer_says(part: str) -> N
 
 
 def log_p_by_hand(name: str, source: list[int] | None, prompt: list[int]) -> np.ndarray:
-    """ln p of the next token, [vocabulary]: everything computed anew, ``<pad>`` and ``<s>`` never written."""
+    """Return log p of the next token, [vocabulary], recomputed from scratch, without ``<pad>`` and ``<s>``."""
     model = by_hand(name)
     model.changes = {}
     logits = model.forward(source, prompt)["decoder.logits"][-1].copy()
@@ -150,7 +150,7 @@ def log_p_by_hand(name: str, source: list[int] | None, prompt: list[int]) -> np.
 
 
 def source_of(name: str, sentence: str) -> tuple[list[int] | None, list[int]]:
-    """What the encoder reads, and what the decoder begins with."""
+    """Return the input of the encoder, and the first tokens of the decoder."""
     ids = loaded(name).tokenizer.encode(sentence)
     return ([*ids, END], [START]) if by_hand(name).config["kind"] == "encoder-decoder" else (None, [START, *ids])
 
@@ -198,7 +198,7 @@ def test_sampling_is_a_plain_loop(settings: dict) -> None:
 
 
 def test_a_beam_is_a_plain_loop() -> None:
-    """Wu et al. 2016, §7: keep the best ``width`` unfinished texts; finished, it counts ln p / ((5 + |Y|) / 6)^0.6."""
+    """Wu et al. 2016, §7: keep the best ``width`` unfinished texts; finished ones score log p / ((5 + |Y|) / 6)^0.6."""
     width, limit = 3, 9
     source, prompt = source_of("en-fr", "He sleeps.")
     found = transformer.decode(loaded("en-fr"), "He sleeps.", transformer.Beam(width, 0.6, max_new_tokens=limit))

@@ -1,4 +1,4 @@
-"""Every number of a trace of every shipped checkpoint, worked out once more in NumPy and float64."""
+"""Every number of a trace of every shipped checkpoint, recomputed in NumPy and float64."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_every_number_is_that_of_the_formulas(name: str) -> None:
 
 
 def test_another_formula_is_noticed() -> None:
-    """The comparison has teeth: without ÷√d_k, or with the unbiased deviation, it fails."""
+    """The comparison is sensitive: without ÷√d_k, or with the unbiased deviation, it fails."""
     checkpoint = transformer.load(CHECKPOINTS / "gpt-en")
     trace = transformer.trace(checkpoint, "The cat sat.")
     expected = NumpyTransformer(CHECKPOINTS / "gpt-en").forward(None, list(trace.target.ids))

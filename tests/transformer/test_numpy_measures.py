@@ -1,4 +1,4 @@
-"""What is measured on a trace, once more by loops after the papers, by SciPy, or with a forward pass in NumPy."""
+"""Measures on a trace, recomputed by loops from the papers, by SciPy, or with a forward pass in NumPy."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_entropy_is_scipys(translated: transformer.Trace) -> None:
 
 
 def test_the_divergence_of_heads_is_scipys(translated: transformer.Trace) -> None:
-    """``jensenshannon`` gives the square root."""
+    """Return the divergence; ``jensenshannon`` returns its square root."""
     distance = pytest.importorskip("scipy.spatial.distance")
     first, second = (translated.attention("decoder", layer, "cross") for layer in (0, 2))
     expected = distance.jensenshannon(first.weights, second.weights, base=2, axis=-1) ** 2  # [head, query]
@@ -107,7 +107,7 @@ def test_rollout_is_a_sum_over_paths(translated: transformer.Trace) -> None:
 
 
 def logit_of_class(rows: np.ndarray, label: int, ids: list[int]) -> float:
-    """The logit of a class in NumPy, from the rows of the embedding, before the positions are added."""
+    """Return the logit of a class in NumPy, from the embedding rows before positions are added."""
     model = by_hand("sentiment")
     embed = model.embed
     model.embed = lambda stack, ids: rows + model.weights[f"{stack}.embedding.position_encoding.table"][: len(ids)]
@@ -189,7 +189,7 @@ def test_perplexity_is_a_product_of_chances(tmp_path: Path) -> None:
 
 
 def test_a_masked_word_counts_when_all_its_pieces_come_back(tmp_path: Path) -> None:
-    """One word a sentence, so that there is no choice of what is hidden."""
+    """One word per sentence, so that there is no choice of the masked word."""
     words, right = ["Yes", "Tomorrow", "Umbrella", "The", "I"], 0
     for word in words:
         ids = loaded("bert-en").tokenizer.encode(word)
@@ -215,7 +215,7 @@ def test_bleu_is_sacrebleus(tmp_path: Path) -> None:
 
 
 def test_kneser_ney_is_the_formula_of_the_paper() -> None:
-    """Chen & Goodman 1999, §4.1.6, eq. 27: interpolated, three discounts an order, recursively and by counting anew."""
+    """Chen & Goodman 1999, §4.1.6, eq. 27: interpolated, three discounts per order, recursive, with new counts."""
     chance = np.random.default_rng(3)
     texts = [[int(t) for t in 10 + chance.geometric(0.15, size=9) % 40] for _ in range(150)]
     vocabulary = range(10, 60)

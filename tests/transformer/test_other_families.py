@@ -1,4 +1,4 @@
-"""What the pages compute beside a pass, for models that are not built as the paper's."""
+"""Results of the pages for models that are not built as the paper's."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_what_the_heads_write_adds_up_and_a_query_comes_from_what_attention_read
     for place in attentions(trace):
         parts = output_sum(trace, *place, row=1)
         assert parts.error < 1e-4 * max(1.0, float(np.abs(parts.output).max()))
-        found = query_arithmetic(trace, *place, head=1, row=0)  # at position 0 nothing is turned
+        found = query_arithmetic(trace, *place, head=1, row=0)  # at position 0 nothing is rotated
         if not found.normalized:
             assert found.value == pytest.approx(found.recorded, rel=1e-4, abs=1e-4)
 
@@ -119,7 +119,7 @@ def test_two_norms_around_a_sublayer_and_the_update_is_behind_the_second(family:
 
 
 def test_all_parts_on_the_direct_path_add_up_to_the_logits(trace: transformer.Trace) -> None:
-    """Stream before the last feed-forward + all units + b₂, each sent alone, + β: together the logits."""
+    """Stream before the last feed-forward layer + all units + b₂, each carried separately, + β: together the logits."""
     checkpoint = trace.checkpoint
     stack = "decoder" if checkpoint.config.has_decoder else "encoder"
     writes = vocabulary_matrix(checkpoint, stack)[1] if why_no_words(checkpoint, stack) is None else False
@@ -165,7 +165,7 @@ def test_the_last_row_of_the_lens_is_what_the_model_says(trace: transformer.Trac
     probabilities /= probabilities.sum(axis=-1, keepdims=True)
     found = lens.probabilities[-1][: len(logits)]
     np.testing.assert_allclose(found, -np.sort(-probabilities, axis=-1)[:, : found.shape[-1]], atol=1e-5)
-    if config.n_classes:  # the head reads the first token: the whole sentence is what stands under it
+    if config.n_classes:  # the head reads the first token, so the whole sentence is in its column
         np.testing.assert_allclose(lens.probabilities[-1, 0], lens.probabilities[-1, 1], atol=1e-6)
 
 
@@ -181,7 +181,7 @@ def test_every_stack_has_its_own_number_of_heads(family: Callable) -> None:
 
 @pytest.mark.parametrize("name", ["hf-llama", "hf-gemma2", "hf-neox"])
 def test_taking_the_turn_off_gives_what_the_projection_gave(family: Callable, name: str) -> None:
-    """Base, width and stretching of the layer's own rotary encoding; the channels beside it stay."""
+    """Base, width and scaling of the layer's own rotary encoding; channels outside the rotation stay."""
     checkpoint = family(name)
     edits = without_positions(checkpoint.model, "decoder")
     trace = transformer.trace(checkpoint, SENTENCE, edits=edits)

@@ -1,4 +1,4 @@
-"""Pictures: cutting, numbering, and the Vision Transformer against torch's own layers with the same weights."""
+"""Images: patches, numbering, and the Vision Transformer compared with torch's layers with the same weights."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def config(**values: object) -> PictureConfig:
 
 @pytest.fixture(scope="module")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> transformer.Checkpoint:
-    """Random weights, biases too, through a file and back."""
+    """Write and read random weights, including biases."""
     folder = tmp_path_factory.mktemp("pictures")
     with torch.random.fork_rng():
         torch.manual_seed(3)

@@ -1,4 +1,4 @@
-"""The five ways to know the order: textbook numbers, and the properties that each scheme promises."""
+"""The five position schemes: textbook numbers, and the properties of each scheme."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_rotary_keeps_lengths_and_position_0() -> None:
 
 
 def t5_bucket(distance: int, *, causal: bool, n_buckets: int, max_distance: int) -> int:
-    """Raffel et al. 2020, §2.1, for one number, spelled out."""
+    """Raffel et al. 2020, §2.1, for one number, written out."""
     bucket = 0
     if causal:
         distance = max(-distance, 0)
@@ -147,7 +147,7 @@ def test_relative_buckets(causal: bool, n_buckets: int, max_distance: int) -> No
     distances = range(-200, 201)
     buckets = bias.bucket(torch.tensor(distances)).tolist()
     by_hand = [t5_bucket(d, causal=causal, n_buckets=n_buckets, max_distance=max_distance) for d in distances]
-    # At a border the logarithm may fall on either side by one rounding; nowhere may it be off by more than that one.
+    # At a boundary the logarithm may be off by one rounding on either side, but never by more.
     different = [d for d, a, b in zip(distances, buckets, by_hand, strict=True) if a != b]
     assert all(abs(buckets[d + 200] - by_hand[d + 200]) == 1 and abs(d) & (abs(d) - 1) == 0 for d in different)
     assert len(different) <= 4

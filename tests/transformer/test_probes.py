@@ -1,4 +1,4 @@
-"""Recording is neutral, edits do what they say, and nothing of either outlives its block."""
+"""Recording is neutral, edits do what they say, and neither outlives its block."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ def test_an_edit_that_changes_nothing_is_neutral_at_every_probe() -> None:
 
 
 def test_an_edit_at_any_probe_reaches_the_logits() -> None:
-    """No probe is a dead end: what it shows is what the model goes on with."""
+    """No probe is a dead end: the model continues with the recorded value."""
     model = random_model(positions="relative")
     plain = run(model)
     for name in model.probes:
         change = torch.logical_not if name.endswith("allowed") else lambda tensor: tensor * 1.5 + 0.25
         with record([Edit(name, change)]):
             changed = run(model)
-        # A score or key bias that is the same for all keys cancels in the softmax, so those are multiplied, too.
+        # A score or key bias that is the same for all keys cancels in the softmax, so those are multiplied as well.
         assert not torch.equal(changed, plain), f"an edit of {name} changes nothing"
 
 
@@ -98,7 +98,7 @@ def test_nothing_survives_the_block() -> None:
 
 
 class Stop(BaseException):
-    """Like Streamlit's RerunException: no subclass of Exception."""
+    """Like Streamlit's RerunException: not a subclass of Exception."""
 
 
 @pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, Stop])

@@ -1,5 +1,7 @@
-"""Another working directory, locale C, warnings as errors, no right to write, a full disk: the commands work, or say in
-one sentence why they cannot, and leave what was there as it was."""
+"""The commands work, or say in one sentence why they cannot and leave existing files unchanged.
+
+Tested: another working directory, locale C, warnings as errors, no write permission, a full disk.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a command prints holds no control character of a file: a tensor's name may not move the reader's cursor."""
+"""Commands print no control character from a file: a tensor's name may not move the reader's cursor."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ CONTROLS = re.compile("[\0-\x08\x0b-\x1f\x7f-\x9f]")
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint with a tensor that no model has, and a token, whose names are orders to a terminal."""
+    """A checkpoint with an unknown tensor and a token whose names are terminal control sequences."""
     path = foreign_checkpoint("hf-gpt2", tmp_path_factory.mktemp(f"models{EVIL}"))
     weights = path / "model.safetensors"
     save_file(load_file(weights) | {f"{EVIL}\nequal within 1e-03": torch.zeros(2)}, weights, metadata={"format": "pt"})

@@ -1,4 +1,4 @@
-"""The cases that every textbook works out by hand."""
+"""Examples that textbooks compute by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many browser sessions share one model. Each must get what it would get alone, to the last bit."""
+"""Many sessions share one model, and each gets bit for bit what it would get alone."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def fail(tensor: torch.Tensor) -> torch.Tensor:
 
 
 def edits_of(number: int, stack: str) -> tuple[Edit, ...]:
-    """A different edit for every thread; threads 0 and 4 have none, thread 7 always fails in the middle of a pass."""
+    """Return a different edit per thread; threads 0 and 4 have none, thread 7 always fails during a pass."""
     weights = f"{stack}.layers.1.self_attention.weights"
     return (
         (),
@@ -61,7 +61,7 @@ def edits_of(number: int, stack: str) -> tuple[Edit, ...]:
 
 @pytest.fixture(autouse=True)
 def frequent_switches() -> Iterator[None]:
-    """Threads take turns a thousand times as often as usual, so that a race is met, not missed."""
+    """Threads switch a thousand times as often as usual, so that races occur."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(5e-6)
     yield
@@ -69,7 +69,7 @@ def frequent_switches() -> Iterator[None]:
 
 
 def at_once(tasks: list[Callable[[], object]]) -> list[object]:
-    """Run all tasks at the same time, each in a thread of its own."""
+    """Run all tasks at the same time, each in its own thread."""
     barrier = Barrier(len(tasks))
 
     def start(task: Callable[[], object]) -> object:
@@ -113,7 +113,7 @@ def test_eight_threads_with_different_edits_get_what_each_gets_alone(kind: str, 
 
 
 def test_one_sentence_with_and_without_edits_at_the_same_time(tiny_checkpoint: Tiny) -> None:
-    """The same shapes everywhere, so that another thread's tensors would fit without an error."""
+    """Equal shapes, so that another thread's tensors would fit without an error."""
     checkpoint = tiny_checkpoint("translator")
     edit = ablate_head("decoder", layer=0, kind="cross", head=0)
 

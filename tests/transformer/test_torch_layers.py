@@ -33,7 +33,7 @@ def attention_weights_of(layer: MultiHeadAttention) -> dict[str, Tensor]:
 
 
 def translated(layer: EncoderLayer | DecoderLayer) -> dict[str, Tensor]:
-    """Our weights under torch's names. torch numbers its norms in the order of the sub-layers."""
+    """Return our weights with torch's names. torch numbers its norms in the order of the sub-layers."""
     norms = [layer.self_attention_norm, layer.feed_forward_norm]
     attentions = {"self_attn": layer.self_attention}
     if isinstance(layer, DecoderLayer):
@@ -63,7 +63,7 @@ def torch_layer(kind: type[nn.Module], settings: ModelConfig, state: dict[str, T
 
 
 def source_padding() -> Tensor:
-    """True = real, as everywhere in this project; torch's own masks say the opposite."""
+    """True = real, as everywhere in this project; torch's own masks mean the opposite."""
     real = torch.ones(BATCH, SOURCE, dtype=torch.bool)
     real[1, 5:] = False
     real[2, 3:] = False
@@ -85,7 +85,7 @@ def test_encoder_layer(norm: str, activation: str, path: str) -> None:
             result = ours(x, allowed)
     else:
         result = ours(x, allowed)
-    # Rows of padding are nobody's business: torch's inference path may leave zeros there.
+    # Rows of padding do not matter: torch's inference path may leave zeros there.
     torch.testing.assert_close(result[real], expected[real], rtol=0, atol=1e-5)
 
 

@@ -1,6 +1,6 @@
-"""Attribution, composition and patching against TransformerLens's own functions (Nanda & Bloom 2022): GPT-2's shape.
+"""Attribution, composition and patching compared with TransformerLens (Nanda & Bloom 2022), for GPT-2's shape.
 
-Runs where ``transformer_lens`` is installed (``benchmarks/README.md`` says how); nothing else needs it.
+Runs if ``transformer_lens`` is installed (``benchmarks/README.md`` says how); nothing else needs it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
 
 @pytest.fixture(scope="module")
 def folded(pair: Pair) -> bridge.TransformerBridge:
-    """With the norm in front of a head as a part of the head, as in ours."""
+    """Combine the norm before a head with the head, as ours does."""
     lens = bridge.TransformerBridge.boot_transformers(str(pair[0].path), device="cpu")
     lens.enable_compatibility_mode(center_writing_weights=False)
     return lens
@@ -64,7 +64,7 @@ def test_heads_add_to_a_logit_what_transformer_lens_attributes_to_them(pair: Pai
     with torch.inference_mode():
         _, cache = lens.run_with_cache(ids)
         written = cache.apply_ln_to_stack(cache.stack_head_results(layer=-1))[:, 0, position]  # [head, model]
-    # The bridge keeps γ apart from W_U (it folds neither): what a head wrote meets both.
+    # The bridge keeps γ separate from W_U (it folds neither): a head's output meets both.
     weights = checkpoint.model.decoder
     direction = weights.vocabulary_projection.weight[token] * weights.final_norm.weight
     expected = (written @ direction).numpy().reshape(found.shape)

@@ -1,4 +1,4 @@
-"""word2vec: its windows and loss against plain loops, what it learns from a small language, its files."""
+"""word2vec: its windows and loss compared with plain loops, training on a small language, and its files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SETTINGS = WordRecipe(
 
 
 def language(n: int = 200) -> list[str]:
-    """Animals run and sleep, fruits hang and ripen; otherwise they stand in the same sentences."""
+    """Animals run and sleep, fruits hang and ripen; otherwise they occur in the same sentences."""
     draw = random.Random(0)
     frames = ((ANIMALS, ("runs", "sleeps", "barks")), (FRUITS, ("hangs", "ripens", "falls")))
     sentences = []

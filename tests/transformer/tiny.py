@@ -27,9 +27,9 @@ def config(kind: str = "encoder-decoder", **values: Any) -> ModelConfig:
 
 @lru_cache
 def random_model(kind: str = "encoder-decoder", *, seed: int = 0, **values: Any) -> Model:
-    """In ``eval()`` mode, and shared: do not change it.
+    """Return a model in ``eval()`` mode that is shared: do not change it.
 
-    Biases, γ, β and the relative bias are random, too: at 0 or 1 they would hide errors.
+    Biases, γ, β and the relative bias are random as well: values of 0 or 1 would hide errors.
     """
     with torch.random.fork_rng():
         torch.manual_seed(seed)
@@ -41,7 +41,7 @@ def random_model(kind: str = "encoder-decoder", *, seed: int = 0, **values: Any)
 
 
 def run(model: Model, source: torch.Tensor = SOURCE, target: torch.Tensor = TARGET) -> torch.Tensor:
-    """The logits of any kind of model."""
+    """Return the logits of any kind of model."""
     inputs = {"encoder-decoder": (source, target), "decoder-only": (target,), "encoder-only": (source,)}
     with torch.inference_mode():
         return model(*inputs[model.config.kind])

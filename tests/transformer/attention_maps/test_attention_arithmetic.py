@@ -1,4 +1,4 @@
-"""The numbers beside an attention map, against the recorded pass of every kind of model."""
+"""The arithmetic of an attention weight equals the recorded pass for every kind of model."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ PLACES = [
 
 @pytest.fixture(params=PLACES, ids=["-".join(place) for place in PLACES])
 def place(request: pytest.FixtureRequest, tiny_checkpoint: Callable[[str], transformer.Checkpoint]) -> tuple:
-    """(checkpoint, trace, stack, kind), with two pads where there is an encoder."""
+    """Yield (checkpoint, trace, stack, kind), with two pads if there is an encoder."""
     name, stack, kind = request.param
     checkpoint = tiny_checkpoint(name)
     target = TARGET if checkpoint.config.has_decoder else None
@@ -54,7 +54,7 @@ def test_a_row_of_the_arithmetic_sums_to_one(place: tuple) -> None:
     _, trace, stack, kind = place
     cell = cell_arithmetic(trace, stack, 0, kind, head=0, query=2, key=0)
     assert cell.weights.sum() == pytest.approx(1.0)
-    assert cell.powers.max() == 1.0  # the largest score is taken away first
+    assert cell.powers.max() == 1.0  # the largest score is subtracted first
     assert cell.weight == pytest.approx(cell.power / cell.denominator)
 
 
@@ -98,7 +98,7 @@ def test_what_the_heads_write_adds_up_to_the_recorded_output(place: tuple) -> No
     checkpoint, trace, stack, kind = place
     parts = output_sum(trace, stack, 1, kind, row=2)
     assert parts.contributions.shape == (checkpoint.config.n_heads, checkpoint.config.d_model)
-    assert np.abs(parts.bias).max() > 1e-3  # else the bias could be forgotten unseen
+    assert np.abs(parts.bias).max() > 1e-3  # otherwise a missing bias would go unnoticed
     assert parts.error < 1e-5
 
 
@@ -143,8 +143,10 @@ def test_the_effect_of_a_head_is_what_a_pass_without_it_says(place: tuple) -> No
 
 
 def asked_at(checkpoint: transformer.Checkpoint, trace: transformer.Trace) -> list[int]:
-    """Rows of the logits that the answer stands in: blanks, or everything from the end of what was typed, without the
-    end that nobody typed behind a given answer."""
+    """Return the rows of the logits that predict the output: blanks, or everything after the typed text.
+
+    The end token after a given output is not included, because nobody typed it.
+    """
     if trace.target is None:
         return [token.index for token in trace.source if token.display == "<mask>"]
     first = 0 if checkpoint.config.has_encoder else len(prompt_ids(checkpoint, SENTENCE)) - 1

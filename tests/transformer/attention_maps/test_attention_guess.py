@@ -1,4 +1,4 @@
-"""The overlap of a guess with a row of attention, on rows whose answer is known."""
+"""The overlap of a guess with a row of attention, for rows with a known answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rollout: what can be worked out by hand, and what must hold for every model."""
+"""Rollout: cases computed by hand, and invariants for every model."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def sequence(length: int, name: str) -> TokenSequence:
 
 
 def trace_of(*, encoder=(), decoder=(), cross=(), source: int = 0, target: int = 0) -> Trace:
-    """A trace that holds nothing but the weights given, [head, query, key] a layer; what is not 0 is allowed."""
+    """Return a trace with only the given weights, [head, query, key] per layer; nonzero cells are allowed."""
     activations = {}
     for stack, kind, layers in (
         ("encoder", "self", encoder),
@@ -53,7 +53,7 @@ def test_two_layers_worked_out_by_hand():
 
 
 def test_source_and_target_worked_out_by_hand():
-    encoder = [[[0, 1], [1, 0]]]  # each token looks at the other: R = [[½, ½], [½, ½]]
+    encoder = [[[0, 1], [1, 0]]]  # each token attends to the other: R = [[½, ½], [½, ½]]
     cross = [[[0.2, 0.8]]]
     found = attention_rollout(
         trace_of(encoder=[encoder], decoder=[[[[1.0]]]], cross=[cross], source=2, target=1), "decoder"
@@ -90,7 +90,7 @@ def test_rows_sum_to_one_and_masks_hold(tiny_checkpoint, kind):
         assert (view.weights[0][~view.allowed] == 0).all() and (view.weights >= 0).all()
         if stack == "decoder" and attention == "self":
             assert np.array_equal(view.allowed, np.tril(np.ones_like(view.allowed)))
-        elif pads:  # nobody but padding itself has anything of padding
+        elif pads:  # only padding itself contains shares of padding
             assert not view.allowed[: len(view.query) - (0 if stack == "decoder" else pads), -pads:].any()
         assert view.query is trace.tokens(stack)
 

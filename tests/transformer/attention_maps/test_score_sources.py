@@ -1,4 +1,4 @@
-"""A score is the sum of what its writers brought: for every kind of model and every attention, to rounding."""
+"""A score is the sum of its sources, up to rounding, for every kind of model and attention."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ KINDS = ("translator", "gpt", "bert", "sentiment")
 
 
 def attentions(trace: Trace) -> list[tuple[str, int, str]]:
-    """Every attention of the model: (stack, layer, kind)."""
+    """Return every attention of the model: (stack, layer, kind)."""
     found = []
     for stack in ("encoder", "decoder"):
         if hasattr(trace.checkpoint.model, stack):

@@ -1,4 +1,4 @@
-"""Pieces put together to words: sums over keys, means over queries, rows that still sum to 1."""
+"""Tokens combined into words: sums over keys, means over queries, rows that still sum to 1."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""AttnLRP against its rules written out with relevances in place of gradients; and that nothing is lost."""
+"""AttnLRP equals its rules written with relevances instead of gradients, and conserves relevance."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def test_no_weight_is_copied(tiny_checkpoint: Callable) -> None:
 
 
 def test_it_is_what_the_rules_say_written_out(tiny_checkpoint: Callable) -> None:
-    """A decoder, pre-norm, GELU: relevances from the logit down to the tokens, share by share."""
+    """A pre-norm decoder with GELU: relevances from the logit down to the tokens, share by share."""
     checkpoint = in_double(tiny_checkpoint("gpt"))
     trace = transformer.trace(checkpoint, SENTENCE)
     row = 4

@@ -66,7 +66,7 @@ def test_every_row_is_the_measure_it_is_named_after(tiny_checkpoint, model, stac
     aligned = compare_with_attention(trace, view, found, head=1, query=query)
     assert tuple(measure.name for measure in aligned.measures) == ATTENTION_MEASURES + ANSWER_MEASURES
     positions = list(aligned.positions)
-    assert positions == np.flatnonzero(view.allowed[query]).tolist()  # no padding, nothing that comes later
+    assert positions == np.flatnonzero(view.allowed[query]).tolist()  # no padding, no later tokens
     assert all(measure.values.shape == (len(positions),) for measure in aligned.measures)
     for name in ATTENTION_MEASURES:
         assert aligned[name].values.sum() == pytest.approx(1, abs=1e-5) and not aligned[name].signed

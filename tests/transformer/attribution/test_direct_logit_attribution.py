@@ -1,4 +1,4 @@
-"""A logit is the sum of what its parts added: for every kind of model, against plain loops, and against the model."""
+"""A logit is the sum of its parts' contributions, for every kind of model, compared with plain loops and the model."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_checkpoints_of_the_repository(path):
 
 
 def carried_forward(trace: Trace, stack: str, row: int) -> dict[Part, np.ndarray]:
-    """What each part has become in the last stream, in plain loops from the first layer to the last."""
+    """Return what each part contributes to the last residual stream, in plain loops from first to last layer."""
     model = trace.checkpoint.model.get_submodule(stack)
     vectors = {Part("token"): trace.values(f"{stack}.embedding.token")[row].astype(np.float64)}
     if f"{stack}.embedding.position" in trace:
@@ -111,7 +111,7 @@ def carried_forward(trace: Trace, stack: str, row: int) -> dict[Part, np.ndarray
 
 @pytest.mark.parametrize(("kind", "stack"), [("translator", "decoder"), ("gpt", "decoder"), ("bert", "encoder")])
 def test_plain_loops_from_the_other_end(tiny_checkpoint, kind, stack):
-    """The library walks backwards with one vector; here every part's vector is carried forwards."""
+    """The library carries one vector backwards; here every part's vector is carried forwards."""
     checkpoint = tiny_checkpoint(kind)
     trace = transformer.trace(checkpoint, SENTENCE)
     found = attribute(trace, 2, token=7, against=9)
@@ -123,7 +123,7 @@ def test_plain_loops_from_the_other_end(tiny_checkpoint, kind, stack):
 
 @pytest.mark.parametrize("part", [Part("self_attention", 0, 1), Part("cross_attention", 1, 0), Part("feed_forward", 0)])
 def test_a_part_is_its_direct_effect_while_everything_behind_it_is_frozen(tiny_checkpoint, part):
-    """Run again without the part, with what all later sub-layers wrote and the last σ as they were."""
+    """Run again without the part, with the outputs of all later sub-layers and the last σ held fixed."""
     checkpoint, row, token = tiny_checkpoint("translator"), 2, 7
     clean = transformer.trace(checkpoint, SENTENCE)
     text = {"target": clean.text}

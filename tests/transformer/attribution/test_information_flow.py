@@ -1,4 +1,4 @@
-"""Information flow routes: edges into a node sum to 1, and each is what its formula gives in plain loops."""
+"""Information flow routes: edges into a node sum to 1, and each equals its formula in plain loops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def near(whole: np.ndarray, term: np.ndarray) -> float:
 
 
 def step(trace: transformer.Trace, name: str, kind: str, token: int, before: np.ndarray) -> dict:
-    """{("residual", −1, token): share, (kind, head, key): share} of one attention, term by term."""
+    """Return {("residual", −1, token): share, (kind, head, key): share} of one attention, term by term."""
     model = trace.checkpoint.model
     attention = model.get_submodule(f"{name}.{kind}_attention")
     matrix = attention.output_projection.weight.detach().numpy()

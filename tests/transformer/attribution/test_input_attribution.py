@@ -1,4 +1,4 @@
-"""Attributions against what can be known: linear functions, sums, torch's own gradients, recomputed passes, threads."""
+"""Attributions compared with known results: linear functions, sums, torch's gradients, recomputed passes, threads."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ def asked(checkpoint, kind, *, of="log_probability", **more):
 
 
 def recorded(trace, quantity) -> float:
-    """F from the logits of the trace."""
+    """Return F from the logits of the trace."""
     name = "classifier.logits" if quantity.of_class else f"{quantity.place[0]}.logits"
     logits = torch.tensor(np.atleast_2d(trace.values(name))[quantity.row])
     return float(logits[quantity.id]) if quantity.of == "logit" else among_writable(trace.checkpoint, logits, quantity)
 
 
 def among_writable(checkpoint, logits, quantity) -> float:
-    """ln p, or p, of the answer: a model that writes never writes <pad> and <s>."""
+    """Return log p, or p, of the output; a generative model never writes <pad> and <s>."""
     logits = logits.double()
     if checkpoint.config.has_decoder:
         logits[list(checkpoint.framing.never)] = -torch.inf
@@ -63,7 +63,7 @@ def test_the_number_is_the_one_in_the_trace(tiny_checkpoint, kind, of):
 
 @pytest.mark.parametrize("kind", ["translator", "gpt"])
 def test_a_probability_is_the_one_that_decoding_shows(tiny_checkpoint, kind):
-    """What is never written has no share in it; unless somebody asks for just that."""
+    """A token that is never generated has no share, unless F is about it."""
     checkpoint = tiny_checkpoint(kind)
     step, trace = transformer.decode(checkpoint, SENTENCE).steps[0], transformer.trace(checkpoint, SENTENCE)
     row = answer_probabilities.prediction_rows(trace).rows[0]
@@ -78,14 +78,14 @@ def test_a_probability_is_the_one_that_decoding_shows(tiny_checkpoint, kind):
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("baseline", ["pad", "mean"])
 def test_integrated_gradients_sum_to_the_difference(tiny_checkpoint, kind, baseline):
-    """Within a hundredth of what was moved, on random weights, with 128 points."""
+    """Accurate to a hundredth of the change, on random weights, with 128 points."""
     checkpoint = tiny_checkpoint(kind)
     _, quantity = asked(checkpoint, kind)
     found = integrated_gradients(checkpoint, quantity, baseline=baseline, n_steps=128)
     moved = sum(np.abs(part).sum() for part in (found.source, found.target) if part is not None)
     assert abs(found.error) <= 0.01 * moved
-    assert abs(found.difference) > 1e-3  # else there would be nothing to sum to
-    # The start of the path is what the model says when every token has the baseline's row.
+    assert abs(found.difference) > 1e-3  # otherwise there would be nothing to sum to
+    # The start of the path is the model's output if every token has the baseline's row.
     edits = [
         Edit(f"{stack}.embedding.token", lambda x, stack=stack: baseline_of(checkpoint, stack, baseline).expand_as(x))
         for stack in quantity.read
@@ -112,7 +112,7 @@ def test_more_points_make_the_error_smaller(tiny_checkpoint):
 
 @pytest.mark.parametrize("baseline", BASELINES)
 def test_a_linear_function_is_attributed_exactly(tiny_checkpoint, monkeypatch, baseline):
-    """F(x) = Σ w·x: every token's share is w_i·(x_i − x′_i), whatever the number of points."""
+    """For F(x) = Σ w·x, every token's share is w_i·(x_i − x′_i), for any number of points."""
     checkpoint = tiny_checkpoint("translator")
     _, quantity = asked(checkpoint, "translator")
     weights = {s: torch.randn(len(t), 32, generator=torch.Generator().manual_seed(3)) for s, t in quantity.read.items()}
@@ -134,7 +134,7 @@ def test_a_linear_function_is_attributed_exactly(tiny_checkpoint, monkeypatch, b
 
 
 def test_gradient_times_input_is_the_slope_along_each_token(tiny_checkpoint):
-    """Stretch one token's embedding by a hair and watch log p: d F / d factor = x_i · ∂F/∂x_i."""
+    """Scale one token's embedding slightly and observe log p: d F / d factor = x_i · ∂F/∂x_i."""
     checkpoint = tiny_checkpoint("gpt")
     trace, quantity = asked(checkpoint, "gpt")
     found = gradient_times_input(checkpoint, quantity)
@@ -206,7 +206,7 @@ def test_padding_has_no_share(tiny_checkpoint):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_leaving_out_is_really_leaving_out(tiny_checkpoint, kind):
-    """Token for token against a pass of its own over the shortened ids."""
+    """Token by token, compared with separate passes over the shortened ids."""
     checkpoint = tiny_checkpoint(kind)
     trace, quantity = asked(checkpoint, kind)
     found = remove_each(checkpoint, quantity)

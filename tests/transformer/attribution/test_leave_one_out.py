@@ -1,4 +1,4 @@
-"""Leaving a word out is measured by really leaving it out."""
+"""Leave-one-out equals a run without the word."""
 
 from __future__ import annotations
 

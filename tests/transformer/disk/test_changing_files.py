@@ -1,4 +1,4 @@
-"""A file of weights that somebody overwrites or cuts while it is read gives a model or a sentence, never a signal."""
+"""A weights file that is overwritten or truncated during a read gives a model or a sentence, never a signal."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from transformer.disk.tensor_files import TensorFile
 from transformer.errors import CheckpointError
 from transformer.system.python_process import start_python
 
-# Cuts the file to a third and writes it whole again, on and on, while another thread loads.
+# Truncates the file to a third and restores it, repeatedly, while another thread loads.
 DISTURBED = """
 import sys, threading, time
 from pathlib import Path

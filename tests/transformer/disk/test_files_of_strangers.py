@@ -1,4 +1,4 @@
-"""Files that somebody else has made are read no further than they can be long, and only where they are files."""
+"""Third-party files are read only up to a limit, and only if they are regular files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from transformer.word_vectors.vector_files import VECTORS, WORDS, load_vectors
 
 def endless(file: Path, kind: str) -> None:
     file.unlink(missing_ok=True)
-    if kind == "pipe":  # whoever opens it waits for somebody who writes
+    if kind == "pipe":  # opening it blocks until something is written
         os.mkfifo(file)
     else:
         file.symlink_to("/dev/zero")

@@ -1,4 +1,4 @@
-"""Recipes and openings that are nested deeper than a parser can follow are refused in a sentence."""
+"""Recipes and openings that are nested too deeply for a parser are refused in a sentence."""
 
 from __future__ import annotations
 

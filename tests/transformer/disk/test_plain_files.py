@@ -1,4 +1,4 @@
-"""Every text file of a checkpoint is read as far as such a file can be long, and only where it is a file."""
+"""Every text file of a checkpoint is read only up to a limit, and only if it is a regular file."""
 
 from __future__ import annotations
 

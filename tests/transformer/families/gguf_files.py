@@ -1,4 +1,4 @@
-"""Tiny models as GGUF files, written as llama.cpp's converter writes them, with the writer of the ``gguf`` library."""
+"""Tiny models as GGUF files in the format of llama.cpp's converter, written with the ``gguf`` library."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _LLAMA_NAMES = {
 
 
 def converted(model: Any) -> dict[str, np.ndarray]:
-    """The tensors of a Hugging Face model under llama.cpp's names, in llama.cpp's order."""
+    """Return the tensors of a Hugging Face model with llama.cpp's names and order."""
     config, found = model.config, {}
     architecture = ARCHITECTURES[config.model_type]
     names = _names(architecture, config)
@@ -57,14 +57,14 @@ def converted(model: Any) -> dict[str, np.ndarray]:
             heads = config.num_attention_heads
             tensor = tensor.reshape(heads, 3, -1, *tensor.shape[1:]).transpose(0, 1).reshape(tensor.shape)
         found[f"{theirs}.{ending}"] = tensor.contiguous().numpy()
-    scaled = getattr(config, "scale_decoder_outputs", True)  # T5 1.1 keeps the two apart
+    scaled = getattr(config, "scale_decoder_outputs", True)  # T5 1.1 keeps the two separate
     if scaled and np.array_equal(found.get("output.weight"), found["token_embd.weight"]):
         del found["output.weight"]
     return found
 
 
 def _names(architecture: str, config: Any) -> dict[str, str]:
-    """Their module → llama.cpp's, ``#`` for the number of a layer."""
+    """Return Hugging Face's module → llama.cpp's, with ``#`` for the number of a layer."""
     ours = _t5_names(config.is_gated_act) if architecture == "t5" else _NAMES.get(architecture)
     if ours is not None:
         return {theirs: gguf for gguf, theirs in ours.items()} | {"lm_head": "output"}
@@ -91,7 +91,7 @@ def _theirs(plain: str, names: dict[str, str]) -> str | None:
 
 
 def keys_of(model: Any) -> dict[str, object]:
-    """The keys of the architecture, without its name in front."""
+    """Return the keys of the architecture, without its name in front."""
     config, kind = model.config, model.config.model_type
     if kind == "t5":
         return {
@@ -202,7 +202,7 @@ def _add(writer: Any, name: str, value: object) -> None:
 
 
 def llama3_factors(config: Any) -> np.ndarray:
-    """As llama.cpp's converter computes them: what each frequency is divided by."""
+    """Return what each frequency is divided by, as llama.cpp's converter computes it."""
     rope, width = config.rope_parameters, config.head_dim
     frequency = 1.0 / rope["rope_theta"] ** (torch.arange(0, width, 2, dtype=torch.float32) / width)
     low, high = rope["low_freq_factor"], rope["high_freq_factor"]
@@ -220,7 +220,7 @@ def llama3_factors(config: Any) -> np.ndarray:
 
 
 def token_keys(backend: tokenizers.Tokenizer, kind: str, **more: object) -> dict[str, object]:
-    """The keys of a tokenizer of the ``tokenizers`` library; ``kind``: "gpt2", "llama", "t5" or "bert"."""
+    """Return the keys of a tokenizer of the ``tokenizers`` library; ``kind`` is "gpt2", "llama", "t5" or "bert"."""
     content = json.loads(backend.to_str())
     special = {token["content"]: token["special"] for token in content["added_tokens"]}
     by_id = sorted(backend.get_vocab().items(), key=lambda item: item[1])

@@ -1,6 +1,7 @@
-"""Tiny random models of other families, made by Hugging Face's own classes: what ours are compared with.
+"""Tiny random models of other families, made by Hugging Face's classes, for comparison with ours.
 
-Unusual on purpose: widths that are no powers of two, shared heads, windows shorter than the text, large weights.
+They are unusual on purpose: widths that are no powers of two, shared heads, windows shorter than the text, large
+weights.
 """
 
 from __future__ import annotations
@@ -102,7 +103,7 @@ _SHARED = {
     "position_biased_input": False,
 }
 
-# name: (class of the model, class of the config, what the config says)
+# name: (class of the model, class of the config, fields of the config)
 CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
     "gpt2": ("GPT2LMHeadModel", "GPT2Config", {**_GPT2, "n_inner": 50}),
     "gpt2, scaled by layer, untied": (
@@ -265,7 +266,7 @@ CASES: dict[str, tuple[str, str, dict[str, Any]]] = {
 
 
 def build(case: str, *, seed: int = 0, **changes: Any) -> Any:
-    """One of ``CASES`` with large random weights, eager, in ``eval()`` mode."""
+    """Return one of ``CASES`` with large random weights, eager, in ``eval()`` mode."""
     import transformers
 
     model_class, config_class, values = CASES[case]
@@ -293,5 +294,5 @@ def _saved(case: str, folder: Path) -> Any:
 
 
 def saved(case: str, folder: Path) -> Any:
-    """The model of a case as Hugging Face reads it back from ``folder``, into which it is written first."""
+    """Write the model of a case into ``folder``, and return it as Hugging Face reads it back."""
     return _saved(case, folder)

@@ -1,4 +1,4 @@
-"""Old and new ways to say the same in a config, beside what Hugging Face makes of them."""
+"""Old and new spellings of config fields, compared with Hugging Face's interpretation."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def values(case: str, fields: dict[str, Any]) -> Values:
     ],
 )
 def test_one_rotation(fields: dict[str, Any]) -> None:
-    """GPT-NeoX passes over ``rope_theta``, which stands in some of its files; elsewhere it counts."""
+    """GPT-NeoX ignores ``rope_theta``, which some of its files contain; other families use it."""
     from transformers.models.gpt_neox.modeling_gpt_neox import GPTNeoXRotaryEmbedding
     from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding
 

@@ -1,5 +1,4 @@
-"""Edits of other families beside Hugging Face's own model, whose W_O and W_2 read what a hook has changed in the same
-way."""
+"""Edits of other families, compared with Hugging Face's model whose W_O and W_2 read inputs changed by a hook."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ transformers = pytest.importorskip("transformers")
 
 SENTENCE, TARGET = "The cat sat on the mat.", "Le chat est fatigué."
 LAYER, HEAD, UNIT = 1, 2, 17
-# The attention that is edited, and the name of its W_O there
+# The edited attention, and the name of its W_O in Hugging Face's model
 OUTPUTS = {
     "hf-llama": ("decoder", "self", f"model.layers.{LAYER}.self_attn.o_proj"),  # three heads share a head of keys
     "hf-gemma2": ("decoder", "self", f"model.layers.{LAYER}.self_attn.o_proj"),
@@ -30,7 +29,7 @@ OUTPUTS = {
     "hf-t5": ("decoder", "cross", f"decoder.block.{LAYER}.layer.1.EncDecAttention.o"),
     "hf-marian": ("decoder", "cross", f"model.decoder.layers.{LAYER}.encoder_attn.out_proj"),
 }
-# The stack of a gated layer, and the name of its W_2 there
+# The stack of a gated layer, and the name of its W_2 in Hugging Face's model
 GATED = {
     "hf-llama": ("decoder", f"model.layers.{LAYER}.mlp.down_proj"),
     "hf-gemma2": ("decoder", f"model.layers.{LAYER}.mlp.down_proj"),
@@ -39,7 +38,7 @@ GATED = {
 
 
 def replayed(checkpoint: Checkpoint, layer: str, change: Callable[[Tensor], Tensor]) -> np.ndarray:
-    """The logits of Hugging Face's model where its linear layer ``layer`` reads ``change(what it would have read)``."""
+    """Return the logits of Hugging Face's model with ``change`` applied to the input of its linear layer ``layer``."""
     architecture = json.loads((checkpoint.path / "config.json").read_text())["architectures"][0]
     model: Any = (
         getattr(transformers, architecture).from_pretrained(checkpoint.path, attn_implementation="eager").eval()
@@ -61,7 +60,7 @@ def traced(checkpoint: Checkpoint, *edits: Edit) -> transformer.Trace:
 def same(checkpoint: Checkpoint, edit: Edit, layer: str, change: Callable[[Tensor], Tensor]) -> None:
     whole, edited = traced(checkpoint), traced(checkpoint, edit)
     logits = [run.values(f"{run.stacks[-1]}.logits") for run in (whole, edited)]
-    assert np.abs(logits[1] - logits[0]).max() > 1e-3  # the edit does something
+    assert np.abs(logits[1] - logits[0]).max() > 1e-3  # the edit has an effect
     np.testing.assert_allclose(logits[1], replayed(checkpoint, layer, change), atol=2e-5)
 
 
@@ -82,7 +81,7 @@ def test_an_edited_head_is_an_edited_slice_of_what_their_output_projection_reads
             own *= 0.0 if what == "zero" else 2.0
         elif stack == "encoder":
             own[:] = own.mean(dim=1, keepdim=True)
-        else:  # no row learns of later ones
+        else:  # no row depends on later ones
             own[:] = torch.stack([own[:, : row + 1].mean(dim=1) for row in range(own.shape[1])], dim=1)
         return heads
 

@@ -1,4 +1,4 @@
-"""Every family beside Hugging Face's own code: logits and all attention maps, padded or not, with and without cache."""
+"""Every family compared with Hugging Face's code: logits and all attention maps, with and without padding and cache."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LENGTHS = (1, 2, 5, 17, 64)
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory):
-    """``opened("bert")``: our model and Hugging Face's, of the same files."""
+    """``opened("bert")`` returns our model and Hugging Face's, from the same files."""
     found: dict[str, tuple[OpenedModel, Any]] = {}
 
     def get(case: str) -> tuple[OpenedModel, Any]:
@@ -39,7 +39,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory):
 
 
 def texts(ours: OpenedModel, length: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Two texts, the second padded where the encoder knows padding, and which of their positions are real."""
+    """Return two texts, the second padded if the encoder supports padding, and a mask of the real positions."""
     ids = torch.randint(3, VOCABULARY - 2, (2, length), generator=torch.Generator().manual_seed(length))
     real = torch.ones_like(ids, dtype=torch.bool)
     if ours.config.has_encoder and length > 4:
@@ -50,7 +50,7 @@ def texts(ours: OpenedModel, length: int) -> tuple[torch.Tensor, torch.Tensor]:
 def both(
     ours: OpenedModel, theirs: Any, length: int
 ) -> tuple[dict[str, torch.Tensor], Any, torch.Tensor, torch.Tensor]:
-    """Our recording, their output, which source positions are real, our logits."""
+    """Return our recording, Hugging Face's output, the mask of real source positions, and our logits."""
     ids, real = texts(ours, length)
     asked: dict[str, torch.Tensor] = {"input_ids": ids, "attention_mask": real.long()}
     inputs = [ids]
@@ -91,7 +91,7 @@ def test_logits_and_every_map_are_theirs(opened, case: str) -> None:
         assert maps
         for name, weights in maps:
             difference = (recorded[name] - weights).abs()
-            if name.startswith("encoder"):  # what a padded position looks at means nothing
+            if name.startswith("encoder"):  # the attention of padding is meaningless
                 difference = difference.transpose(1, 2)[real]
             assert difference.max() < TOLERANCE, (name, length, difference.max())
 
@@ -101,7 +101,7 @@ WRITERS = [case for case in CASES if "classes" not in case and "bert" not in cas
 
 @pytest.mark.parametrize("case", [case for case in WRITERS if "longrope" not in case])
 def test_writing_with_a_cache_gives_the_same_logits(opened, case: str) -> None:
-    """Step by step on the fused path, where windows, caps and rotations have to know where they are."""
+    """Step by step on the fast path, in which windows, caps and rotations need the current position."""
     ours, _ = opened(case)
     ids, _ = texts(ours, 17)
     source = ids if ours.config.has_encoder else None
@@ -112,13 +112,13 @@ def test_writing_with_a_cache_gives_the_same_logits(opened, case: str) -> None:
         with fast_path():
             state = DecodingState(ours.model, source)
             written = torch.stack([state.feed(target[:, i : i + 1]) for i in range(17)], dim=1)
-    # The weights are large, so the fused kernel's other order of sums grows; a wrong place gives differences of 1.
+    # The weights are large, so the fused kernel's summation order matters; a wrong position gives differences of 1.
     torch.testing.assert_close(written, whole, atol=1e-3, rtol=0)
 
 
 @pytest.mark.parametrize("case", ["llama, longrope", "gemma 3, yarn and longrope"])
 def test_a_text_that_outgrows_its_factors_is_read_anew(opened, case: str) -> None:
-    """Beyond 16 tokens the first ones are turned otherwise, too: every step is what a pass over its text gives."""
+    """Beyond 16 tokens the earlier tokens are rotated differently as well: every step equals a pass over its text."""
     ours, _ = opened(case)
     ids, _ = texts(ours, 19)
     with torch.no_grad():
@@ -144,7 +144,7 @@ def test_what_was_not_read_is_named(opened) -> None:
 
 
 def change(folder: Path, **changes: object) -> dict:
-    """``config.json`` with other values; ``...`` takes one away."""
+    """Return ``config.json`` with other values; ``...`` removes a field."""
     fields = json.loads((folder / "config.json").read_text()) | changes
     fields = {name: value for name, value in fields.items() if value is not ...}
     (folder / "config.json").write_text(json.dumps(fields))
@@ -158,7 +158,7 @@ def reopened(folder: Path) -> OpenedModel:
 @pytest.mark.parametrize("case", ["bert", "gpt2", "distilbert", "llama", "bart", "t5"])
 @pytest.mark.parametrize("prefix", ["none", "doubled"])
 def test_old_names_of_tensors_are_known(tmp_path: Path, case: str, prefix: str) -> None:
-    """Without the model's prefix, or with it once more; LayerNorm's γ and β under their old names."""
+    """Without the model's prefix, or with a second one; LayerNorm's γ and β with their old names."""
     saved_model = build(case)
     saved_model.save_pretrained(tmp_path)
     before = reopened(tmp_path).model
@@ -187,7 +187,7 @@ def test_shards_are_read_by_their_index(tmp_path: Path) -> None:
 
 
 def test_stored_sines_count_as_they_are_stored(tmp_path: Path) -> None:
-    """Files in half precision hold rounded sines, which Hugging Face reads."""
+    """Files in half precision contain rounded sines, which Hugging Face reads."""
     build("marian").save_pretrained(tmp_path)
     file = tmp_path / "model.safetensors"
     model = reopened(tmp_path).model
@@ -215,7 +215,7 @@ def test_half_precision_becomes_float32(tmp_path: Path, dtype: torch.dtype) -> N
 
 
 def test_a_file_of_mixed_precision_opens(tmp_path: Path) -> None:
-    """As mixed training saves it: norms in float32, matrices in half precision."""
+    """As saved by mixed-precision training: norms in float32, matrices in half precision."""
     build("qwen3").save_pretrained(tmp_path)
     file = tmp_path / "model.safetensors"
     halves = {name: tensor.bfloat16() if tensor.ndim == 2 else tensor for name, tensor in load_file(file).items()}

@@ -1,4 +1,4 @@
-"""``fetch`` with a hub of our own: how large a checkpoint is comes first, and nothing is downloaded unasked."""
+"""``fetch`` with a local hub: the size is printed first, and nothing is downloaded without consent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ hub = pytest.importorskip("huggingface_hub")
 
 @pytest.fixture
 def downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
-    """Folders into which something was downloaded. Of the hub there are ``me/mine`` and a pickle, ``me/pickled``."""
+    """Folders with downloads. The hub has ``me/mine`` and a pickle, ``me/pickled``."""
     origin, found = foreign_checkpoint("hf-gpt2", tmp_path / "hub"), []
 
     def files(name: str, **_: object) -> SimpleNamespace:
@@ -56,7 +56,7 @@ def test_the_size_comes_first_and_who_agrees_gets_it_into_the_folder_that_the_ap
     assert "me/mine: 5 files, 0 MB" in said and "[y/N]" in question and not before
     assert downloaded == [tmp_path / "listed" / "mine" / ".unfinished"]
     assert not downloaded[0].exists()
-    assert "listed/mine  " in capsys.readouterr().out  # with its fingerprint, as it opens
+    assert "listed/mine  " in capsys.readouterr().out  # with its fingerprint when opened
 
 
 @pytest.mark.parametrize("answer", ["", "no", EOFError()])

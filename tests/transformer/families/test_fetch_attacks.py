@@ -1,4 +1,4 @@
-"""``fetch`` from a hub on this machine that lies, breaks off, never ends: one sentence, and no file that is wrong."""
+"""``fetch`` from a local hub that lies, breaks off or never ends: one sentence, and no wrong file."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ COMMIT = "0" * 40
 
 
 class Hub(ThreadingHTTPServer):
-    """``files``: what it says there is, by name. ``how``: what it does instead of sending a file as it is."""
+    """A hub that announces ``files`` by name, and does ``how`` instead of sending a file correctly."""
 
     daemon_threads = True
     files: dict[str, bytes]
@@ -82,11 +82,11 @@ class Hub(ThreadingHTTPServer):
             self.wfile.write(content[:1])
             self.server.sent += 1
             if self.server.sent > 3:
-                self.server.how = "gone"  # not for ever: with each byte the client hopes anew
+                self.server.how = "gone"  # not forever, because the client waits anew after each byte
                 self.server.files = {}
 
         def _grow(self) -> None:
-            """Without an end, in pieces whose number nobody is told."""
+            """Send a file without an end, in chunks without an announced number."""
             self.send_response(200)
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
@@ -97,10 +97,10 @@ class Hub(ThreadingHTTPServer):
                     self.wfile.write(f"{len(piece):x}\r\n".encode() + piece + b"\r\n")
                     self.server.sent += 1
             except OSError:
-                return  # whoever reads has had enough
+                return  # the reader has disconnected
 
         def log_message(self, *_: object) -> None:
-            """Nothing."""
+            """Handle a request without logging it."""
 
     def headers(self, content: bytes) -> dict[str, str]:
         return {"ETag": f'"{hashlib.sha1(content).hexdigest()}"', "X-Repo-Commit": COMMIT,
@@ -135,7 +135,7 @@ def loopback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Hub]:
 
 
 def fetched(folder: Path) -> set[str]:
-    """All files below ``folder`` that have their place."""
+    """Return all files below ``folder`` that are in their final location."""
     places = (path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
     return {str(path) for path in places if ".unfinished" not in path.parts}
 
@@ -186,10 +186,10 @@ def test_names_that_lead_elsewhere_are_not_asked_for(loopback: Hub, tmp_path: Pa
 
 
 def fetch_and_die(at: int | None, output: Path, count: Path) -> int:
-    """``fetch`` in a process of its own, killed before it changes the file system for the ``at``th time.
+    """Run ``fetch`` in a separate process that is killed before its file-system change number ``at``.
 
     Returns:
-        How the process ended; ``count`` then holds how many changes there were.
+        The exit status; ``count`` then holds the number of changes.
     """
     child = os.fork()
     if child:
@@ -229,7 +229,7 @@ CHANGES = ("os.rename", "os.remove", "os.mkdir", "os.rmdir", "shutil.move", "shu
 def test_killed_at_any_step_it_leaves_no_wrong_file_and_goes_on(
     loopback: Hub, tmp_path: Path, how: str, n_steps: int | None
 ) -> None:
-    """``n_steps``: how many of the steps are tried, if not all."""
+    """Kill at every change, or only at ``n_steps`` of them."""
     whole, count = tmp_path / "whole", tmp_path / "count"
     assert fetch_and_die(None, whole, count) == 0
     steps = int(count.read_text())
@@ -245,7 +245,7 @@ def test_killed_at_any_step_it_leaves_no_wrong_file_and_goes_on(
 
 
 def check_what_is_there(loopback: Hub, folder: Path) -> None:
-    """Whatever has its place is what the hub announced; a folder with ``config.json`` is a whole checkpoint."""
+    """Check that final files are as the hub announced, and a folder with ``config.json`` is complete."""
     there = {file.name: file.read_bytes() for file in folder.glob("*") if file.is_file()}
     assert there.items() <= loopback.files.items()
     if "config.json" in there:

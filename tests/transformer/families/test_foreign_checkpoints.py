@@ -1,4 +1,4 @@
-"""Whole folders of Hugging Face's layout: loaded, traced, written with, verified, on the command line."""
+"""Complete folders in Hugging Face's layout: loaded, traced, generated with, verified, on the command line."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SENTENCE, TARGET = "The cat sat on the mat.", "Le chat est fatigué."
 
 @pytest.fixture(scope="session")
 def foreign(tmp_path_factory: pytest.TempPathFactory):
-    """``foreign("hf-t5")``: one of ``FOREIGN``, loaded."""
+    """``foreign("hf-t5")`` loads one of ``FOREIGN``."""
     folder, found = tmp_path_factory.mktemp("foreign"), {}
 
     def get(name: str) -> Checkpoint:
@@ -44,7 +44,7 @@ def theirs(checkpoint: Checkpoint) -> Any:
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_what_is_read_and_what_comes_out_are_theirs(foreign, name: str) -> None:
-    """Ids as their tokenizer gives them, logits and maps as their model does, for a sentence and a given answer."""
+    """Ids, logits and maps equal those of Hugging Face's tokenizer and model."""
     checkpoint, model = foreign(name), theirs(foreign(name))
     kind = checkpoint.config.kind
     sentence = SENTENCE if kind != "encoder-only" or checkpoint.config.n_classes else "The cat [MASK] on the mat."
@@ -69,7 +69,7 @@ def test_what_is_read_and_what_comes_out_are_theirs(foreign, name: str) -> None:
 
 
 def generated(checkpoint: Checkpoint, **settings: object) -> list[list[int]]:
-    """What ``generate`` writes behind the prompt, every text that it returns."""
+    """Return every text that ``generate`` returns after the prompt."""
     tokenizer = transformers.AutoTokenizer.from_pretrained(checkpoint.path)
     inputs = tokenizer(SENTENCE, return_tensors="pt")
     prompt = 1 if checkpoint.config.has_encoder else inputs.input_ids.shape[1]
@@ -77,7 +77,7 @@ def generated(checkpoint: Checkpoint, **settings: object) -> list[list[int]]:
     return [text.tolist()[prompt:] for text in theirs(checkpoint).generate(inputs.input_ids, **settings)]
 
 
-# Where a token is ruled out, ours shares its probability out among the others.
+# If a token is excluded, ours redistributes its probability.
 _OURS = {"forced_eos_token_id": None, "renormalize_logits": True}
 WRITERS = ["hf-gpt2", "hf-llama", "hf-gemma2", "hf-neox", "hf-t5", "hf-marian", "hf-m2m100", "hf-marian-many"]
 
@@ -86,7 +86,7 @@ WRITERS = ["hf-gpt2", "hf-llama", "hf-gemma2", "hf-neox", "hf-t5", "hf-marian", 
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 def test_a_beam_of_texts_of_one_length_is_theirs(foreign, name: str, length_penalty: float) -> None:
-    """Texts of one length are divided by one number, whatever the length penalty; only then both formulas agree."""
+    """Texts of one length are divided by the same number for any length penalty; only then do both formulas agree."""
     checkpoint = foreign(name)
     ends = [*checkpoint.framing.ends]
     never = replace(checkpoint.framing, never=(*checkpoint.framing.never, *ends))
@@ -99,7 +99,7 @@ def test_a_beam_of_texts_of_one_length_is_theirs(foreign, name: str, length_pena
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hf-m2m100", "hf-t5"])
 def test_our_beam_also_finds_the_texts_that_theirs_drops(foreign, name: str) -> None:
-    """Ours keeps every text that ends; theirs only one whose end is among the likeliest continuations."""
+    """Ours keeps every text that ends; Hugging Face's only one whose end is among the most likely continuations."""
     checkpoint = foreign(name)
     best = decode(checkpoint, SENTENCE, Beam(3, length_penalty=0.0, max_new_tokens=7))
     written = generated(checkpoint, num_beams=3, length_penalty=0.0, max_new_tokens=7, **_OURS)[0]
@@ -113,12 +113,12 @@ def test_greedy_writing_is_theirs(foreign, name: str) -> None:
     checkpoint = foreign(name)
     written = generated(checkpoint, max_new_tokens=12)[0]
     found = decode(checkpoint, SENTENCE, Greedy(12))
-    assert len(found.tokens) == 12  # at the last place BART and Marian force </s> upon their answer
+    assert len(found.tokens) == 12  # at the maximum length, BART and Marian force </s>
     assert [*found.tokens.ids[:11]] == written[:11]
 
 
 def test_the_language_that_generate_forces_comes_first(foreign, tmp_path: Path) -> None:
-    """M2M100 by ``generation_config.json``, or by the language that is chosen; what is not applied is named."""
+    """M2M100 generates by ``generation_config.json`` or the chosen language; ignored settings are named."""
     folder = foreign_checkpoint("hf-m2m100", tmp_path)
     french, german = (foreign("hf-m2m100").tokenizer.languages[code] for code in ("fr", "de"))
     settings = {"forced_bos_token_id": french, "num_beams": 5, "min_length": 0, "no_repeat_ngram_size": 3}
@@ -188,7 +188,7 @@ def test_verify_agrees(foreign, name: str) -> None:
 
 
 def test_verify_maps_no_file_of_weights(foreign, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Who cuts a file that is mapped ends the process, which is the server where the page asks for the proof."""
+    """Truncating a mapped file would end the process, which is the server if the page runs the comparison."""
     import safetensors
     from transformers import modeling_utils
 
@@ -201,7 +201,7 @@ def test_verify_maps_no_file_of_weights(foreign, monkeypatch: pytest.MonkeyPatch
 
 
 def test_verify_finds_a_difference(foreign, tmp_path: Path) -> None:
-    """One number changed in our copy of the weights, after both have read the same file."""
+    """Change one number in our copy of the weights after both have read the same file."""
     checkpoint = load(foreign_checkpoint("hf-bert", tmp_path))
     checkpoint.model.encoder.layers[1].self_attention.query_projection.bias.data[0] += 0.5
     found = verify(checkpoint, lengths=(9,))[0]
@@ -234,7 +234,7 @@ def test_fetch_refuses_what_is_no_name(name: str, capsys) -> None:
 
 
 def test_a_file_that_is_written_over_leaves_the_open_model_as_it_was(tmp_path: Path) -> None:
-    """In place, as ``safetensors`` saves: a mapped file would change the numbers, and a cut one end the process."""
+    """Overwrite in place, as ``safetensors`` saves: this would change or crash a mapped file."""
     folder = foreign_checkpoint("hf-llama", tmp_path)
     checkpoint, file = load(folder), folder / "model.safetensors"
     before = {name: parameter.clone() for name, parameter in checkpoint.model.named_parameters()}

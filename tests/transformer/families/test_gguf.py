@@ -1,4 +1,4 @@
-"""GGUF files beside Hugging Face's own weights of the same tiny models, and files that lie."""
+"""GGUF files compared with Hugging Face's weights of the same tiny models, and files with false headers."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_verify_proves_a_file(case: str, tmp_path: Path) -> None:
 
 
 def test_factors_of_a_tensor_are_llama_3s_stretching_also_far_behind(tmp_path: Path) -> None:
-    """Short prompts agree without them: at position 8,191 a slow wave is elsewhere."""
+    """Short prompts agree without the factors; at position 8,191 a low frequency differs."""
     import transformers
 
     rope = {"rope_type": "llama3", "factor": 32.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
@@ -101,7 +101,7 @@ def test_factors_of_a_tensor_are_llama_3s_stretching_also_far_behind(tmp_path: P
     expected = Llama3Scaling(32.0, 1.0, 4.0, 8192).stretched(frequency, 1)
     found = FactorScaling(tuple(llama3_factors(config).tolist())).stretched(frequency, 1)
     assert torch.allclose(found, expected, rtol=1e-6)
-    assert (8191 * (frequency - expected)).abs().max() > 1  # radians: what is lost without them
+    assert (8191 * (frequency - expected)).abs().max() > 1  # radians: the difference without the factors
 
 
 def test_rows_are_permuted_for_llama_alone(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_a_file_in_parts(tmp_path: Path) -> None:
         GgufFile(first)
 
 
-# name: (tokenizer, kind, case of the model, keys, settings by which Hugging Face opens the same tokenizer)
+# name: (tokenizer, kind, case of the model, keys, settings with which Hugging Face opens the same tokenizer)
 TOKENIZERS = {
     "gpt2": (lambda: byte_level(special=("<|endoftext|>",)), "gpt2", "gpt2", {"pre": "gpt-2"}),
     "gpt2, an old file": (lambda: byte_level(special=("<|endoftext|>",)), "gpt2", "gpt2", {}),
@@ -178,18 +178,18 @@ def test_ids_are_those_of_the_tokenizer_that_was_converted(name: str, tmp_path: 
     backend = make()
     model = build(case, vocab_size=backend.get_vocab_size())
     ours = load(write_gguf(tmp_path / "model.gguf", model, tokens=token_keys(backend, kind, **keys))).tokenizer
-    if kind == "t5":  # the class cuts at whitespace first, which a file of the library alone does not say
+    if kind == "t5":  # the class splits at white space first, which a file of the library alone does not say
         backend = theirs(write(tmp_path, {"model_type": "t5"}, None, backend)).backend_tokenizer
     for text in TEXTS:
         if kind == "llama" and (text != text.strip() or "▁" in text):
-            continue  # a space that is typed in front: Llama's classes differ
+            continue  # a space typed in front: Llama's classes differ
         assert list(ours.encode(text)) == backend.encode(text, add_special_tokens=False).ids, repr(text)
     if kind != "t5":
         assert ours.decode(ours.encode(SENTENCES[0])) == SENTENCES[0]
 
 
 def test_word_pieces_are_those_of_bert(tmp_path: Path) -> None:
-    """A BERT of llama.cpp has no head: its answer is the vector of a sentence."""
+    """A BERT in llama.cpp has no head: its output is a sentence embedding."""
     from transformer.text.foreign.tokenizer import open_tokenizer
 
     backend = word_piece()
@@ -226,11 +226,11 @@ def test_a_whole_checkpoint_is_traced_and_writes(tmp_path: Path) -> None:
 
 
 def test_a_tokenizer_is_read_from_a_file_larger_than_its_process_may_be(tmp_path: Path) -> None:
-    """The process has a few gigabytes to itself; a model of a billion numbers is as large."""
+    """The process has a few gigabytes of its own; a model of a billion parameters needs as much."""
     backend = byte_level(special=("<|endoftext|>",))
     model = build("gpt2", vocab_size=backend.get_vocab_size())
     file = write_gguf(tmp_path / "model.gguf", model, tokens=token_keys(backend, "gpt2", pre="gpt-2"))
-    os.truncate(file, 2**36)  # without a byte more on the disk
+    os.truncate(file, 2**36)  # without using space on the disk
     assert list(load(file).tokenizer.encode("The cat")) == backend.encode("The cat").ids
 
 
@@ -317,7 +317,7 @@ def test_memory_is_counted_before_a_number_is_read(tmp_path: Path, monkeypatch: 
 def test_heads_of_a_file_are_saved_beside_it_also_by_a_relative_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
-    """Its fingerprint was looked for inside of the file, as in a folder, once all sentences had been read."""
+    """The fingerprint used to be searched inside the file, as in a folder, after all sentences had been read."""
     backend = byte_level(special=("<pad>", "</s>"))
     keys = token_keys(backend, "gpt2", pre="gpt-2", eos_token_id=1, padding_token_id=0)
     (tmp_path / "models").mkdir()

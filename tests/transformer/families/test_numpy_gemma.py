@@ -1,6 +1,6 @@
-"""A model with windows, soft caps and shared heads of keys, worked out once more in NumPy from its file of weights.
+"""A model with windows, soft caps and shared key heads, recomputed in NumPy from its weights file.
 
-Gemma 2 (2024, §2): neither ``transformer`` nor Hugging Face's code computes what is compared here.
+Gemma 2 (2024, §2): the reference uses neither ``transformer`` nor Hugging Face's code.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ pytest.importorskip("transformers")
 
 
 def rms_norm(x: np.ndarray, weight: np.ndarray, epsilon: float) -> np.ndarray:
-    """The weight is stored as its distance from 1."""
+    """Apply RMSNorm with the stored weight, which is γ − 1."""
     return x / np.sqrt((x**2).mean(axis=-1, keepdims=True) + epsilon) * (1 + weight)
 
 
 def turned(x: np.ndarray, base: float) -> np.ndarray:
-    """Rotary positions: [head, position, channel], the first half of the channels with the second."""
+    """Apply rotary positions to [head, position, channel], pairing the two halves of the channels."""
     half = x.shape[-1] // 2
     angle = np.arange(x.shape[1])[:, None] * base ** (-np.arange(half) / half)
     first, second = x[..., :half], x[..., half:]
@@ -38,7 +38,7 @@ def gelu(x: np.ndarray) -> np.ndarray:
 
 
 def by_hand(folder: Path, ids: list[int]) -> dict[str, np.ndarray]:
-    """The numbers of one pass that are compared, under the names of the trace."""
+    """Return the compared numbers of one pass by their names in the trace."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
     weights = {name: table.astype(np.float64) for name, table in load_file(folder / "model.safetensors").items()}
     n_heads, n_key_heads, width = (

@@ -1,4 +1,4 @@
-"""What is masked is what the tokenizer pads with, whatever ``config.json`` calls padding."""
+"""The tokenizer's padding token is masked, whatever ``config.json`` calls padding."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNKNOWN = "The 日 sat on the 本 mat."  # two words that the small vocabularies
 
 
 def written(name: str, folder: Path, *, tokenizer: dict, **config: object) -> Path:
-    """A folder of ``FOREIGN`` with other fields in its configs; ``None`` takes one away."""
+    """Return a folder of ``FOREIGN`` with other fields in its configs; ``None`` removes one."""
     path = foreign_checkpoint(name, folder)
     for file, changes in (("config.json", config), ("tokenizer_config.json", tokenizer)):
         fields = json.loads((path / file).read_text()) | changes
@@ -48,7 +48,7 @@ def compare(checkpoint: Checkpoint, target: str | None = None) -> None:
 
 @pytest.mark.parametrize("name", ["hf-bert", "hf-bert-classes", "hf-deberta"])
 def test_an_id_of_text_that_the_config_calls_padding_is_read(name: str, tmp_path: Path) -> None:
-    """``pad_token_id`` is 0 by default, whatever entry the tokenizer has there; here it is the unknown token's."""
+    """``pad_token_id`` is 0 by default, whatever entry that is in the tokenizer; here it is the unknown token."""
     checkpoint = load(written(name, tmp_path, tokenizer={}, pad_token_id=1))
     assert checkpoint.tokenizer.to_id("[UNK]") == 1 and checkpoint.config.pad_id == checkpoint.special.pad == 0
     compare(checkpoint)
@@ -80,7 +80,7 @@ def test_texts_of_several_lengths_are_read_without_padding(tmp_path: Path) -> No
 
 
 def test_padding_that_is_no_position_and_stands_in_a_text_is_refused(tmp_path: Path) -> None:
-    """RoBERTa's positions leave out what ``config.json`` calls padding: in a text the next tokens would move."""
+    """RoBERTa skips the padding id of ``config.json`` when it numbers positions: later tokens of a text would move."""
     path = foreign_checkpoint("hf-m2m100", tmp_path)
     fields = json.loads((path / "config.json").read_text())
     (path / "config.json").write_text(json.dumps({**fields, "pad_token_id": 3}))
@@ -89,7 +89,7 @@ def test_padding_that_is_no_position_and_stands_in_a_text_is_refused(tmp_path: P
 
 
 def test_what_config_json_forces_does_not_count_beside_generation_config(tmp_path: Path) -> None:
-    """``generate`` reads one of the two files: the config's own settings count where there is no other."""
+    """``generate`` reads one of the two files: the config's own settings count if there is no other file."""
     path = written("hf-t5", tmp_path, tokenizer={}, forced_bos_token_id=5, num_beams=4)
     with_file = load(path)
     model = transformers.T5ForConditionalGeneration.from_pretrained(path).eval()

@@ -1,4 +1,4 @@
-"""Encoders without a head against Hugging Face's own: vectors, attention, and the cosine of two sentences in parts."""
+"""Encoders without a head equal Hugging Face's: vectors, attention, and the cosine of two sentences by parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models whose rotary waves are stretched: what is written, edited and worked out of them, beside plain passes."""
+"""Models with scaled rotary frequencies: generation, edits and computed results equal plain passes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def stretched(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Check
 
 
 def test_yarn_keeps_waves_that_turn_often_and_slows_those_that_turn_rarely() -> None:
-    """The numbers of Qwen2.5's model card: 32,768 positions and four times as many, base 10⁶, heads of 128 channels."""
+    """Numbers of Qwen2.5's model card: 32,768 positions and four times as many, base 10⁶, heads of 128 channels."""
     width, base, length = 128, 1e6, 32_768
     kept, slowed = (pair_that_turns(times, width=width, base=base, length=length) for times in (32, 1))
     plain = Rotary(width, base)
@@ -69,7 +69,7 @@ def test_every_written_step_is_what_a_pass_over_its_text_gives(stretched: Callab
 
 @pytest.mark.parametrize("name", STRETCHED)
 def test_positions_can_be_taken_away(stretched: Callable, name: str) -> None:
-    """What is left is what the projection (and the norm of queries) gave, times the factor of attention."""
+    """What remains is the output of the projection (and the norm of queries) times the attention factor."""
     checkpoint = stretched(name)
     edits = without_positions(checkpoint.model, "decoder")
     trace = transformer.trace(checkpoint, SENTENCE, edits=edits)

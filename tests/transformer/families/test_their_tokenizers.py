@@ -1,4 +1,4 @@
-"""Every family with the tokenizer class that Hugging Face gives it, trained on a few sentences: ids, then logits."""
+"""Every family with its Hugging Face tokenizer class, trained on a few sentences: ids, then logits."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_ids_and_logits_are_theirs(case: str, tmp_path: Path) -> None:
 
 
 def test_nllb_writes_behind_its_language_also_with_legacy_targets(tmp_path: Path) -> None:
-    """A given answer has none in front then, as their labels; what is written has the one that ``generate`` is told."""
+    """A given output then has no language token, like their labels; a generated one has it."""
     write("m2m100", tmp_path)
     tokenizer = transformers.NllbTokenizer.from_pretrained(tmp_path, legacy_behaviour=True, src_lang="eng_Latn")
     tokenizer.save_pretrained(tmp_path)
@@ -93,7 +93,7 @@ def test_nllb_writes_behind_its_language_also_with_legacy_targets(tmp_path: Path
 
 
 def test_an_m2m100_that_begins_with_padding_is_refused(tmp_path: Path) -> None:
-    """Hugging Face does not count padding as a position, and forgets that where it writes with a cache."""
+    """Hugging Face does not count padding as a position, but ignores that when it generates with a cache."""
     write("m2m100", tmp_path)
     model = build("m2m100").__class__.from_pretrained(tmp_path, decoder_start_token_id=1).eval()
     model.config.decoder_start_token_id = model.generation_config.decoder_start_token_id = model.config.pad_token_id

@@ -1,4 +1,4 @@
-"""Keys and values that are kept while a text is written."""
+"""The cache of keys and values during decoding."""
 
 from __future__ import annotations
 

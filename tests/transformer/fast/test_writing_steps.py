@@ -1,4 +1,4 @@
-"""One new position, computed from the weights: what the layers give, with every part that is replaced or watched."""
+"""One new position, computed from the weights, equals the layers' result, also with replaced or hooked parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOURCES = torch.cat((SOURCE, torch.tensor([[8, 4, 2, 0, 0, 0]])))  # the second 
 
 
 def last_logits(model: Model, *, cached: bool) -> torch.Tensor:
-    """After the fourth token: written token by token, or in one pass of the modules."""
+    """Return the state after the fourth token, generated token by token or in one pass of the modules."""
     source = SOURCES if model.config.has_encoder else None
     with torch.inference_mode(), fast_path():
         state = DecodingState(model, source, cached=cached)

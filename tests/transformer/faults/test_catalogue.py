@@ -1,4 +1,4 @@
-"""Which patient has what: the same for everybody, every diagnosis once in every round."""
+"""The bug of each case: the same for everybody, every diagnosis once per round."""
 
 from __future__ import annotations
 

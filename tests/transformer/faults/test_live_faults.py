@@ -1,4 +1,4 @@
-"""Each mistake that is made in a forward pass is found by its own check and by no other; a healthy model passes all."""
+"""Each bug of the forward pass is found by its own check and by no other; a healthy model passes all."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_checkpoint_is_untouched(tiny_checkpoint, kind):
     before, dice = patient_of(trace).run()[0], torch.random.get_rng_state()
     for fault in LIVE_FAULTS:
         faulty, _ = patient_of(trace, fault).run()
-        if fault != "padding":  # there is none in this text
+        if fault != "padding":  # this text has none
             assert not torch.allclose(faulty, before), fault
     assert torch.equal(patient_of(trace).run()[0], before)
     assert torch.equal(torch.random.get_rng_state(), dice)
@@ -83,7 +83,7 @@ def test_the_other_order_of_norms_is_that_order_with_the_same_weights(kind, norm
     assert other.config.norm == ("post" if norm == "pre" else "pre")
     mine = dict(model.named_parameters())
     for name, parameter in other.named_parameters():
-        if "final_norm" in name:  # only what was trained as pre-norm has one
+        if "final_norm" in name:  # only pre-norm training has one
             assert torch.equal(parameter, torch.full_like(parameter, float(name.endswith("weight"))))
         else:
             assert parameter is mine[name], name

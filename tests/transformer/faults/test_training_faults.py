@@ -1,5 +1,4 @@
-"""The two mistakes of training: their losses are those of the mistake, their models were made by the committed command,
-and their checks find them."""
+"""The two bugs of training: their losses, models made by the committed command, and checks that find them."""
 
 from __future__ import annotations
 
@@ -36,11 +35,11 @@ def test_the_shifted_target_is_what_was_just_read():
 
 
 def test_without_causal_mask_the_loss_knows_the_next_letter():
-    """The gradient of a row's loss reaches the letter after it, and only with the mistake."""
+    """The gradient of a row's loss reaches the next letter only with the bug."""
     for fault, reaches in (("no_causal_mask", True), ("", False)):
         batch, model = words(), learner(fault)
         later = batch.read.clone()
-        later[:, 4] = 3 + (later[:, 4] - 3 + 1) % 26  # another letter at place 4 of every word that has one
+        later[:, 4] = 3 + (later[:, 4] - 3 + 1) % 26  # another letter at position 4 of every word that has one
         with torch.no_grad(), model._reading():
             one, other = (model.model(batch.source, read)[:, :4] for read in (batch.read, later))
         assert torch.allclose(one, other, atol=1e-6) != reaches
@@ -112,7 +111,7 @@ def test_the_map_in_training_has_no_mask_where_there_was_none():
 
 
 def test_the_command_makes_what_is_kept(tmp_path, monkeypatch):
-    """The first moments of a training made now are those that are kept: nothing was drawn by hand."""
+    """The first moments of a new training equal the stored ones: nothing was edited by hand."""
     train_and_save("shifted_target", tmp_path, steps=2)
     monkeypatch.setattr(training_faults, "FOLDER", tmp_path)
     trained_toy.cache_clear()

@@ -1,4 +1,4 @@
-"""A checkpoint directory is read whole or refused, with a sentence that says what does not fit."""
+"""A checkpoint directory is read completely or refused, with a sentence about what does not fit."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_a_config_that_lies_about_the_shapes(change: dict, message: str, folder:
 def test_a_config_whose_claims_no_matrix_bears_out_allocates_nothing(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A wide model of which only the table and the last feed-forward layer are there: 40 GB if it were built."""
+    """A wide model of which only the table and the last feed-forward layer exist: 40 GB if it were built."""
     width = 32_768
     change_config(folder, d_model=width, d_ff=1, n_encoder_layers=1, n_decoder_layers=1, tie_embeddings=True)
     few = {
@@ -220,7 +220,7 @@ def test_a_config_whose_claims_no_matrix_bears_out_allocates_nothing(
 @pytest.mark.parametrize("tied", [True, False])
 @pytest.mark.parametrize("positions", ["sinusoidal", "learned", "relative"])
 def test_what_a_config_asks_for_is_about_what_its_model_holds(kind: str, tied: bool, positions: str) -> None:
-    """The rest: tables that are tied or not learned on the one side, a projection of its own on the other."""
+    """The other differences: tied or sinusoidal tables on one side only, and an untied projection."""
     model = random_model(kind, vocabulary_size=400, tie_embeddings=tied, positions=positions)
     held = sum(parameter.numel() for parameter in model.parameters() if parameter.dim() > 1)
     table, encodings = 400 * model.config.d_model, 2 * model.config.max_length * model.config.d_model

@@ -1,4 +1,4 @@
-"""Folders whose index of shards lies: a sentence about each, and nothing beside the folder is read."""
+"""Folders with an invalid index of shards: a sentence about each, and nothing outside the folder is read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONE, OTHER = "model-00001-of-00002.safetensors", "model-00002-of-00002.safetenso
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Two shards, and a file beside the folder that nobody may read."""
+    """Two shards, and a file beside the folder that must not be read."""
     path = foreign_checkpoint("hf-gpt2", tmp_path / "models")
     tensors = load_file(path / WEIGHTS)
     names = sorted(tensors)

@@ -1,4 +1,4 @@
-"""A checkpoint by its name: the caches of Hugging Face, Ollama and LM Studio, as these programs write them."""
+"""Checkpoints by name: the caches of Hugging Face, Ollama and LM Studio, as these programs write them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def ollama(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """``ollama:tiny`` and ``ollama:tiny:q8``, as Ollama keeps them."""
+    """``ollama:tiny`` and ``ollama:tiny:q8``, as Ollama stores them."""
     folder = tmp_path / "ollama"
     monkeypatch.setenv("OLLAMA_MODELS", str(folder))
     digest = hashlib.sha256(gguf.read_bytes()).hexdigest()
@@ -48,7 +48,7 @@ def ollama(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def hub(gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """``me/mine`` (safetensors), ``me/packed`` (GGUF), ``me/other`` (a family that is not known)."""
+    """``me/mine`` (safetensors), ``me/packed`` (GGUF), ``me/other`` (an unknown family)."""
     from huggingface_hub import constants
 
     folder = tmp_path / "hub"

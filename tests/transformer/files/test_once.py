@@ -8,7 +8,7 @@ class Counted:
 
     @once
     def value(self) -> int:
-        """How often it was computed."""
+        """Count the computations."""
         self.n_computed += 1
         return self.n_computed
 

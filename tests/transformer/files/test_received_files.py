@@ -1,4 +1,4 @@
-"""A checkpoint that somebody sends is kept whole under its fingerprint, or refused with a sentence and not kept."""
+"""An uploaded checkpoint is stored under its fingerprint, or refused with a sentence and not stored."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def files(checkpoints_folder: Path) -> dict[str, bytes]:
 def refused(files: dict[str, bytes], folder: Path, message: str) -> None:
     with pytest.raises(CheckpointError, match=message) as caught:
         receive(files, folder)
-    assert str(folder) not in str(caught.value)  # where the server keeps its files is nobody's business
+    assert str(folder) not in str(caught.value)  # the server's folders must not be revealed
     assert not folder.exists() or not list(folder.iterdir())
 
 
@@ -42,14 +42,14 @@ def test_a_checkpoint_is_kept_under_its_fingerprint(
     place = receive(files, tmp_path)
     assert place.name == f"received-{original.fingerprint}" and is_received(place.name)
     assert transformer.load(place).fingerprint == original.fingerprint
-    assert receive(files, tmp_path) == place  # the same once more
+    assert receive(files, tmp_path) == place  # the same upload again
     assert [path.name for path in tmp_path.iterdir()] == [place.name]
 
 
 def test_another_checkpoint_with_the_same_short_fingerprint_is_another(
     files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two files that agree in 12 digits can be made in a minute; here the rest of the digest says which is which."""
+    """Two files that agree in 12 digits can be made in a minute; here the rest of the hash distinguishes them."""
     monkeypatch.setattr(
         layout.hashlib,
         "sha256",
@@ -85,7 +85,7 @@ def test_a_folder_of_ours_is_taken_as_it_is(files: dict[str, bytes], tmp_path: P
 @pytest.mark.slow
 @pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: folder.name)
 def test_every_folder_that_ships_is_taken_with_all_that_lies_in_it(folder: Path, tmp_path: Path) -> None:
-    """As a file dialog or a dropped folder gives it: by the names of the files alone."""
+    """As a file dialog or a dropped folder sends it: with file names only."""
     sent = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert transformer.load(receive(sent, tmp_path)).fingerprint == transformer.load(folder).fingerprint
 
@@ -168,7 +168,7 @@ def test_bytes_changed_anywhere_are_a_checkpoint_or_a_sentence(
     name = data.draw(st.sampled_from(FILES[:3]))
     content = bytearray(files[name])
     for _ in range(data.draw(st.integers(1, 4))):
-        # Headers and JSON lie at the beginning; what is changed in the weights themselves is a matter of NaN only.
+        # Headers and JSON are at the beginning; changes in the weights themselves matter only as NaN.
         place = data.draw(st.integers(0, min(len(content), 3000) - 1))
         content[place] = data.draw(st.integers(0, 255))
     try:

@@ -1,4 +1,4 @@
-"""Snapshots in 8 bits: as near as the docstring says, refused when broken, and usable like any checkpoint."""
+"""Snapshots in 8 bits: as precise as the docstring says, refused if broken, and usable like any checkpoint."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_snapshot_is_half_the_size_of_a_checkpoint(tiny_checkpoint: Callable, 
     write_snapshot(tmp_path / "a.safetensors", checkpoint.model, 0)
     stored = sum(tensor.nbytes for tensor in load_file(tmp_path / "a.safetensors").values())
     whole = sum(tensor.nbytes for tensor in load_file(checkpoint.path / "model.safetensors").values())
-    assert stored < 0.62 * whole  # rows of 32 numbers: their scales weigh a sixteenth
+    assert stored < 0.62 * whole  # rows of 32 numbers: their scales take a sixteenth
 
 
 def test_the_steps_are_those_of_the_files_in_order(folder: Path) -> None:

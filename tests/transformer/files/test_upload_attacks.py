@@ -1,4 +1,4 @@
-"""Checkpoints made to break the server: refused in one short sentence, in little time, and nothing is kept."""
+"""Checkpoints made to break the server are refused in one short sentence, quickly, and not stored."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from transformer.files.received_files import receive
 from transformer.text.message import Message, message_of
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
-SECONDS = 5  # of this process's time; each of these took between ten seconds and for ever
+SECONDS = 5  # of this process's time; each of these took between ten seconds and forever
 
 
 @pytest.fixture

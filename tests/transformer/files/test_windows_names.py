@@ -1,4 +1,4 @@
-"""Names as Windows reads them: what a stranger may send, what lies in this repository, what a setting holds."""
+"""File names on Windows: what may be uploaded, the files of this repository, and a setting."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ HOSTILE = (
 
 
 def is_plain(name: str) -> bool:
-    """Whether Windows takes it for one file in the folder itself."""
+    """Return whether Windows takes it for one file in the folder itself."""
     path = PureWindowsPath(name)
     odd = re.search(r'[<>:"|?*\\/\x00-\x1f]', name)
     return (
@@ -83,7 +83,7 @@ def test_folders_of_a_setting_are_divided_as_the_system_divides_them(monkeypatch
 
 
 def test_the_repository_can_be_checked_out_on_windows() -> None:
-    """No name that Windows does not take, and no two that differ by capitals only."""
+    """No name is invalid on Windows, and no two differ only in case."""
     listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False)
     if listed.returncode:
         pytest.skip("this is no checkout")

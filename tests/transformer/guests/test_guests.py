@@ -1,4 +1,4 @@
-"""Guests beside the eager code of ``transformers``: outputs, maps, edits, and what they say they do not show."""
+"""Guests compared with the eager code of ``transformers``: outputs, maps, edits, and what they do not expose."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ TEXT = "The cat sat on the mat because it was tired."
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory):
-    """``opened("phi")``: the guest as a checkpoint."""
+    """``opened("phi")`` returns the guest as a checkpoint."""
     found: dict[str, Checkpoint] = {}
 
     def get(kind: str) -> Checkpoint:
@@ -44,7 +44,7 @@ def eager(checkpoint: Checkpoint) -> Any:
 
 
 def texts(checkpoint: Checkpoint, length: int) -> tuple[list[torch.Tensor], dict[str, torch.Tensor]]:
-    """Random ids for the guest and for the eager code; two texts, of which the second is padded in an encoder."""
+    """Return random ids for the guest and the eager code; two texts, of which the second is padded in an encoder."""
     generator = torch.Generator().manual_seed(length)
     ids = torch.randint(5, checkpoint.config.vocabulary_size, (2, length), generator=generator)
     if checkpoint.config.has_encoder and length > 4:
@@ -91,7 +91,7 @@ def test_outputs_and_every_map_are_those_of_the_eager_code(opened, kind: str) ->
         assert len(found) == sum(name.endswith("attention.weights") for name in recording.tensors)
         for name, weights in found.items():
             shown = recording.tensors[name]
-            if name.startswith("encoder"):  # what padding looks at means nothing
+            if name.startswith("encoder"):  # the attention of padding is meaningless
                 real = asked["attention_mask"].bool()
                 shown, weights = shown.transpose(1, 2)[real], weights.transpose(1, 2)[real]
             assert (shown - weights).abs().max() <= TOLERANCE, name
@@ -225,7 +225,7 @@ def test_what_it_does_not_show_is_said_in_a_sentence(opened) -> None:
 
 
 def test_code_of_a_folder_is_never_run(tmp_path: Path) -> None:
-    """``auto_map`` names code in the folder; a ``model_type`` that nobody knows is refused."""
+    """``auto_map`` names code in the folder; an unknown ``model_type`` is refused."""
     import json
 
     path = guest_checkpoint("opt", tmp_path)

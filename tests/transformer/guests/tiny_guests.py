@@ -1,4 +1,4 @@
-"""Tiny random checkpoints of families that have no translation, made by the classes of Hugging Face."""
+"""Tiny random checkpoints of families without a translation, made by Hugging Face's classes."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ GUESTS = {**DECODERS, **ENCODERS, **WRITERS}
 
 
 def network(kind: str, **changes: object) -> Any:
-    """A tiny model of ``transformers`` with random weights, large enough that no map is flat."""
+    """Return a tiny model of ``transformers`` with random weights, large enough that no map is flat."""
     import torch
     import transformers
 

@@ -1,4 +1,4 @@
-"""Attention made by hand for the tests of roles."""
+"""Hand-made attention for the tests of roles."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from transformer.text.tokens import Token, TokenSequence
 
 
 def tokens(words: list[str]) -> TokenSequence:
-    """A space begins a word, ``<s>`` and ``</s>`` are special; the ids are those of the words in their first order."""
+    """Return tokens; a space begins a word, ``<s>`` and ``</s>`` are special, and ids follow first occurrence."""
     ids = {word: number for number, word in enumerate(dict.fromkeys(words))}
     return TokenSequence(
         tuple(
@@ -27,8 +27,7 @@ def tokens(words: list[str]) -> TokenSequence:
 
 
 def made(weights: np.ndarray, query: list[str], key: list[str] | None = None, *, causal: bool = False) -> AttentionView:
-    """``weights`` [head, query, key], made to sum to 1 over what is allowed; cross-attention where there is a
-    ``key``."""
+    """Return a view with ``weights`` [head, query, key], normalised; with ``key``, cross-attention."""
     allowed = np.ones((len(query), len(key or query)), dtype=bool)
     if causal:
         allowed = np.tril(allowed)
@@ -47,7 +46,7 @@ def made(weights: np.ndarray, query: list[str], key: list[str] | None = None, *,
 
 
 def pointing(columns: list[int], n_keys: int, *, share: float = 0.9) -> np.ndarray:
-    """[1, query, key]: each row gives ``share`` to one column and the rest evenly to all."""
+    """Return [1, query, key] in which each row gives ``share`` to one column and the rest evenly to all."""
     weights = np.full((1, len(columns), n_keys), (1 - share) / n_keys)
     weights[0, np.arange(len(columns)), columns] += share
     return weights

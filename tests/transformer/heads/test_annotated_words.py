@@ -1,4 +1,4 @@
-"""The annotated sentences: every link fits its sentence, and the measures over them know a head that follows them."""
+"""The annotated sentences: every link fits its sentence, and the measures recognise a head that follows them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_a_head_that_follows_the_arcs_scores_one_and_special_tokens_are_left_out
     assert found["noun_determiner"].shares[0, 0] == 0.0 and "object_verb" not in found
     causal = syntactic_tallies(made(weights, PIECES, causal=True), CAT, causal=True)
     assert {name for name in causal if "longest" not in name} == {"noun_determiner", "noun_adjective", "verb_subject"}
-    assert causal["verb_subject_longest"].shares[0, 0] == 1.0  # evenly spread attention, too: cat has two pieces
+    assert causal["verb_subject_longest"].shares[0, 0] == 1.0  # evenly spread attention as well: cat has two tokens
     assert causal["verb_subject"].shares[0, 0] == 1.0 and causal["verb_subject"].chances[0] == pytest.approx(1 / 4)
 
 

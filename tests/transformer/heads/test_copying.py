@@ -1,4 +1,4 @@
-"""Copying by the weights alone: of every head from which one linear step leads to words, as its circuit says."""
+"""Copying by the weights alone equals the circuit of every head from which one linear step leads to words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where heads and units fire, against one trace for each sentence; and queries and keys as points of one space."""
+"""Examples where heads and units are most active equal single traces; queries and keys as points of one space."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ SENTENCES = ("The cat sat on the mat.", "", "A dog sees the cat.", "The bird sin
 
 
 def strongest(trace: transformer.Trace, head: Head, *, special: bool) -> tuple[float, int, int] | None:
-    """The largest weight of a head among the cells that count, cell by cell. A decoder-only trace goes on where the
-    sentence ends; those rows are left out."""
+    """Return the largest weight of a head among the cells that count, cell by cell.
+
+    A decoder-only trace continues after the sentence; those rows are left out.
+    """
     view = trace.attention(head.stack, head.layer, head.kind)
     config = trace.checkpoint.config
     n_rows = len(view.query)
@@ -115,7 +117,7 @@ def test_points_of_other_families(families_folder, name: str) -> None:
 
 
 def reproduces_scores(checkpoint: transformer.Checkpoint) -> None:
-    """q′ · k′ is the scaled product up to one number for every query, so that softmax makes the same of both."""
+    """q′ · k′ is the scaled product up to one number per query, so that softmax gives the same for both."""
     for head in heads_of(checkpoint):
         space = query_key_space(checkpoint, SENTENCES, head)
         rule = score_rule(checkpoint, head.stack, head.layer, head.kind)

@@ -1,4 +1,4 @@
-"""What a head does on the whole: counted again in plain loops, and on heads of which we know what they do."""
+"""Habits of heads, counted again in plain loops, and for heads with known behaviour."""
 
 import copy
 from dataclasses import replace
@@ -61,14 +61,14 @@ def test_every_pair_of_tokens_is_of_one_kind():
 def counted_by_hand(
     checkpoint, stack: str, kind: str, layer: int, head: int, sentences: list[str] = SENTENCES
 ) -> tuple[dict[str, float], int, list[int]]:
-    """Shares of kinds, number of rows and rows by interval, from one trace after the other."""
+    """Return shares of kinds, number of rows and rows by interval, from one trace after the other."""
     names = CROSS_KINDS if kind == "cross" else SELF_KINDS
     hits, rows, intervals = dict.fromkeys(names, 0), 0, [0] * N_INTERVALS
     for sentence in sentences:
         trace = transformer.trace(checkpoint, sentence)
         view = trace.attention(stack, layer, kind)
         of = kinds_of_pairs(view.query, view.key, cross=kind == "cross")
-        gpt = not checkpoint.config.has_encoder  # its trace goes on with what the model wrote
+        gpt = not checkpoint.config.has_encoder  # its trace continues with the generated text
         for query in range(1 + len(checkpoint.tokenizer.encode(sentence)) if gpt else len(view.query)):
             allowed = [key for key in range(len(view.key)) if view.allowed[query, key]]
             if view.query[query].special or len(allowed) < 2:
@@ -110,14 +110,14 @@ def test_halves_vary_by_whole_sentences():
     """Twelve rows that all do the same in one sentence are one observation, not twelve."""
     half = np.arange(8) % 2
     rows = np.array([12, 12, 12, 12, 12, 12, 12, 12])
-    alike = np.array([12, 0, 12, 12, 0, 0, 12, 0])  # every sentence does one thing throughout
+    alike = np.array([12, 0, 12, 12, 0, 0, 12, 0])  # every sentence does the same throughout
     (first, second), error = halves_of(alike, rows, half)
     assert (first, second) == (0.75, 0.25)
-    # By hand: of each half the means of sentences are 1, 1, 1, 0 (and 0, 1, 0, 0), their standard error 0.25
+    # By hand: for each half the means of sentences are 1, 1, 1, 0 (and 0, 1, 0, 0), their standard error 0.25
     assert error == pytest.approx(np.sqrt(2 * 0.25**2))
     by_rows = np.sqrt(0.5 * 0.5 * (1 / 48 + 1 / 48))
     assert abs(first - second) > 2 * by_rows and abs(first - second) <= 2 * error, "no more than chance, though"
-    mixed = np.array([9, 3, 9, 3, 9, 3, 9, 3])  # the same shares, and every sentence says so
+    mixed = np.array([9, 3, 9, 3, 9, 3, 9, 3])  # the same shares, with every sentence agreeing
     (first, second), error = halves_of(mixed, rows, half)
     assert (first, second) == (0.75, 0.25) and error == 0
 

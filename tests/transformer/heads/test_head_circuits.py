@@ -1,4 +1,4 @@
-"""Heads without a sentence: thin factors against the whole matrices, and against what a head does with one token."""
+"""Heads without a sentence: thin factors equal the full matrices, and a head's effect on one token."""
 
 from __future__ import annotations
 

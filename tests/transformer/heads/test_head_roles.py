@@ -49,7 +49,7 @@ def test_a_list_said_twice_shows_induction_and_the_share_is_what_followed_the_la
                 shares.append(sum(view.weights[role.head, row, key] for key in behind))
         assert role.scores["induction"] == pytest.approx(np.mean(shares), abs=1e-6)
         assert (role.role == "induction") == (role.score >= LEAST_SHARE)
-    assert sentence_roles(view)[4].role == "induction"  # the head on which this model opens
+    assert sentence_roles(view)[4].role == "induction"  # the head that this model opens with
 
 
 def test_a_head_that_does_something_else_more_keeps_its_role() -> None:
@@ -74,7 +74,7 @@ def test_a_head_at_rest_that_wakes_up_for_what_followed_is_an_induction_head(fol
         weights[0, row, 0] = 1 - followed - elsewhere
     (found,) = sentence_roles(replace(view, weights=weights, scores=view.scores[:1]))
     assert (found.role, found.scores["awake"]) == (role, pytest.approx(awake, abs=1e-4))
-    assert found.scores["sink"] >= LEAST_SHARE  # most of it rests all the same
+    assert found.scores["sink"] >= LEAST_SHARE  # most of it is at rest all the same
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_the_head_that_copies_the_previous_token_is_labelled_so(tiny_tokenizer):
     assert (measured.strongest, measured.where["offset"], measured.has_role) == ("offset", -1, True)
     assert measured.measures["offset"].score == 1.0 and measured.profile[-1] > 0.95
     assert head.scores["previous_random"] > 0.95
-    # Its first row, which may look at nothing but itself, does not count: the second one looks at <s>.
+    # Its first row, which may attend only to itself, does not count; the second one attends to <s>.
     assert head.scores["confidence"] < 1.0 and head.scores["entropy"] < 0.01
 
 
@@ -174,7 +174,7 @@ def test_the_role_is_the_one_of_at_least_half_of_the_sentences():
             role("sink", sink=0.7, repeated=0.4),
             role("none", sink=0.2, repeated=nan),
             role("previous", sink=0.4, repeated=0.2),
-            role("none", broad=nan, sink=nan, repeated=nan),  # too short to tell
+            role("none", broad=nan, sink=nan, repeated=nan),  # too short for a role
         ]
     )
     assert (found.role, found.consistency, found.n_sentences) == ("sink", 0.5, 4)
@@ -292,7 +292,7 @@ def test_a_sentence_without_a_task_is_read_behind_the_one_into_french(checkpoint
 
 
 def test_the_tokens_of_the_task_count_as_special(checkpoint: transformer.Checkpoint) -> None:
-    """And the words of a sentence are found behind them, those too that the task has as well."""
+    """The words of a sentence are found after the task, including words that the task contains as well."""
     for sentence in (CAT, TASKS[0] + CAT, "translate English to French"):
         ((reading,),) = readings(checkpoint, [sentence])
         tokens = reading.views[0].key
@@ -331,6 +331,6 @@ def test_the_task_before_one_sentence_does_not_break_the_diagonal() -> None:
     told = [token.display for token in view.key if token.role == "task"]
     assert "".join(told).replace("·", " ").strip() == "translate English to French:"
     assert not any(token.special for token in view.key if token.role == "task"), "they are words that were typed"
-    assert sentence_roles(view)[1].role == "diagonal"  # the head on which this model opens
+    assert sentence_roles(view)[1].role == "diagonal"  # the head that this model opens with
     plain = transformer.trace(t5, "She is reading a book.").attention("decoder", 2, "cross")
     assert not any(token.role == "task" for token in plain.key)

@@ -1,4 +1,4 @@
-"""The heads most like another one, by hand."""
+"""The heads most similar to another one, by hand."""
 
 import math
 
@@ -36,7 +36,7 @@ def test_the_nearest_maps_by_plain_loops(tiny_checkpoint):
     assert shares == sorted(shares, reverse=True) and 0 < shares[-1] <= shares[0] <= 1
     for layer, head, share in found:
         rows = []
-        for query in range(1, len(views[0].query)):  # the first one sees itself alone
+        for query in range(1, len(views[0].query)):  # the first row may attend only to itself
             both = zip(views[layer].weights[head, query], views[1].weights[0, query], strict=True)
             rows.append(sum(min(pair) for pair in both))
         assert share == pytest.approx(np.mean(rows))

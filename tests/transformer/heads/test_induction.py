@@ -1,4 +1,4 @@
-"""An induction head built by hand is found, and nothing else is; random weights have none."""
+"""A hand-built induction head is found, and nothing else is; random weights have none."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def test_random_weights_have_no_induction_head(tiny_checkpoint):
 
 
 def test_scores_are_read_at_the_token_after_the_first_place():
-    """n = 2: <s> a b a b. The second a (row 3) must look at b (2), the second b (row 4) at the a that followed (3)."""
+    """n = 2: <s> a b a b. The second a (row 3) must attend to b (2), the second b (row 4) to a (3)."""
     weights = torch.zeros(2, 5, 5)
     weights[0, 3, 2], weights[0, 4, 3] = 0.5, 0.25
-    weights[1, 3, 1], weights[1, 4, 2] = 1.0, 1.0  # the first places themselves: no induction
+    weights[1, 3, 1], weights[1, 4, 2] = 1.0, 1.0  # the first occurrences themselves: no induction
     induction, previous = repeated_scores(weights, 2).tolist()
     assert induction == [0.375, 0.0]
-    assert previous == [0.375, 0.0]  # with two tokens the previous one is that very place
+    assert previous == [0.375, 0.0]  # with two tokens the previous token is at that very position
     longer = torch.zeros(1, 7, 7)
     for row in (4, 5, 6):
         longer[0, row, row - 2] = 1.0
@@ -61,7 +61,7 @@ def test_scores_are_read_at_the_token_after_the_first_place():
 
 @pytest.mark.parametrize("max_length", [49, 256, 32])
 def test_a_head_that_always_looks_equally_far_back_is_far_from_passing(max_length):
-    """It finds what followed the first place in sequences of one length only, whatever their tokens are."""
+    """It finds the token after the first occurrence in sequences of one length only, whatever the tokens are."""
     lengths = repeated_lengths(max_length)
     assert 1 + 2 * max(lengths) <= max_length
     for offset in range(1, 2 * max(lengths)):

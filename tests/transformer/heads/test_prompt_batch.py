@@ -1,4 +1,4 @@
-"""Batches of prompts against single calls, and files that are no such batch."""
+"""Batches of prompts equal single calls, and invalid files are refused."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def same(spread: Spread, values: list[float]) -> None:
 
 
 def places_of(part: PartOverLines, both: Contrast, turn: Turn) -> list[Place]:
-    """By the lists that the page of one pair puts back."""
+    """By the lists that the page patches for one pair."""
     if part.kind == "feed_forward":
         rows, name = token_places(both, turn, part.stack), part.kind
     else:
@@ -97,7 +97,7 @@ def test_means_and_spreads_are_those_of_single_calls(kind: str, tiny_checkpoint:
     for part in found.parts:
         name = part.kind if part.kind == "feed_forward" else f"{part.kind}_attention"
         if part.stack != told[0].question.stack:
-            assert part.attribution.count == 0  # its work reaches the word through the other stack only
+            assert part.attribution.count == 0  # its output reaches the word through the other stack only
         else:
             tables = [each.table(name)[part.layer] for each in told]
             same(part.attribution, [float(table.sum() if part.head == WHOLE else table[part.head]) for table in tables])

@@ -1,4 +1,4 @@
-"""What is lost without a head: the same as its removal and its attribution say of one sentence after the other."""
+"""The loss without a head equals its removal and its attribution, sentence by sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``head_roles.json``: what is read is what was written, and a file that does not fit is never used."""
+"""``head_roles.json``: reading returns what was written, and a file that does not fit is never used."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def roles_of(name: str, folder: Path) -> CorpusRoles:
 
 @pytest.fixture
 def roles(checkpoint: transformer.Checkpoint, checkpoints_folder: Path) -> CorpusRoles:
-    """Those of the copy, counted once for each model: they say nothing of its folder."""
+    """Roles of the copy, counted once per model; they do not depend on its folder."""
     return roles_of(checkpoint.name, checkpoints_folder)
 
 

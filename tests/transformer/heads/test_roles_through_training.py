@@ -1,6 +1,6 @@
-"""The same sentence at several steps: what a moment says is what that model computes, and roles settle as defined.
+"""The same sentence at several steps: moments equal their models' results, and roles settle as defined.
 
-The history of heads: each number is that of the snapshot it stands for, and a file that does not fit is not used.
+The history of heads: each number is that of its snapshot, and a file that does not fit is not used.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ KINDS = ("translator", "gpt", "bert", "sentiment")
 
 @pytest.fixture(scope="module")
 def grown(checkpoints_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> transformer.Checkpoint:
-    """The tiny translator with snapshots of steps 0 and 300, its own step being 700."""
+    """The tiny translator with snapshots of steps 0 and 300; its own step is 700."""
     folder = shutil.copytree(checkpoints_folder / "tiny-translator", tmp_path_factory.mktemp("grown") / "grown")
     checkpoint = transformer.load(folder)
     for step in (0, 300, 900):
@@ -145,7 +145,7 @@ def test_padding_is_read_at_every_step(grown) -> None:
 
 
 def moments_of(*roles: str) -> list[Moment]:
-    """One head whose role at every step is given."""
+    """Return one head with the given roles at every step."""
     return [
         Moment(step, "", 0.0, 1, 0.0, (), (HeadRole("encoder", "self", 0, 0, role, {}),))
         for step, role in enumerate(roles)
@@ -178,7 +178,7 @@ def test_how_far_a_map_has_moved(grown) -> None:
     n = len(view.query)
     first, last = np.zeros((2, n, n), np.float32), np.zeros((2, n, n), np.float32)
     first[:, :, 0] = 1.0
-    last[0, :, 0] = 1.0  # head 0 stays, head 1 goes over to the diagonal
+    last[0, :, 0] = 1.0  # head 0 stays, head 1 changes to the diagonal
     last[1] = np.eye(n)
     before, after = replace(view, weights=first), replace(view, weights=last)
     np.testing.assert_allclose(map_change(before, after), [0.0, 1.0])
@@ -225,7 +225,7 @@ SENTENCES = ["The old man told us a story, and the sea was cold.", "We saw the r
 def grown_gpt(
     request: pytest.FixtureRequest, checkpoints_folder: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> transformer.Checkpoint:
-    """A tiny model with a snapshot of step 10, its own step being 20."""
+    """A tiny model with a snapshot of step 10; its own step is 20."""
     folder = shutil.copytree(
         checkpoints_folder / f"tiny-{request.param}", tmp_path_factory.mktemp("grown_gpt") / "grown_gpt"
     )
@@ -300,7 +300,7 @@ def test_a_checkpoint_without_snapshots_has_no_history(tiny_checkpoint: Callable
 
 
 def test_files_keep_their_old_name_for_a_role(tmp_path: Path) -> None:
-    """Files of older versions open, and older versions open those that are written now."""
+    """Files of older versions can be read, and older versions can read those written now."""
     shipped = Path(__file__).parents[3] / "checkpoints" / "en-fr-sharp"
     before = json.loads((shipped / FILE).read_text(encoding="utf-8"))["heads"]
     history = load_role_history(transformer.load(shipped))

@@ -1,6 +1,6 @@
-"""Heads made by hand must get the role they were made for; heads without one must say so.
+"""Hand-made heads get the role that they were made for, and heads without one get none.
 
-A head made for one offset scores 1 there, one without a preference scores chance; plain loops say the same.
+A head with a fixed offset scores 1 for it, one without a preference scores chance; plain loops give the same.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def view(
     kind: str = "self",
     allowed: np.ndarray | None = None,
 ) -> AttentionView:
-    """A layer with the given heads, [head, query, key]; rows are made to sum to 1 over what is allowed."""
+    """Return a layer with the given heads, [head, query, key], normalised over allowed keys."""
     key = query if key is None else key
     if allowed is None:
         allowed = np.ones((len(query), len(key)), dtype=bool)
@@ -75,7 +75,7 @@ def view(
 
 
 def looks_at(columns: list[int], n_keys: int, *, share: float = 0.9) -> np.ndarray:
-    """[query, key]: each row gives ``share`` to one column and the rest evenly to the others."""
+    """Return [query, key] in which each row gives ``share`` to one column and the rest evenly to the others."""
     weights = np.full((len(columns), n_keys), (1 - share) / (n_keys - 1))
     weights[np.arange(len(columns)), columns] = share
     return weights
@@ -105,7 +105,7 @@ def test_a_head_that_copies_the_previous_token_has_share_one() -> None:
     found = head_roles(view(weights))[0]
     assert (found.role, found.score) == ("previous", 1.0)
     assert found.scores["next"] == 0.0
-    assert found.scores["distance"] == pytest.approx((N - 1) / N)  # the first row looks at itself, distance 0
+    assert found.scores["distance"] == pytest.approx((N - 1) / N)  # the first row attends to itself, distance 0
     assert found.scores["entropy"] == 0.0
 
 
@@ -129,7 +129,7 @@ def test_even_attention_is_broad_and_its_entropy_is_the_largest() -> None:
 
 
 def test_a_head_without_a_clear_role_says_so() -> None:
-    columns = [4, 7, 0, 2, 8, 1, 5, 3, 6]  # sharp, but at no place that has a name
+    columns = [4, 7, 0, 2, 8, 1, 5, 3, 6]  # sharp, but to no kind of position with a name
     found = head_roles(view(looks_at(columns, N)[None]))[0]
     assert found.role == "none"
     assert math.isnan(found.score)
@@ -150,7 +150,7 @@ def test_rows_without_a_choice_and_rows_of_padding_do_not_count() -> None:
     allowed[:, 5:] = False
     padded = view(np.ones((1, 7, 7)), query=words, allowed=allowed)
     assert counted_rows(padded).tolist() == [True] * 5 + [False] * 2
-    # What the padding rows do changes no number.
+    # The rows of padding change no number.
     other = np.ones((1, 7, 7))
     other[0, 5:, 0] = 99.0
     for name, values in place_shares(padded)[0].items():
@@ -164,7 +164,7 @@ def test_a_sentence_too_short_to_tell_gives_no_role() -> None:
 
 
 def test_a_share_that_chance_explains_is_no_role() -> None:
-    words = ("·a", "!", "!", "!", "!", "!")  # five sixths of everything are punctuation
+    words = ("·a", "!", "!", "!", "!", "!")  # five sixths of all tokens are punctuation
     sharp = looks_at([1, 2, 1, 5, 3, 4], 6)[None]
     scores = head_roles(view(sharp, query=words))[0]
     assert scores.scores["punctuation"] > LEAST_SHARE

@@ -1,4 +1,4 @@
-"""Activation patching against one run per place, and its two ends: everything patched is clean, nothing is corrupt."""
+"""Activation patching equals one run per location; patching everything gives the clean run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CLEAN = "The cat sat on the mat."
 
 
 def corrupted(checkpoint: transformer.Checkpoint) -> str:
-    """The sentence with a word in which one token differs, whatever the tokenizer."""
+    """Return the sentence with one word replaced so that one token differs, for any tokenizer."""
     own = typed_ids(checkpoint, CLEAN)
     for word in ("dog", "mat", "bat", "can", "car"):
         other = typed_ids(checkpoint, CLEAN.replace("cat", word))
@@ -53,7 +53,7 @@ def all_places(both: Contrast, turn: Turn) -> list[list[Place]]:
 
 
 def difference(both: Contrast, turn: Turn, read: dict, edits: tuple[Edit, ...] = ()) -> tuple[float, dict]:
-    """One sentence through the whole model, all rows of the logits."""
+    """Run one sentence through the whole model and return all rows of the logits."""
     ids = [torch.tensor([tokens.ids]) for tokens in read.values()]
     with torch.inference_mode(), record(edits) as recording:
         logits = both.checkpoint.model(*ids)[0]

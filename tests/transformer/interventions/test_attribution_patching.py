@@ -1,4 +1,4 @@
-"""Attribution patching against slopes that are measured by a small step, and against what it estimates."""
+"""Attribution patching equals slopes measured by a small step, and approximates patching."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STEP = 1e-5
 
 
 def doubled(checkpoint: transformer.Checkpoint) -> transformer.Checkpoint:
-    """In float64, where a small step is more than rounding."""
+    """In float64, so that a small step exceeds rounding."""
     return replace(checkpoint, model=copy.deepcopy(checkpoint.model).double())
 
 

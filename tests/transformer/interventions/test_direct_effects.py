@@ -1,4 +1,4 @@
-"""What removing a part does, against one run for each; and the shares of all other parts in the difference."""
+"""The effect of removing a part equals one run for each, and is the sum of changes in all other parts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def traced(checkpoint, place: int = 2):
 
 
 def logit_without(trace, found, part: Part, *, mean: bool = False, second=None) -> float:
-    """One run for one removal, edited in plain sight; ``second``: the recording to patch from."""
+    """Run the model once with one part removed by an explicit edit; ``second`` is the recording to patch from."""
     model, question = trace.checkpoint.model, found.question
     layer, rows = f"{question.stack}.layers.{part.layer}", list(question.rows)
     name = {"token": f"{question.stack}.embedding.token", "feed_forward": f"{layer}.feed_forward.output"}.get(
@@ -95,7 +95,7 @@ def test_the_difference_is_what_the_other_parts_add_now(tiny_checkpoint, kind):
 
 
 def test_the_last_layer_of_a_model_without_a_last_norm_is_what_it_added(tiny_checkpoint):
-    """In a pre-norm model, what removing the last part does differs only by the σ of the final norm."""
+    """In a pre-norm model, removing the last part differs from its contribution only by the σ of the final norm."""
     trace, found = traced(tiny_checkpoint("translator"))
     measured = remove_parts(trace, found, [Part("feed_forward", 1)])
     before = trace.values("decoder.final_norm.std")[2]
@@ -119,9 +119,9 @@ def test_progress_a_first_position_and_parts_that_cannot_go(tiny_checkpoint):
 
 
 def test_what_a_shipped_translator_repairs():
-    """The point of it: without its strongest head the later layers bring part of the word back."""
+    """Without its strongest head, the later layers restore part of the word."""
     trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), "The cat sat on the mat.")
-    place = trace.target.displays.index("·Le")  # what follows is the cat
+    place = trace.target.displays.index("·Le")  # followed by the cat
     found = attribute(trace, place)
     assert trace.checkpoint.tokenizer.display(found.question.token) == "·chat"
     measured = remove_parts(trace, found, found.strongest(8))

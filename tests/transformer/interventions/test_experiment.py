@@ -1,4 +1,4 @@
-"""Effects of edits and the importance of heads, on a model whose answer is known and against one run per head."""
+"""Effects of edits and the importance of heads, for a model with a known output and compared with one run per head."""
 
 from __future__ import annotations
 
@@ -156,7 +156,7 @@ def test_padding_changes_nothing_with_the_mask_and_something_without(tiny_checkp
     assert [(row.pads, row.masked) for row in rows] == [(1, True), (1, False), (3, True), (3, False)]
     plain = answer_under(checkpoint, SENTENCE, []).text
     for row in rows:
-        if row.masked or name == "gpt":  # the causal mask hides what stands at the end, too
+        if row.masked or name == "gpt":  # the causal mask also hides padding at the end
             assert row.logits < 1e-4 and abs(row.change) < 1e-4 and row.text == plain
         else:
             assert row.logits > 1e-3 and abs(row.change) > 1e-5

@@ -1,4 +1,4 @@
-"""Path patching against its definition in single runs, one sender at a time."""
+"""Path patching equals its definition in single runs, one sender at a time."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ KINDS = ("translator", "gpt", "bert", "sentiment")
 
 
 def by_hand(both: Contrast, sender: Head, receiver: Head, inputs: tuple[str, ...]) -> float:
-    """Three runs of the whole model, as Wang et al. write them down."""
+    """Run the whole model three times, as Wang et al. describe."""
     turn = both.first_turn
     clean, corrupt = (difference(both, turn, read)[1] for read in (both.clean, both.corrupt))
     frozen = []

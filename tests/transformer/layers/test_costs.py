@@ -1,4 +1,4 @@
-"""Every trained number is counted once."""
+"""Every parameter is counted once."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_measured_times_are_there_for_every_part_and_leave_the_model_alone(tiny_
 
 
 def test_time_of_an_inner_part_is_not_counted_with_the_outer_one(tiny_checkpoint, monkeypatch):
-    """With a clock that advances by one at each reading, own times add up to the whole: nothing counts twice."""
+    """With a clock that advances by one at each reading, own times add up to the total: nothing counts twice."""
     from transformer.layers import costs
 
     readings = iter(range(1_000_000))
@@ -61,7 +61,7 @@ def test_time_of_an_inner_part_is_not_counted_with_the_outer_one(tiny_checkpoint
     start = next(readings)
     measured = measured_costs(trace, repeats=1)
     whole = next(readings) - start
-    # two passes (one to warm up); between the passes the clock is not read, and each pass loses its first reading
+    # two passes (one warm-up); between the passes the clock is not read, and each pass loses its first reading
     assert sum(cost.milliseconds for cost in measured) == pytest.approx(1000 * (whole / 2 - 1), rel=0.02)
 
 
@@ -72,7 +72,7 @@ def test_no_passes_are_refused(tiny_checkpoint):
 
 
 def test_statistics_are_those_of_the_weights_and_cover_all_of_them(tiny_checkpoint):
-    model = tiny_checkpoint("bert").model  # tied: the embedding is the projection, too
+    model = tiny_checkpoint("bert").model  # tied: the embedding is also the projection
     rows = parameter_statistics(model)
     assert sum(row.numbers for row in rows) == model.n_parameters
     assert not any("vocabulary_projection" in row.name for row in rows)

@@ -1,4 +1,4 @@
-"""What units write is an exact part of the logits, and silent units are those that the activation stops."""
+"""The outputs of units are exact parts of the logits, and silent units are those that the activation zeroes."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_silent_gelu_units_let_little_through(tiny_checkpoint):
 
 @pytest.mark.parametrize("kind, stack", [("translator", "decoder"), ("gpt", "decoder"), ("bert", "encoder")])
 def test_parts_on_the_direct_path_add_up_to_the_logits(tiny_checkpoint, kind, stack):
-    """Stream before the last feed-forward + every unit + b₂, each sent alone, + E β = the recorded logits."""
+    """Stream before the last feed-forward layer + every unit + b₂ + E β = the recorded logits."""
     checkpoint, trace = traced(tiny_checkpoint, kind)
     layer, position = 1, 4
     prefix = f"{stack}.layers.{layer}"
@@ -78,7 +78,7 @@ def test_words_of_a_unit_are_its_part_of_the_logits(tiny_checkpoint):
     (words,) = unit_words(trace, "decoder", 1, position, units=[unit], words=4)
     assert words.logits and len(words.up) == len(words.down) == 4
     assert words.up[0].effect >= words.up[1].effect > words.down[1].effect >= words.down[0].effect
-    # Measured: take the unit away, with μ and σ of the final norm as they were, and look at the logit of that word.
+    # Measured: remove the unit, with μ and σ of the final norm held fixed, and read the logit of that word.
     model, final = checkpoint.model, checkpoint.model.decoder.final_norm
     x = torch.tensor(trace.values("decoder.layers.1.residual.out")[position])
     removed = x - float(words.hidden) * model.decoder.layers[1].feed_forward.output_projection.weight[:, unit]

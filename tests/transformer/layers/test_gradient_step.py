@@ -11,7 +11,7 @@ from transformer.layers.gradient_step import _gradients_by_way, training_step
 
 
 def _tied(checkpoint):
-    """The same checkpoint with the projection sharing the embedding matrix."""
+    """Return the same checkpoint with the projection sharing the embedding matrix."""
     from dataclasses import replace
 
     config = replace(checkpoint.config, tie_embeddings=True)
@@ -31,7 +31,7 @@ def test_untied_only_the_rows_that_were_looked_up_move(tiny_checkpoint, kind, st
     assert np.flatnonzero(step.by_lookup).tolist() == looked_up
     assert set(np.flatnonzero(step.moved)) <= set(looked_up)
     np.testing.assert_allclose(step.moved, step.by_lookup, atol=2e-7)
-    assert (step.by_projection > 0).all()  # softmax leaves no row of the projection without a gradient
+    assert (step.by_projection > 0).all()  # softmax gives every row of the projection a gradient
 
 
 @pytest.mark.parametrize(("kind", "stack"), [("translator", "encoder"), ("gpt", "decoder"), ("bert", "encoder")])

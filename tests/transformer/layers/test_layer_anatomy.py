@@ -1,4 +1,4 @@
-"""What a layer is built of, read from the modules of every family and of the paper's model."""
+"""The parts of a layer, read from the modules of every family and of the paper's model."""
 
 from __future__ import annotations
 

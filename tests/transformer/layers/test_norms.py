@@ -1,6 +1,6 @@
-"""LayerNorm taken apart gives back what the model computed, and differs from the textbook's other formula.
+"""LayerNorm step by step equals the model's result, and differs from the textbook's other formula.
 
-One vector's additions and norms: the identities hold, in the order of the model, for every kind and family.
+Additions and norms of one vector: the identities hold, in the order of the model, for every kind and family.
 """
 
 from __future__ import annotations

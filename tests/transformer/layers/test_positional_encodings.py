@@ -1,4 +1,4 @@
-"""What positions do to scores: formulas against the tables they stand for, measurements against a known bias."""
+"""Effects of positions on scores: formulas equal the tables they describe, measurements equal a known bias."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_rotary_angles_are_those_of_the_model(tiny_checkpoint):
 def test_the_table_of_a_rotary_model_is_what_its_encoding_multiplies_by(n_turned):
     rotary = Rotary(n_turned, base=500.0)
     ones = torch.ones(1, 1, 12, 16)
-    ones[..., n_turned // 2 :] = 0.0  # a pair (1, 0) is turned into (cos, sin)
+    ones[..., n_turned // 2 :] = 0.0  # a pair (1, 0) is rotated to (cos, sin)
     turned = PartialRotaryEncoding(rotary)(ones)[0, 0]
     np.testing.assert_allclose(positional_encodings.rotary_table(rotary, 12), turned[:, :n_turned], atol=1e-6)
 
@@ -100,7 +100,7 @@ def test_sinusoidal_table_is_the_formula():
 
 
 SENTENCE = "The dog sleeps under the table."
-KINDS = ("translator", "bert", "sentiment")  # sinusoidal, rotary, relative: encoders, where words may change places
+KINDS = ("translator", "bert", "sentiment")  # sinusoidal, rotary, relative: encoders, in which words can swap positions
 
 
 def _model(scheme: str):
@@ -179,7 +179,7 @@ IDS = (5, 9, 4, 17)
 
 
 class Loaded:
-    """As much of a checkpoint as the measurement needs."""
+    """Return only the parts of a checkpoint that the measurement needs."""
 
     def __init__(self, model):
         self.model, self.config = model, model.config

@@ -1,4 +1,4 @@
-"""The residual identity holds on recorded numbers, and the shares of the sub-layers are what the arrays say."""
+"""The residual identity holds for recorded numbers, and the shares of sub-layers equal the arrays."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_in_plus_update_is_out(traced):
         for step in sublayers(trace, stack):
             identity = residual_identity(trace, step, norm=checkpoint.config.norm)
             assert identity.largest_deviation == 0.0
-            assert np.abs(identity.update).max() > 0.01  # an update of nothing would prove nothing
+            assert np.abs(identity.update).max() > 0.01  # an update of zero would prove nothing
             if checkpoint.config.norm == "post":
                 assert np.array_equal(identity.total, trace.values(f"{step.norm}.input"))
                 assert np.array_equal(trace.values(f"{step.norm}.output"), trace.values(step.after))
@@ -52,7 +52,7 @@ def test_in_plus_update_is_out(traced):
 def test_a_broken_identity_is_seen(tiny_checkpoint):
     trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
     step = sublayers(trace, "encoder")[0]
-    # A post-norm reading of a pre-norm model looks at the wrong place.
+    # Reading a pre-norm model as post-norm uses the wrong location.
     assert residual_identity(trace, step, norm="post").largest_deviation > 0.01
 
 

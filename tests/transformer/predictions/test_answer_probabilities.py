@@ -1,4 +1,4 @@
-"""What could stand at a blank, or where a word stands already."""
+"""Predictions for a blank, or for a word that is present."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_probability_of_a_translation_is_the_product_over_its_tokens(tiny_checkp
     answer = read_answer(trace)
     with torch.inference_mode():
         logits = checkpoint.model(torch.tensor([trace.source.ids]), torch.tensor([trace.target.ids]))[0]
-    ids = list(trace.prediction.ids)[: -1 if target else None]  # nobody gave the end behind the target
+    ids = list(trace.prediction.ids)[: -1 if target else None]  # the end after the target was not given
     log_p = torch.log_softmax(writable(logits).double(), dim=-1)[range(len(ids)), ids]
     assert answer.text == trace.text
     assert len(answer.parts) == len(ids)
@@ -50,7 +50,7 @@ def test_a_continuation_leaves_the_prompt_out(tiny_checkpoint):
 
 @pytest.mark.parametrize("name", ["translator", "gpt"])
 def test_every_page_gives_a_written_token_the_same_probability(tiny_checkpoint, name):
-    """``<pad>`` and ``<s>`` are never written: counted by one page and not by another, 0.899 there is 0.900 here."""
+    """``<pad>`` and ``<s>`` are never generated: counted by one page and not by another, 0.899 would become 0.900."""
     checkpoint = tiny_checkpoint(name)
     trace = transformer.trace(checkpoint, "The dog sleeps.")
     steps = transformer.decode(checkpoint, "The dog sleeps.").steps
@@ -129,6 +129,6 @@ def test_the_word_that_stands_there_is_listed(tiny_checkpoint):
     for position in range(1, len(trace.source) - 1):
         rows = fillings(trace, position, shown=3).rows
         assert [row.id for row in rows if row.stands_there] == [trace.source[position].id]
-    everything = fillings(trace, 0, shown=10_000).rows  # <s> has its place among the others, not behind them
+    everything = fillings(trace, 0, shown=10_000).rows  # <s> has its rank among the others, not after them
     assert next(row.piece for row in everything if row.stands_there) == "<s>"
     assert [row.probability for row in everything] == sorted((row.probability for row in everything), reverse=True)

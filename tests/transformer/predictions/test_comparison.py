@@ -1,4 +1,4 @@
-"""Known alignments, differences that must be zero or turn round, and divergences that can be computed by hand."""
+"""Known alignments, differences that must be zero or reverse, and divergences computed by hand."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sequence(words: str) -> TokenSequence:
 
 
 def view(weights: list, *, query: str, key: str) -> AttentionView:
-    """Heads made by hand, [head, query, key]; everything is allowed."""
+    """Return hand-made heads, [head, query, key]; everything is allowed."""
     values = np.array(weights, dtype=np.float32)
     allowed = np.ones(values.shape[1:], dtype=bool)
     return AttentionView(

@@ -1,4 +1,4 @@
-"""A step's reshaping is what sampling drew from; its attention is the row that the trace has for it."""
+"""A step's reshaping equals the distribution of sampling; its attention equals the trace's row."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_counts_and_scaling(tiny_checkpoint):
     step = decoded(tiny_checkpoint("translator")).steps[0]
     reshaping = reshape_step(step, temperature=2.0, top_k=3, shown=8)
     assert len(reshaping.rows) == 8 and reshaping.n_kept == 3
-    assert reshaping.n_possible == len(step.logits) - 2  # <pad> and <s> are never written
+    assert reshaping.n_possible == len(step.logits) - 2  # <pad> and <s> are never generated
     assert [row.kept for row in reshaping.rows] == [True] * 3 + [False] * 5
     for row in reshaping.rows:
         assert row.scaled == pytest.approx(row.logit / 2)
@@ -79,7 +79,7 @@ def test_attention_of_a_step_is_the_row_of_the_trace(tiny_checkpoint, kind, atte
     checkpoint = tiny_checkpoint(kind)
     decoding = without_most_activations(decoded(checkpoint))
     trace = transformer.trace(checkpoint, SENTENCE)
-    first = len(trace.target) - len(decoding.tokens)  # the row that writes token 0
+    first = len(trace.target) - len(decoding.tokens)  # the row that predicts token 0
     view = trace.attention("decoder", 1, attention)
     for step in range(len(decoding.steps)):
         found = step_attention(checkpoint, decoding, SENTENCE, step=step, layer=1, kind=attention)

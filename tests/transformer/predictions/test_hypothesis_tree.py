@@ -1,4 +1,4 @@
-"""The record of a beam search: known pruning on given probabilities, and that looking on changes nothing."""
+"""The record of a beam search: known pruning for given probabilities, and recording changes nothing."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from transformer.text.tokenizer import END_ID, START_ID
 A, B, C = 4, 5, 6
 NAMES = {END_ID: "</s>", A: "a", B: "b", C: "c"}
 
-# What comes after which text. Greedy takes a (0.5) and then loses: a is followed by nothing better than 0.4.
+# Probabilities of continuations. Greedy takes a (0.5) and then loses: a is followed by nothing better than 0.4.
 CHANCES = {
     (): {A: 0.5, B: 0.4, C: 0.1},
     (A,): {A: 0.4, B: 0.3, C: 0.2, END_ID: 0.1},
@@ -31,7 +31,7 @@ CHANCES = {
 
 
 class Stub:
-    """In place of ``DecodingState``: the logits of a text are the logarithms of ``CHANCES``."""
+    """Replacement for ``DecodingState``: the logits of a text are the logarithms of ``CHANCES``."""
 
     def __init__(self, *_: object, **__: object) -> None:
         self.texts: list[tuple[int, ...]] = []

@@ -1,4 +1,4 @@
-"""J is the mean of autograd's full Jacobians; the identity is the logit lens; a file says what is measured."""
+"""J is the mean of autograd's full Jacobians; the identity gives the logit lens; a file contains its measurements."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def with_blanks(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[str]:
 
 
 def traced(checkpoint: Checkpoint, sentence: str) -> transformer.Trace:
-    """Of the sentence alone, as a list of sentences is read: a decoder-only model goes on by no word."""
+    """Return the trace of the sentence alone, as in a list of sentences: a decoder-only model generates no word."""
     only = checkpoint.config.kind == "decoder-only"
     return transformer.trace(checkpoint, sentence, strategy=transformer.Greedy(1) if only else None)
 
 
 def by_autograd(checkpoint: Checkpoint, sentences: list[str]) -> torch.Tensor:
-    """J [step, model, model] of all steps but the last: every ∂h[q] / ∂h_k[p] is made, then summed and averaged."""
+    """Return J [step, model, model] of all steps but the last, from every ∂h[q] / ∂h_k[p]."""
     model, stack, (*names, last) = checkpoint.model, lens_stack(checkpoint), streams_between(checkpoint)
     sums, places = torch.zeros(len(names), checkpoint.config.d_model, checkpoint.config.d_model), 0
     for sentence in sentences:
@@ -75,7 +75,7 @@ def by_autograd(checkpoint: Checkpoint, sentences: list[str]) -> torch.Tensor:
 @pytest.mark.parametrize("kind", [pytest.param("translator", marks=pytest.mark.slow), *KINDS[1:]])
 def test_j_is_the_mean_of_the_full_jacobians(tiny_checkpoint, kind):
     checkpoint = tiny_checkpoint(kind)
-    texts = with_blanks(checkpoint, TEXTS)  # a sentence with a blank keeps the one that it has
+    texts = with_blanks(checkpoint, TEXTS)  # a sentence with a blank keeps its own
     fitted = [text for number, text in enumerate(texts) if number % HELD_OUT]
     mean = by_autograd(checkpoint, fitted)
     for batch_size in (1, 64):
@@ -87,7 +87,7 @@ def test_j_is_the_mean_of_the_full_jacobians(tiny_checkpoint, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FOREIGN)
 def test_other_families(families_folder: Path, name: str):
-    """Two sentences of different lengths in one batch; short ones, as a full Jacobian grows with their square."""
+    """Two sentences of different lengths in one batch; short ones, because a full Jacobian grows with their square."""
     checkpoint, texts = transformer.load(families_folder / name), ("She sings.", "We go.", "The cat sat.")
     fitted = [text for number, text in enumerate(with_blanks(checkpoint, texts)) if number % HELD_OUT]
     found = jacobian_lens(checkpoint, texts)
@@ -195,11 +195,11 @@ def test_the_command(checkpoints_folder, tiny_checkpoint, tmp_path, capsys):
 @pytest.mark.slow
 @pytest.mark.parametrize("path", [path for path in SHIPPED if (path / FILE).is_file()], ids=lambda path: path.name)
 def test_what_ships_is_measured_again(path):
-    """Of the matrices as they lie in the file: 8 bits may turn a word at a place or two."""
+    """With the matrices in the file: 8 bits may change the most likely word at a position or two."""
     checkpoint = transformer.load(path)
     found = load_jacobian_lens(checkpoint)
     if hasattr(checkpoint.config, "picture_size"):
-        return  # the pictures do not ship
+        return  # the images are not included
     assert found.digest == sentence_digest(read_sentences(SENTENCES))
     sentences = with_blanks(checkpoint, read_sentences(SENTENCES))
     again = module._agreement(checkpoint, sentences[::HELD_OUT], found.transport, lambda done: None)

@@ -1,4 +1,4 @@
-"""The last row of the lens is the model's own output, and an answer shows from the layer on that writes it."""
+"""The last row of the lens is the model's own output, and an output appears from the layer on that writes it."""
 
 from __future__ import annotations
 
@@ -83,14 +83,14 @@ def test_a_classifiers_verdict_is_the_mean_of_its_tokens(tiny_checkpoint):
     assert set(lens.pieces.values()) <= set(checkpoint.config.class_names)
     assert (lens.followed == lens.followed[0]).all()
     n_real = len(trace.source) - 3
-    # A difference of two log-probabilities is a difference of logits, whose mean over the tokens is the sentence's.
+    # A difference of two log probabilities is a difference of logits, whose mean over the tokens is the sentence's.
     by_class = np.take_along_axis(np.log(lens.probabilities), lens.ids.argsort(axis=-1), axis=-1)
     margin = by_class[..., 1] - by_class[..., 0]
     np.testing.assert_allclose(margin[:, 0], margin[:, 1 : 1 + n_real].mean(axis=1), atol=1e-5)
 
 
 def silent_checkpoint(checkpoint: Checkpoint) -> Checkpoint:
-    """A GPT whose layers add nothing at all, with an identity for a head: what it reads is what it says."""
+    """A GPT whose layers add nothing, with an identity as its head: it predicts the token that it reads."""
     tokenizer = checkpoint.tokenizer
     config = transformer.ModelConfig(
         kind="decoder-only", vocabulary_size=tokenizer.vocabulary_size, d_model=tokenizer.vocabulary_size, n_heads=1,
@@ -109,11 +109,11 @@ def silent_checkpoint(checkpoint: Checkpoint) -> Checkpoint:
 def test_a_layer_that_writes_the_answer_shows_it_from_there_on(tiny_checkpoint):
     checkpoint = silent_checkpoint(tiny_checkpoint("gpt"))
     answer = checkpoint.tokenizer.encode("story")[0]
-    with torch.no_grad():  # layer 1, and no other, adds ten times as much as the embedding, in the answer's direction
+    with torch.no_grad():  # layer 1, and no other, adds ten times as much as the embedding, in the output's direction
         checkpoint.model.decoder.layers[1].feed_forward.output_projection.bias[answer] = 10.0
     trace = transformer.trace(checkpoint, "The old", target="man")
     assert answer not in trace.target.ids
-    for sublayers, decided in ((False, 2), (True, 4)):  # after layer 1; after its feed-forward
+    for sublayers, decided in ((False, 2), (True, 4)):  # after layer 1; after its feed-forward layer
         lens = logit_lens(trace, sublayers=sublayers)
         assert (lens.followed == answer).all()
         assert (lens.decided == decided).all()
@@ -151,7 +151,7 @@ def test_a_course_has_the_final_word_then_the_runner_up(traced):
     assert course.ids[0] == lens.followed[2]
     assert course.ids[1] == next(id for id in lens.ids[-1, 2] if id != lens.followed[2])
     assert course.probabilities.shape == (len(course.words), len(lens.steps))
-    # One row times a matrix rounds otherwise than all rows at once, in the last digit of a float32.
+    # One row times a matrix rounds differently from all rows at once, in the last digit of a float32.
     np.testing.assert_allclose(course.probabilities[0], lens.probability[:, 2], atol=5e-7)
     assert len(set(course.ids)) == len(course.ids) <= 6
     with pytest.raises(ValueError, match=f"position is 99, but the lens has the positions 0 to {len(lens.read) - 1}"):

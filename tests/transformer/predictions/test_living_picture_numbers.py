@@ -1,4 +1,4 @@
-"""The numbers of the living picture are those of the trace, for every kind of model and other people's families."""
+"""The numbers of the living picture equal the trace's, for every kind of model and third-party families."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word alignment on weights made by hand, and on a model's own."""
+"""Word alignment for hand-made weights, and for a model's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Beam search against all texts there are, on a model so small that they can be written down."""
+"""Beam search compared with all possible texts, for a model so small that they can be enumerated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def tiny_model(seed: int, kind: str = "encoder-decoder") -> Model:
 
 @lru_cache
 def all_finished_texts(model: Model) -> dict[tuple[int, ...], float]:
-    """Every text of at most LIMIT tokens that ends with </s>, with its log-probability."""
+    """Return every text of at most LIMIT tokens that ends with </s>, with its log probability."""
     words = [id for id in WRITABLE if id != END_ID]
     found = {}
     for n_words in range(LIMIT):
@@ -75,7 +75,7 @@ def test_a_high_penalty_exponent_prefers_longer_texts() -> None:
 
 
 def test_a_beam_of_width_one_without_penalty_follows_the_greedy_path() -> None:
-    """Width 1 writes the most probable token that does not end the text; </s> is tried after each of them."""
+    """Width 1 chooses the most likely token that does not end the text; </s> is tried after each of them."""
     model = tiny_model(0)
     ids: list[int] = []
     with torch.inference_mode():

@@ -1,4 +1,4 @@
-"""Writing a text: with and without the cache, greedily and by chance, with what could have come at every step."""
+"""Decoding: with and without the cache, greedy and sampled, with the candidates at every step."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_the_text_is_the_translation_or_the_whole_continued_text(writer: Checkpo
 
 
 def test_a_text_stops_at_the_end_token(tiny_tokenizer: Tokenizer) -> None:
-    """A model that is pushed to </s> by its projection says nothing else."""
+    """A model whose projection favours </s> generates nothing else."""
     with torch.random.fork_rng():
         model = random_model.__wrapped__(vocabulary_size=tiny_tokenizer.vocabulary_size, tie_embeddings=False)
     with torch.no_grad():
@@ -184,7 +184,7 @@ def test_recorded_steps_hold_the_activations_of_each_step(writer: Checkpoint) ->
 @pytest.mark.parametrize("positions", POSITIONS)
 @pytest.mark.parametrize("kind", ["encoder-decoder", "decoder-only"])
 def test_slices_of_one_pass_are_what_each_step_computes(kind: str, positions: str, tiny_tokenizer: Tokenizer) -> None:
-    """A forward hook that only looks on makes ``decode`` record step by step, on the readable path."""
+    """A forward hook that only observes makes ``decode`` record step by step, on the readable path."""
     checkpoint = checkpoint_of(tiny_tokenizer, kind, positions=positions, tie_embeddings=False)
     sliced = decode(checkpoint, SENTENCE, Greedy(5), record_steps=True, source_pads=2)
     hook = checkpoint.model.probes["decoder.logits"].register_forward_hook(lambda *_: None)
@@ -219,7 +219,7 @@ def test_a_forward_hook_changes_what_is_written_as_an_edit_does(writer: Checkpoi
 
 
 def test_a_projection_that_is_replaced_is_the_one_that_writes(tiny_tokenizer: Tokenizer) -> None:
-    """W_Q, W_K and W_V are one product while nothing stands in their place."""
+    """W_Q, W_K and W_V are one product unless one of them was replaced."""
 
     class Doubled(torch.nn.Linear):
         def forward(self, x: torch.Tensor) -> torch.Tensor:

@@ -1,4 +1,4 @@
-"""Edits as short texts: they come back as written, do what the functions do, and are refused with a sentence."""
+"""Edits as short texts: they round-trip, do what the functions do, and invalid ones are refused with a sentence."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_masks_in_all_layers(tiny_checkpoint, value):
     edits = edits_from(checkpoint, [text])
     assert [edit.name for edit in edits] == [f"decoder.layers.{layer}.self_attention.allowed" for layer in (0, 1)]
     allowed = transformer.trace(checkpoint, SENTENCE, TARGET, edits=edits).attention("decoder", 1).allowed
-    assert (allowed == np.tril(np.ones_like(allowed))).all() == (value == "no_padding")  # no pads: nothing to open
+    assert (allowed == np.tril(np.ones_like(allowed))).all() == (value == "no_padding")  # no pads: nothing to unmask
 
 
 def test_a_patch_takes_what_the_head_says_in_the_other_sentence(tiny_checkpoint):

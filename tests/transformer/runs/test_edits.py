@@ -1,4 +1,4 @@
-"""What the ready-made edits do, and what they refuse."""
+"""Effects of the predefined edits, and what they refuse."""
 
 from __future__ import annotations
 

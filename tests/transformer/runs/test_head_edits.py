@@ -1,4 +1,4 @@
-"""Edits of heads and sub-layers, on a model whose answer is known and against computing without the part by hand."""
+"""Edits of heads and sub-layers, for a model with a known output and compared with a computation without the part."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_removing_the_only_head_that_carries_the_answer_destroys_it(copying):
     ids, prompt = written(copying, [ablate_head("decoder", layer=0, head=COPYING)])
     assert not set(ids) & set(prompt)
     mean, _ = written(copying, [mean_ablate_head("decoder", layer=0, head=COPYING, mean=np.zeros(32))])
-    assert mean == ids  # a mean of zeros is the same as nothing
+    assert mean == ids  # a mean of zeros is zero ablation
 
 
 @pytest.mark.parametrize("head", [head for head in range(3) if head != COPYING])

@@ -1,6 +1,6 @@
-"""Beams and samples of full length against a search of a few lines, over logits from the file of weights alone.
+"""Beams and samples of full length, compared with a search of a few lines over logits from the weights file.
 
-Nothing of ``transformer`` chooses a token or computes a number: NumPy in float64, no cache, a pass for every text.
+The reference does not use ``transformer``: NumPy in float64, no cache, a pass for every text.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LogP = Callable[[Sequence[int]], np.ndarray]
 
 
 def log_probabilities(folder: Path, source: list[int] | None, prompt: list[int]) -> LogP:
-    """Of the next token, after the tokens that have been written."""
+    """Return log p of the next token after the generated tokens."""
     by_hand = NumpyTransformer(folder)
 
     def of(written: Sequence[int]) -> np.ndarray:
@@ -35,7 +35,7 @@ def log_probabilities(folder: Path, source: list[int] | None, prompt: list[int])
 
 
 def beam(log_p: LogP, *, width: int, exponent: float, limit: int) -> list[tuple[tuple[int, ...], float]]:
-    """Texts and scores, the best first."""
+    """Return texts and scores, the best first."""
     live: list[tuple[tuple[int, ...], float]] = [((), 0.0)]
     done: list[tuple[tuple[int, ...], float]] = []
     for length in range(1, limit + 1):
@@ -69,7 +69,7 @@ def sample(log_p: LogP, *, temperature: float, top_k: int, top_p: float, seed: i
 def case(
     request: pytest.FixtureRequest, tiny_checkpoint: Callable, checkpoints_folder: Path
 ) -> tuple[transformer.Checkpoint, LogP, int]:
-    """A checkpoint, its log-probabilities by hand, and how many tokens it has room for."""
+    """Return a checkpoint, its log probabilities computed by hand, and the number of tokens that it can generate."""
     checkpoint = tiny_checkpoint(request.param)
     ids = list(checkpoint.tokenizer.encode(SENTENCE))
     source, prompt = ([*ids, END], [START]) if request.param == "translator" else (None, [START, *ids])

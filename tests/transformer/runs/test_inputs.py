@@ -1,4 +1,4 @@
-"""What a person may type, and the sentences that they get when it cannot be used."""
+"""Valid input, and the messages for invalid input."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_odd_characters_are_taken(text: str, tiny_checkpoint: Tiny) -> None:
 
 @pytest.mark.parametrize("case", ["qwen2", "t5"])
 def test_a_tokenizer_that_leaves_everything_out_is_refused_in_a_sentence(case: str, tmp_path: Path) -> None:
-    """A Qwen2 folder with a ``tokenizer.json`` of whole words; torch was asked for the embeddings of nothing."""
+    """A Qwen2 folder with a word-level ``tokenizer.json``; torch used to be asked for embeddings of an empty list."""
     pytest.importorskip("transformers")
     backend = tokenizers.Tokenizer(models.BPE({"cat": 0, "<s>": 1, "<pad>": 2}, []))
     backend.save(str(tmp_path / "tokenizer.json"))

@@ -1,4 +1,4 @@
-"""What runs can be told to stop before its next forward pass; others on the same model go on."""
+"""Runs can be stopped before their next forward pass; others on the same model continue."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Stopped(Exception):
 
 
 def after(passes: int) -> Callable[[], None]:
-    """Lets so many passes begin."""
+    """Allow this many passes to begin."""
     left = [passes]
 
     def ask() -> None:
@@ -51,7 +51,7 @@ def test_work_ends_before_the_next_pass(tiny_checkpoint: Callable, kind: str, wo
     trace = transformer.trace(checkpoint, SENTENCE, **({"target": SENTENCE} if checkpoint.config.has_decoder else {}))
     with pytest.raises(Stopped), interruptible(after(passes)):
         work(checkpoint, trace)
-    # Nothing of it stays behind: the same model gives the same again.
+    # No trace of it remains: the same model gives the same result again.
     again = transformer.trace(checkpoint, SENTENCE, **({"target": SENTENCE} if checkpoint.config.has_decoder else {}))
     name = trace.names()[-1]
     assert torch.equal(torch.tensor(trace[name].values), torch.tensor(again[name].values))

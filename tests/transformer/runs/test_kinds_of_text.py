@@ -1,4 +1,4 @@
-"""Any text through the library, on five kinds of model: traced, or refused in a sentence."""
+"""Any text on five kinds of model: traced, or refused in a sentence."""
 
 from __future__ import annotations
 

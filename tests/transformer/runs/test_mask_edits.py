@@ -1,4 +1,4 @@
-"""Masks by name, compared with matrices written out, and while a text is written."""
+"""Named masks compared with explicit matrices, and during generation."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_mask_holds_while_the_text_is_written_and_in_the_trace(tiny_checkpoint
     distance = np.subtract.outer(np.arange(len(view.query)), np.arange(len(view.key)))
     assert (view.allowed == ((distance >= 0) & (distance < 2))).all()
     assert (view.weights[:, ~view.allowed] == 0).all()
-    # A window of the whole text changes nothing, and what was written is what a trace says is most probable.
+    # A window over the whole text changes nothing, and the generated tokens are the most likely ones in the trace.
     wide = [sliding_window("decoder", layer=layer, size=90) for layer in range(2)]
     plain, changed = (decode(checkpoint, "The cat sat", Greedy(8), edits=e) for e in ((), wide))
     assert changed.tokens.ids == plain.tokens.ids

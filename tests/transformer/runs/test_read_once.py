@@ -1,4 +1,4 @@
-"""A sentence is cut into tokens and checked once for a trace, also where the model writes its answer first."""
+"""A sentence is tokenized and checked once per trace, also if the model generates its output first."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The memory of a recorded pass is known before it runs, and what takes too much is refused with both numbers."""
+"""The memory of a recorded pass is known before it runs; too large ones are refused with both numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run says what a trace is made from, and is the key by which what was computed is found again."""
+"""A run describes the input of a trace, and is the key of its results."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_the_same_files_loaded_twice_are_the_same_model_and_other_weights_are_no
     first = Run(load(copy), SENTENCE)
     assert first != Run(own, SENTENCE), "its snapshots are those of another folder"
     assert first != Run(other, SENTENCE)
-    hash(first)  # reads the files as they are now
+    hash(first)  # reads the current files
     shutil.copy(other.path / "README.md", copy / "README.md")  # a card changes no number
     again = Run(load(copy), SENTENCE)
     assert again == first and hash(again) == hash(first)

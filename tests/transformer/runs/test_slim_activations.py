@@ -1,4 +1,4 @@
-"""A large trace keeps little, and gives everything, to the last bit."""
+"""A large trace stores little, and returns everything bit for bit."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_activation_is_as_it_was(tiny_checkpoint, slim, kind: str) -> None
 
 @pytest.mark.parametrize("name", ["hf-gemma2", "hf-neox", "hf-t5", "hf-deberta"])
 def test_also_of_other_families(slim, tmp_path, name: str) -> None:
-    """Windows, caps, parallel layers, biases by distance, a convolution: all run again as they ran."""
+    """Windows, caps, parallel layers, biases by distance, a convolution: all give the same when they run again."""
     checkpoint = transformer.load(foreign_checkpoint(name, tmp_path))
     same(transformer.trace(checkpoint, SENTENCE), slim(checkpoint))
 
@@ -52,7 +52,7 @@ def test_padding_is_masked_again(tiny_checkpoint, slim) -> None:
 
 
 def test_an_edited_trace_keeps_everything(tiny_checkpoint, slim) -> None:
-    """What an edit did cannot be had again from a layer's input."""
+    """The effect of an edit cannot be recomputed from a layer's input."""
     checkpoint = tiny_checkpoint("gpt")
     edits = [transformer.ablate_head("decoder", layer=0, head=1)]
     edited = slim(checkpoint, edits=edits)

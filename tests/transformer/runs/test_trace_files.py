@@ -1,4 +1,4 @@
-"""A trace that was written to a file comes back the same, and anything else is refused with a sentence."""
+"""A trace read from its file is identical, and anything else is refused with a sentence."""
 
 from __future__ import annotations
 

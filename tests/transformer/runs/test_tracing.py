@@ -1,4 +1,4 @@
-"""A trace is one forward pass of the model on the sentence that was typed, and says what was done to the input."""
+"""A trace is one forward pass over the typed sentence, and notes changes to the input."""
 
 from __future__ import annotations
 

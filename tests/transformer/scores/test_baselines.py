@@ -1,4 +1,4 @@
-"""The baselines: probabilities by hand and by their sums, guesses and regression on data that can be seen through."""
+"""Baselines: probabilities computed by hand and their sums, guesses and regression on transparent data."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VOCABULARY = range(10, 40)
 
 
 def random_sequences(*, n_sequences: int = 300) -> list[list[int]]:
-    """Tokens of which each depends on the one before; 30 is rare and 31 … 39 never occur."""
+    """Return tokens that each depend on the previous one; 30 is rare and 31 … 39 never occur."""
     chance = np.random.default_rng(0)
     sequences = []
     for _ in range(n_sequences):
@@ -47,12 +47,12 @@ def test_a_bigram_probability_by_hand() -> None:
     """a b </s> twice and c b </s> once, with discounts 0.5, 1, 1.5 (too few counts to estimate them)."""
     a, b, c, end = 10, 11, 12, 13
     model = KneserNey([[a, b, end], [a, b, end], [c, b, end]], [a, b, c, end], order=2)
-    # Unigrams count the different tokens before: a after <s>; c after <s>; b after a and c; </s> after b. In all 5.
+    # Unigrams count the different tokens before: a after <s>; c after <s>; b after a and c; </s> after b. Five in all.
     down = (0.5 + 0.5 + 1 + 0.5) / 5
     unigram = {a: 0.5 / 5, b: 1 / 5, c: 0.5 / 5, end: 0.5 / 5}
     unigram = {token: kept + down / 4 for token, kept in unigram.items()}
     assert [model.probability(token) for token in (a, b, c, end)] == pytest.approx(list(unigram.values()))
-    # After a: b twice, so 1 of 2 is given down. After <s>: a twice, c once, so 1 + 0.5 of 3.
+    # After a: b twice, so 1 of 2 goes to shorter contexts. After <s>: a twice, c once, so 1 + 0.5 of 3.
     assert model.probability(b, [a]) == pytest.approx((2 - 1) / 2 + 1 / 2 * unigram[b])
     assert model.probability(c, [a]) == pytest.approx(1 / 2 * unigram[c])
     assert model.probability(c, [START_ID]) == pytest.approx(0.5 / 3 + 1.5 / 3 * unigram[c])

@@ -1,4 +1,4 @@
-"""EM finds the words of a tiny corpus, never loses likelihood, and model 2 knows that order tells."""
+"""EM finds the words of a tiny corpus, never decreases the likelihood, and model 2 learns the word order."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_round_is_that_of_a_plain_loop() -> None:
     counts: dict[tuple[str, str], float] = {}
     for source, target in BOOKS:
         for f in target:
-            for e in ("", *source):  # at first every link of a word counts the same
+            for e in ("", *source):  # at first every link of a word counts equally
                 counts[e, f] = counts.get((e, f), 0) + 1 / (1 + len(source))
     total = {e: sum(count for (word, _), count in counts.items() if word == e) for e, _ in counts}
     for (e, f), count in counts.items():
@@ -39,7 +39,7 @@ def test_order_helps_where_words_do_not() -> None:
     rng = np.random.default_rng(0)
     pairs = []
     for _ in range(60):
-        numbers = rng.integers(0, 4, size=4)  # words repeat, so that only their order tells which is which
+        numbers = rng.integers(0, 4, size=4)  # words repeat, so that only their order identifies them
         pairs.append(([f"e{n}" for n in numbers], [f"f{n}" for n in numbers]))
     second = IBMModel(pairs, rounds=8, second=True)
     assert all(second.links(*pair) == [0, 1, 2, 3] for pair in pairs)

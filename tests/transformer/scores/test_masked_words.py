@@ -1,4 +1,4 @@
-"""Which words are hidden, and when one counts as recovered."""
+"""Which words are masked, and when one counts as recovered."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def hidden_full_stop(tokenizer) -> tuple[int, ...]:
 
 
 def test_a_word_is_recovered_when_all_its_tokens_are(tiny_checkpoint) -> None:
-    """With the model's own guesses as answers every word counts; with the last token of each another one, none does."""
+    """With the model's own predictions as answers every word counts; with a different last token each, none does."""
     checkpoint = tiny_checkpoint("bert")
     texts = ["The cat sat on the mat.", "No", "The dog sleeps under the table in the evening.", "unbelievable"] * 3
     examples = [encoded(checkpoint.tokenizer, text) for text in texts]

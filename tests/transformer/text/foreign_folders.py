@@ -1,4 +1,4 @@
-"""Small tokenizer folders as Hugging Face writes them, trained on a few sentences of our own, and nasty texts."""
+"""Small tokenizer folders as Hugging Face writes them, trained on a few sentences, and difficult texts."""
 
 from __future__ import annotations
 
@@ -63,8 +63,8 @@ TEXTS = [
 ]
 
 
-# What the library once made of SENTENCES (``WordPieceTrainer`` with 300 entries, ``UnigramTrainer`` with 220): it makes
-# something else each time, and a test must not depend on that.
+# Results of the library for SENTENCES (``WordPieceTrainer`` with 300 entries, ``UnigramTrainer`` with 220), stored
+# because the library gives other results each time.
 TRAINED = json.loads(Path(__file__).with_name("trained_pieces.json").read_text(encoding="utf-8"))
 
 
@@ -125,7 +125,7 @@ def write(folder: Path, config: dict, settings: dict | None, backend: tokenizers
 
 
 def sentencepiece(file: Path, kind: str, **options: object) -> Path:
-    """A SentencePiece file, trained by the library itself."""
+    """Return a SentencePiece file, trained by the library itself."""
     model = io.BytesIO()
     pytest.importorskip("sentencepiece").SentencePieceTrainer.train(
         sentence_iterator=iter(SENTENCES * 7),

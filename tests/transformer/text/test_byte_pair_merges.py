@@ -1,4 +1,4 @@
-"""The merges that are shown step by step end in the tokenizer's own result."""
+"""The merges that are shown step by step end with the tokenizer's own result."""
 
 from __future__ import annotations
 

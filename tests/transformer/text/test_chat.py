@@ -1,4 +1,4 @@
-"""Chats and typed special tokens, against ``apply_chat_template`` and the own call of the same tokenizer."""
+"""Chats and typed special tokens equal ``apply_chat_template`` and the tokenizer's own call."""
 
 from __future__ import annotations
 

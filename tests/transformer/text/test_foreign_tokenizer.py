@@ -1,4 +1,4 @@
-"""Tokenizers of Hugging Face folders: the ids are those of ``AutoTokenizer``."""
+"""Tokenizers of Hugging Face folders give the ids of ``AutoTokenizer``."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def nllb() -> tokenizers.Tokenizer:
 
 
 def with_added() -> tokenizers.Tokenizer:
-    """Added tokens that are no special ones: found wherever they are typed."""
+    """Added tokens that are not special: found wherever they are typed."""
     backend = gpt2()
     backend.add_tokens(["<tool>", tokenizers.AddedToken("hello", single_word=True)])
     return backend
@@ -180,7 +180,7 @@ def test_ids_are_those_of_hugging_face(name: str, tmp_path: Path) -> None:
 
 
 def older_folder(folder: Path, model_type: str, backend: tokenizers.Tokenizer, **settings: object) -> Path:
-    """The vocabulary alone, as before there was a ``tokenizer.json``."""
+    """The vocabulary alone, as before ``tokenizer.json`` existed."""
     content = json.loads(backend.to_str())["model"]
     if content["type"] == "WordPiece":
         (folder / "vocab.txt").write_text("".join(f"{piece}\n" for piece in content["vocab"]), encoding="utf-8")
@@ -268,7 +268,7 @@ def test_every_text_comes_back(name: str, tmp_path: Path) -> None:
     model_type, settings, backend = FOLDERS[name]
     ours = opened(write(tmp_path, {"model_type": model_type}, settings, backend()))
     for text in TEXTS:
-        if name != "Gemma" or ("▁" not in text and "<0x" not in text):  # written as a space and as a byte are
+        if name != "Gemma" or ("▁" not in text and "<0x" not in text):  # the forms as a space and as a byte are equal
             assert ours.decode(ours.encode(text)) == text
     assert ours.decode(ours.encode("lone \ud800 surrogate")) == "lone \ufffd surrogate"
 

@@ -1,4 +1,4 @@
-"""Tokenizer folders that are broken, or were made to harm: a sentence about each, and nothing else comes to harm."""
+"""Broken or malicious tokenizer folders: a sentence about each, without any harm."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def change(folder: Path, parts: dict) -> None:
-    """Parts whose names begin with ``model_`` go into the model."""
+    """Return a tokenizer file; arguments whose names begin with ``model_`` go into the model."""
     file = folder / "tokenizer.json"
     content = json.loads(file.read_text())
     for name, value in parts.items():
@@ -53,7 +53,7 @@ DOUBLED = sequence(*[replaced({"String": "a"}, "aa")] * 30)
 FOR_EVER = {
     "pre_tokenizer": {"type": "Split", "behavior": "Isolated", "invert": False, "pattern": {"Regex": r"^(a+)+\1$"}}
 }
-# Each has known texts for which an engine that goes back tries an exponential or a square number of ways.
+# For each, known texts make a backtracking engine try an exponential or quadratic number of paths.
 EXPRESSIONS = (r"(a+)+$", r"(a|aa)+$", r"(a|a?)+$", r"(.*a){12}$", r"^(a+)+\1$", r"(?=(a+))a*b\1", r"(?<=a*)b$",
                r"((a{1,300}){1,300}){1,300}", r"(?:a?){200}a{200}", r"(x+x+)+y|a+", "(" * 5000 + "a" + ")" * 5000,
                r"(?i:\p{L}*)*$")  # fmt: skip
@@ -123,7 +123,7 @@ def test_a_configuration_with_fewer_ids_than_the_tokenizer(folder: Path) -> None
     tokenizer = byte_level()
     tokenizer.add_special_tokens(["<pad>"])
     tokenizer.save(str(folder / "tokenizer.json"))
-    assert 400 not in opened(folder, vocab_size=400).special  # an added token that no text can hold
+    assert 400 not in opened(folder, vocab_size=400).special  # an added token that no text can contain
 
 
 def test_more_entries_than_are_read(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -158,7 +158,7 @@ def test_code_of_the_folder_is_not_run(folder: Path) -> None:
 def test_a_text_that_grows_without_end_ends_its_process_alone(
     reads: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Twenty letters would be twenty thousand million."""
+    """Twenty letters would have twenty thousand million."""
     monkeypatch.setattr(connection, "GIGABYTES", 0.4)
     other = opened(write(_made(tmp_path / "other"), {"model_type": "bert"}, None, word_piece()))
     change(folder, DOUBLED)
@@ -173,7 +173,7 @@ def test_a_text_that_grows_without_end_ends_its_process_alone(
 
 @pytest.mark.slow
 def test_a_text_that_takes_for_ever_ends_its_process_alone(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """WordPiece tries every end of a word at every place."""
+    """WordPiece tries every end of a word at every position."""
     monkeypatch.setattr(connection, "TEXT_SECONDS", 1)
     word_piece().save(str(folder / "tokenizer.json"))
     change(folder, {"model_max_input_chars_per_word": 10**9, "model_vocab": {"[UNK]": 0, "a": 1, "##a": 2}})
@@ -216,7 +216,7 @@ def test_expressions_that_try_again_and_again(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_charsmaps_that_lie(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A trie of units of 32 bits behind its length, then texts: random units, cut, or with a length that is none."""
+    """Return a trie of 32-bit units, its length first, then texts; random, truncated, or with a false length."""
     monkeypatch.setattr(connection, "TEXT_SECONDS", 2)
     chosen = random.Random(seed)
     for size in (0, 4, 1024, 40_000):

@@ -1,4 +1,4 @@
-"""Folders with a SentencePiece file: ids are those of ``AutoTokenizer`` and of the SentencePiece library itself."""
+"""Folders with a SentencePiece file: ids equal those of ``AutoTokenizer`` and of the SentencePiece library."""
 
 from __future__ import annotations
 
@@ -73,9 +73,10 @@ GIVEN = {"normalization_rule_name": "nmt_nfkc_cf", "user_defined_symbols": ["<se
 def test_a_file_that_no_class_opens_is_cut_as_its_own_library_cuts_it(
     kind: str, options: dict, model_type: str, tmp_path: Path
 ) -> None:
-    """The judge is the SentencePiece library, with which such models were trained: a text begins with ▁ where the file
-    says so (``add_dummy_prefix``). transformers agrees from 5.24.0 on; before, it put no ▁ there and was wrong, so that
-    the extra ``hf`` asks for that version.
+    """The reference is the SentencePiece library, which trained such models.
+
+    A text begins with ▁ if the file says so (``add_dummy_prefix``). transformers agrees from 5.24.0; earlier versions
+    omitted this ▁, so the extra ``hf`` requires that version.
     """
     file = sentencepiece(write(tmp_path, {"model_type": model_type}, None, None) / "tokenizer.model", kind, **options)
     library = pytest.importorskip("sentencepiece").SentencePieceProcessor(model_file=str(file))
@@ -101,7 +102,7 @@ def pieces_of(file: Path) -> list[str]:
 
 
 def entries(*files: Path, more: tuple[str, ...] = (), first: tuple[str, ...] = ("</s>", "<unk>")) -> dict[str, int]:
-    """A list of ids that lacks some pieces, in an order of its own."""
+    """Return a list of ids that lacks some pieces, in an order of its own."""
     names = list(first)
     for file in files:
         names += [piece for place, piece in enumerate(pieces_of(file)) if place % 17 != 5]
@@ -174,7 +175,7 @@ def test_files_that_lie_are_refused_or_read(model_type: str, name: str, tmp_path
     whole = file.read_bytes() if file.exists() else sentencepiece(file, "unigram").read_bytes()
     chosen = random.Random(0)
     broken = [b"", b"\x00", b"\xff" * 50, b"\x0a\xff\xff\xff\xff\x0f", b"\x0a" * 1000, b"{}"]
-    for _ in range(25):  # a byte of the file changed: read as something else, or refused, never anything else
+    for _ in range(25):  # a changed byte in the file: it reads differently or is refused, nothing else
         data = bytearray(whole)
         data[chosen.randrange(len(data))] = chosen.randrange(256)
         broken.append(bytes(data))

@@ -14,7 +14,7 @@ from transformer import CheckpointError, Tokenizer
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, SPECIAL_TOKENS, START_ID, byte_alphabet
 from transformer.text.tokens import visible
 
-# The tokenizer of the session never changes, so that all examples may share it.
+# The tokenizer of the session never changes, so all examples can share it.
 ANY_TEXT = st.text(st.characters(codec="utf-8"), max_size=60)
 NASTY = (
     "🦊", "👩‍👩‍👧‍👦 family", "e\u0301 é ﷺ", "日本語", "שלום", "\u202eright to left", "\x00\x1f\x7f",
@@ -43,7 +43,7 @@ def test_any_text_comes_back(text: str, tiny_tokenizer: Tokenizer) -> None:
 
 @given(ids=st.lists(st.integers(0, 399), max_size=30))
 def test_the_texts_of_all_tokens_together_are_the_decoded_text(ids: list[int], tiny_tokenizer: Tokenizer) -> None:
-    """Also for ids that a model writes and that are no text: half a character shows as �, and is not lost."""
+    """Also for generated ids that are not text: half a character appears as � and is not lost."""
     assert tiny_tokenizer.sequence(ids).text == tiny_tokenizer.decode(ids)
     assert tiny_tokenizer.sequence(ids).ids == tuple(ids)
 

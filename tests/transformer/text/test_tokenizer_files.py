@@ -1,4 +1,4 @@
-"""A tokenizer file from elsewhere is plain byte-level BPE of a bearable size, or it is refused with a sentence."""
+"""A third-party tokenizer file is plain byte-level BPE of limited size, or it is refused with a sentence."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def file(tiny_tokenizer: Tokenizer, tmp_path: Path) -> Path:
 
 
 def change(file: Path, **parts: object) -> None:
-    """Parts whose names begin with ``model_`` go into the model."""
+    """Return a tokenizer file; arguments whose names begin with ``model_`` go into the model."""
     content = json.loads(file.read_text())
     for name, value in parts.items():
         (content["model"] if name.startswith("model_") else content)[name.removeprefix("model_")] = value
@@ -74,7 +74,7 @@ def test_files_that_are_something_else(content: bytes, file: Path) -> None:
 
 def test_a_huge_file_is_not_opened(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with file.open("r+b") as opened:
-        opened.truncate(MAX_BYTES + 1)  # a hole: nothing is written to the disk
+        opened.truncate(MAX_BYTES + 1)  # a sparse file: nothing is written to the disk
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: pytest.fail("the file was read"))
     with pytest.raises(CheckpointError, match="it has 32,000,001 bytes; at most 32,000,000 are read"):
         Tokenizer.load(file)

@@ -1,4 +1,4 @@
-"""Without the extra ``hf`` ``tokenizers`` reads ``tokenizer.json`` alone; what it cannot read names the extra."""
+"""Without the extra ``hf``, ``tokenizers`` reads ``tokenizer.json`` alone; errors name the extra."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The steps by which words are cut end in the pieces that the tokenizer gives."""
+"""The steps that split a word end with the pieces of the tokenizer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Words and their answers: what is asked for is right, and padding is never asked for."""
+"""Words and their targets: the targets are right, and padding is never a target."""
 
 from __future__ import annotations
 

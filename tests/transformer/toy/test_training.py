@@ -1,4 +1,4 @@
-"""The tiny model learns, from its seed alone, whatever else goes on in the process."""
+"""The tiny model learns from its seed alone, whatever else runs in the process."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_every_weight_comes_from_the_seed(positions: str) -> None:
         assert torch.equal(parameter, twin), name
         differing += not torch.equal(parameter, stranger)
     matrices = [name for name, p in one.named_parameters() if p.ndim == 2 and "position_bias" not in name]
-    assert differing == len(matrices)  # biases, γ and β begin at 0 and 1, the relative bias at 0
+    assert differing == len(matrices)  # biases, γ and β are initialised to 0 and 1, the relative bias to 0
 
 
 def test_weights_are_drawn_by_the_rules_of_a_new_model() -> None:
@@ -59,7 +59,7 @@ def test_every_parameter_gets_a_gradient() -> None:
     model.loss(words("reverse")).backward()
     for name, parameter in model.model.named_parameters():
         reached = parameter.grad is not None and bool(parameter.grad.abs().max() > 0)
-        # A bias of the keys adds the same to all scores of a row, which the softmax takes away again.
+        # A key bias adds the same to all scores of a row, which cancels in the softmax.
         assert reached or name.endswith("key_projection.bias"), name
 
 
@@ -93,7 +93,7 @@ def test_attention_on_target_is_that_of_the_recorded_map(task: str) -> None:
 
 @pytest.mark.slow
 def test_accuracy_counts_the_words_that_are_written_without_a_mistake() -> None:
-    """Reading the right answer letter by letter finds the same words as letting the model write."""
+    """Teacher forcing finds the same words as letting the model generate."""
     state = last(train_toy("copy", steps=120, every=120))
     batch = words("copy", 40)
     answers = [state.learner.answer(letters_of(row)) for row in batch.source.tolist()]
@@ -123,7 +123,7 @@ def test_reports_come_before_the_first_step_then_regularly_and_at_the_end() -> N
     assert [state.step for state in states] == [0, 20, 40, 50] and {state.steps for state in states} == {50}
     assert states[0].score.loss == pytest.approx(np.log(29), abs=1.0)
     assert states[-1].score.loss < states[0].score.loss - 0.5
-    # What a state holds stays as it was, though the model goes on.
+    # The content of a state stays, although the model continues to learn.
     assert not np.array_equal(states[0].attention.weights, states[-1].attention.weights)
     np.testing.assert_allclose(states[0].attention.weights.sum(axis=-1), 1, atol=1e-5)
     assert states[0].attention.key.text == "gradient" and states[0].predicted.text == "gradient"
@@ -147,7 +147,7 @@ def test_it_learns(task: str, positions: str) -> None:
 
 @pytest.mark.nightly
 def test_reversing_is_learned_and_its_attention_runs_backwards() -> None:
-    """Usually in half of its steps: the rest is not waited for."""
+    """Half of the usual number of steps, to save time."""
 
     def backwards(state: ToyState) -> bool:
         return bool((state.attention.weights[0][:8].argmax(axis=1) == np.arange(8)[::-1]).all())
@@ -159,7 +159,7 @@ def test_reversing_is_learned_and_its_attention_runs_backwards() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("task", ["copy", "reverse"])
 def test_without_positions_order_cannot_be_learned(task: str) -> None:
-    """The encoder then sees a bag of letters: both words look the same to the decoder, so it answers the same."""
+    """The encoder then sees a bag of letters: both words look the same to the decoder, so its output is the same."""
     state = last(train_toy(task, positions="none", steps=200, every=200))
     assert state.score.accuracy < 0.05 and state.score.loss > 1
     assert state.learner.generate("abcd") == state.learner.generate("dcba")
@@ -238,6 +238,6 @@ def test_a_loss_that_is_no_number_ends_the_training_with_a_sentence() -> None:
 
 
 def test_the_untrained_model_is_there_before_any_optimizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever only opens the page does not wait until PyTorch has imported its compiler."""
+    """Opening the page does not wait for the import of PyTorch's compiler."""
     monkeypatch.setattr(torch.optim, "Adam", None)
     assert next(train_toy("reverse")).step == 0

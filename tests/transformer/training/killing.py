@@ -1,8 +1,8 @@
-"""Runs of a training that are killed by a signal which nothing can catch, and what they leave. Run by test_kills.py.
+"""Training runs that are killed by an uncatchable signal, and what they leave. Run by test_kills.py.
 
-``python -m tests.transformer.training.killing DATA FOLDER PROCESSES [FILE …]`` trains and publishes once without a
-stop, then once for each number of a file that is written (all of them, if none is given), killed when half of that file
-is on disk; each is then taken up again. Every run has processes of its own, forked from this one, which has imported
+``python -m tests.transformer.training.killing DATA FOLDER PROCESSES [FILE …]`` trains and publishes once without
+interruption, then once for each number of a written file (all of them, if none is given), killed when half of that file
+is on disk; each run is then resumed. Every run has processes of its own, forked from this one, which has imported
 everything.
 """
 
@@ -19,7 +19,7 @@ from pathlib import Path
 
 import accelerate  # noqa: F401  (here, once, and not in every process)
 import torch
-import torch._dynamo  # the first optimizer of a process imports it, for seconds
+import torch._dynamo  # a process's first optimizer imports it, which takes seconds
 
 import transformer
 from tests.transformer.training.test_trainer import everything, recipe
@@ -41,7 +41,7 @@ def train_and_publish(data: Path, folder: Path) -> None:
 
 
 def run(data: Path, folder: Path, processes: int, *, kill_at: int | None = None) -> tuple[list[int], int]:
-    """How each process ended, and how many files were written. ``kill_at``: the file at which the first one dies."""
+    """Return how each process ended and how many files were written; the first one dies at file ``kill_at``."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -58,13 +58,13 @@ def run(data: Path, folder: Path, processes: int, *, kill_at: int | None = None)
             _count_files(count, kill_at)
             try:
                 train_and_publish(data, folder)
-            except BaseException:  # the traceback, and away: nothing of the parent runs on in here
+            except BaseException:  # print the traceback and exit: nothing of the parent may run in here
                 traceback.print_exc()
                 os._exit(1)
             os._exit(0)
         children.append(child)
     ended = [_status(children[0])]
-    if ended[0]:  # the others would wait for the one that is gone
+    if ended[0]:  # the others would wait for the killed one
         for child in children[1:]:
             os.kill(child, signal.SIGKILL)
     ended += [_status(child) for child in children[1:]]
@@ -76,7 +76,7 @@ def _status(child: int) -> int:
 
 
 def _count_files(count: Path, kill_at: int | None) -> None:
-    """Count what takes its place on disk; at number ``kill_at`` half of it is written, and this process is gone."""
+    """Count files that reach their final path; write half of number ``kill_at`` and kill this process."""
     replace, written = os.replace, 0
 
     def half_or_whole(temporary: str, path: Path) -> None:
@@ -93,7 +93,7 @@ def _count_files(count: Path, kill_at: int | None) -> None:
 
 
 def check_what_is_there(folder: Path) -> None:
-    """Whatever has its name is whole."""
+    """Check that every file in its final location is complete."""
     load_state(folder / "run")
     for checkpoint in (folder / "run" / "best", folder / "out"):
         if (checkpoint / "config.json").is_file():
@@ -103,7 +103,7 @@ def check_what_is_there(folder: Path) -> None:
 
 
 def result(folder: Path) -> dict:
-    """The state of the run and every byte of what was published, without the clock."""
+    """Return the state of the run and every published byte, without times."""
     trainer = type("Ended", (), {"directory": folder / "run"})
     files = {str(path.relative_to(folder / "out")): path.read_bytes() for path in _files(folder / "out")}
     lines = files.pop("history.csv").splitlines()

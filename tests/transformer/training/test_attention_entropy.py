@@ -1,4 +1,4 @@
-"""The price of spread attention: by a plain loop, through the run, and what it does to attention."""
+"""The penalty on spread attention: by a plain loop, during a run, and its effect on attention."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CASES = {
 
 
 def entropy_by_a_loop(model: Model, rows: list[list[torch.Tensor]]) -> float:
-    """Each sentence for itself, without padding, a row of a head at a time."""
+    """Compute it sentence by sentence without padding, one row of a head at a time."""
     found = []
     for inputs in rows:
         with torch.no_grad(), record() as recording:
@@ -57,7 +57,7 @@ def test_the_entropy_is_that_of_a_plain_loop_over_sentences_without_padding(kind
     kind_of, examples = CASES[kind]
     objective = kind_of(random_model(kind)).eval()
     batch = objective.collate(examples, torch.Generator().manual_seed(0))
-    read = max(len(example[-1]) for example in examples) - 1  # of shorter texts also the last token, before padding
+    read = max(len(example[-1]) for example in examples) - 1  # for shorter texts also the last token, before padding
     if kind == "encoder-decoder":
         rows = [[torch.tensor([source]), torch.tensor([target[:read]])] for source, target in examples]
     elif kind == "decoder-only":

@@ -1,4 +1,4 @@
-"""Corpora are read as they are laid out; what is missing or misshapen is named."""
+"""Corpora are read in their documented layout; missing or malformed parts are named."""
 
 from __future__ import annotations
 

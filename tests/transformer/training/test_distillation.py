@@ -1,4 +1,4 @@
-"""Learning from a teacher: the loss by its formula, who learns, and what a run with a teacher keeps."""
+"""Distillation: the loss by its formula, which model learns, and what a run with a teacher model stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corpus scores against sacreBLEU itself, and what may not be scored."""
+"""Corpus scores equal sacreBLEU's, and invalid requests are refused."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ REFERENCES = [
 
 
 def test_several_references_as_sacrebleu_scores_them() -> None:
-    """sacreBLEU takes one list per reference number; ``None`` stands where a sentence has fewer."""
+    """sacreBLEU takes one list per reference number, with ``None`` where a sentence has fewer."""
     streams = [
         [references[k] if k < len(references) else None for references in REFERENCES] for k in range(3)
     ]  # fmt: skip

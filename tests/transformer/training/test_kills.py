@@ -1,4 +1,4 @@
-"""Killed in the middle of any file, on one process and on two: taken up again, a run ends bitwise as it would have."""
+"""A run killed in the middle of any file, with one process or two, resumes and ends bitwise equal."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.mark.parametrize(
     ("processes", "files"),
     [
-        (1, ("5", "15")),  # of the best checkpoint; of what is published
+        (1, ("5", "15")),  # of the best checkpoint; of the publication
         pytest.param(2, ("8",), marks=pytest.mark.nightly),  # the state at step 4; of one process: test_trainer.py
     ],
 )

@@ -1,4 +1,4 @@
-"""Losses against the definition, on batches whose sentences differ in length."""
+"""Losses equal their definition, for batches whose sentences differ in length."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def reader_of_rows() -> DecoderOnly:
 
 
 def packed(n_texts: int, seed: int = 0, progress: float = 0.0) -> tuple[PackedNextToken, torch.Tensor, dict]:
-    """The objective in training, its texts end to end in rows of 1 + ``ROW``, and the batch that it makes of them."""
+    """Return the objective in training, with texts in rows of 1 + ``ROW``, and the batch made of them."""
     objective = PackedNextToken(reader_of_rows())
     objective.progress = progress
     examples = [([1, *(5 + (7 * text + place) % 190 for place in range(9)), 2],) for text in range(n_texts)]
@@ -203,7 +203,7 @@ def test_gradients_reach_every_parameter_that_can_matter() -> None:
     loss.backward()
     for name, parameter in model.named_parameters():
         assert parameter.grad is not None, name
-        # A bias of the keys adds the same to all scores of a row, which the softmax cancels.
+        # A key bias adds the same to all scores of a row, which cancels in the softmax.
         if not name.endswith("key_projection.bias"):
             assert (parameter.grad != 0).any(), name
 
@@ -235,7 +235,7 @@ def test_masking_follows_the_paper() -> None:
 
 
 def test_a_replacement_comes_from_the_whole_vocabulary() -> None:
-    """Also one that stands behind the highest id of the batch."""
+    """Also one at the highest position of the batch."""
     objective = MaskedToken(random_model("encoder-only", vocabulary_size=400))
     batch = objective.collate([([START_ID, *([5] * 60), END_ID],)] * 50, torch.Generator().manual_seed(1))
     assert int(batch["ids"].max()) > 300
@@ -307,7 +307,7 @@ def test_dev_loss_is_the_mean_per_prediction_whatever_the_batches() -> None:
 
 
 def test_dev_accuracy_reads_whole_texts() -> None:
-    """Also with an objective that comes fresh from training: word dropout is for training only."""
+    """Also with a new objective in training mode: word dropout is for training only."""
     model = random_model.__wrapped__("encoder-only", class_names=("bad", "good"))
     texts = [[START_ID, *(4 + (start + i) % 18 for i in range(12)), END_ID] for start in range(60)]
     with torch.inference_mode():

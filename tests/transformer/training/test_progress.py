@@ -1,4 +1,4 @@
-"""The bar of a training run shows a rate only where time has passed."""
+"""The bar of a training run shows a rate only after enough time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from transformer.training.progress import TrainingProgress
 
 
 def test_the_rate_is_taken_over_a_second_at_least(capsys: pytest.CaptureFixture[str]) -> None:
-    """Rows of one tenth of a second have the same rounded time: their rate was a thousand thousand million."""
+    """Rows within a tenth of a second have the same rounded time: their rate would be a thousand thousand million."""
     trainer = SimpleNamespace(
         recipe=SimpleNamespace(steps=100, name="n"),
         accelerator=SimpleNamespace(is_main_process=True),

@@ -1,4 +1,4 @@
-"""Training by the command, and what it leaves in ``checkpoints/``."""
+"""Training by the command, and what it writes to ``checkpoints/``."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ max_length = 128
 
 @pytest.fixture
 def workplace(tmp_path: Path) -> list[str]:
-    """The arguments of ``train`` for a tiny corpus of our own in the layout of tatoeba-en-fr."""
+    """Return the arguments of ``train`` for a tiny corpus in the layout of tatoeba-en-fr."""
     corpus = tmp_path / "data" / "tatoeba-en-fr"
     corpus.mkdir(parents=True)
     half = len(TINY_SENTENCES) // 2

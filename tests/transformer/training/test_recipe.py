@@ -1,4 +1,4 @@
-"""A recipe is right when it is read, or says which entry of which file is wrong."""
+"""A recipe is valid when it is read, or the error names the file and the entry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run leaves on disk is whole or not there."""
+"""Files of a run are complete or absent."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def test_a_reader_never_sees_half_a_file(tmp_path: Path) -> None:
         assert path.read_text() == "old"
         temporary.write_text("new é")
     assert path.read_text(encoding="utf-8") == "new é"
-    with path.open(encoding="utf-8") as reader:  # who is reading reads on in the old file
+    with path.open(encoding="utf-8") as reader:  # a reader continues in the old file
         write_text(path, "newer")
         assert reader.read() == "new é"
     assert path.stat().st_mode & 0o777 == 0o644

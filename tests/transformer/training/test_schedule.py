@@ -1,4 +1,4 @@
-"""The learning rate at points that can be worked out by hand."""
+"""The learning rate at steps computed by hand."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_restart_begins_a_second_cosine() -> None:
 
 
 def test_the_papers_schedule() -> None:
-    """§5.3 for a width of 16 and 20 steps of warm-up: the peak is 16^−½ · 20^−½ = 0.0559."""
+    """§5.3 for a width of 16 and 20 warm-up steps: the peak is 16^−½ · 20^−½ = 0.0559."""
     settings = recipe(schedule="paper", learning_rate=1.0, warmup_steps=20)
     assert learning_rate(settings, 20) == pytest.approx(0.25 * 20**-0.5)
     assert learning_rate(settings, 1) == pytest.approx(0.25 * 20**-1.5)

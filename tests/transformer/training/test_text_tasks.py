@@ -1,4 +1,4 @@
-"""Tasks as texts: what is asked, what is answered, and how often each task comes."""
+"""Text-to-text tasks: inputs, targets, and how often each task occurs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_shares_are_those_of_the_paper() -> None:
-    """r_m ∝ e_m^(1/T), and nothing of the largest task is left out (Raffel et al. 2020, §3.5.2)."""
+    """r_m ∝ e_m^(1/T), with all examples of the largest task (Raffel et al. 2020, §3.5.2)."""
     sizes = [1600, 400, 100]
     assert mixed_counts(sizes, 1.0) == sizes
     assert mixed_counts(sizes, 2.0) == [1600, 800, 400]

@@ -1,4 +1,4 @@
-"""A run that was killed ends with the same bits as one that was not, and a run learns."""
+"""A killed run ends bitwise equal to an uninterrupted one, and a run learns."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def sentences() -> list[tuple[str, str]]:
 
 @pytest.fixture(scope="module")
 def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """48 pairs of our own in the layouts of three corpora."""
+    """Return 48 pairs in the layouts of three corpora."""
     folder = tmp_path_factory.mktemp("data")
     pairs = sentences()
     train, dev = [p for i, p in enumerate(pairs) if i % 6], pairs[::6]
@@ -78,7 +78,7 @@ def train(
 
 
 def everything(trainer: Trainer) -> dict[str, Any]:
-    """All that must be the same: weights, average, optimiser, history without its clock."""
+    """Return everything that must be equal: weights, average, optimiser, history without times."""
     state = load_state(trainer.directory)
     tensors = {f"model.{name}": tensor for name, tensor in state["model"].items()}
     if state["average"] is not None:
@@ -159,7 +159,7 @@ train(Path(sys.argv[1]), Path(sys.argv[2]), recipe())
 def test_a_run_that_was_killed_while_it_wrote_its_state_gives_the_same_weights(
     data: Path, tmp_path: Path, never_killed: dict[str, Any]
 ) -> None:
-    """In a process of its own, by a signal that nothing can catch, in the middle of the file."""
+    """Kill a run in a separate process by an uncatchable signal, in the middle of the file."""
     root = Path(__file__).resolve().parents[3]
     result = subprocess.run([sys.executable, "-c", KILL_WHILE_WRITING, data, tmp_path], cwd=root, capture_output=True)
     assert result.returncode == -9, result.stderr.decode()[-2000:]
@@ -191,7 +191,7 @@ except OSError as error:
 def test_a_run_whose_disk_fills_says_so_and_goes_on_when_there_is_room(
     share: float, data: Path, tmp_path: Path, never_killed: dict[str, Any]
 ) -> None:
-    """No file may become longer than this ``share`` of the largest one: it ends in the middle of a file."""
+    """Limit files to this ``share`` of the largest one, so that writing fails in the middle of a file."""
     train(data, tmp_path, recipe(), stop_after=5)
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     most = int(share * max(map(len, before.values())))
