@@ -4,12 +4,13 @@ from transformer.decoder import DecoderLayer
 from transformer.encoder import EncoderLayer
 from transformer.residual import residual_connection
 from ui.shell.choice import chosen_option
-from ui.shell.page import page
+from ui.shell.page import Page, page
 from ui.show.figures import show_source
 from views.add_norm.add_norm_view_model import add_norm_view_model
 from views.add_norm.norm_numbers import arithmetic, parameters, statistics
 from views.add_norm.one_vector import choose_norm, one_vector
 from views.add_norm.residual_growth import residual_stream, sublayer_updates
+from views.view_models import first_word
 
 SECTIONS = {
     "statistics": statistics,
@@ -19,7 +20,13 @@ SECTIONS = {
     "updates": sublayer_updates,
 }
 
-with page("add_norm", needs=("stack", "layer", "token")) as p:
+
+def begins(p: Page) -> tuple[str, int]:
+    """Begin at a word: the vector of a token that starts every sentence says little."""
+    return p.focus.stack, first_word(p.trace, p.focus.stack)
+
+
+with page("add_norm", needs=("stack", "layer", "token"), begins=begins) as p:
     place = {"stack": p.focus.stack, "layer": p.focus.layer, "token": p.focus.token}
     view_model = add_norm_view_model(p.trace, choose_norm(p), **place)
     one_vector(p, view_model)

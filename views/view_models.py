@@ -43,3 +43,8 @@ class TokenViewModel(RunViewModel):
     def focused(self) -> Token:
         """The token in focus."""
         return self.tokens[self.token]
+
+
+def first_word(trace: Trace, stack: str) -> int:
+    """Return the position of the first token of a stack that is not a special one; 0 if all are."""
+    return next((token.index for token in trace.tokens(stack) if not token.special), 0)

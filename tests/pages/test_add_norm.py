@@ -12,6 +12,7 @@ import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.norms import add_and_norm
+from ui.shell.strip import FIRST_CHOSEN
 from ui.words.texts import page_text
 
 TEXT = page_text("add_norm")
@@ -53,8 +54,7 @@ def test_the_first_view_is_one_vector_in_the_true_order(
     x = trace.values(f"{stack}.layers.1.{norm}.input")[2].astype(np.float64)
     order, sublayer = "post" if checkpoint == "tiny-bert" else "pre", TEXT[norm]
     claim = TEXT[f"claim_{order}"].format(
-        token=trace.tokens(stack)[2].display, kind="LayerNorm", sublayer=sublayer,
-        mean=three_digits(x.mean()), std=three_digits(x.std()), one="1.00",
+        token=trace.tokens(stack)[2].display, sublayer=sublayer, std=three_digits(x.std()), one="1.00",
     )  # fmt: skip
     assert re.sub(r"1\.00|0\.999|1\b", "1", claim) in re.sub(r"1\.00|0\.999|1\b", "1", said(app)), said(app)
     snippet = next(code for code in codes(app) if "add_and_norm" in code)
@@ -68,6 +68,17 @@ def test_a_norm_that_adds_nothing_says_so(open_app: Callable) -> None:
     app = open_app("add_norm", checkpoint="tiny-translator", sentence=SENTENCE, norm="final_norm")
     is_fine(app)
     assert "Nothing is added here" in said(app)
+
+
+def test_the_page_begins_at_a_word_until_the_first_token_is_clicked(
+    open_app: Callable, tiny_checkpoint: Callable
+) -> None:
+    app = open_app("add_norm", checkpoint="tiny-translator", sentence=SENTENCE, stack="decoder")
+    start, word = transformer.trace(tiny_checkpoint("tiny-translator"), SENTENCE).tokens("decoder")[:2]
+    assert start.special and f"copy of **{word.display}**" in said(app)
+    assert app.session_state["focus"].token == 0, "what all pages share stays as it is"
+    choose_text(app, FIRST_CHOSEN, "1")  # what a click on the strip says
+    assert f"copy of **{start.display}**" in said(app.run())
 
 
 def test_another_token_has_another_vector(open_app: Callable) -> None:

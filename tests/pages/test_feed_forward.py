@@ -15,12 +15,14 @@ import transformer
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.feed_forward_units import strongest_units, unit_words
+from transformer.layers.readable_units import readable_units
 from ui.words.texts import page_text
 from views.feed_forward.unit_figures import line_of
 
 TEXT = page_text("feed_forward")
 CHECKPOINTS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
 SENTENCE = "The old man told us a story."
+SUNDAY = "My grandmother bakes apple pie every Sunday."
 
 
 def show(app, view):
@@ -78,6 +80,26 @@ def test_the_first_view_shows_units_where_they_fire_and_their_words(
     snippet = next(code for code in codes(app) if "strongest_units(" in code)
     told = run_snippet(snippet).splitlines()
     assert [int(line.split()[0]) for line in told] == list(units)
+
+
+@pytest.mark.parametrize("checkpoint, kind", [("bert-en", "logits"), ("sentiment", "towards")])
+def test_the_page_opens_on_a_unit_that_can_be_read(
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch, checkpoint: str, kind: str
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("feed_forward", checkpoint=checkpoint, sentence=SUNDAY)
+    is_fine(app)
+    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / checkpoint), SUNDAY)
+    best = readable_units(trace, "encoder")[0]
+    words = ", ".join(word.piece.removeprefix("·") for word in best.words.up)
+    token = trace.tokens("encoder")[best.position].display
+    claim = TEXT[f"readable_{kind}"].format(unit=best.words.unit, layer=best.layer, token=token, words=words)
+    assert claim in said(app)
+    assert app.session_state["focus"].token == 0, "what all pages share stays as it is"
+    app.query_params["token"] = "2"
+    app.run()
+    is_fine(app)
+    assert "strongest" in said(app) and claim not in said(app)
 
 
 def test_a_model_of_pictures_has_no_words(open_app: Callable, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,6 +42,18 @@ def test_the_numbers_of_a_norm_are_the_traces(view_model_of, name):
     assert max(addition.largest_deviation for addition in view_model.additions) == 0
 
 
+@pytest.mark.parametrize("name", ["tiny-translator", "tiny-bert"])
+def test_the_first_figure_goes_from_the_stream_through_norm_and_addition_in_the_models_order(view_model_of, name):
+    view_model = view_model_of(name)
+    vectors = {what: vector for what, _, vector in view_model.vectors}
+    post = name == "tiny-bert"
+    assert list(vectors) == (["x", "update", "sum", "normalized"] if post else ["x", "normalized", "update", "sum"])
+    np.testing.assert_array_equal(vectors["x"] + vectors["update"], vectors["sum"])
+    assert vectors["normalized"].std() == pytest.approx(1, abs=2e-3)
+    read = vectors["sum" if post else "x"].astype(np.float64)
+    np.testing.assert_allclose(vectors["normalized"], (read - read.mean()) / read.std(), atol=5e-3)
+
+
 def test_a_norm_beside_no_sub_layer_adds_nothing(view_model_of):
     view_model = view_model_of("tiny-translator", place="final_norm", token=99)
     assert (view_model.claim, view_model.formula) == ("alone", "final")

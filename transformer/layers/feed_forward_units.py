@@ -90,6 +90,7 @@ def unit_words(
     *,
     units: Sequence[int],
     words: int = 5,
+    matrix: np.ndarray | None = None,
 ) -> tuple[UnitWords, ...]:
     """Return the words that each of ``units`` makes more and less likely at one token, by the direct path.
 
@@ -98,6 +99,8 @@ def unit_words(
     layers is left out. In a stack without an output vocabulary (a translation encoder, a classifier) the vector is
     compared with the embedding rows: (h · w) · E[id] / ‖E[id]‖. If a model scales or caps its logits, effects are
     scaled but not capped. Requires that ``why_no_words`` returns ``None``.
+
+    ``matrix`` is the stack's ``vocabulary_matrix``, if it is at hand.
     """
     checkpoint, prefix = trace.checkpoint, f"{stack}.layers.{layer}.feed_forward"
     units = list(units)
@@ -105,7 +108,9 @@ def unit_words(
     hidden = trace.values(f"{prefix}.hidden")[position, units]
     added = hidden[:, None] * output_vectors(checkpoint, stack, layer, units)  # [unit, model]
     lengths = [float(length) for length in np.linalg.norm(added, axis=-1)]
-    matrix, writes = vocabulary_matrix(checkpoint, stack)
+    writes = hasattr(getattr(checkpoint.model, stack), "vocabulary_projection")
+    if matrix is None:
+        matrix, _ = vocabulary_matrix(checkpoint, stack)
     if writes:
         added = direct_path(trace, stack, layer, position, added)
     effects = added @ matrix.T
@@ -177,6 +182,8 @@ def norms_on_the_way(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
 def _ends(checkpoint: Checkpoint, effects: np.ndarray, count: int, *, largest: bool) -> tuple[Effect, ...]:
     """Return the ``count`` words with the largest or smallest effect, of those that can be generated."""
     never = checkpoint.framing.never
-    order = np.argsort(-effects if largest else effects, kind="stable")
-    ids = [int(id) for id in order[: count + len(never)] if id not in never][:count]
+    signed, most = -effects if largest else effects, min(len(effects), count + len(never))
+    ends = np.flatnonzero(signed <= np.partition(signed, most - 1)[most - 1])  # sorting the whole vocabulary is slow
+    order = ends[np.argsort(signed[ends], kind="stable")]
+    ids = [int(id) for id in order if id not in never][:count]
     return tuple(Effect(id, checkpoint.tokenizer.display(id), float(effects[id])) for id in ids)

@@ -9,6 +9,7 @@ import random
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -54,7 +55,7 @@ from ui.shell.selectors import NEEDS, selectors, text_for, traits_of
 from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
-from ui.shell.strip import token_strip
+from ui.shell.strip import is_chosen, token_strip
 from ui.words.catalogues import translate
 from ui.words.glossary_terms import glossary, with_links
 from ui.words.once_a_run import end_run, once_a_run
@@ -83,6 +84,7 @@ class Page:
     def __init__(self, name: str, focus: Focus) -> None:
         self.name = name
         self.focus = focus
+        self.token_is_chosen = True  # by the reader; if not, the page may begin at a token of its own
 
     @once
     def text(self) -> PageText:
@@ -213,6 +215,7 @@ def page(
     needs: Sequence[str] | Needs = (),
     strip: bool = True,
     marks: Place | None = None,
+    begins: Place | None = None,
     only: Stack | None = None,
 ) -> Iterator[Page]:
     """Draw the frame of a page and yield its ``Page``; an error becomes a sentence, never a traceback.
@@ -224,6 +227,8 @@ def page(
         strip: ``False`` for a page about the checkpoint rather than the sentence; its ``p.trace`` is made only on
             demand.
         marks: Which token of which stack the strip marks, if it is not the focused one.
+        begins: Which token of which stack the page is about while the reader has chosen none. The focus that all pages
+            share stays as it is.
         only: The only stack whose tokens the strip offers, if a click on another stack's tokens would change nothing.
     """
     if not callable(needs) and (unknown := set(needs) - set(NEEDS)):
@@ -233,7 +238,7 @@ def page(
     complete = False
     try:
         with guard():
-            corner, lines = _draw_frame(p, needs=needs, strip=strip, marks=marks, only=only, room=room)
+            corner, lines = _draw_frame(p, needs=needs, strip=strip, marks=marks, begins=begins, only=only, room=room)
             complete = True
         if not complete:
             shared_focus.write_address()
@@ -253,7 +258,14 @@ def page(
 
 
 def _draw_frame(
-    p: Page, *, needs: Sequence[str] | Needs, strip: bool, marks: Place | None, only: Stack | None, room: DeltaGenerator
+    p: Page,
+    *,
+    needs: Sequence[str] | Needs,
+    strip: bool,
+    marks: Place | None,
+    begins: Place | None,
+    only: Stack | None,
+    room: DeltaGenerator,
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Draw everything above the page's own part; return the title's corner and the space for lines."""
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
@@ -289,10 +301,13 @@ def _draw_frame(
     bring_canvas()
     place = f"{p.name} {lesson.name} {p.focus.lesson_step}" if step else ""
     frame(place=place, step=step, view=_view(p, of_sentence=strip))
+    shared_focus.store_if_corrected(p.focus, corrections=corrections)
+    if begins and lesson is None and not is_chosen(p.focus):
+        p.token_is_chosen = False
+        p.focus = replace(p.focus, **dict(zip(("stack", "token"), begins(p), strict=True)))
     if strip and "token" in needs:
         places = {"place": marks(p) if marks else None, "only": only(p) if only else None}
         token_strip(p.trace, p.focus, choose=True, all_stacks="stack" not in needs, **places)
-    shared_focus.store_if_corrected(p.focus, corrections=corrections)
     if p.encodes_sentences and p.name in OF_WORDS:
         p.nothing_to_show(common("problem.no_words", name=as_plain(p.checkpoint.name)))
     lines = st.container(gap="small")  # even if empty, so that nothing below moves when lines disappear

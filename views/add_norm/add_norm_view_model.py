@@ -98,6 +98,21 @@ class AddNormViewModel(TokenViewModel):
         """The addition and the norm with the vectors of the token in focus, in the order of computing."""
         return add_and_norm(self.trace, self.stack, self.layer, self.norm, self.token)
 
+    @cached_property
+    def vectors(self) -> tuple[tuple[str, str, np.ndarray], ...]:
+        """The vectors of the first figure in the order of computing: name, sub-layer, [model] each.
+
+        The copy that a norm makes is shown as it is before γ and β. A vector that two halves share is named once, and
+        what a norm after the sub-layer makes of its output is the update.
+        """
+        found: dict[str, tuple[str, str, np.ndarray]] = {}
+        for half in self.halves:
+            after_sublayer = "written" in half.vectors
+            for name, vector in half.vectors.items():
+                if name != "scaled" and not (after_sublayer and name == "normalized"):
+                    found.setdefault(name, (name, half.sublayer, vector))
+        return tuple(found.values())
+
     @property
     def claim(self) -> str:
         """What happens to the vector, in one word: "pre", "post", "sandwich", or "alone" where nothing is added."""

@@ -4,14 +4,13 @@ import streamlit as st
 
 from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
-from transformer.layers.norms import Half
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import labels
 from ui.show.figures import show_figure, show_snippet
 from ui.words.texts import PageText, as_plain
 from views.add_norm.add_norm_view_model import AddNormViewModel, norms_by_place
-from views.add_norm.vector_strips_figure import READABLE, Part, Strip, beyond, limit_of, vector_strips
+from views.add_norm.vector_strips_figure import READABLE, Strip, beyond, limit_of, vector_strips
 
 
 def choose_norm(p: Page) -> str:
@@ -23,23 +22,22 @@ def choose_norm(p: Page) -> str:
 
 def one_vector(p: Page, view_model: AddNormViewModel) -> None:
     """Draw what is done to the vector of the token in focus, in the order in which this model does it."""
-    text, halves, token = p.text, view_model.halves, as_plain(view_model.focused.display)
+    text, token = p.text, as_plain(view_model.focused.display)
     st.markdown(_claim(view_model, text))
-    vectors = [vector for half in halves for vector in half.vectors.values()]
-    width, limit = len(vectors[0]), three_digits(limit_of(vectors))
+    strips = _strips(view_model, text)
+    vectors = [strip.vector for strip in strips]
+    width = len(vectors[0])
     few = min(READABLE, width)
-    caption = text["strips_caption"].format(token=token, width=width)
+    caption = text["strips_caption_rms" if view_model.is_rms else "strips_caption"].format(width=width)
     if count := beyond(vectors):
-        caption += f" {text['strips_beyond'].format(count=count, limit=limit)}"
+        caption += f" {text['strips_beyond'].format(count=count, limit=three_digits(limit_of(vectors)))}"
     show_figure(
         vector_strips(
-            [_part(view_model, half, text) for half in halves],
-            mean=text["strips_mean"],
+            strips,
             spread=text["strips_rms" if view_model.is_rms else "strips_std"],
             root_mean_square=view_model.is_rms,
             numbers=text["strips_numbers"].format(few=few),
             all_of_it=text["strips_all"].format(width=width),
-            bar=text["strips_value"],
         ),
         name="one-vector",
         caption=caption,
@@ -57,24 +55,27 @@ def one_vector(p: Page, view_model: AddNormViewModel) -> None:
 
 
 def _claim(view_model: AddNormViewModel, text: PageText) -> str:
-    """One sentence: what happens to this token's vector here."""
+    """What Add does to this token's vector here, and what Norm does."""
     sublayer = next(half for half in view_model.halves if half.kind == "norm").sublayer
-    mean, spread, after = view_model.mean_and_spread
+    _, spread, after = view_model.mean_and_spread
     return text[f"claim_{view_model.claim}{'_rms' if view_model.is_rms else ''}"].format(
         token=as_plain(view_model.focused.display),
-        kind=view_model.kind,
         sublayer=text[f"{sublayer}_norm"] if sublayer else "",
-        mean=three_digits(mean),
         std=three_digits(spread),
         one=number("1") if view_model.is_rms else three_digits(float(f"{after:.3g}")),
     )
 
 
-def _part(view_model: AddNormViewModel, half: Half, text: PageText) -> Part:
-    rms = "_rms" if view_model.is_rms else ""
-    sublayer = text[f"{half.sublayer}_norm"] if half.sublayer else ""
-    names = {name: text[f"strip_{name}"].format(sublayer=sublayer) for name in half.vectors}
-    for name in ("normalized", "scaled"):
-        names[name] = text[f"strip_{name}{rms}"]
-    title = text[f"half_{half.kind}"].format(kind=view_model.kind, sublayer=sublayer)
-    return Part(title, tuple(Strip(names[name], vector) for name, vector in half.vectors.items()))
+def _strips(view_model: AddNormViewModel, text: PageText) -> list[Strip]:
+    """The vectors of ``view_model.vectors``, named."""
+    copies = view_model.claim in ("pre", "sandwich")  # the stream itself is not normalised
+    return [
+        Strip(
+            text["strip_copy" if copies and name == "normalized" else f"strip_{name}"].format(
+                token=view_model.focused.display, sublayer=text[f"{sublayer}_norm"] if sublayer else ""
+            ),
+            vector,
+            normalized=name == "normalized",
+        )
+        for name, sublayer, vector in view_model.vectors
+    ]

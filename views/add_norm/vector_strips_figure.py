@@ -1,4 +1,4 @@
-"""One token's vector as strips of coloured cells: the additions and norms that it goes through, one below the other."""
+"""One token's vector before and after an addition and a norm: a few of its numbers, and how far all of them spread."""
 
 from __future__ import annotations
 
@@ -12,109 +12,94 @@ from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array
 from charts.toolkit.sheet import Sheet
 
-READABLE = 8  # dimensions with their numbers
-_ROW, _AROUND = 32, 104  # pixels per row, and around all rows
-_BEYOND = 0.99  # share of all numbers whose colours differ; a single huge one would make all others white
-_COLUMNS = ([0.0, 0.50], [0.52, 0.84], [0.845, 1.0])  # numbers, all dimensions, mean and spread
+READABLE = 5  # dimensions with their numbers
+_ROW, _AROUND = 56, 84  # pixels per row, and around all rows
+_BEYOND = 0.99  # share of all numbers that the colours and the axis tell apart; a single huge one would hide the others
+_COLUMNS = ([0.0, 0.36], [0.39, 0.92], [0.93, 1.0])  # numbers, where all of them lie, their spread
 
 
 @dataclass(frozen=True)
 class Strip:
-    """One vector, [model], with the name of its row."""
+    """One vector, [model], with the name of its row; ``normalized`` if a norm has just made it."""
 
     name: str
     vector: np.ndarray
-
-
-@dataclass(frozen=True)
-class Part:
-    """Strips that belong together, below one title."""
-
-    title: str
-    strips: tuple[Strip, ...]
+    normalized: bool = False
 
 
 def vector_strips(
-    shown: Sequence[Part], *, mean: str, spread: str, root_mean_square: bool, numbers: str, all_of_it: str, bar: str
+    shown: Sequence[Strip], *, spread: str, root_mean_square: bool, numbers: str, all_of_it: str
 ) -> go.Figure:
-    """Draw vectors as cells on one diverging scale: numbers of some dimensions, all dimensions, statistics.
+    """Draw vectors one below the other: a few of their numbers, where all of them lie, and how far they spread.
 
-    The first ``READABLE`` dimensions have their numbers; then come all of them, and the mean and the standard deviation
-    (or root mean square) of each row. ``mean`` and ``spread`` are titles of the last two columns, ``numbers`` and
-    ``all_of_it`` those of the two axes, ``bar`` that of the colours. The colour of ±``limit_of`` also stands for
-    everything beyond it.
+    The first ``READABLE`` dimensions have their numbers, on one diverging scale. Beside them every dimension is a tick
+    at its value, with a band from mean − spread to mean + spread (from −RMS to RMS of a root mean square). Ticks beyond
+    ±``limit_of`` stand at that limit. ``spread`` is the title of the last column, ``numbers`` and ``all_of_it`` are
+    those of the two axes.
     """
-    vectors = [as_array(strip.vector, name=strip.name, axes=("dimension",)) for part in shown for strip in part.strips]
-    limit, width = limit_of(vectors), len(vectors[0])
-    few = min(READABLE, width)
-    texts = style.three_digits_alike(np.concatenate([vector[:few] for vector in vectors]))
-    whole = np.stack(vectors)
+    vectors = [as_array(strip.vector, name=strip.name, axes=("dimension",)) for strip in shown]
+    limit, width, rows = limit_of(vectors), len(vectors[0]), np.arange(len(vectors))
+    few, whole = min(READABLE, width), np.stack(vectors)
+    centre = np.zeros(len(rows)) if root_mean_square else whole.mean(axis=1)
     size = np.sqrt(np.square(whole).mean(axis=1)) if root_mean_square else whole.std(axis=1)
-    both = {mean: whole.mean(axis=1), spread: size}  # [row] each
     figure = Sheet(n_columns=3)
-    places, names, row, drawn = [], [], 0, 0
-    for part in shown:
-        title = {"text": f"<b>{style.escape(part.title)}</b>", "x": 0, "y": row, "xref": "paper", "xanchor": "left"}
-        figure.add_annotation(**title, yref="y", font_size=style.TITLE_SIZE)
-        rows = np.arange(row + 1, row + 1 + len(part.strips))
-        block = whole[drawn : drawn + len(part.strips)]
-        for column, values in ((1, block[:, :few]), (2, block)):
-            cells = parts.heatmap(
-                values,
-                hover="%{y}<br>x<sub>%{x}</sub>",
-                bar=style.colour_bar(bar, len=0.32, x=0.84) if column == 2 and not row else None,
-                limit=limit,
-                y=rows,
-                ygap=4,
-                xgap=2 if column == 1 else 0,
-            )
-            figure.add_trace(cells, col=column)
-            if column == 1:
-                own = [texts[few * at : few * (at + 1)] for at in range(drawn, drawn + len(part.strips))]
-                written = parts.cell_texts({**cells, "z": np.clip(values, -limit, limit)}, texts=own)
-                figure.add_trace({**written, "y": [rows[place] for place in written["y"]]}, col=1)
-        for place, (name, column) in enumerate(both.items()):
-            own = slice(drawn, drawn + len(rows))
-            figure.scatter(
-                x=np.full(len(rows), place),
-                y=rows,
-                mode="text",
-                text=style.three_digits_alike(_no_dust(value, limit) for value in column)[own],
-                textfont={"size": style.TEXT_SIZE + 1},
-                customdata=column[own],
-                hovertemplate=style.hover("%{y}", f"{name} {style.exact('customdata')}"),
-                col=3,
-            )
-        places += rows.tolist()
-        names += [strip.name for strip in part.strips]
-        row, drawn = row + 1 + len(part.strips), drawn + len(part.strips)
-    style.finish(figure, height=_ROW * row + _AROUND, top=52)
+    cells = parts.heatmap(
+        whole[:, :few], hover="%{y}<br>x<sub>%{x}</sub>", bar=None, limit=limit, y=rows, ygap=22, xgap=2
+    )
+    figure.add_trace(cells, col=1)
+    texts = np.reshape(style.three_digits_alike(whole[:, :few].ravel()), (len(rows), few)).tolist()
+    written = parts.cell_texts({**cells, "z": np.clip(whole[:, :few], -limit, limit)}, texts=texts)
+    figure.add_trace({**written, "textfont": {**written["textfont"], "size": style.TITLE_SIZE}}, col=1)
+    for row, strip in enumerate(shown):
+        colour = style.CHOSEN if strip.normalized else style.BAR
+        band = np.clip([centre[row] - size[row], centre[row] + size[row]], -limit, limit).tolist()
+        sides = {"x0": band[0], "x1": band[1], "y0": row - 0.34, "y1": row + 0.34}
+        figure.add_shape(
+            type="rect", **sides, xref="x2", yref="y2", fillcolor=colour, opacity=0.25, layer="below", line_width=0
+        )
+        figure.scatter(
+            x=np.clip(whole[row], -limit, limit),
+            y=np.full(width, row),
+            customdata=np.stack([np.arange(width), whole[row]], axis=1).astype(np.float32),
+            mode="markers",
+            marker={"symbol": "line-ns", "size": 24, "line": {"width": 1.5, "color": colour}},
+            opacity=0.7,
+            hovertemplate=style.hover("x<sub>%{customdata[0]}</sub>", style.exact("customdata[1]")),
+            col=2,
+        )
+    figure.scatter(
+        x=np.zeros(len(rows)),
+        y=rows,
+        mode="text",
+        text=[f"<b>{text}</b>" for text in style.three_digits_alike(size)],
+        textfont={"size": style.TITLE_SIZE + 2},
+        customdata=size,
+        hovertemplate=style.hover("%{y}", f"{spread} {style.exact('customdata')}"),
+        col=3,
+    )
+    style.finish(figure, height=_ROW * len(rows) + _AROUND, top=28)
     for column, domain in enumerate(_COLUMNS, start=1):
         figure.update_xaxes(col=column, domain=domain, showgrid=False, zeroline=False)
-    shared = {"range": [row - 0.5, -0.5], "showgrid": False, "zeroline": False}
-    figure.update_yaxes(**shared, tickmode="array", tickvals=places, ticktext=[style.escape(name) for name in names])
-    figure.update_yaxes(col=1, tickfont_size=style.TEXT_SIZE + 1)
+    names = [style.escape(strip.name) for strip in shown]
+    shared = {"range": [len(rows) - 0.5, -0.5], "showgrid": False, "zeroline": False}
+    figure.update_yaxes(**shared, tickmode="array", tickvals=rows.tolist(), ticktext=names)
+    figure.update_yaxes(col=1, tickfont_size=style.TITLE_SIZE)
     for column in (2, 3):
         figure.update_yaxes(col=column, showticklabels=False)
     figure.update_xaxes(col=1, title_text=numbers, tickmode="array", tickvals=list(range(few)), range=[-0.5, few - 0.5])
-    figure.update_xaxes(col=2, title_text=all_of_it, range=[-0.5, width - 0.5], nticks=5)
-    heads = {"tickmode": "array", "tickvals": [0, 1], "ticktext": [mean, spread], "side": "top"}
-    figure.update_xaxes(col=3, **heads, range=[-0.5, 1.5], fixedrange=True)
+    figure.update_xaxes(col=2, title_text=all_of_it, range=[-1.02 * limit, 1.02 * limit], zeroline=True, nticks=7)
+    heads = {"tickmode": "array", "tickvals": [0], "ticktext": [spread], "side": "top"}
+    figure.update_xaxes(col=3, **heads, range=[-0.5, 0.5], fixedrange=True)
     return figure.drawn()
 
 
 def limit_of(vectors: Sequence[np.ndarray]) -> float:
-    """Return the limit of the colour scale, which 99 of 100 numbers stay below."""
+    """Return the limit of the scales, which 99 of 100 numbers stay below."""
     sizes = np.abs(np.concatenate([np.asarray(vector) for vector in vectors]))
     limit = float(np.quantile(sizes, _BEYOND))
     return limit if limit > 0 else 1.0
 
 
 def beyond(vectors: Sequence[np.ndarray]) -> int:
-    """How many numbers are larger than the colours reach."""
+    """How many numbers are larger than the scales reach."""
     return int((np.abs(np.concatenate([np.asarray(vector) for vector in vectors])) > limit_of(vectors)).sum())
-
-
-def _no_dust(value: float, limit: float) -> float:
-    """0 for what rounding leaves of a mean of 0."""
-    return 0.0 if abs(value) < 1e-6 * limit else float(value)

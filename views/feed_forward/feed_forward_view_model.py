@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from transformer import Trace
+from transformer.config import PictureConfig
 from transformer.layers.feed_forward_units import (
     UnitWords,
     most_active_units,
@@ -31,10 +32,12 @@ from transformer.layers.feed_forward_units import (
     why_no_words,
 )
 from transformer.layers.norms import norm_kind
+from transformer.layers.readable_units import ReadableUnit, readable_units
 from transformer.text.message import Message
 from views.view_models import TokenViewModel
 
 STRONGEST = 12  # units
+READABLE = 3  # units
 _WORDS = 40  # of each unit, so that enough remain without single bytes
 _ACTIVE = 48  # units in the heatmap of all tokens
 
@@ -104,6 +107,16 @@ class FeedForwardViewModel(TokenViewModel):
         """What each of the ``strongest`` units promotes and suppresses; only where ``why_no_words`` is ``None``."""
         place = (self.stack, self.layer, self.token)
         return unit_words(self.trace, *place, units=self.strongest, words=_WORDS)
+
+    def readable(self) -> tuple[ReadableUnit, ...]:
+        """Return the units of this stack whose promoted words belong together, in all layers; empty for images."""
+        reads_text = not isinstance(self.checkpoint.config, PictureConfig)
+        return readable_units(self.trace, self.stack, count=READABLE) if reads_text else ()
+
+    def values_of(self, units: Sequence[ReadableUnit]) -> np.ndarray:
+        """Return the hidden values of units of any layer, for every token: [unit, token]."""
+        names = [f"{self.stack}.layers.{one.layer}.feed_forward.hidden" for one in units]
+        return np.stack([self.trace.values(name)[:, one.words.unit] for name, one in zip(names, units, strict=True)])
 
     @property
     def norm_on_the_way(self) -> str:

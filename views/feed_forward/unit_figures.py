@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
     from transformer.text.tokens import TokenSequence
 
-_ROW, _AROUND = 34, 142  # pixels
+_ROW, _HIGH_ROW, _AROUND = 34, 52, 142  # pixels; high rows if there are few
+_FEW_ROWS = 4
 _FEW_TOKENS = 16  # with their numbers in the followed column
 _LONGEST = 14  # signs of a word that are written; hovering says the rest
 _SHARES = ([0.0, 0.54], [0.555, 1.0])
@@ -132,24 +133,23 @@ def units_and_words(
     *,
     tokens: TokenSequence,
     followed: int,
-    units: Sequence[int],
+    units: Sequence[str],
     words: Sequence[str],
     where: str,
     what: str,
     value: str,
-    unit: str,
 ) -> go.Figure:
     """Rows of cells, unit × token, and one line of words for each unit.
 
-    ``hidden``: [unit, token], the rows of ``units``, strongest for token ``followed`` first; ``words``: what is written
-    beside each. ``where`` and ``what`` head the two halves, ``value`` names the colours, ``unit`` the rows (with
-    ``{unit}``).
+    ``hidden``: [unit, token], the rows of ``units``; ``followed``: the token whose column is framed; ``words``: what is
+    written beside each row. ``where`` and ``what`` head the two halves, ``value`` names the colours.
     """
     values = as_array(hidden, name="hidden", axes=("unit", "token"), sizes={"token": len(tokens)})
     require_same_length("units", units, expected=len(values), of="rows of hidden")
     require_same_length("words", words, expected=len(values), of="rows of hidden")
     require_index(followed, name="followed", size=len(tokens))
-    names = [style.escape(unit.format(unit=number)) for number in units]
+    names = [style.escape(unit) for unit in units]
+    height = _ROW if len(values) > _FEW_ROWS else _HIGH_ROW
     largest, rows = style.symmetric_limit(values), np.arange(len(values))
     figure = Sheet(n_columns=2)
     cells = parts.heatmap(
@@ -177,7 +177,7 @@ def units_and_words(
         hoverinfo="skip",
         col=2,
     )
-    style.finish(figure, height=_ROW * len(values) + _AROUND, top=64)
+    style.finish(figure, height=height * len(values) + _AROUND, top=64)
     sides = {"x0": followed - 0.5, "x1": followed + 0.5, "y0": -0.5, "y1": len(values) - 0.5}
     figure.add_shape(type="rect", **sides, line={"color": style.CHOSEN, "width": 3})
     for column, head in enumerate((where, what), start=1):

@@ -4,16 +4,17 @@ from pathlib import Path
 
 from transformer.runs.traces import STACKS, Trace
 from transformer.text.tokens import TokenSequence
+from ui.shell import choice, page_state
 from ui.shell.actions import Actions, SelectToken, SetChoice
 from ui.shell.events import component, heard, one_of, whole_numbers
-from ui.shell.focus import Focus
+from ui.shell.focus import Focus, opening_focus
 from ui.shell.reducer import State, send
 from ui.words.texts import common
 
-# A choice on pages that begin at another token than the first: whether the first one, every focus's default, was
-# clicked. It belongs to checkpoint and sentence.
+# A choice on pages that begin at a token of their own: whether the default token was clicked, the first one or that of
+# the checkpoint's opening. It belongs to checkpoint and sentence.
 FIRST_CHOSEN = "lens_start"
-_OTHERWISE = ("lens", "positions")
+_OTHERWISE = ("lens", "positions", "add_norm", "feed_forward", "embeddings")
 _component = component("token_strip", Path(__file__).with_name("strip.js"))
 
 
@@ -92,6 +93,18 @@ def _send_choice() -> None:
 
 
 def _choose_token(state: State, chosen: SelectToken) -> Actions:
-    """Select the token and, on pages that begin at another one, record that the first one was chosen."""
-    first, owner = () if chosen.token else (1,), (state.focus.checkpoint, state.focus.sentence)
+    """Select the token and, on pages that begin at another one, record that the default was chosen."""
+    first = (1,) if _is_default(state.focus, chosen.stack or state.focus.stack, chosen.token) else ()
+    owner = (state.focus.checkpoint, state.focus.sentence)
     return chosen, *(SetChoice(FIRST_CHOSEN, first, page, owner) for page in _OTHERWISE)
+
+
+def is_chosen(focus: Focus) -> bool:
+    """Return whether the reader chose the focused token: it is not the default, or the default was clicked."""
+    page_state.belongs_to(FIRST_CHOSEN, (focus.checkpoint, focus.sentence))
+    return choice.is_on(FIRST_CHOSEN) or not _is_default(focus, focus.stack, focus.token)
+
+
+def _is_default(focus: Focus, stack: str, token: int) -> bool:
+    opening = opening_focus(focus.checkpoint)
+    return token == 0 or (focus.sentence, stack, token) == (opening.sentence, opening.stack, opening.token)

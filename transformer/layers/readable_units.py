@@ -1,0 +1,114 @@
+"""Units that can be read: those whose promoted words belong together.
+
+Most units cannot: a unit often represents several things at once (Elhage et al. 2022, "Toy Models of Superposition").
+A few promote words that the model itself treats alike, such as "my", "your", "his" (Geva et al. 2022, "Transformer
+Feed-Forward Layers Build Predictions by Promoting Concepts in the Vocabulary Space").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from transformer.layers.feed_forward_units import (
+    UnitWords,
+    strongest_units,
+    unit_words,
+    vocabulary_matrix,
+    why_no_words,
+)
+from transformer.runs.traces import Trace
+
+WORDS = 6  # of each unit
+LEAST_CLOSE = 5  # pairs of its words, of 15
+NEAR = 400  # one row is near another if no more than 1 in 400 rows are nearer
+_PER_TOKEN, _MOST = 6, 600  # units that are tried: of each token, and in all
+_ROWS = 256  # compared with the vocabulary at a time
+_SPACE = "·"  # as it is displayed
+
+
+@dataclass(frozen=True)
+class ReadableUnit:
+    """A unit whose promoted words are near each other in the vocabulary matrix.
+
+    Attributes:
+        layer: Its layer.
+        position: The token at which its value is largest, special tokens left out.
+        words: What it promotes there.
+        n_close: How many of the 15 pairs of its six words are near each other.
+    """
+
+    layer: int
+    position: int
+    words: UnitWords
+    n_close: int
+
+
+def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[ReadableUnit, ...]:
+    """Return the most readable units of a sentence in all layers of a stack, the most readable first.
+
+    Of the strongest units of each token, those count whose ``WORDS`` most promoted tokens are whole words, of which
+    at least ``LEAST_CLOSE`` pairs are near each other. A unit that promotes mostly the same words as one before it is
+    left out. Empty where no unit is readable, or where units have no words.
+    """
+    if why_no_words(trace.checkpoint, stack) is not None:
+        return ()
+    matrix, _ = vocabulary_matrix(trace.checkpoint, stack)
+    tried = list(_with_whole_words(trace, stack, matrix))
+    near = _near(matrix, sorted({word.id for _, _, unit in tried for word in unit.up}))
+    found = []
+    for layer, position, unit in tried:
+        pairs = combinations((word.id for word in unit.up), 2)
+        n_close = sum(one in near[other] or other in near[one] for one, other in pairs)
+        if n_close >= LEAST_CLOSE:
+            found.append(ReadableUnit(layer, position, unit, n_close))
+    found.sort(key=lambda one: (-one.n_close, -one.words.up[-1].effect))
+    kept: list[ReadableUnit] = []
+    for one in found:
+        if all(len(_ids(one) & _ids(other)) <= WORDS // 2 for other in kept):
+            kept.append(one)
+    return tuple(kept[:count])
+
+
+def _ids(unit: ReadableUnit) -> set[int]:
+    return {word.id for word in unit.words.up}
+
+
+def _with_whole_words(trace: Trace, stack: str, matrix: np.ndarray) -> Iterator[tuple[int, int, UnitWords]]:
+    """Yield the strongest units of each token at the token where they are strongest, if they promote whole words."""
+    positions = [token.index for token in trace.tokens(stack) if not token.special]
+    marked = any(token.display.startswith(_SPACE) for token in trace.tokens(stack))
+    n_layers = trace.n_layers(stack)
+    per_token = max(1, min(_PER_TOKEN, _MOST // max(1, n_layers * len(positions))))
+    for layer in range(n_layers):
+        hidden = trace.values(f"{stack}.layers.{layer}.feed_forward.hidden")
+        chosen = {unit for at in positions for unit in strongest_units(trace, stack, layer, at, count=per_token)}
+        peaks = {unit: positions[int(hidden[positions, unit].argmax())] for unit in chosen}
+        for position in positions:
+            units = sorted(unit for unit, peak in peaks.items() if peak == position and hidden[peak, unit] > 0)
+            if not units:
+                continue
+            for unit in unit_words(trace, stack, layer, position, units=units, words=WORDS, matrix=matrix):
+                if all(_is_word(word.piece, marked=marked) for word in unit.up):
+                    yield layer, position, unit
+
+
+def _is_word(piece: str, *, marked: bool) -> bool:
+    """Return whether a token, as it is displayed, is a whole word."""
+    word = piece.removeprefix(_SPACE)
+    return word.isalpha() and (not marked or piece.startswith(_SPACE))
+
+
+def _near(matrix: np.ndarray, ids: Collection[int]) -> dict[int, set[int]]:
+    """Return the rows nearest to each of ``ids`` by cosine, itself among them."""
+    unit_rows = matrix / np.maximum(np.linalg.norm(matrix, axis=-1, keepdims=True), 1e-12)
+    listed, most = list(ids), 1 + max(1, len(matrix) // NEAR)
+    near = {}
+    for start in range(0, len(listed), _ROWS):
+        part = listed[start : start + _ROWS]
+        order = np.argpartition(-(unit_rows[part] @ unit_rows.T), min(most, len(matrix) - 1), axis=-1)[:, :most]
+        near |= {id: set(row.tolist()) for id, row in zip(part, order, strict=True)}
+    return near
