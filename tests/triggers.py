@@ -1,4 +1,4 @@
-"""What the tests of the app lack in ``AppTest``: a click on a component."""
+"""A click on a component, which ``AppTest`` lacks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness.widget_states import event_state
 
 
 def trigger(app: AppTest, key: str, event: str, value: object) -> AppTest:
-    """The component with that key calls ``setTriggerValue(event, value)``: its callbacks, and the run that follows."""
+    """Send ``setTriggerValue(event, value)`` for the component with that key: callbacks run, then the page."""
     shown = [element.proto.id for element in app if element.type == "bidi_component"]
     (id,) = [id for id in shown if id.endswith(f"-{key}")]
     states = app._tree.get_widget_states()

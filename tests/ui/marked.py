@@ -1,4 +1,4 @@
-"""The templates that the sources mark for translation, as the tools of gettext find them (docs/translating.md)."""
+"""Templates that the sources mark for translation, as gettext's tools find them (docs/translating.md)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ NAMES = {"Message", "N_", "_", *ERRORS}
 
 @lru_cache
 def marked() -> dict[str, str]:
-    """Every template with the file that it was first found in."""
+    """Return every template with the file in which it was first found."""
     found: dict[str, str] = {}
     for folder in FOLDERS:
         for path in sorted((ROOT / folder).rglob("*.py")):
@@ -39,13 +39,13 @@ def marked() -> dict[str, str]:
 
 @lru_cache
 def marked_in_scripts() -> dict[str, str]:
-    """As ``marked``, for what the scripts of the browser say: ``say("layer {layer}", { layer })`` and the like."""
+    """Return what ``marked`` returns, for the browser scripts: ``say("layer {layer}", { layer })`` and the like."""
     found: dict[str, str] = {}
     for script in SCRIPTS:
         code = script.read_text(encoding="utf-8")
         said = re.findall(r'say\(\s*"([^"]+)"', code)
         said += [one for pair in re.findall(r'(?:[bB]utton|save)\(\s*"([^"]+)",\s*"([^"]+)"', code) for one in pair]
-        said += re.findall(r'save\(\s*[\w.]+,\s*"([^"]+)"', code)  # the name of a film says its format
+        said += re.findall(r'save\(\s*[\w.]+,\s*"([^"]+)"', code)  # the name of a film states its format
         said += re.findall(r'field\(\s*"([^"]+)"', code) + re.findall(r'"(\d+ mm, [^"]+)"', code)
         said += [one for pair in re.findall(r'say\(\s*\w+\s*\? "([^"]+)"\s*: "([^"]+)",?\s*\)', code) for one in pair]
         found |= {words: str(script.relative_to(ROOT)) for words in said if words not in {*SIGNS, *found}}
@@ -53,7 +53,7 @@ def marked_in_scripts() -> dict[str, str]:
 
 
 def calls_in(path: Path) -> Iterator[ast.Call]:
-    """Calls of the names that mark a template, with at least one argument."""
+    """Return calls of the names that mark a template, with at least one argument."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and node.args:
             name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")

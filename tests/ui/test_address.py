@@ -1,4 +1,4 @@
-"""The address: written by one module, and once a run."""
+"""The address is written by one module, once per run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ui.shell import focus as shared_focus
 
 
 def test_one_module_alone_reads_and_writes_the_address() -> None:
-    """Streamlit's ``st.query_params``, and a page that is opened under parameters."""
+    """A replacement for Streamlit's ``st.query_params``, and a page opened with parameters."""
     found = set()
     for folder in ("ui", "views", "pages"):
         for path in (ROOT / folder).rglob("*.py"):

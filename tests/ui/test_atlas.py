@@ -1,4 +1,4 @@
-"""``python -m transformer atlas``: one file with the cards of all heads, and the same numbers as data beside it."""
+"""``python -m transformer atlas``: one file with the cards of all heads, and the same numbers as data files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_files_hold_what_was_counted(checkpoints_folder: Path, tmp_path: Path, o
 
 
 def check(page: str, found: dict) -> None:
-    """No host, no foreign markup, a card for every head with its for and against."""
+    """Check that there is no host, no third-party markup, and a card with both kinds of examples for every head."""
     plain = re.sub(r'(?s)<script type="text/plain".*?</script>', "", page)
     assert set(re.findall(r"(?:https?:)?//[\w.-]+\.\w+", plain)) <= {"http://www.w3.org"}
     assert page.count("<details>") == len(found)

@@ -1,4 +1,4 @@
-"""The canvas functions inside of Streamlit: the right bytes are mounted, clicks become cells, heads and tokens."""
+"""Canvas functions inside Streamlit: the right bytes are mounted, and clicks become cells, heads and tokens."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_styles_are_isolated_and_no_html_is_sent(app):
     for proto in components(app):
         assert proto.isolate_styles
         assert proto.html_content == ""
-        assert proto.css_content == ""  # the script brings its own, packed
+        assert proto.css_content == ""  # the script contains its own, packed
 
 
 def test_the_script_of_the_drawings_travels_once_and_packed(app):
@@ -132,7 +132,7 @@ def test_the_script_of_the_drawings_travels_once_and_packed(app):
     assert zlib.decompress(brought.bytes).decode() == canvas_module()
     assert len(brought.bytes) < 80_000, "the living picture and d3 are half of it"
     for proto in pictures:
-        assert len(proto.js_content) + len(proto.bytes) < 2_000  # all that a picture of these few numbers costs
+        assert len(proto.js_content) + len(proto.bytes) < 2_000  # total cost of a figure with these few numbers
 
 
 @pytest.mark.parametrize("drawing", ["map", "mask", "grid", "lines", "steps"])
@@ -144,7 +144,7 @@ def test_the_script_draws_every_kind_of_picture(drawing):
 
 @pytest.mark.parametrize("folder_text", sorted(FOLDER.rglob("*.js")), ids=lambda path: path.name)
 def test_tokens_never_become_markup(folder_text):
-    if folder_text.name == "pdf.bundle.js":  # a library's own code, which our part of it (in ``source``) does not call
+    if folder_text.name == "pdf.bundle.js":  # library code that our part (in ``source``) does not call
         folder_text = FOLDER / "source" / "frame" / "pdf.js"
     code = folder_text.read_text(encoding="utf-8")
     for door in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("):
@@ -192,4 +192,4 @@ def test_a_click_on_a_token_that_is_gone_is_none():
 def test_what_is_said_of_a_picture_that_has_been_left_changes_nothing(key):
     drawings._send_event(
         key, "click", lambda value: value, lambda *_: pytest.fail()
-    )  # outside of any run there is no state, either
+    )  # outside of any run there is no state either

@@ -1,4 +1,4 @@
-"""What the library says, in the language of who reads it: every marked template is in every catalogue, and fits."""
+"""Messages of the library in the reader's language: every marked template is in every catalogue, and fits."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def entries_of(code: str, domain: str) -> polib.POFile:
 
 
 def test_what_is_marked_is_a_literal_that_a_tool_can_find() -> None:
-    """But for the few calls that only hand on a message that was marked elsewhere."""
+    """Except the few calls that only pass on a message that was marked elsewhere."""
     handed_on = [
         f"{path.relative_to(ROOT)}: {ast.unparse(call)}"
         for folder in FOLDERS
@@ -82,7 +82,7 @@ def test_scripts_say_templates_too() -> None:
 
 
 def test_french_is_french() -> None:
-    """Not a copy: what is the same in both is a name, a symbol or a word of both."""
+    """Not a copy: texts that are equal in both languages are names, symbols or words of both."""
     words = re.compile(r"[A-Za-z]{2,}")
     entries = [*entries_of("fr", MESSAGES), *entries_of("fr", BROWSER)]
     same = [entry.msgid for entry in entries if entry.msgid == entry.msgstr]
@@ -142,7 +142,7 @@ def test_what_other_libraries_say_is_known_by_its_template() -> None:
 
 
 def problems(tiny_checkpoint: Callable) -> dict[str, Callable[[], object]]:
-    """One call for every sentence that an ``InputError`` may hold where a page asks the model."""
+    """One call for every message of an ``InputError`` that a page can cause."""
     translator, gpt = tiny_checkpoint("translator"), tiny_checkpoint("gpt")
     return {
         "La phrase est vide": lambda: transformer.trace(translator, "  "),

@@ -1,4 +1,4 @@
-"""The controls of a page: set from the session, reported to it, copied to the address; they own nothing."""
+"""Controls of a page: set from the session, reporting to it, copied to the address, owning nothing."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def shown(app: AppTest) -> dict[str, object]:
 
 
 def own(app: AppTest) -> dict[str, list[str]]:
-    """What the address says of the controls."""
+    """Return the values of the controls in the address."""
     said = {name: [values] if isinstance(values, str) else values for name, values in app.query_params.items()}
     return {name: values for name, values in said.items() if name in DEFAULTS and values}
 
@@ -166,7 +166,7 @@ def test_an_address_that_is_brought_replaces_all_choices_of_the_page(trial: Open
 
 
 def test_an_address_of_a_moment_ago_is_not_taken_for_one_that_is_brought(trial: Open) -> None:
-    """Two clicks at once: the second one comes under the address that the first one has replaced."""
+    """Two clicks at once: the second one arrives with the address that the first one has replaced."""
     app = trial(number="3")
     app.toggle(key="switch").set_value(True).run()
     del app.query_params["switch"]

@@ -1,4 +1,4 @@
-"""What a spreadsheet opens: numbers stay numbers, and no cell is run."""
+"""CSV files for spreadsheets: numbers stay numbers, and no cell is executed."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_numbers_keep_all_their_digits() -> None:
 
 @pytest.mark.parametrize("name", SENDABLE)
 def test_no_kind_of_text_is_run_or_breaks_a_row_in_any_csv(name: str) -> None:
-    """Those of the app and those of the commands (``atlas``, ``batch``)."""
+    """CSV files of the app and of the commands (``atlas``, ``batch``)."""
     text = SENDABLE[name]
     for written in (as_csv(pd.DataFrame({"token": [text], "n": [1]})).decode(), csv_text([{"token": text, "n": 1}])):
         (_, (cell, number)) = csv.reader(io.StringIO(written, newline=""))

@@ -1,4 +1,4 @@
-"""The blocks of the diagram: the parts a model has, in the order of its forward pass, with this trace's shapes."""
+"""Blocks of the diagram: the parts of a model in the order of its forward pass, with this trace's shapes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_every_shape_is_the_shape_of_its_activation(tiny_checkpoint, kind: str) 
 
 
 def test_a_sublayer_gives_on_what_the_sum_adds(tiny_checkpoint) -> None:
-    """Not its inside: attention gives on one vector for each token, not its weights."""
+    """Only the outputs of blocks: attention passes on one vector per token, not its weights."""
     checkpoint = tiny_checkpoint("translator")
     trace, (_, decoder) = stacks_of(checkpoint, target="Le chat.")
     cross = next(block for block in decoder.blocks if block.id == "decoder.cross_attention")

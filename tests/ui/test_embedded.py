@@ -1,4 +1,4 @@
-"""``?embed=true``: one figure without frame, and the line of HTML that Share offers for it."""
+"""``?embed=true``: one figure without the frame, and the HTML that Share offers for it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_in_a_frame_the_page_is_the_same_and_a_style_hides_what_is_around_the_fi
         return [html.proto.body for html in app.get("html") if "data-on-the-way" in html.proto.body]
 
     assert not styles()
-    monkeypatch.setattr(embedded, "is_embedded", lambda: True)  # as Streamlit answers where the address says embed=true
+    monkeypatch.setattr(embedded, "is_embedded", lambda: True)  # as with embed=true in the address
     assert len(styles()) == 1
 
 

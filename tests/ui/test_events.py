@@ -1,4 +1,4 @@
-"""What a browser sends is checked before it is believed: a forged event changes nothing and breaks nothing."""
+"""Browser events are validated: a forged event changes nothing and breaks nothing."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ WRONG = [-2, -1, 1.5, "1", True, None, [], {}, float("nan"), float("inf"), 10**9
 
 @pytest.fixture
 def changed(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
-    """What would have become of the focus."""
+    """Return the focus that an event would give."""
     found: list[dict] = []
     monkeypatch.setattr("ui.shell.focus.change", lambda **values: found.append(values))
     return found
@@ -75,7 +75,7 @@ def test_a_forged_event_changes_nothing(wrong: object, changed: list, monkeypatc
         callback()
         assert list(state) == [key], (key, values)
     assert read_step(wrong) is None
-    if not isinstance(wrong, str):  # which may be a picture with a slip; the page says what is wrong with it
+    if not isinstance(wrong, str):  # which may be an image with a typing error; the page says what is wrong with it
         says(monkeypatch, "sidebar picture", chosen=wrong)
         picture._use_picture()
     assert changed == []

@@ -34,7 +34,7 @@ HOSTILE = ("<script>alert(1)</script> cat", "</script><img src=x onerror=alert(1
 
 
 def check(page: str, found: CheckpointReport) -> None:
-    """No host, no foreign markup, every section, and of every table the numbers."""
+    """Check that there is no host, no third-party markup, every section, and the numbers of every table."""
     plain = re.sub(r'(?s)<script type="text/plain".*?</script>', "", page)
     assert set(re.findall(r"(?:https?:)?//[\w.-]+\.\w+", plain)) <= {"http://www.w3.org"}
     assert re.findall(r'<section id="(\w+)"', page) == ["roles", "habits", "importance", "parts", "firings"]

@@ -1,4 +1,4 @@
-"""The line about a sentence that is unlike the training: it is there for such sentences, and for no others."""
+"""The line about an unusual sentence appears for such sentences, and for no others."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_the_language_of_a_sentence_is_guessed_or_left_open(text: str, language:
 
 @pytest.fixture(autouse=True)
 def shipped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The recipes are those of the checkpoints that ship, whatever other tests have set."""
+    """The recipes are those of the shipped checkpoints, whatever other tests have set."""
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
 
 
@@ -58,7 +58,7 @@ def test_another_language_and_a_long_text_are_said(checkpoint) -> None:
 
 
 def test_what_a_model_wrote_itself_says_nothing_about_the_sentence(tiny_checkpoint) -> None:
-    """A decoder-only model's answer stands behind the sentence in the same sequence."""
+    """A decoder-only model's output follows the sentence in the same sequence."""
     trace = transformer.trace(tiny_checkpoint("gpt"), "The cat sat.", "日本語の文字" * 3)
     assert sum(token.display.startswith("⟨") for token in trace.target) > 0.5 * len(trace.target)
     assert not unlike_training(trace, "upload")

@@ -1,4 +1,4 @@
-"""The focus and the address: each says the same, and what does not exist becomes the nearest thing that does."""
+"""Focus and address agree, and missing values become the nearest existing ones."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ def test_an_address_that_names_a_checkpoint_alone_opens_as_it_does(shipped: None
 
 @pytest.mark.parametrize("name", SHIPPED_NAMES)
 def test_every_view_is_said_whole_by_its_address(shipped: None, name: str) -> None:
-    """Also the first head of the first layer, which an address leaves out, and the opening from another place."""
+    """Also the first head of the first layer, which an address leaves out, and the opening from another location."""
     opening = replace(opening_focus(name), checkpoint=name)
     first = Focus(checkpoint=name, sentence=opening.sentence)
     for focus in (
@@ -172,7 +172,7 @@ def test_every_view_is_said_whole_by_its_address(shipped: None, name: str) -> No
 
 @pytest.mark.parametrize("name", SHIPPED_NAMES)
 def test_a_sentence_alone_opens_at_the_head_of_the_opening(shipped: None, name: str) -> None:
-    """What somebody writes by hand: the note below the examples speaks of that head."""
+    """An address written by hand: the note below the examples describes that head."""
     focus, place = read_back({"checkpoint": name, "sentence": "Mine."}), opening_of(name).first.place
     assert (focus.sentence, focus.token) == ("Mine.", 0)
     assert all(getattr(focus, part) == place[part] for part in PLACE)
@@ -186,7 +186,7 @@ def test_an_old_address_still_means_what_it_said(shipped: None) -> None:
 
 
 def test_the_address_is_written_in_one_order(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same view under parameters in another order would be another entry in the browser's history."""
+    """The same view with its parameters in another order would be another entry in the browser's history."""
     monkeypatch.setattr(focus_module.st, "session_state", {})
     monkeypatch.setattr(focus_module.shared_address, "parameters", dict)
     monkeypatch.setattr(focus_module.page_state, "choices", lambda: {"b": ("1",), "a": ("2",)})

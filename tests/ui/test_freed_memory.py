@@ -1,4 +1,4 @@
-"""What a long-lived server frees does not stay with its process."""
+"""Memory that a long-lived server frees is returned to the system."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.conftest import ROOT
 
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="another library gives back what it likes")
 def test_what_is_freed_goes_back_to_the_system() -> None:
-    """Large blocks between small ones that stay: by themselves, glibc's heaps kept all of the 200 MB."""
+    """Large blocks between small ones that stay: by default, glibc's heaps kept all 200 MB."""
     script = """
 import numpy as np
 from harness.process_memory import status_megabytes

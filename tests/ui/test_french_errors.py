@@ -1,4 +1,4 @@
-"""What is wrong with an upload or with a file of a lesson is said in French, whole, wherever it may be wrong."""
+"""Errors about an upload or a lesson file are complete French sentences, wherever the problem is."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def in_french(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
 
 
-# Every sentence in the code
+# Every message in the code
 
 FILES_OF_ERRORS = (
     "transformer/files/received_files.py",
@@ -47,7 +47,7 @@ FILES_OF_ERRORS = (
     "ui/shell/guidance/lessons.py",
     "views/lessons/worksheet.py",
 )
-ELSEWHERE = {  # ValueErrors that no page shows as a sentence
+ELSEWHERE = {  # ValueErrors that no page shows as a message
     "transformer/text/tokenizer.py": {"train"},
     "transformer/files/checkpoints.py": {"save_weights"},
     "transformer/files/snapshots.py": {"write_snapshot"},
@@ -58,7 +58,7 @@ ELSEWHERE = {  # ValueErrors that no page shows as a sentence
 
 @pytest.mark.parametrize("file", FILES_OF_ERRORS)
 def test_every_refusal_is_marked_where_it_is_raised(file: str) -> None:
-    """An f-string in a ``ValueError`` would be a sentence that nobody can translate."""
+    """An f-string in a ``ValueError`` could not be translated."""
     functions = [
         node
         for node in ast.walk(ast.parse((ROOT / file).read_text(encoding="utf-8")))
@@ -76,11 +76,11 @@ def test_there_are_sentences() -> None:
     assert all(catalogue("fr")[one] != one for one in sentences if re.search(r"[a-z]{2} ", one))
 
 
-# As they come
+# In their original form
 
 
 def refusals(files: dict[str, bytes]) -> dict[str, dict[str, bytes]]:
-    """What is said, and the files of an upload that is refused with it."""
+    """Return the message, and the files of an upload that is refused with it."""
     config, weights = json.loads(files["config.json"]), files["model.safetensors"]
     tokenizer = json.loads(files["tokenizer.json"])
     broken = load(weights)
@@ -198,7 +198,7 @@ def test_the_page_names_it_in_french(
 
 
 def test_what_is_too_long_is_not_searched(in_french: None) -> None:
-    """A file may hold any text: what somebody put there to be searched for ever is shown as it is."""
+    """A file may contain any text: one made to be slow to search is shown unchanged."""
     sentence = "Expecting {} delimiter: line 1 column 1 (char 0)"
     assert translate(ValueError(sentence.format("x"))) != sentence.format("x")
     assert translate(ValueError(sentence.format("x" * LONGEST))) == sentence.format("x" * LONGEST)

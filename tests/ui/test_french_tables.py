@@ -1,4 +1,4 @@
-"""Tables in French: headings and the words in their cells, of tables on the page and of those that figures become."""
+"""French tables: headings and words in cells, of tables on pages and of figures as tables."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from views.training.curves import _SHOWN
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 SIDE = re.compile(r"^[xy]: ")  # in front of the title of an axis
 ANSWERS = ["text", "texte", "answer", "réponse"]
-LETTERS = re.compile(r"^[^{]*[A-Za-z]{3}")  # a template that begins with a placeholder would know everything
+LETTERS = re.compile(r"^[^{]*[A-Za-z]{3}")  # a template that begins with a placeholder would match everything
 NOT_WORDS = re.compile(r"[·⟨<]|\d")  # a token, a name in the code, a number
 
 
@@ -37,13 +37,13 @@ def headings(found: list[pd.DataFrame]) -> set[str]:
 
 
 def cells(found: list[pd.DataFrame]) -> set[str]:
-    """What stands in the columns of words; not in those of answers, which a model wrote."""
+    """Return the contents of word columns; not of columns with the model's output."""
     texts = (table.select_dtypes(exclude="number").drop(columns=ANSWERS, errors="ignore") for table in found)
     return {str(cell) for table in texts for column in table for cell in table[column].dropna()}
 
 
 def phrases(found: list[pd.DataFrame]) -> set[str]:
-    """Several words in a cell, without tokens and numbers among them."""
+    """Return the words in a cell, without tokens and numbers."""
     return {
         cell for cell in cells(found) if re.search(r"[A-Za-z]{2,} [A-Za-z]{2,}", cell) and not NOT_WORDS.search(cell)
     }
@@ -90,7 +90,7 @@ def test_the_history_of_a_training_has_french_headings() -> None:
 
 
 def test_a_cell_without_a_number_is_empty() -> None:
-    """Not "None", which is what Streamlit writes there in English."""
+    """Not "None", which Streamlit writes there in English."""
 
     def script() -> None:
         import pandas as pd

@@ -1,4 +1,4 @@
-"""The gallery: a page for each sentence, and an index that leads to them. The same picture in a notebook."""
+"""The gallery: a page per sentence, an index that links to them, and the same figure in a notebook."""
 
 from __future__ import annotations
 

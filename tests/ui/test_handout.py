@@ -1,4 +1,4 @@
-"""The handout: one file for every kind of model, with this sentence's own numbers, and nothing of anybody else's."""
+"""The handout: one file for every kind of model, with this sentence's numbers and nobody else's data."""
 
 from __future__ import annotations
 
@@ -55,13 +55,13 @@ def titled(html: str, title: str) -> tuple[dict, dict[str, np.ndarray]]:
 
 
 def check(html: str, trace: transformer.Trace, focus: Focus) -> None:
-    """What holds for every model: its size, no other host, all steps, and numbers that are the trace's."""
+    """Check for every model: size, no other host, all steps, and the numbers of the trace."""
     addresses = set(
         re.findall(r"(?:https?:)?//[\w.-]+\.\w+", re.sub(r'<script type="text/plain".*?</script>', "", html))
     )
-    assert addresses <= {"http://www.w3.org"}, addresses  # a name space of SVG, which nobody asks for
+    assert addresses <= {"http://www.w3.org"}, addresses  # a namespace of SVG, which is never fetched
     assert re.findall(r'<section id="(\w+)"', html) == [make.__name__ for make in STEPS]
-    assert not re.search(r"\{[a-z]\w*\}", re.sub(r"(?s)<(script|style).*?</\1>", "", html))  # every text is filled in
+    assert not re.search(r"\{[a-z]\w*\}", re.sub(r"(?s)<(script|style).*?</\1>", "", html))  # all are filled in
     view = trace.attention(focus.stack, focus.layer, focus.kind)
     text = page_text("attention")
     for part in ("query", "key", "value"):
@@ -148,7 +148,7 @@ def test_the_steps_of_the_text_have_the_probabilities_of_the_model(name: str) ->
 def test_what_was_typed_stays_text(tiny_checkpoint: Callable, kind: str, name: str) -> None:
     sentence = SENDABLE[name]
     html = handout(transformer.trace(tiny_checkpoint(kind), sentence), Focus(sentence=sentence))
-    # Its scripts are those of its figures, what they share, the one that draws them, and the diagram's.
+    # Its scripts are those of its figures, their shared part, the one that draws them, and the diagram's.
     assert html.count("<script") == html.count("</script>") == html.count("<figure") + 4
     assert "<!--" not in html
     tags = set(re.findall(r"<(\w+)", re.sub(r"(?s)<(script|style).*?</\1>", "", html)))

@@ -1,4 +1,4 @@
-"""Lessons, routes and recipes that lie (malformed, huge, wrong types) or are no files: each refused in a sentence."""
+"""Invalid lessons, routes and recipes (malformed, huge, wrong types, no files) are each refused in a sentence."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ KINDS_OF_FILE = (*TEXTS, "a folder", "a pipe", "a device", "a link to nothing")
 
 @pytest.fixture(params=KINDS_OF_FILE)
 def hostile(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
-    """``en/01-mine.toml`` of one kind in a folder of lessons that has another, good lesson."""
+    """Write ``en/01-mine.toml`` of one kind in a folder of lessons that has another, valid lesson."""
     path = written(tmp_path, GOOD)
     written(tmp_path, GOOD, name="02-good")
     path.unlink()
@@ -76,7 +76,7 @@ def test_a_hostile_recipe_is_refused_in_a_sentence(hostile: Path) -> None:
 
 
 def changed(values: Any) -> Iterator[Any]:
-    """``values`` with each of its fields, at any depth, replaced in turn by each of ``VALUES``, and without it."""
+    """Yield ``values`` with each of its fields, at any depth, replaced in turn by each of ``VALUES``, or removed."""
     for key in values if isinstance(values, dict) else range(len(values)):
         for value in VALUES:
             other = deepcopy(values)
@@ -90,7 +90,7 @@ def changed(values: Any) -> Iterator[Any]:
 
 
 def is_read_or_refused(read: Any, content: dict, monkeypatch: pytest.MonkeyPatch, path: Path) -> bool:
-    """Whether it is read. Refused in another way than by a sentence that names the file, it fails."""
+    """Return whether it is read; fail if it is refused in any other way than by a sentence that names the file."""
     monkeypatch.setattr(tomllib, "loads", lambda _: deepcopy(content))
     try:
         read(path)

@@ -1,4 +1,4 @@
-"""Long computations: few at once and in fair shares, cancelled when nobody waits, computed once for all."""
+"""Long computations: few at a time in fair shares, cancelled without watchers, and computed once for all."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ui.compute.jobs import PLACES, TRAINING, Job, JobStopped, LongJobs, Places
 from ui.compute.store import Store
 from ui.server.limits import limits
 
-SOON = 20.0  # seconds within which what must happen happens, also on a busy machine
+SOON = 20.0  # time limit for expected events, also on a busy machine
 
 
 def until(condition: Callable[[], bool]) -> bool:
-    """Whether ``condition`` becomes true soon."""
+    """Return whether ``condition`` becomes true soon."""
     end = time.monotonic() + SOON
     while time.monotonic() < end:
         if condition():
@@ -29,7 +29,7 @@ def until(condition: Callable[[], bool]) -> bool:
 
 
 class Work:
-    """Work that goes on until it is told to end, or is stopped, and counts how often it was begun."""
+    """Work that continues until it is told to end or is stopped, and counts its starts."""
 
     def __init__(self, result: object = "done") -> None:
         self.begun, self.ended, self.go = 0, 0, threading.Event()
@@ -47,7 +47,7 @@ class Work:
 
 @pytest.fixture
 def start() -> Iterator[Callable[..., Job]]:
-    """``start(work, …)`` → a job that somebody called "me" looks at, and that surely ends with the test."""
+    """``start(work, …)`` returns a job that a visitor "me" watches, and that ends with the test."""
     jobs: list[Job] = []
 
     def make(work: Callable, **settings) -> Job:
@@ -116,7 +116,7 @@ def test_a_browser_that_is_closed_ends_it_without_saying_so(start: Callable[...,
 
 
 def test_what_its_last_one_has_given_up_cannot_be_revived(start: Callable[..., Job]) -> None:
-    """A part of the page that draws itself may look once more after Stop."""
+    """A part of the page that redraws itself may poll once more after Stop."""
     job = start(Work())
     job.leave("me", at_once=True)
     job.look("me")
@@ -190,7 +190,7 @@ def test_a_forward_pass_counts_and_can_be_the_end(start: Callable[..., Job], tin
 
 
 class Steps:
-    """Work in steps of a hundredth of a second that goes on until it is left; ``at``: when each step was done."""
+    """Work in steps of a hundredth of a second until it is left; ``at`` records the time of each step."""
 
     def __init__(self) -> None:
         self.at: list[float] = []
@@ -204,7 +204,7 @@ class Steps:
 
 @pytest.mark.slow
 def test_a_fifth_visitor_waits_for_one_share_beside_four_who_train(start: Callable[..., Job]) -> None:
-    """It was more than a minute: until one of the four was done."""
+    """Without fair shares it took more than a minute, until one of the four was done."""
     places, trainings = Places(2, share=0.2), [Steps() for _ in range(4)]
     for number, training in enumerate(trainings):
         start(training, places=places, kind=TRAINING, visitor=f"visitor {number}")
@@ -247,7 +247,7 @@ def test_who_lets_others_go_on_may_be_left_meanwhile(start: Callable[..., Job]) 
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[LongJobs]:
-    """Of this test; a page finds them as ``ui.compute.jobs.of_a_test``."""
+    """The jobs of this test, which a page finds as ``ui.compute.jobs.of_a_test``."""
     made = LongJobs(Store({"results": 1_000_000}))
     monkeypatch.setattr(long_jobs, "of_a_test", made, raising=False)
     yield made
@@ -368,7 +368,7 @@ def test_only_the_last_results_are_kept(monkeypatch: pytest.MonkeyPatch) -> None
 
 @pytest.mark.slow
 def test_a_page_may_wait_for_several_in_one_run() -> None:
-    """As where three baselines are compared: each has its own bar and its own button."""
+    """As when three baselines are compared: each has its own bar and its own button."""
 
     def script() -> None:
         import time
@@ -381,7 +381,7 @@ def test_a_page_may_wait_for_several_in_one_run() -> None:
         jobs = LongJobs(Store({"results": 10_000}))
 
         def work(number: int) -> int:
-            time.sleep(1.0)  # longer than what is not worth a bar
+            time.sleep(1.0)  # longer than the delay before a bar is shown
             return number
 
         st.markdown(str([jobs.result(number, "several", lambda _, number=number: work(number)) for number in (1, 2)]))

@@ -1,4 +1,4 @@
-"""Languages: every folder of texts fits English, what it lacks English says, and no session gets another's."""
+"""Languages: every folder of texts fits the English one, English fills gaps, and sessions are independent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ VIEWS = ROOT / "views"
 
 
 def files(code: str) -> dict[str, Path]:
-    """All text files of one language, by name."""
+    """Return all text files of one language by name."""
     of_pages = {path.parent.name: path for path in VIEWS.glob(f"*/{code}.toml")}
     return {path.stem: path for path in sorted((FRAME / code).glob("*.toml"))} | of_pages
 
@@ -43,7 +43,7 @@ NARROW_SPACES = re.compile(r"[\w)»*`] [;:!?»](?:\s|$)|« |\xa0[;!?%]")
 
 
 def leaves(value: object, place: str = "") -> Iterator[tuple[str, object]]:
-    """Every text with its place: ``section.key``, ``look_for[0]``, ``pair[2].label``."""
+    """Yield every text with its path: ``section.key``, ``look_for[0]``, ``pair[2].label``."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from leaves(inner, f"{place}.{key}".lstrip("."))
@@ -55,7 +55,7 @@ def leaves(value: object, place: str = "") -> Iterator[tuple[str, object]]:
 
 
 def is_formula(value: object) -> bool:
-    """LaTeX and nothing else: the same in every language, unless there is a word in it."""
+    """Return whether it is only LaTeX without words, which is the same in every language."""
     return isinstance(value, str) and "$" not in value and re.search(r"\\[a-zA-Z]", value) is not None
 
 
@@ -85,7 +85,7 @@ def test_french_is_complete() -> None:
 
 
 def test_french_is_french() -> None:
-    """Not a copy: what is the same in both is a name, a symbol, a sentence for the models or a line of code."""
+    """Not a copy: texts that are equal in both languages are names, symbols, sentences for models, or code."""
     same = [
         f"{name}: {place}"
         for name in FRENCH
@@ -99,14 +99,14 @@ def test_french_is_french() -> None:
 
 @pytest.mark.parametrize("path", [*FRENCH.values(), *LESSONS], ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_french_typography(path: Path) -> None:
-    """An ordinary space before ; : ! ? or inside « » lets a line end there. Before ; ! ? % it is narrow."""
+    """An ordinary space before ; : ! ? or inside « » would allow a line break. Before ; ! ? % it is narrow."""
     for place, value in own(path).items():
         if isinstance(value, str) and not place.startswith("code_") and not is_formula(value):
             assert not NARROW_SPACES.search(value), f"{place}: {value}"
 
 
 def test_sentences_for_the_models_stand_in_one_file_with_plain_apostrophes() -> None:
-    """The models have hardly ever read a typographic apostrophe: "L’animal" would fall into bytes."""
+    """The models have rarely read a typographic apostrophe: "L’animal" would be split into bytes."""
     for place, sentence in leaves(model_sentences()):
         assert "’" not in sentence and sentence.strip(), place
     for code in ("en", "fr"):
@@ -170,13 +170,13 @@ def test_the_languages_there_are() -> None:
 
 @pytest.fixture
 def in_language(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
-    """Everything is asked in this language."""
+    """Run everything in this language."""
     return lambda code: monkeypatch.setattr(spoken_texts, "_language_of_run", lambda: code)
 
 
 @pytest.fixture
 def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of all texts that may be changed."""
+    """A copy of all texts that a test may change."""
     for code in ("en", "fr"):
         for file in files(code).values():
             copy = tmp_path / file.relative_to(ROOT)
@@ -189,13 +189,13 @@ def texts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_a_definition_that_is_edited_is_in_the_next_link(texts: Path) -> None:
-    """Whoever translates sees what changes without a restart."""
+    """Changed translations are visible without a restart."""
     terms = [term for term in glossary() if term.key == "sink"]
     (before,) = with_links(["A sink."], terms)
     file = texts / "ui" / "words" / "glossary.toml"
     old = terms[0].definition.splitlines()[0][:20]
     file.write_text(file.read_text(encoding="utf-8").replace(old, f"Newly: {old}"), encoding="utf-8")
-    os.utime(file, (0, 0))  # a clock may not tell two moments apart
+    os.utime(file, (0, 0))  # the clock may not distinguish two moments
     (after,) = with_links(["A sink."], [term for term in glossary() if term.key == "sink"])
     assert before != after and f"Newly: {old}" in after
 
@@ -338,7 +338,7 @@ def test_what_the_address_has_wrong_is_said_in_its_language(open_app: Callable[.
 
 
 def test_a_choice_made_in_one_language_is_the_same_in_another(open_app: Callable[..., AppTest]) -> None:
-    """An address that somebody kept may hold the words that were on the screen; what is written there now, is codes."""
+    """An old address may contain labels; addresses written now contain codes."""
     for made, words in (("fr", read_texts(ROOT, "attention", "fr")), ("en", ENGLISH["attention"])):
         for opened in ("fr", "en"):
             step, drawing = words["steps"][4], words["show_lines"]
@@ -351,7 +351,7 @@ def test_a_choice_made_in_one_language_is_the_same_in_another(open_app: Callable
             assert "5" in app.query_params["attention_step"] and "lines" in app.query_params["attention_show"]
 
 
-CHOICES = [  # page, parameter, code, and the word for it in a language
+CHOICES = [  # page, parameter, code, and its label in a language
     ("attention", "attention_step", "5", lambda text: text["steps"][4]),
     ("attention", "attention_show", "lines", lambda text: text["show_lines"]),
     ("decoding", "decoding_section", "alignment", lambda text: text["section_alignment"]),
@@ -367,7 +367,7 @@ CHOICES = [  # page, parameter, code, and the word for it in a language
 def test_the_address_and_a_shared_link_hold_codes(
     open_app: Callable[..., AppTest], language: str, page: str, parameter: str, code: str, word: Callable
 ) -> None:
-    """Made from an address with words, in either language; and what it opens is the same choice."""
+    """Made from an address with labels, in either language; it opens the same choice."""
 
     def opened(asked: str) -> AppTest:
         return open_app(page, checkpoint="tiny-translator", language=language, **{parameter: asked})
@@ -386,7 +386,7 @@ def test_the_address_and_a_shared_link_hold_codes(
 
 
 def test_streamlit_itself_keeps_nothing_in_the_address() -> None:
-    """It would hold options as words, and write the address at other moments than we do (``ui/shell/choice.py``)."""
+    """It would store labels as options, and write the address at other moments than we do (``ui/shell/choice.py``)."""
     for path in (path for name in ("ui", "views", "pages") for path in (ROOT / name).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):
@@ -414,7 +414,7 @@ def test_sessions_do_not_mix(open_app: Callable[..., AppTest]) -> None:
 
 
 def test_the_pages_of_the_navigation_are_kept_by_language_and_handed_out_as_copies() -> None:
-    """Streamlit notes on a page that the run that asked for it may draw it; outside a run it makes none to be drawn."""
+    """Streamlit notes on a page that its run may draw it; outside a run no page can be drawn."""
 
     def script() -> None:
         import streamlit as st
@@ -459,7 +459,7 @@ def test_the_canvas_gets_its_words_in_french_and_none_in_english(in_language: Ca
 @pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES)
 def test_tables_have_headings_in_french(open_app: Callable[..., AppTest], page: str) -> None:
-    """Each heading is another one than in English, or one that the table of French says is the same."""
+    """Each heading differs from the English one, unless the table of French lists it as equal."""
     shown = {code: open_app(page, checkpoint="tiny-translator", language=code) for code in ("en", "fr")}
     headings = {code: [list(table.value.columns) for table in app.dataframe] for code, app in shown.items()}
     same = {*catalogue("fr").values(), *own(FRENCH[page]).values()}

@@ -1,4 +1,4 @@
-"""What the lessons say about en-fr-sharp is true: every number, word and "stays the same" is computed again."""
+"""The lessons' statements about en-fr-sharp is true: every number, word and "stays the same" is computed again."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def checkpoint() -> transformer.Checkpoint:
 
 @pytest.fixture(scope="module")
 def sinusoidal() -> transformer.Checkpoint:
-    """The model on which the lesson about positions is told."""
+    """The model of the lesson about positions."""
     return transformer.load(ROOT / "checkpoints" / "en-fr-2017")
 
 
@@ -55,7 +55,7 @@ def trace(checkpoint) -> transformer.Trace:
 
 
 def step(name: str, number: int, *, sentence: str) -> Step:
-    """A step, which must be about that sentence."""
+    """Return a step and check that it is about that sentence."""
     found = find_lesson(name).steps[number - 1]
     assert found.focus["sentence"] == sentence
     assert found.focus["checkpoint"] == ("en-fr-2017" if name == ORDER else "en-fr-sharp")
@@ -63,7 +63,7 @@ def step(name: str, number: int, *, sentence: str) -> Step:
 
 
 def right(name: str, number: int, *, sentence: str) -> str:
-    """The right choice; where it is a number, French says the same one."""
+    """Return the correct choice; if it is a number, French gives the same one."""
     english = step(name, number, sentence=sentence)
     french = find_lesson(name, "fr").steps[number - 1]
     said, translated = english.answer, french.answer
@@ -134,7 +134,7 @@ def test_how_alike_two_places_are_depends_on_their_distance_alone(sinusoidal) ->
     alike = encoding @ encoding.T
     for distance in range(len(alike)):
         np.testing.assert_allclose(np.diag(alike, distance), alike[0, distance], atol=1e-4)
-    pairs = encoding[:, 0::2] + 1j * encoding[:, 1::2]  # sin + i cos: two places further on is a turn by fixed angles
+    pairs = encoding[:, 0::2] + 1j * encoding[:, 1::2]  # sin + i cos: two positions are a fixed rotation
     turns = pairs[2:] / pairs[:-2]
     np.testing.assert_allclose(turns, np.broadcast_to(turns[0], turns.shape), atol=1e-4)
     assert right(ORDER, 3, sentence=TOM) == "how alike two positions are depends only on how far apart they stand"
@@ -203,8 +203,8 @@ def test_the_causal_mask(trace) -> None:
     assert all((others[head] != others[0]).any() for head in range(1, len(others)))
 
 
-# the heads of the lesson "many heads", and what it says of them in numbers
-BACK, FORTH = Head("encoder", "self", 1, 2), Head("encoder", "self", 1, 4)  # one token back, one token on
+# the heads of the lesson "many heads", and its statements about them in numbers
+BACK, FORTH = Head("encoder", "self", 1, 2), Head("encoder", "self", 1, 4)  # one token back, one token ahead
 RESTS, LIKE_BACK = Head("encoder", "self", 2, 3), Head("encoder", "self", 2, 1)
 FOLLOWS, ALIGNS = Head("decoder", "cross", 1, 4), Head("decoder", "cross", 1, 7)
 ON_THE_TOKEN_BEFORE, ONE_BACK, BY_CHANCE, ROWS = 90, 44, 7, 1008  # %, %, %, rows
@@ -212,7 +212,7 @@ FACTOR, ALIGNED = 0.8, 0.9
 
 
 def focused(number: int, head: Head) -> Step:
-    """A step of that lesson, which must be about that head."""
+    """Return a step of that lesson and check that it is about that head."""
     found = step(HEADS, number, sentence=CAT)
     here = {"stack": "encoder", "kind": "self"} | dict(found.focus)
     assert Head(*(here[name] for name in ("stack", "kind", "layer", "head"))) == head
@@ -436,8 +436,8 @@ def test_the_patients_have_what_the_lesson_says(checkpoint, trace) -> None:
         assert (found.fault, found.in_training) == (fault, False)
         assert CHECKS[fault](patient_of(trace, fault)).fires
     unscaled = transformer.trace(checkpoint, CAT, target=trace.text, edits=patient_of(trace, "scale").edits)
-    largest = []  # of the healthy model: of every head, the largest weight of a row, on the average
-    for stack, kind in trace.attention_kinds():  # "hands out its attention almost all or nothing"
+    largest = []  # mean over heads of the largest weight of a row in the healthy model
+    for stack, kind in trace.attention_kinds():  # "attention is almost all or nothing"
         pairs = [[one.attention(stack, layer, kind) for one in (unscaled, trace)] for layer in range(3)]
         for sharp, healthy in pairs:
             assert sharp.weights.max(axis=-1).mean() > 0.95
@@ -469,22 +469,22 @@ def test_the_way_of_a_sentence(checkpoint, trace) -> None:
     assert len(trace.source) == 8 and "Eight tokens" in steps[0].notice
     assert right(WAY, 1, sentence=CAT).startswith(f"{checkpoint.config.d_model} numbers")
     french = find_lesson(WAY, "fr").steps
-    # nothing is added to a row of E: the place turns queries and keys
+    # nothing is added to a row of E: positions rotate queries and keys
     np.testing.assert_array_equal(trace.values("encoder.embedding.token"), trace.values("encoder.layers.0.residual.in"))
     assert checkpoint.config.positions == "rotary" and encoder.place is None
     assert "adds nothing yet" in steps[0].explanation and "n’ajoute encore rien" in french[0].explanation
-    # who looks at whom
+    # which token attends to which
     on = steps[1].focus["token"]
     assert trace.source[on].display == "·on" and trace.source[7].display == "</s>"
     others = trace.attention("encoder", 0, "self").weights[:, on].copy()
-    others[:, [on, 7]] = 0  # the token itself, and what is no word
+    others[:, [on, 7]] = 0  # the token itself, and what is not a word
     key = others.max(axis=0).argmax()
     assert right(WAY, 2, sentence=CAT) == f"`{trace.source[key].display}`" == "`·mat`"
     first, second = np.flatnonzero(others[:, key] > 0.995)
     assert np.delete(others, key, axis=1).max() < 0.9
     assert f"Heads {first} and {second} give `·mat` nearly 1." in steps[1].explanation
     assert f"Les têtes {first} et {second} donnent presque 1 à `·mat`." in french[1].explanation
-    # what a layer changes
+    # effect of a layer
     added = next(k for k, one in enumerate(encoder.steps) if (one.layer, one.kind) == (0, "feed_forward"))
     growth = f"{encoder.growth[added][steps[2].focus['token']]:.1f}"
     assert f"{growth} times" in steps[2].explanation

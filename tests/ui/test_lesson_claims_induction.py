@@ -1,4 +1,4 @@
-"""What the lesson “Looking it up” says about gpt-en is what gpt-en does, worked out again."""
+"""The statements of the lesson “Looking it up” about gpt-en hold, recomputed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ui.words.texts import page_text
 
 LESSON = "08-looking-it-up"
 TARGET = "train Monday."
-FORETOLD = 9  # the row of the second ·window, after which ·train should come
+FORETOLD = 9  # the row of the second ·window, after which ·train should follow
 SEARCHING, LOOKING_BACK = (2, 7), ((1, 0), (1, 4))
 ENGLISH = 5  # the step about a sentence of English words
 
@@ -58,7 +58,7 @@ def right(number: int) -> str:
 
 
 def candidates(trace: transformer.Trace, row: int = FORETOLD) -> dict[str, float]:
-    """The probability of every token after that of ``row``, the largest first."""
+    """Return the probability of every token after that of ``row``, the largest first."""
     logits = trace.values("decoder.logits")[row].astype(np.float64)
     probabilities = np.exp(logits - logits.max()) / np.exp(logits - logits.max()).sum()
     order = np.argsort(-probabilities)
@@ -90,7 +90,7 @@ def test_where_the_head_looks_and_which_head_told_it(trace) -> None:
 
 
 def test_the_head_that_searches_helps_its_answer_by_the_number_beside_its_map(trace) -> None:
-    """The list ends, but nobody said so: an end that the model finds absurd is no part of what it was asked."""
+    """The given output ends there, but its improbable end token is not compared."""
     effect = head_effect(trace, "decoder", SEARCHING[0], "self", head=SEARCHING[1])
     assert effect.displays == ("·train", "·Monday", ".") and 0.5 < effect.factor < 1
 

@@ -1,4 +1,4 @@
-"""Lessons as files: what is read, what is said about a file that is wrong, and that every step can be opened."""
+"""Lesson files: reading, errors of invalid files, and that every step can be opened."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def test_a_cover_that_makes_no_sense_is_named(tmp_path: Path, old: str, new: str
 
 @pytest.mark.parametrize("language", ["en", "fr"])
 def test_every_guess_covers_something_or_its_file_says_why_not(language: str) -> None:
-    """Written in the file itself, so that whoever writes a step decides it."""
+    """Written in the file itself, so that the author of a step decides it."""
     for path in sorted((LESSONS / language).glob("*.toml")):
         written_steps = tomllib.loads(path.read_text(encoding="utf-8"))["step"]
         for number, (raw, step) in enumerate(zip(written_steps, read_lesson(path).steps, strict=True), 1):

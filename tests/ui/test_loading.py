@@ -1,4 +1,4 @@
-"""Checkpoints and traces: found, loaded once, read again when they change, and never writable."""
+"""Checkpoints and traces are found, loaded once, reloaded when files change, and never writable."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_checkpoint_that_does_not_fit_says_so(own_folder: Path) -> None:
 
 
 def test_a_large_model_takes_the_place_of_another(families_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two that fit into the memory singly, but not together: the first goes, with its traces, when it has to."""
+    """Two checkpoints that fit singly but not together: the first is dropped with its traces when necessary."""
     monkeypatch.setenv(loading.FOLDER_VARIABLE, str(families_folder))
     load_trace("hf-gpt2", sentence="A cat.")
     first = weakref.ref(loading.load_checkpoint("hf-gpt2").model)
@@ -138,7 +138,7 @@ def test_what_was_loaded_is_not_looked_through_by_the_collector_again(checkpoint
     frozen = gc.get_freeze_count()
     assert frozen > 10_000
     loading.load_checkpoint("tiny-gpt")
-    assert gc.get_freeze_count() <= frozen  # later objects belong to somebody's session: they must be collected
+    assert gc.get_freeze_count() <= frozen  # later objects belong to a session and must be collected
 
 
 def test_long_traces_make_room_for_each_other(checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

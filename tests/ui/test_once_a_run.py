@@ -1,4 +1,4 @@
-"""A run of the script asks the disk each question once; the next run asks again."""
+"""A run of the script reads each value from disk once; the next run reads it again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_warm_run_asks_the_disk_little(open_app: Callable[..., AppTest], monke
 
     monkeypatch.setattr(os, "stat", counted)
     is_fine(app.run())
-    # For its age; whether it is there; a checkpoint's, too, together with its weights. It was a hundred times.
+    # For its age and existence; a checkpoint's also with its weights. There used to be a hundred reads.
     assert asked and max(asked.values()) <= 3, asked.most_common(3)
 
 

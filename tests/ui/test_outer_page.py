@@ -1,4 +1,4 @@
-"""An app in a frame of another site's page: its links give that page's address, which leads back to the same view."""
+"""An app in a frame of another site: links contain that page's address, which restores the same view."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The frame of a page, run by Streamlit itself: what is shown, and what becomes of everything that can go wrong."""
+"""The frame of a page, run by Streamlit itself: its content, and its reaction to every kind of error."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SAMPLE = 'title = "A sample"\nquestion = "What for?"\nlook_for = ["One.", "Two."
 
 
 def _frame(body: str, needs: tuple[str, ...]) -> None:
-    """Runs inside AppTest, which takes over only the source of this function."""
+    """Runs inside AppTest, which copies only the source of this function."""
     import streamlit as st
 
     from ui.shell.focus import begin, current
@@ -199,7 +199,7 @@ def test_a_broken_checkpoint_is_named_with_what_is_wrong(run, tmp_path: Path, mo
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
     test = run()
     assert not test.exception
-    (error,) = test.error  # that is all: the rest of the page does not go wrong as well
+    (error,) = test.error  # that is all: the rest of the page still works
     assert "checkpoint mine cannot be opened" in error.value
 
 
@@ -234,8 +234,10 @@ def test_an_unknown_need_is_refused() -> None:
 
 
 def test_no_style_of_every_page_makes_each_change_of_it_expensive() -> None:
-    """After ``a:has(b) c`` Chromium looks at the styles of all again whenever anything is added: ten times the work of
-    a Plotly figure, measured."""
+    """``a:has(b) c`` makes Chromium recompute all styles whenever anything is added.
+
+    That was measured as ten times the work of a Plotly figure.
+    """
     shell = texts.ROOT / "ui" / "shell"
     styles = [shell / "page.css", shell / "guidance" / "lesson_bar.css", *(shell / "presentation").glob("*.css")]
     assert len(styles) == 4

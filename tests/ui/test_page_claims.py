@@ -1,4 +1,4 @@
-"""What pages say about models in general holds for the models that are shipped."""
+"""Statements of pages about models in general hold for the shipped models."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_where_most_of_the_numbers_sit(path: Path) -> None:
 
 
 def test_a_table_that_speaks_of_other_models_replaces_texts_that_are_shown() -> None:
-    """A sentence for pictures under a name that no page asks for would never be seen."""
+    """A sentence for images under an unused name would never be seen."""
     for name in sorted(path.parent.name for path in (ROOT / "views").glob("*/en.toml")):
         code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "views" / name).rglob("*.py"))
         code += (ROOT / "pages" / f"{name}.py").read_text(encoding="utf-8")
@@ -94,7 +94,7 @@ def test_a_table_that_speaks_of_other_models_replaces_texts_that_are_shown() -> 
 
 
 def test_the_classifier_and_the_causal_model_get_no_sentence_of_others() -> None:
-    """What was once said of all models and holds for some."""
+    """Statements that were once made of all models and hold for some."""
     paths = page_text("paths")
     assert "all places together" not in paths.look_for_of({"classifier"})[1], "some read the first token alone"
     for kind in ("encoder-decoder", "text-to-text"):
@@ -105,12 +105,12 @@ def test_the_classifier_and_the_causal_model_get_no_sentence_of_others() -> None
 
 
 def test_rare_rows_of_a_tied_matrix_have_moved_as_far_as_others() -> None:
-    """So the Embeddings page must not say that they are still near the random ones they began with."""
+    """So the Embeddings page must not say that they are still near their random initial values."""
     checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr-2017")
     models = (checkpoint.model, snapshot(checkpoint, 0).model)
     now, before = (model.get_parameter("encoder.embedding.table.weight").detach().numpy() for model in models)
     cosines = (now * before).sum(axis=1) / np.linalg.norm(now, axis=1) / np.linalg.norm(before, axis=1)
-    rarest = checkpoint.config.vocabulary_size // 20  # entries stand in the order of their merges, the rarest last
+    rarest = checkpoint.config.vocabulary_size // 20  # entries are in the order of their merges, the rarest last
     assert cosines[-rarest:].mean() < cosines.mean() < 0.5
 
 
@@ -128,7 +128,7 @@ def test_what_to_look_for_speaks_of_no_part_that_the_model_lacks(path: Path) -> 
 
 
 def test_a_broad_head_that_passes_its_test_is_not_called_short_of_it() -> None:
-    """Looking everywhere is no job, however surely a head does it."""
+    """Attending everywhere is not a role, however consistently a head does it."""
     text = page_text("heads")
     roles = load_corpus_roles(transformer.load(ROOT / "checkpoints" / "captions-en-de")).roles
     broad = next(head.measured for head in roles.heads if head.measured.clear and not head.measured.has_role)

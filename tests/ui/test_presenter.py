@@ -1,4 +1,4 @@
-"""The presenter switch enlarges what is drawn, leaves out what nobody reads from afar, and is part of the address."""
+"""The presenter switch enlarges figures, hides small controls, and is part of the address."""
 
 from __future__ import annotations
 

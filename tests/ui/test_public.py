@@ -1,4 +1,4 @@
-"""A server that everybody can reach: what is off, limits, the line for a seat, errors that name nothing of it."""
+"""A public server: disabled features, limits, the queue for a seat, and errors without server details."""
 
 from __future__ import annotations
 
@@ -177,7 +177,7 @@ def test_one_training_at_a_time_and_others_pass_the_one_that_waits(monkeypatch: 
     assert until(lambda: inside == ["first", "third"])
     assert [places.number(who) for who in kinds] == [0, 1, 0, 2]
     places.leave("third")
-    assert until(lambda: inside == ["first", "third", "fourth"])  # the second may not: a training still runs
+    assert until(lambda: inside == ["first", "third", "fourth"])  # the second may not: a training is still running
     places.leave("first")
     assert until(lambda: inside[-1] == "second")
     gone.set()
@@ -197,7 +197,7 @@ def test_twenty_who_wait_come_in_their_order_and_those_who_vanish_hold_nobody_up
     for job in jobs:
         job.start("its session")
         assert until(lambda job=job: job.status == "running" or places.number(job) > 0)
-    vanished = [job for number, job in enumerate(jobs[1:]) if number % 3]  # their browsers look no more
+    vanished = [job for number, job in enumerate(jobs[1:]) if number % 3]  # their browsers no longer watch
     assert until(lambda: all(job.stopped for job in vanished))
     jobs[4].leave("its session", at_once=True)  # and number 3 has cancelled
     assert jobs[4].wait(SOON) and jobs[4].stopped
@@ -213,15 +213,15 @@ def test_twenty_who_wait_come_in_their_order_and_those_who_vanish_hold_nobody_up
 def test_a_seat_goes_to_the_first_in_line_who_is_still_there() -> None:
     seats, here = Seats(2), {"a", "b", "c", "d", "e"}
     assert [seats.take(who, present=here.__contains__) for who in "abcde"] == [0, 0, 1, 2, 3]
-    assert seats.take("d", present=here.__contains__) == 2  # to ask again changes nothing
-    here -= {"c"}  # first in line, and gone
+    assert seats.take("d", present=here.__contains__) == 2  # asking again changes nothing
+    here -= {"c"}  # first in line, but disconnected
     assert seats.take("e", present=here.__contains__) == 2
     here -= {"a"}
-    assert seats.take("e", present=here.__contains__) == 1  # the free seat is d's, who has only not asked yet
+    assert seats.take("e", present=here.__contains__) == 1  # the free seat is d's, who has not asked yet
     assert seats.take("d", present=here.__contains__) == 0
     here -= {"b"}
     assert seats.take("e", present=here.__contains__) == 0
-    assert seats.take("a", present=lambda who: True) == 1  # who left comes last
+    assert seats.take("a", present=lambda who: True) == 1  # a visitor who left is last in line
 
 
 def test_an_idle_seat_goes_to_who_waits_and_to_nobody_else() -> None:
@@ -238,11 +238,11 @@ def test_an_idle_seat_goes_to_who_waits_and_to_nobody_else() -> None:
     assert [take(who) for who in "cde"] == [1, 2, 3]  # not idle for long enough
     assert take("b") == 0
     now[0] = 1060.0
-    assert take("d") == 1  # a's seat is c's, who is before d
-    assert take("a") == 3  # who comes back is last
+    assert take("d") == 1  # a's seat goes to c, who is ahead of d
+    assert take("a") == 3  # a returning visitor is last in line
     assert [take(who) for who in "cb"] == [0, 0]
     now[0] = 1120.0
-    assert [take(who) for who in "dea"] == [0, 0, 1]  # both were idle; the third has nobody's seat to take
+    assert [take(who) for who in "dea"] == [0, 0, 1]  # both were idle; the third has no seat to take
     assert [take(who) for who in "bc"] == [2, 3]
 
 
@@ -273,7 +273,7 @@ def test_thirty_threads_share_ten_seats() -> None:
 
 
 def test_twice_as_many_visitors_as_seats_are_all_served_and_never_more_than_there_are_seats() -> None:
-    """Sixty sessions and thirty seats, asked at the same moments: whoever is through leaves, and the next comes in."""
+    """Sixty sessions and thirty seats, asked at the same moments: a served visitor leaves and the next enters."""
     seats, here, lock = Seats(30), set(range(60)), threading.Lock()
     inside: set[int] = set()
     served: list[int] = []
@@ -283,13 +283,13 @@ def test_twice_as_many_visitors_as_seats_are_all_served_and_never_more_than_ther
         last = 60
         while (place := seats.take(who, present=here.__contains__)) > 0:
             if place > last:
-                wrong.append((who, place, last))  # nobody is sent back in the line
+                wrong.append((who, place, last))  # nobody moves back in the line
             last = place
             time.sleep(0.001)
         with lock:
             inside.add(who)
             most[0] = max(most[0], len(inside))
-        for _ in range(5):  # the session asks again at each of its clicks, and keeps its seat
+        for _ in range(5):  # the session asks again at each click, and keeps its seat
             if seats.take(who, present=here.__contains__) != 0:
                 wrong.append((who, "lost its seat"))
         with lock:

@@ -1,4 +1,4 @@
-"""What a reader does in a figure leads to what is shown: a pure function, without a browser and without a session."""
+"""A reader's action in a figure determines the new state: a pure function, without browser and session."""
 
 from __future__ import annotations
 
@@ -157,7 +157,7 @@ def test_actions_need_no_streamlit() -> None:
 
 
 def test_no_figure_has_a_private_path() -> None:
-    """What a figure of the canvas, a card or a block tells Python goes through ``send``."""
+    """Every event of a canvas figure, a card or a block goes through ``send``."""
     for name in ("show/drawings.py", "show/chips/__init__.py", "shell/strip/__init__.py"):
         tree = ast.parse((ROOT / "ui" / name).read_text(encoding="utf-8"))
         called = {ast.unparse(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}

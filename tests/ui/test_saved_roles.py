@@ -1,4 +1,4 @@
-"""Roles that came with a checkpoint are read once, until their file changes."""
+"""Stored roles of a checkpoint are read once, until their file changes."""
 
 from __future__ import annotations
 
@@ -47,6 +47,6 @@ def test_the_file_is_read_once_until_it_changes(
 
 
 def _make_newer(path: Path) -> None:
-    """Where the clock of the disk is coarse, two writes may bear the same time."""
+    """With a coarse file-system clock, two writes may have the same time."""
     later = path.stat().st_mtime_ns + 1_000_000_000
     os.utime(path, ns=(later, later))

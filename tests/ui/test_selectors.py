@@ -1,4 +1,4 @@
-"""What the sidebar says that a model does."""
+"""What the sidebar says about a model's task."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_our_own_translates_unless_it_was_given_tasks() -> None:
 
 @pytest.mark.parametrize("name", ["head", "kind", "stack"])
 def test_a_choice_of_nothing_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No browser reports it; a script that speaks to the server may, and the focus kept it on every page."""
+    """No browser sends it; a script that contacts the server may, and the focus kept it on every page."""
     changed: list[dict] = []
     monkeypatch.setattr(focus, "change", lambda **values: changed.append(values))
     monkeypatch.setattr(selectors.st, "session_state", {f"choose {name}": None})

@@ -1,4 +1,4 @@
-"""Settings of the environment are read and checked at the start; a wrong one stops it with one sentence."""
+"""Environment settings are checked at the start; a wrong one stops the server with one sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Settings of the server that the app relies on."""
+"""Server settings that the app relies on."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_text_stands_out_from_its_ground() -> None:
 
 
 def _contrast(one: str, other: str) -> float:
-    """Contrast ratio of WCAG 2.2: (lighter + 0.05) / (darker + 0.05) of the relative luminances."""
+    """Return the contrast ratio of WCAG 2.2: (lighter + 0.05) / (darker + 0.05) of the relative luminances."""
 
     def luminance(colour: str) -> float:
         channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]

@@ -1,4 +1,4 @@
-"""Exports: complete, offline, and code that is the very code that ran."""
+"""Exports are complete and work offline, and the shown code is the code that ran."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ui.show import figures
 from ui.show.exports import figure_kind, self_contained_html
 from ui.show.figures import digits_of, source_of
 
-# What a browser would fetch: scripts, styles, pictures and imports with an address of another host.
+# Everything that a browser would fetch: scripts, styles, images and imports with an address of another host.
 _FETCHED = re.compile(rb"""<(?:script|img|link|iframe)[^>]+(?:src|href)\s*=\s*["'](?:https?:)?//""", re.IGNORECASE)
 
 
@@ -59,7 +59,7 @@ def test_source_is_what_runs_with_file_and_line(thing: object) -> None:
 
 
 def test_the_source_is_looked_for_once_and_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python 3.11 may raise SystemError where two threads parse at once, which finding the source of a class does."""
+    """Python 3.11 may raise SystemError if two threads parse at once, as when finding the source of a class."""
     running, seen = [], []
 
     def slowly(thing: object) -> tuple[list[str], int]:

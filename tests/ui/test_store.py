@@ -1,4 +1,4 @@
-"""The store of results: what stays, what goes, what happens when many ask at once, and how much a result takes."""
+"""The store of results: what is kept and dropped, simultaneous requests, and sizes of results."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_different_keys_are_computed_side_by_side() -> None:
     kept, both = of_texts(), threading.Barrier(2, timeout=10)
 
     def compute() -> str:
-        both.wait()  # would never come to its end if one had to wait for the other
+        both.wait()  # would never end if one had to wait for the other
         return "one"
 
     with ThreadPoolExecutor(2) as pool:
@@ -179,7 +179,7 @@ def test_with_a_model_goes_what_would_keep_it_in_memory(tiny_checkpoint: Callabl
 def test_what_is_computed_with_a_dropped_model_is_not_kept(tiny_checkpoint: Callable) -> None:
     kept = Store({**ROOM, "models": 1})
     own = tiny_checkpoint("translator")
-    run = Run(replace(own, prompt=None), "The cat.")  # another object around the same model, as for a chat
+    run = Run(replace(own, prompt=None), "The cat.")  # another object with the same model, as for a chat
     kept.get("path", ("checkpoint", 1), lambda: own)
 
     def trace_while_others_come() -> transformer.Trace:

@@ -1,4 +1,4 @@
-"""What is taken from inside Streamlit is named in one module, and its version is pinned."""
+"""Undocumented parts of Streamlit are listed in one module, and its version is pinned."""
 
 from __future__ import annotations
 

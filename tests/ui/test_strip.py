@@ -1,4 +1,4 @@
-"""The strip of tokens: every token of every sequence, and which of them a click may choose."""
+"""The strip of tokens: every token of every sequence, and which of them can be clicked."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ REST = partial(_send_event, stepper.KEY, "step", read_step, stepper.rests_at)
 
 @pytest.mark.parametrize("late", [REST, presenter_keys._apply_keys, strip._send_choice, diagram._choose_layer])
 def test_what_a_page_says_after_it_has_been_left_changes_nothing(late: Callable[[], None]) -> None:
-    """A drawing tells Python where the reader rests some time later: by then another page may have been opened."""
-    late()  # outside of any run there is no state of a widget, either
+    """A figure reports the reader's resting position with a delay; by then another page may be open."""
+    late()  # outside of any run there is no widget state either
 
 
 def test_the_strip_holds_every_token_as_it_is(tiny_checkpoint) -> None:
@@ -42,7 +42,7 @@ def test_only_the_focused_stack_is_clickable_where_the_stack_is_chosen_elsewhere
     focus = Focus(stack="decoder", token=1)
     (target,) = strip_rows(trace, focus, choose=True, all_stacks=False)["rows"]
     assert (target["title"], target["clickable"], target["chosen"]) == ("target", True, 1)
-    cross = replace(focus, kind="cross")  # looks at the source, which is then there to be read
+    cross = replace(focus, kind="cross")  # inspects the source, which must be readable then
     source, target = strip_rows(trace, cross, choose=True, all_stacks=False)["rows"]
     assert (source["clickable"], source["chosen"]) == (False, None)
     assert (target["clickable"], target["chosen"]) == (True, 1)

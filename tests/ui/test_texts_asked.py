@@ -1,8 +1,8 @@
-"""Every text that code asks of a page's texts is there in every language, with the placeholders that the code fills in.
+"""Every text that the code uses exists in every language, with the placeholders that the code fills in.
 
-Found in the source: ``page_text("heads")["role"]``, ``p.text["claim"].format(head=…)`` in ``views/<page>/``, and the
-same through variables, parameters of the type ``PageText`` and functions that return such texts. A key made by an
-f-string stands for all keys of its form, and one of them must be there; what they are filled with is not checked.
+Uses are found in the source: ``page_text("heads")["role"]``, ``p.text["claim"].format(head=…)`` in ``views/<page>/``,
+also through variables, parameters of the type ``PageText`` and functions that return such texts. A key made by an
+f-string stands for all keys of its form, and one of them must exist; its placeholders are not checked.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def tree_of(path: Path) -> ast.Module:
 
 
 def key_of(node: ast.expr) -> str | None:
-    """A literal as a regular expression; an f-string with anything in the place of its values; ``None``: unknown."""
+    """Return a literal as a regular expression; an f-string with any values; ``None`` if unknown."""
     if isinstance(node, ast.Constant):
         return re.escape(node.value) if isinstance(node.value, str) else None
     if isinstance(node, ast.JoinedStr):
@@ -41,7 +41,7 @@ def key_of(node: ast.expr) -> str | None:
 
 
 class Asked(ast.NodeVisitor):
-    """The texts that one file asks for: (line, page and tables, key, names that are filled in or ``None``)."""
+    """Yield the texts that one file uses: (line, page and tables, key, filled-in names or ``None``)."""
 
     def __init__(self, page: str, makers: Mapping[str, Texts]) -> None:
         self.page, self.makers = page, makers
@@ -49,7 +49,7 @@ class Asked(ast.NodeVisitor):
         self.found: list[tuple[int, Texts, str, frozenset[str] | None]] = []
 
     def texts_of(self, node: ast.expr | None) -> Texts | None:
-        """Which texts an expression holds, as far as the source says."""
+        """Return which texts an expression contains, as far as the source shows."""
         if isinstance(node, ast.Name):
             return next((scope[node.id] for scope in reversed(self.names) if node.id in scope), None)
         if isinstance(node, ast.Attribute) and node.attr == "text" and isinstance(node.value, ast.Name):
@@ -108,7 +108,7 @@ class Asked(ast.NodeVisitor):
 
 @cache
 def makers() -> Mapping[str, Texts]:
-    """Functions that do nothing but return texts, such as ``handout_text``."""
+    """Return functions that only return texts, such as ``handout_text``."""
     reader, found = Asked("", {}), {}
     for path in FILES:
         for node in ast.walk(tree_of(path)):
@@ -126,7 +126,7 @@ def asked(path: Path) -> list[tuple[int, Texts, str, frozenset[str] | None]]:
 
 
 def values(page: str, tables: Texts, language: str) -> list[Mapping[str, object]]:
-    """The tables in which a key may be: for some kinds of model another table stands over the usual texts."""
+    """Return the tables that may contain a key: for some kinds of model another table overrides the usual texts."""
     top = read_texts(ROOT, page, language)
     tops = [top, *(one for one in top.values() if isinstance(one, dict))] if not tables else [top]
     for name in tables:
@@ -144,7 +144,7 @@ def problems(path: Path) -> Iterator[str]:
             where = f"{path.relative_to(ROOT)}:{line}: views/{page}/{language}.toml"
             holders = values(page, tuple(tables), language)
             if tables and not holders:
-                continue  # a text whose characters are asked, or what was said about the table's own key
+                continue  # a text whose characters are used, or an error about the table's own key
             found = [text for one in holders for name, text in one.items() if re.fullmatch(key, name)]
             if not found:
                 yield f"{where} has no text {'.'.join((*tables, key))!r}"
@@ -154,7 +154,7 @@ def problems(path: Path) -> Iterator[str]:
 
 
 def test_the_texts_that_code_asks_for_are_found() -> None:
-    """The search itself: were it blind, nothing would be missing."""
+    """Test the search itself: if it found nothing, nothing would be missing."""
     counts = {path: len(asked(path)) for path in FILES}
     assert sum(counts.values()) > 1000
     assert makers()["handout_text"] == ("overview", "handout")

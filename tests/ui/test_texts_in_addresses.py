@@ -1,4 +1,4 @@
-"""Any text that a browser can send comes back from the address as it was typed."""
+"""Any text that a browser can send is restored unchanged from the address."""
 
 from __future__ import annotations
 

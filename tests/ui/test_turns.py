@@ -1,4 +1,4 @@
-"""Scripts run one after the other, the short ones first; one that takes long holds nobody up for long."""
+"""Scripts run one after the other, short ones first; a long one delays nobody for long."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def in_line(line: Turns) -> int:
 def come(
     line: Turns, visitors: Iterable[Visitor], work: Callable[[int], None], pool: ThreadPoolExecutor
 ) -> list[Future]:
-    """One after the other, so that their order is known."""
+    """Run them one after the other, so that their order is known."""
     futures = []
     for number, visitor in enumerate(visitors):
         before = in_line(line)
@@ -36,7 +36,7 @@ def come(
 
 
 def order(line: Turns, visitors: list[Visitor]) -> list[int]:
-    """Who is served when all have come while somebody was inside."""
+    """Return the order of service if all arrive while one is inside."""
     served: list[int] = []
     with ThreadPoolExecutor(len(visitors)) as pool, line.next(Visitor()):
         futures = come(line, visitors, served.append, pool)
@@ -80,13 +80,13 @@ def test_who_is_expected_to_take_longer_is_served_later() -> None:
 
 
 def test_nobody_waits_for_ever() -> None:
-    """Who was expected to take a second longer goes first after so many seconds that a second counts for."""
+    """A visitor expected to take a second longer goes first after waiting as many seconds as a second counts for."""
     heavy, light = Visitor(2.0), [Visitor(0.0) for _ in range(3)]
     line = Turns(longest=60)
     served: list[int] = []
     with ThreadPoolExecutor(4) as pool, line.next(Visitor()):
         futures = come(line, [heavy], served.append, pool)
-        line._line[0].due -= WEIGHT * 2.0  # as if it had come so much earlier
+        line._line[0].due -= WEIGHT * 2.0  # as if it had arrived earlier by that much
         futures += come(line, light, lambda number: served.append(1 + number), pool)
     for future in futures:
         future.result()
@@ -137,9 +137,9 @@ def test_who_waits_for_a_long_computation_lets_the_others_go_on() -> None:
         waiting = pool.submit(use, line, wait)
         while line._turn is None or line._running:
             pass
-        with line.next(Visitor()):  # at once, although nobody's turn ends within ten minutes
+        with line.next(Visitor()):  # at once, although no turn ends within ten minutes
             over.set()
-            while in_line(line) == 0:  # who has waited stands in line again
+            while in_line(line) == 0:  # a visitor who has waited is in line again
                 pass
             done.append("the other")
         waiting.result(timeout=30)

@@ -1,4 +1,4 @@
-"""An upload is one more checkpoint: its address opens it for everybody, its sender finds it in the list."""
+"""An upload is another checkpoint: its address opens it for everybody, its sender finds it in the list."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
 @pytest.fixture
 def sent(checkpoints_folder: Path) -> str:
-    """The tiny classifier as a stranger sends it, with a card that would fetch a picture."""
+    """The tiny classifier as a third party uploads it, with a card that would fetch an image."""
     files = {name: (checkpoints_folder / "tiny-sentiment" / name).read_bytes() for name in FILES}
     files["README.md"] = b"# Mine\n\n![](http://example.org/seen.png) <script>alert(1)</script>"
     return uploads.receive(files, uploads.uploads_folder()).name
@@ -115,7 +115,7 @@ class Visitors:
         return self
 
     def send(self, number: int) -> str:
-        """Another checkpoint for each number."""
+        """Return another checkpoint for each number."""
         config = json.dumps({**json.loads(self.files["config.json"]), "dropout": number / 1000}).encode()
         return uploads.keep({**self.files, "config.json": config})
 
@@ -176,7 +176,7 @@ def test_a_path_is_typed_where_one_person_uses_the_server(
     monkeypatch.setattr(loading, "_typed", {})
     elsewhere = tmp_path / "elsewhere"
     shutil.copytree(checkpoints_folder / "tiny-gpt", elsewhere / "mine")
-    shutil.copytree(checkpoints_folder / "tiny-gpt", elsewhere / "tiny-sentiment")  # a name that is taken
+    shutil.copytree(checkpoints_folder / "tiny-gpt", elsewhere / "tiny-sentiment")  # a name that is in use
     (elsewhere / "empty").mkdir()
     app = open_app("checkpoint")
     for path in ("/no/such/folder", "~nobody-of-that-name/x", elsewhere / "mine" / "config.json"):
@@ -186,7 +186,7 @@ def test_a_path_is_typed_where_one_person_uses_the_server(
     is_fine(type_path(app, elsewhere / "mine"))
     assert app.selectbox(key="sidebar checkpoint").value == "mine"
     assert loading.open_folder(str(elsewhere / "tiny-sentiment")) == "elsewhere/tiny-sentiment"
-    assert loading.open_folder(str(checkpoints_folder / "tiny-gpt")) == "tiny-gpt"  # it stands in the list already
+    assert loading.open_folder(str(checkpoints_folder / "tiny-gpt")) == "tiny-gpt"  # it is already in the list
     app = open_app("masks", checkpoint="elsewhere/tiny-sentiment")
     is_fine(app)
     assert any(f'transformer.load("{elsewhere.resolve()}/tiny-sentiment")' in code for code in codes(app))

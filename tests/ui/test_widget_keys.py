@@ -1,4 +1,4 @@
-"""The one form of widgets' keys: words with spaces, the page or the part of it first, as in "mask undo"."""
+"""Widget keys have one form: words with spaces, beginning with the page or part, as in "mask undo"."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 WORDS = re.compile(r"[a-z0-9{}]+(-[a-z0-9{}]+)*( [a-z0-9{}]+(-[a-z0-9{}]+)*)*")
-# Of these the key is a name in the address, where it stays as it was given: people have kept addresses.
+# For these the key is a parameter of the address and must not change, because people keep addresses.
 IN_ADDRESS = re.compile(r"choice\.\w+|chosen_option|chosen_section|one_of|tabs|second_sentence|read_option|_draw|fold")
 
 

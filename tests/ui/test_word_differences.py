@@ -1,4 +1,4 @@
-"""Words that differ are marked, and nothing that a model wrote works as markup."""
+"""Differing words are marked, and no output of a model works as markup."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Worksheets: what is printed, what only the key says, and that no typed text becomes markup."""
+"""Worksheets: the printed text, what only the key contains, and that typed text never becomes markup."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SENTENCE = "The dog sleeps under the table."
 
 
 class Outline(HTMLParser):
-    """Tags, words and links of a page."""
+    """Return tags, words and links of a page."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -210,7 +210,7 @@ def test_a_figure_of_the_canvas_stands_on_worksheet_and_key(tiny_checkpoint, pag
         html = worksheet(replace(sheet, figure=[figure]), key=key, text=TEXT)
         outline = Outline(html)
         assert outline.tags.count("figure") == html.count("<figure class=") == 1 and "iframe" not in outline.tags
-        scripts = 1 + 2 + 1  # the figure's numbers, what all share, and the one that draws
+        scripts = 1 + 2 + 1  # the figure's numbers, the shared part, and the script that draws
         assert outline.tags.count("script") == scripts
         both = worksheet(with_figures(sheet, ([figure], [figure])), key=key, text=TEXT)
         assert Outline(both).tags.count("script") == scripts, "the second step asks nothing"
@@ -246,7 +246,7 @@ def test_every_question_of_every_lesson_has_its_figure(language: str, monkeypatc
     told = dict(zip([step.title for step in route.steps], figures, strict=True))
     cards = told[route.steps[1].title]
     assert cards.count("<li") == 8 and "1476" in cards
-    # By their number, as titles are in two languages: where it hesitates, a greedy choice that gets lost, a bug.
+    """By number, because titles exist in two languages: hesitation, a greedy choice that goes wrong, a bug."""
     assert "·vous" in figures[15] and figures[16].count("oublié") >= 5 and figures[20].count("<figure") == 2
 
 

@@ -1,4 +1,4 @@
-"""What the figures of the pages are tested with."""
+"""Fixtures for the figures of the pages."""
 
 from tests.figures import (  # noqa: F401
     candidates,

@@ -1,4 +1,4 @@
-"""The view model of Add & Norm: the numbers of a norm, and what the page says of them, before and after γ and β."""
+"""The view model of Add & Norm: the numbers of a norm, and the page's statements before and after γ and β."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_a_norm_beside_no_sub_layer_adds_nothing(view_model_of):
 
 
 def test_gain_and_bias_make_the_tokens_differ_again(view_model_of):
-    """The page once said that after the norm all tokens have the same mean and spread."""
+    """After γ and β, tokens need not have the same mean and spread."""
     trained = transformer.trace(transformer.load("checkpoints/en-fr"), "The cat sat on the mat.")
     norm = norms_by_place(trained, stack="encoder", layer=1)["feed_forward_norm"]
     view_model = add_norm_view_model(trained, norm, stack="encoder", layer=1)
@@ -74,7 +74,7 @@ def test_gain_and_bias_make_the_tokens_differ_again(view_model_of):
 
 
 def test_in_a_post_norm_model_the_norm_sets_the_length(view_model_of):
-    """Its stream has the length that γ and β give it, however much was added: another caption."""
+    """Its residual stream has the length that γ and β give it, whatever was added: another caption."""
     view_model = view_model_of("tiny-bert")
     _, lengths = view_model.stream_lengths
     norms = [name for name in view_model.trace.names() if name.endswith("_norm.output")]

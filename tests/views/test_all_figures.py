@@ -1,4 +1,4 @@
-"""What holds for every figure: axes say what they are, user text is escaped, data is light, borders are kept."""
+"""Requirements on every figure: named axes, escaped user text, small data, and checked dependencies."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import charts
 from charts.toolkit import style
 from tests.conftest import ROOT
 
-# Bounds of a figure of seven tokens and 16 dimensions; a template or a copied array would break them.
+# Limits for a figure of seven tokens and 16 dimensions; a template or a copied array would exceed them.
 _BYTES = 40_000
 _NAMED_ROW_BY_ROW = {
     "attention_change",
@@ -49,7 +49,7 @@ def test_every_axis_is_named(figures):
 
 def test_no_token_text_reaches_plotly_unescaped(figures):
     """Plotly reads <b> as bold, $y$ as TeX and %{z} as a placeholder."""
-    # What the charts themselves write: bold values and panel names, line breaks, hover extras, placeholders.
+    # Text of the charts themselves: bold values and panel names, line breaks, hover extras, placeholders.
     for name, figure in figures.items():
         content = figure.to_plotly_json()
         content["layout"].pop("template")

@@ -1,4 +1,4 @@
-"""What the Attention page shows, without the page: its numbers are those of the trace."""
+"""The view model of the Attention page: its numbers equal the trace's."""
 
 from __future__ import annotations
 

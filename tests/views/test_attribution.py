@@ -1,4 +1,4 @@
-"""The waterfall of a logit: each bar begins where the one above it ends, and all of them come to the logit."""
+"""The waterfall of a logit: each bar begins where the one above it ends, and their sum is the logit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Bugs page shows of a case; every bug is visible on the sentence that each checkpoint opens with."""
+"""The view model of the Bugs page; every bug is visible on the sentence that each checkpoint opens with."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Compare page shows of runs beside each other: each number against the traces that it comes from."""
+"""The view model of the Compare page: each number equals that of the traces."""
 
 from __future__ import annotations
 

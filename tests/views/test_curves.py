@@ -1,4 +1,4 @@
-"""Training curves show the numbers of history.csv, and leave out what was not measured."""
+"""Training curves show the numbers of history.csv, and leave out missing values."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_score_and_rate():
 
 
 def test_nothing_is_cut_or_stands_on_a_curve():
-    """A long title breaks, the legend stands above, and step 0 is not 0k."""
+    """A long title wraps, the legend is above, and step 0 is not 0k."""
     score = score_curve(HISTORY, score="mean of the tasks' scores on dev").to_dict()["layer"][0]["encoding"]
     assert score["y"]["title"] == ["mean of the tasks'", "scores on dev"]
     assert "'0'" in score["x"]["axis"]["labelExpr"]

@@ -1,4 +1,4 @@
-"""The tree of a beam search, the alignment of words, texts compared by their log-probability."""
+"""The tree of a beam search, the alignment of words, and texts compared by their log probability."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from views.decoding.decoding_figures import alignment_heatmap, reshaping, runnin
 
 
 def boxes(figure) -> dict[str, tuple[float, float]]:
-    """(middle of the box, row) by what stands in it; grey ones with a minus in front."""
+    """Return (middle of the box, row) by text; grey boxes have a minus in front."""
     found = {}
     for trace in (trace for trace in figure.data if trace.type == "bar"):
         grey = isinstance(trace.marker.color, str)
@@ -26,7 +26,7 @@ def test_the_answer_runs_along_the_top_and_the_rest_below() -> None:
     places = boxes(figure)
     assert places["·&lt;b&gt;@1"] == (1, 0) and places["&lt;/s&gt; #1@2"] == (2, 0)
     assert places["·&#36;y&#36;@1"] == (1, 1) and places["-·&#37;{z}@1"] == (1, 2)
-    # Children of the answer first, then those of the other text; of each text one pruned branch is drawn.
+    # Children of the output first, then those of the other text; one pruned branch of each text is drawn.
     assert places["·incompr…@2"][1] == 1 and places["-·&#37;{z}@2"][1] == 2 and places["·&#37;{z}@2"][1] == 3
     assert not any(" #3@" in name for name in places), "an ending that is not among the best two is not drawn"
     assert "-·&#36;y&#36;@2" not in places and "-·&#36;y&#36;@2" in boxes(search_tree(small_tree(), pruned=2))

@@ -1,4 +1,4 @@
-"""The view models of Decoding, without a page: their numbers are those of the library."""
+"""The view models of Decoding: their numbers equal the library's."""
 
 from __future__ import annotations
 

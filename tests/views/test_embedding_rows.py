@@ -19,7 +19,7 @@ def test_embedding_rows_shows_the_rows_and_marks_their_true_height(tokens, numbe
     np.testing.assert_array_equal(heatmap.z, rows)
     assert heatmap.zmax == -heatmap.zmin == pytest.approx(np.abs(rows).max())
     assert list(marks.y) == [token.id + 0.5 for token in tokens]
-    # Each line begins at the id's height and ends at the same share of the height as the row.
+    # Each line begins at the id's height and ends at the same relative height as the row.
     assert lines.y[3] == tokens[1].id + 0.5
     assert lines.y[4] == pytest.approx((1 + 0.5) / 7 * 100)
     assert list(figure.layout.yaxis.range) == [100, 0]

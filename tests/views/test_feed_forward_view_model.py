@@ -1,4 +1,4 @@
-"""View model of the Feed-forward page: the numbers of one token's units, and the text on gated layers."""
+"""The view model of the Feed-forward page: the numbers of one token's units, and the text on gated layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every text of every figure is marked where it is written, so that languages can say it, and only what is marked."""
+"""Every text of every figure is marked for translation, and nothing else is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from views.training import curve_figures, live_curves_figure
 
 PLOTLY = {"name", "text", "hovertext", "hovertemplate", "texttemplate", "customdata", "ticktext"}
 ALTAIR = {"title", "domain", "curve"}
-# What the figures of the tests are given, and so do not say by themselves.
+# Values that tests pass to the figures, which therefore are not texts of the figures.
 GIVEN = {
     "<s>",
     "</s>",
@@ -63,7 +63,7 @@ GIVEN |= {
 
 
 def is_english(line: str) -> bool:
-    """Whether words remain when all that is data is taken out: placeholders, tags, tokens (they begin with ·)."""
+    """Return whether words remain without placeholders, tags and tokens (which begin with ·)."""
     if line.removeprefix("%{x}, ").removeprefix("%{y}, ").removesuffix(", %{x}") in {*GIVEN, *map(escape, GIVEN)}:
         return False
     rest = re.sub(r"%\{[^}]*\}|</?(b|i|br|sub)>|&(\w+|#\d+);|·\S+", " ", line)
@@ -95,7 +95,7 @@ def curves() -> dict:
 
 
 def variants(tokens, causal_view) -> dict:
-    """Figures that say something else than with the arguments of the fixture."""
+    """Return figures that contain other texts than with the arguments of the fixture."""
     classes = small_lens(of_classes=True)
     rows = np.linspace(-1, 1, len(tokens) * 16).reshape(len(tokens), 16)
     return {
@@ -124,7 +124,7 @@ def in_french(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="module")
 def french(tokens, target, causal_view, candidates) -> dict:
-    """Every figure, made in French."""
+    """Return every figure, drawn in French."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(words, "_gettext", lambda template: catalogue("fr").get(template, template))
         return {**every_figure(tokens, target, causal_view, candidates), **curves()}
@@ -134,7 +134,7 @@ UNSEEN = (("name", "note"), ("name", "focus"))  # of annotations and frames, for
 
 
 def lines(figure: object) -> Iterator[str]:
-    """Every line that a figure says, without the tags around it."""
+    """Return every line of text in a figure, without tags."""
     if type(figure).__module__.startswith("altair"):
         return _lines(figure.to_dict(), ALTAIR)
     # Part by part: the figure's own to_plotly_json would turn the arrays into base64 text.

@@ -1,4 +1,4 @@
-"""What the heads write, row by row: the numbers, the scale around 0, the framed head."""
+"""Outputs of the heads, row by row: the numbers, the scale around 0, the framed head."""
 
 from __future__ import annotations
 

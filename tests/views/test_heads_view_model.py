@@ -1,4 +1,4 @@
-"""The view model of the Heads page: what is named, in which order, and its numbers beside those of the trace."""
+"""The view model of the Heads page: which heads are named, their order, and numbers equal to the trace's."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ ROLES = (
 
 
 def same(one: object, other: object) -> bool:
-    """Whether two roles, or several, are equal; a score that is not defined equals itself."""
+    """Return whether roles are equal; an undefined score equals itself."""
     return repr(one) == repr(other)
 
 

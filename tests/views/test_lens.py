@@ -1,4 +1,4 @@
-"""The logit lens: words in cells, the frame where the answer is decided, three colourings; the course of one word."""
+"""The logit lens: words in cells, the frame of the first leading step, three colourings, and competing words."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Lens page shows, without a page: the readout of a window, what is said of it, and who wrote a word."""
+"""The view model of the Lens page: the readout of a window, its sentences, and a word's logit as a sum."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The curves of a live training: real numbers, axes that do not jump, a description that stays."""
+"""The curves of a live training: real numbers, stable axes, and an unchanging specification."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def rows(chart) -> list[dict]:
 
 
 def description(chart) -> str:
-    """All but the data: what the browser builds the chart from."""
+    """Return everything but the data: the specification from which the browser builds the chart."""
     spec = chart.to_dict()
     del spec["datasets"]
     return json.dumps(spec)
@@ -38,7 +38,7 @@ def test_the_curves_hold_the_numbers_and_mark_the_last() -> None:
 
 
 def test_more_data_change_nothing_else() -> None:
-    """Otherwise the browser builds the chart anew at every report, and it flickers."""
+    """Otherwise the browser rebuilds the chart at every report, and it flickers."""
     for draw in (
         lambda n: live_loss([3.4] * n, steps=range(n), last_step=100),
         lambda n: live_shares({"right": [0.1 * n] * n}, steps=range(n), last_step=100, at=n - 1),

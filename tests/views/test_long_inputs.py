@@ -1,4 +1,4 @@
-"""Figures of a sentence of 256 tokens: few labels at a time, all of them by name, nothing left out unsaid."""
+"""Figures of 256 tokens: few labels at a time, all of them available, and omissions are stated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ N = 256
 
 
 def sentence(count: int = N, name: str = "source") -> TokenSequence:
-    """Repeated words, one of them markup."""
+    """Return repeated words, one of them markup."""
     words = ["<b>", "·the", "·sea"]
     return TokenSequence(tuple(Token(k, 10 + k % 3, words[k % 3], words[k % 3], False) for k in range(count)), name)
 

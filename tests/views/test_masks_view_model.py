@@ -1,4 +1,4 @@
-"""The masks that a reader can choose, and what the Masks page draws of them, without a page."""
+"""The masks that a reader can choose, and the view model of the Masks page."""
 
 from __future__ import annotations
 

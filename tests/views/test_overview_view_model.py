@@ -1,4 +1,4 @@
-"""The view model of Overview: the output and its probabilities for every kind of model, and what costs share."""
+"""The view model of Overview: the output and its probabilities for every kind of model, and shares of the costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Paths page shows of a swapped word, without a page: numerics against patching, and what is said."""
+"""The view model of the Paths page for a swapped word: numbers equal patching's, and its statements."""
 
 from __future__ import annotations
 

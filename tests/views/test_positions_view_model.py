@@ -1,4 +1,4 @@
-"""The view model of the Positions page: whose numbers are shown, both directions, and tokens in another order."""
+"""The view model of the Positions page: the source of its numbers, both directions, and reordered tokens."""
 
 from __future__ import annotations
 

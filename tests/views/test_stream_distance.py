@@ -1,4 +1,4 @@
-"""At which layer, and in which words, two runs come apart."""
+"""The layers and words in which two runs diverge."""
 
 from __future__ import annotations
 

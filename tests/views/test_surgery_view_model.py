@@ -1,4 +1,4 @@
-"""What the Surgery page draws of a run, without a page."""
+"""The view model of the Surgery page."""
 
 from __future__ import annotations
 

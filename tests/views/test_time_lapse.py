@@ -1,4 +1,4 @@
-"""Maps through training time, and the roles of all heads: values, masks, frames, and what a click reports."""
+"""Maps through training, and the roles of all heads: values, masks, frames, and clicks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BPE merges, rulers of tokens, and where parameters and time go."""
+"""BPE merges, rulers of tokens, and the costs of parameters and time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view model of the Tokens page: what was typed, what was added, and which special tokens there are."""
+"""The view model of the Tokens page: typed tokens, added tokens, and special tokens."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the Training page shows of a sentence: each number against the moments that it comes from."""
+"""The view model of the Training page: each number equals that of the moments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures token under token: two scales that mean what they always mean, real numbers, agreement at the right."""
+"""Measures per token: two fixed scales, exact numbers, and the agreement on the right."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def test_shares_are_sequential_and_signed_rows_are_centred_on_zero():
     shares, signed = heatmaps
     assert (shares.zmin, shares.zmax) == (0, 1) and shares.colorscale[0][1] == style.SEQUENTIAL[0]
     assert (signed.zmin, signed.zmax) == (-1, 1) and signed.colorscale[0][1] == style.DIVERGING[0]
-    # Every signed row by its own largest; what is shown and hovered is the number itself.
+    # Every signed row is scaled by its own maximum; texts and hover show the number itself.
     np.testing.assert_allclose(signed.z, [[0.5, -1, 0.00005], [1, -0.5, np.nan]], rtol=1e-6)
     np.testing.assert_array_equal(signed.customdata, [[10.0, -20.0, 0.001], [0.5, -0.25, np.nan]])
     assert "%{customdata:.9~g}" in signed.hovertemplate
@@ -31,7 +31,7 @@ def test_cells_hold_the_real_numbers_and_a_dash_where_nothing_can_be_asked():
 
 
 def test_a_row_of_small_numbers_is_not_written_as_zeros():
-    """Its colours, by its own largest number, say that they differ."""
+    """Its colours are scaled by its own maximum, and the legend says so."""
     aligned = small_measures(shares=False)
     first = replace(aligned.measures[0], values=np.array([0.0004, -0.00002, 0.0]))
     figure = aligned_measures(replace(aligned, measures=(first, *aligned.measures[1:])))

@@ -1,4 +1,4 @@
-"""Every page's view model: built without the app, and its example runs as it is written."""
+"""Every page's view model can be built without the app, and its documented example runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Contributions of words: one bar a word in the order of the sentence, the sign by colour."""
+"""Contributions of words: one bar per word in the order of the sentence, coloured by sign."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The exported graphs give the numbers that the figures draw, as torch computes them."""
+"""The exported graphs compute the numbers of the figures as torch does."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOLERANCE = 2e-5
 
 
 class Exported:
-    """A checkpoint's graphs in ONNX Runtime, run as the browser runs them."""
+    """Run a checkpoint's graphs in ONNX Runtime, as the browser does."""
 
     def __init__(self, checkpoint: Checkpoint, folder: Path, out: Path) -> None:
         self.checkpoint = checkpoint
@@ -33,7 +33,7 @@ class Exported:
             self.sessions[stack] = onnxruntime.InferenceSession(out / f"{stack}.onnx")
 
     def run(self, trace: Trace, changes: dict[str, np.ndarray] | None = None) -> dict[str, np.ndarray]:
-        """Return every array that the graphs give for the tokens of ``trace``."""
+        """Return every array that the graphs compute for the tokens of ``trace``."""
         config, found = self.checkpoint.config, {}
         lengths = {stack: len(trace.tokens(stack)) for stack in self.sessions}
         for stack, session in self.sessions.items():
@@ -58,9 +58,9 @@ def differences(trace: Trace, found: dict[str, np.ndarray]) -> dict[str, float]:
     apart = {}
     for name, values in drawn.items():
         stack, kind, *what = name.split(".")
-        if stack == "written" or kind == "units":  # units of equal strength may change places
+        if stack == "written" or kind == "units":  # units of equal strength may be swapped
             continue
-        if what in (["allowed"], ["weights"]):  # packed for the browser: in bits, and, of long texts, in 1/65535
+        if what in (["allowed"], ["weights"]):  # packed in bits, or units of 1/65535
             attention = next(one for one in picture.attentions if (one.stack, one.kind) == (stack, kind))
             values = getattr(attention, what[0])
         assert found[name].shape == values.shape, name
@@ -119,7 +119,7 @@ def test_the_weights_stay_in_the_checkpoints_file(tiny: Exported) -> None:
 
     for graph in tiny.graphs.values():
         inline = [one for one in onnx.load_model_from_string(graph.onnx).graph.initializer if not one.external_data]
-        # positions, the matrix of the threads and which tokens are never written are computed, not stored
+        # positions, the matrix of the threads and the mask of tokens that are never generated are computed, not stored
         assert max(int(np.prod(one.dims)) for one in inline) <= 96 * 32
         assert str(Path(__file__).parents[2]).encode() not in graph.onnx
 

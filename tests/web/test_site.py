@@ -30,7 +30,7 @@ from web.site import write_single_file, write_site
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 TOLERANCE = 2e-5
-# What the page asks its worker, without the page's own handling of the answer.
+# The request of the page to its worker, without the page's own handling of the answer.
 ASK = """({ request, shown, language, open }) => new Promise((resolve) => {
   const { worker } = glassformerSite;
   const id = 1_000_000 + Math.random();
@@ -56,7 +56,7 @@ SMALL = """[...document.querySelectorAll("#app *")]
 
 
 class Site:
-    """A site on a loopback port, and a browser that notices errors and requests of other hosts."""
+    """A site on a loopback port, and a browser that records errors and requests to other hosts."""
 
     def __init__(self, address: str, page: Page) -> None:
         self.address, self.page = address, page
@@ -81,7 +81,7 @@ class Site:
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """Files of a folder, without a line for each."""
+    """Serve the files of a folder without logging requests."""
 
     def log_message(self, *_said: object) -> None:
         pass
@@ -89,7 +89,7 @@ class Quiet(http.server.SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def serve() -> Iterator[Any]:
-    """``serve(folder)`` → the address of a plain web space that holds it."""
+    """``serve(folder)`` returns the address of a plain web server for it."""
     servers = []
 
     def begin(folder: Path) -> str:
@@ -111,7 +111,7 @@ def browser(chromium: Browser) -> Browser:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, checkpoints_folder) -> Path:
-    """A site with a tiny model that translates, one that fills in blanks, and the one that reads digits."""
+    """A site with a tiny translator, a model that fills in blanks, and the one that reads digits."""
     out = tmp_path_factory.mktemp("site")
     models = [checkpoints_folder / "tiny-translator", checkpoints_folder / "tiny-bert", CHECKPOINTS / "vit-digits"]
     sizes = write_site(out, models, app="http://127.0.0.1:1")
@@ -127,7 +127,7 @@ def site(folder, serve, browser) -> Iterator[Site]:
 
 
 def agree(found: bytes, wanted: CanvasFigure) -> None:
-    """The browser's bytes hold the same metadata and the same numbers as Python's figure."""
+    """Check that the browser's bytes contain the same metadata and numbers as Python's figure."""
     metadata, arrays = unpack(found)
     same_metadata, same = unpack(wanted.packed())
     for parts in (metadata, same_metadata):
@@ -137,7 +137,7 @@ def agree(found: bytes, wanted: CanvasFigure) -> None:
     assert arrays.keys() == same.keys()
     for name, values in same.items():
         mine = arrays[name]
-        if name.endswith(".units"):  # units of equal strength may change places: their values are compared
+        if name.endswith(".units"):  # units of equal strength may be swapped: their values are compared
             continue
         assert mine.shape == values.shape, name
         if values.dtype == np.uint16:
@@ -145,14 +145,14 @@ def agree(found: bytes, wanted: CanvasFigure) -> None:
         if values.dtype == np.uint8:
             assert np.abs(mine.astype(int) - values).max() <= (0 if "mask" in name or "allowed" in name else 1), name
         else:
-            # Of values above 1, relative. Within a layer numbers are sums of products as large as the largest of them.
+            # Above 1, errors are relative. Within a layer numbers are sums of products as large as the largest of them.
             size = np.abs(values).max() if name.startswith("inside.") else np.abs(values)
             apart = np.abs(mine - values) / np.maximum(1.0, size)
             assert apart.max() <= TOLERANCE, name
 
 
 def figures_agree(site: Site, checkpoint: Checkpoint, sentence: str, target: str | None, language: str = "en") -> None:
-    """Every figure of a sentence, asked of the browser and of Python."""
+    """Return every figure of a sentence, from the browser and from Python."""
     traced: Trace = transformer.trace(checkpoint, sentence, target)
     stack, kind = traced.attention_kinds()[-1]
     layer, head = traced.n_layers(stack) - 1, 1
