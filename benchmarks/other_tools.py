@@ -13,7 +13,10 @@ import string
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
+from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
+from types import CodeType
 
 import torch
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers
@@ -21,7 +24,6 @@ from torch import Tensor
 
 import transformer
 from benchmarks.interleaved import time_interleaved
-from charts.canvas.attention_maps import attention_grid
 from transformer.heads.head_atlas import head_habits
 from transformer.probes import Recording
 from transformer.runs.activation_arrays import RecordedActivations
@@ -32,31 +34,23 @@ _SWEPT, _SWEPT_TOKENS = 16, 32  # sentences, tokens
 PEER_GOAL, EAGER_GOAL = 0.5, 1.15  # × TransformerLens; × Hugging Face's eager pass with its attention maps
 OPEN_GOAL, MEMORY_GOAL = 1.0, 60.0  # × from_pretrained, which opens no tokenizer; MB of a trace of 128 tokens
 
+# The same job: from the attention of a model and its tokens to a page with all heads.
 OURS = """
-import transformer
-from charts.canvas.attention_maps import attention_grid
-checkpoint = transformer.load(folder)
-trace = transformer.trace(checkpoint, sentence, strategy=transformer.Greedy(1))
-views = [trace.attention("decoder", layer=layer, kind="self") for layer in range(12)]
-html = attention_grid(views).html()
+from glassformer.notebook import attention_grid
+html = attention_grid(attention, tokens).html()
 """
 BERTVIZ = """
 from bertviz import model_view
-from transformers import AutoModelForCausalLM, AutoTokenizer
-tokenizer = AutoTokenizer.from_pretrained(folder)
-model = AutoModelForCausalLM.from_pretrained(folder, attn_implementation="eager")
-ids = tokenizer(sentence, return_tensors="pt").input_ids
-attention = model(ids, output_attentions=True).attentions
-tokens = tokenizer.convert_ids_to_tokens(ids[0])
 html = model_view(attention, tokens, html_action="return").data
 """
+PAGE_TOKENS = (64, 128)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the comparison and return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--tokens", type=int, default=64, help="of the pass and of the page (default 64)")
+    parser.add_argument("--tokens", type=int, default=64, help="of the pass (default 64)")
     options = parser.parse_args(arguments)
     os.environ["HF_HUB_OFFLINE"] = "1"  # before its first import
     try:
@@ -69,11 +63,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     torch.set_num_threads(1)
     with tempfile.TemporaryDirectory() as name:
         folder = _write_checkpoint(Path(name), transformers)
-        sentence = "a" * options.tokens
         _compare_opening(folder, transformers, options.rounds)
         _compare_recorded_pass(folder, transformers, options.rounds, options.tokens)
         _every_head(folder, options.rounds)
-        _compare_figures(str(folder), sentence, options.rounds)
+        for n_tokens in PAGE_TOKENS:
+            _compare_figures(folder, transformers, options.rounds, n_tokens)
     return 0
 
 
@@ -173,27 +167,29 @@ def _by_transformer_lens(lens, ids: Tensor) -> dict[str, Tensor]:
     return {name: torch.stack(layers) for name, layers in found.items()}
 
 
-def _compare_figures(folder: str, sentence: str, rounds: int) -> None:
-    """Draw all 144 heads as one HTML page: time from the recorded weights, size, lines of code."""
-    given = {"folder": folder, "sentence": sentence}
-    ours = _run(OURS, given)
-    functions: dict[str, Callable[[], object]] = {"Glassformer": lambda: attention_grid(ours["views"]).html()}
-    pages = {"Glassformer": (OURS, ours["html"])}
-    try:
-        from bertviz import model_view
-    except ModuleNotFoundError:
+def _compare_figures(folder: Path, transformers, rounds: int, n_tokens: int) -> None:
+    """Draw all heads of the same attention as one HTML page: time, size, lines of code."""
+    theirs = transformers.GPT2LMHeadModel.from_pretrained(folder, attn_implementation="eager").eval()
+    ids = torch.randint(256, (1, n_tokens), generator=torch.Generator().manual_seed(0))
+    with torch.inference_mode():
+        attention = theirs(ids, output_attentions=True).attentions
+    given = {"attention": attention, "tokens": [chr(ord("a") + id % 26) for id in ids[0].tolist()]}
+    codes = {"Glassformer": OURS}
+    if find_spec("bertviz") is None:
         print("BertViz is left out: pip install bertviz", file=sys.stderr)
     else:
-        theirs = _run(BERTVIZ, given)
-        attention, tokens = theirs["attention"], theirs["tokens"]
-        functions["BertViz"] = lambda: model_view(attention, tokens, html_action="return")
-        pages["BertViz"] = (BERTVIZ, theirs["html"])
-    _compare(f"all 144 heads of {len(sentence)} tokens as a page", functions, rounds, {"BertViz": 1.0})
-    for tool, (code, html) in pages.items():
-        print(f"  {tool:<18}{len(html.encode()) / 1e6:8.2f} MB of HTML, {len(code.strip().splitlines())} lines of code")
+        codes["BertViz"] = BERTVIZ
+    functions: dict[str, Callable[[], object]] = {
+        tool: partial(_run, compile(code, tool, "exec"), given) for tool, code in codes.items()
+    }
+    n_heads = sum(layer.shape[1] for layer in attention)
+    _compare(f"all {n_heads} heads of {n_tokens} tokens as a page", functions, rounds, {"BertViz": 1.0})
+    for tool, code in codes.items():
+        size = len(str(_run(code, given)["html"]).encode()) / 1e6
+        print(f"  {tool:<18}{size:8.2f} MB of HTML, {len(code.strip().splitlines())} lines of code")
 
 
-def _run(code: str, given: dict[str, object]) -> dict[str, object]:
+def _run(code: CodeType | str, given: dict[str, object]) -> dict[str, object]:
     names = dict(given)
     exec(code, names)
     return names

@@ -5,8 +5,10 @@ from __future__ import annotations
 import ast
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = (
@@ -42,6 +44,25 @@ def test_links_and_paths_lead_somewhere(document: Path) -> None:
             assert (ROOT / path).exists(), f"{document.name} names {path}"
 
 
+def what_a_reader_has() -> dict[str, object]:
+    """What the examples about any model presuppose: a model of ``transformers``, its inputs, a pass over them."""
+    transformers = pytest.importorskip("transformers")
+    sizes = {"n_embd": 16, "n_layer": 4, "n_head": 2, "vocab_size": 40, "n_positions": 16, "bos_token_id": 0}
+    config = transformers.GPT2Config(**sizes, eos_token_id=0, attn_implementation="eager")
+    model, ids = transformers.GPT2LMHeadModel(config).eval(), torch.arange(9)[None]
+    cross = tuple(torch.softmax(torch.randn(1, 2, 3, 5), dim=-1) for _ in range(2))
+    return {
+        "model": model,
+        "inputs": {"input_ids": ids},
+        "input_ids": ids,
+        "tokenizer": SimpleNamespace(convert_ids_to_tokens=lambda ids: [f"Ġ{int(id)}" for id in ids]),
+        "outputs": model(input_ids=ids, output_attentions=True),
+        "translation": SimpleNamespace(cross_attentions=cross),
+        "source_tokens": list("abcde"),
+        "target_tokens": list("xyz"),
+    }
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "document",
@@ -58,7 +79,7 @@ def test_every_python_block_runs(document: Path, tmp_path: Path, monkeypatch: py
     """In order and in one namespace, as in a notebook; in a separate folder, because some examples write files."""
     (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
     monkeypatch.chdir(tmp_path)
-    names: dict[str, object] = {}
+    names: dict[str, object] = what_a_reader_has()
     for block in PYTHON.findall(document.read_text(encoding="utf-8")):
         exec(compile(block, str(document), "exec"), names)
 

@@ -132,9 +132,11 @@ def test_a_foreign_checkpoint_is_measured_beside_hugging_face(
     folder = other_tools._write_checkpoint(tmp_path, transformers, n_embd=24, n_head=2, n_layer=2)
     other_tools._compare_opening(folder, transformers, rounds=2)
     other_tools._compare_recorded_pass(folder, transformers, rounds=2, n_tokens=9)
+    other_tools._compare_figures(folder, transformers, rounds=2, n_tokens=9)
     printed = capsys.readouterr().out
     assert printed.count("Hugging Face ") == 4 and printed.count("≤") >= 3
     assert "9 tokens" in printed and "memory of its trace" in printed
+    assert "all 4 heads of 9 tokens as a page" in printed and "MB of HTML, 2 lines of code" in printed
 
 
 @pytest.mark.slow

@@ -10,11 +10,13 @@ from html import unescape
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from charts import notebook
 from charts.canvas import module as canvas
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import unpack
+from glassformer.notebook import attention_grid, attention_lines, attention_map
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -59,6 +61,44 @@ def test_a_view_shows_all_its_heads(causal_view) -> None:
     assert len(metadata["tiles"]) == causal_view.n_heads == len(arrays["weights"])
     assert metadata["per_line"] == int(np.ceil(np.sqrt(causal_view.n_heads)))
     assert str(causal_view.n_heads) in repr(causal_view) and "array" not in repr(causal_view)
+
+
+def test_arrays_and_tokens_are_enough_for_every_figure() -> None:
+    weights = np.tri(4, dtype=np.float32)[None, None] * np.ones((2, 3, 1, 1), dtype=np.float32)
+    weights /= weights.sum(axis=-1, keepdims=True)
+    tokens = ["<s>", "Ġcat", "<b>", "</script>"]
+    grid = attention_grid(weights, tokens)
+    assert [(tile["layer"], tile["head"]) for tile in grid.metadata["tiles"]] == [
+        (i, j) for i in (0, 1) for j in range(3)
+    ]
+    assert grid.metadata["rows"] == ["<s>", "·cat", "<b>", "</script>"] and grid.metadata["special_rows"] == [0]
+    assert "<b>" not in grid.html() and grid.html().count("</script>") == 3
+    assert attention_map(weights, tokens).metadata == grid.metadata  # layer and head are chosen in the figure
+    one_layer = attention_map(weights, tokens, layer=1)
+    assert {tile["layer"] for tile in one_layer.metadata["tiles"]} == {1}
+    exact = attention_map(weights, tokens, layer=1, head=2)
+    assert exact.metadata["kind"] == "map" and exact.metadata["title"] == "decoder self-attention · layer 1 · head 2"
+    np.testing.assert_array_equal(exact.arrays["values"], weights[1, 2])
+    assert attention_map(weights[0, :1], tokens).metadata["kind"] == "map"  # there is only one head
+    assert attention_lines(weights, tokens, layer=1).metadata["title"] == "decoder self-attention · layer 1"
+
+
+def test_cross_attention_has_tokens_of_its_own_on_each_axis() -> None:
+    figure = attention_map(np.full((2, 3, 2), 0.5), ["a", "b", "c"], key_tokens=["x", "y"], head=0)
+    assert (figure.metadata["rows"], figure.metadata["columns"]) == (["a", "b", "c"], ["x", "y"])
+    assert figure.metadata["title"].startswith("decoder cross-attention")
+
+
+def test_a_call_that_leaves_something_out_says_what(causal_view) -> None:
+    with pytest.raises(ValueError, match="texts of the tokens as the second argument"):
+        attention_map(causal_view.weights)
+    with pytest.raises(ValueError, match="own tokens and mask"):
+        attention_grid([causal_view], causal_view.query)
+    weights = np.full((2, 3, 1, 1), 1.0)
+    with pytest.raises(ValueError, match="2 layers; choose one"):
+        attention_map(weights, ["a"], head=0)
+    with pytest.raises(ValueError, match="no layer 2; the layers are 0, 1"):
+        attention_map(weights, ["a"], layer=2)
 
 
 def test_where_nothing_draws_a_view_is_text() -> None:
