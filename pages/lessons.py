@@ -9,6 +9,7 @@ from ui.words import texts
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.lessons.lesson_cards import lesson_cards, worksheet_address, worksheet_from_link
+from views.lessons.results import offer_results
 
 with page("lessons", strip=False) as p:
     found, problems = lessons(texts.language())
@@ -21,6 +22,7 @@ with page("lessons", strip=False) as p:
         lesson_cards(p, ready)
         st.subheader(p.text["all_lessons"], anchor=False)
     lesson_cards(p, found)
+    offer_results(p, (*ready, *found))
     st.caption(p.text["own"])
     worksheet_address(p)
     st.subheader(p.text["from_link"], anchor=False)

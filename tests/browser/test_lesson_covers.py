@@ -41,17 +41,17 @@ _SEEN = """(parts) => {
 KINDS = by_day(
     [
         ("04-many-heads", 3),
-        ("08-looking-it-up", 1),
+        ("10-looking-it-up", 1),
+        ("05-what-a-map-is-worth", 1),
+        ("10-looking-it-up", 4),
         ("04-many-heads", 6),
-        ("08-looking-it-up", 4),
-        ("04-many-heads", 8),
-        ("07-who-wrote-this-word", 3),
-        ("07-who-wrote-this-word", 5),
+        ("09-who-wrote-this-word", 3),
+        ("09-who-wrote-this-word", 5),
         ("01-tokens-and-vectors", 2),
-        ("08-looking-it-up", 6),
-        ("08-looking-it-up", 7),
+        ("10-looking-it-up", 6),
+        ("10-looking-it-up", 7),
     ],
-    [("08-looking-it-up", 4), ("01-tokens-and-vectors", 2)],
+    [("10-looking-it-up", 4), ("01-tokens-and-vectors", 2)],
 )
 
 
@@ -98,10 +98,10 @@ def test_the_answer_uncovers_the_figure(shipped: str, visit: Callable[..., Page]
 
 
 def test_nothing_moves_when_the_answer_uncovers(shipped: str, visit: Callable[..., Page]) -> None:
-    page = open_step(visit, shipped, "04-many-heads", 6)
+    page = open_step(visit, shipped, "05-what-a-map-is-worth", 1)
     effect = page.locator(".st-key-attention-effect")
     before = effect.bounding_box()
-    guess_wrongly(page, "04-many-heads", 6)
+    guess_wrongly(page, "05-what-a-map-is-worth", 1)
     settle(page)
     assert effect.bounding_box() == before
 
@@ -156,9 +156,9 @@ def test_the_longest_answers_take_two_lines(
 @pytest.mark.parametrize(
     ("name", "number", "part"),
     [
-        ("04-many-heads", 4, "token-strip"),
-        ("03-one-head", 6, "choose-head"),
-        pytest.param("04-many-heads", 5, "attention_predicted_cross", marks=pytest.mark.nightly),
+        ("04-many-heads", 5, "token-strip"),
+        ("03-one-head", 9, "choose-head"),
+        pytest.param("04-many-heads", 4, "attention_predicted_cross", marks=pytest.mark.nightly),
     ],
 )
 def test_the_control_that_a_step_names_is_in_sight_and_lit(

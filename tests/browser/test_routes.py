@@ -93,7 +93,7 @@ def test_a_map_above_the_bar_shows_its_last_row(shipped: str, visit: Callable[..
     hidden = []
     for name, number, place, least in (
         ("03-one-head", 4, "attention-step-scaled", 0.8),
-        ("06-break-and-mend", 1, "mask-editor", 0.99),
+        ("08-break-and-mend", 1, "mask-editor", 0.99),
     ):
         step = find_lesson(name, language).steps[number - 1]
         focus = {"lesson": name, "lesson_step": number, "language": language, **step.focus}

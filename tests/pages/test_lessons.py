@@ -181,6 +181,19 @@ def test_the_score_counts_the_first_try_and_a_second_one_is_counted_apart(open_a
     assert "0 of 1 right on the first try, 1 in the end" in said(app)
 
 
+def test_results_are_handed_in_as_a_file(open_app, tmp_path, monkeypatch) -> None:
+    lesson(tmp_path, monkeypatch)
+    app = open_app("tokens", lesson="01-tiny")
+    guess(app, "those")
+    guess(app, "that")
+    drawn = []
+    monkeypatch.setattr("views.lessons.results.st.download_button", lambda label, *, data, **_: drawn.append(data()))
+    app.switch_page("pages/lessons.py").run()
+    html = drawn[-1].decode("utf-8")
+    assert "1. Which?" in html and html.index("✗ those") < html.index("✓ that") and "<script" not in html
+    assert ">Tiny<" in html.replace("<bdi>", "").replace("</bdi>", "")
+
+
 def test_options_stand_in_the_order_of_the_browser_also_after_a_reload(open_app, tmp_path, monkeypatch) -> None:
     lesson(tmp_path, monkeypatch)
 

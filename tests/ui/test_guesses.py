@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 
 import pytest
@@ -45,3 +46,47 @@ def test_one_reader_does_not_find_the_answer_always_in_the_same_place() -> None:
 def test_there_is_a_second_try_while_two_options_are_left(tries: tuple, options: int, answered: bool) -> None:
     wrong = tuple((str(number), "") for number in range(options - 1))
     assert is_answered(Step("tokens", "t", "d", "n", question="q", answer="a", wrong=wrong), tries) == answered
+
+
+EVERY = [
+    (f"{language} {lesson.name} {number}", step)
+    for language in ("en", "fr")
+    for lesson in lessons(language)[0]
+    for number, step in enumerate(lesson.steps, 1)
+]
+
+
+def words(text: str) -> set[str]:
+    """The words that say something: no short ones, no plural."""
+    return {word.rstrip("s") for word in re.findall(r"[^\W\d_]{4,}", text.lower())} - LITTLE
+
+
+LITTLE = {
+    "that",
+    "thi",
+    "with",
+    "which",
+    "them",
+    "they",
+    "other",
+    "their",
+    "pour",
+    "dan",
+    "avec",
+    "plu",
+    "leur",
+    "cette",
+}
+
+
+@pytest.mark.parametrize(("place", "step"), EVERY, ids=[place for place, _ in EVERY])
+def test_every_wrong_option_has_its_feedback_and_no_title_names_the_answer(place: str, step: Step) -> None:
+    assert step.question and len(step.choices) in (3, 4), place
+    feedback = [step.feedback_on(option) for option in range(1, len(step.choices))]
+    assert all(feedback) and len(set(feedback)) == len(feedback) and step.hint and step.explanation
+    assert all(len(one) <= 150 for one in feedback) and len(step.hint) <= 130, "room in the bar"
+    assert not words(step.title) & words(step.answer), f"{place}: the title names the answer"
+    if step.covers:  # who uses the page to find the answer may read it there
+        assert step.answer.strip("`") not in re.findall(r"`([^`]*)`", step.title + step.notice), place
+    for said in (*feedback, step.hint):
+        assert len(step.answer) < 5 or step.answer.lower() not in said.lower(), f"{place}: “{said}” says the answer"

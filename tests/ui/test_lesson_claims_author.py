@@ -15,7 +15,7 @@ from transformer.interventions.head_importance import head_effect
 from transformer.layers.residual_stream import Part
 from views.lens.author import MOST
 
-WROTE = "07-who-wrote-this-word"
+WROTE = "09-who-wrote-this-word"
 BEHIND, HALVED, SPARED = Part("feed_forward", 2), Part("cross_attention", 2, 3), Part("cross_attention", 2, 4)
 
 
@@ -68,7 +68,7 @@ def test_what_spoke_was_not_needed(checkpoint, trace, chat) -> None:  # noqa: F8
     )
     sigma = [one.values("decoder.final_norm.std")[1] for one in (trace, without)]
     assert sigma[1] < sigma[0]
-    assert right(WROTE, 4, sentence=CAT) == "nothing: the logit even rises a little"
+    assert right(WROTE, 4, sentence=CAT) == "nothing: it even rises a little"
 
 
 def test_what_is_put_back(trace) -> None:  # noqa: F811
@@ -99,7 +99,7 @@ def test_where_the_routes_end_and_what_the_maps_do_not_tell(trace) -> None:  # n
     told = step(WROTE, 8, sentence=CAT)
     assert (told.focus["kind"], told.focus["layer"], told.focus["head"]) == ("cross", 1, 6)
     effects = [np.exp(head_effect(trace, "decoder", 1, "cross", head=head).change) for head in (6, 7)]
-    assert 1 <= effects[0] < 1.1 and "Without head 6 the answer is no less probable" in told.explanation
+    assert 1 <= effects[0] < 1.1 and "Without head 6 the output is no less probable" in told.explanation
     assert (
         effects[1] == pytest.approx(3 / 4, abs=0.06)
         and "Without head 7 it has about three quarters" in told.explanation

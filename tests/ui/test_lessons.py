@@ -184,7 +184,8 @@ def test_a_broken_file_leaves_the_others_alone_and_english_speaks_where_a_transl
     assert [lesson.title for lesson in found] == ["T", "Deuxième"]
     assert len(problems) == 1 and "lessons/fr/01-mine.toml" in problems[0]
     assert lessons("xx", folder=tmp_path)[0][1].title == "Second"
-    assert find_lesson("03", folder=tmp_path) is None
+    assert find_lesson("03", folder=tmp_path) is None and find_lesson("no-such", folder=tmp_path) is None
+    assert find_lesson("05-other", folder=tmp_path).name == "02-other", "its number when the link was copied"
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
@@ -197,9 +198,9 @@ def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
     assert read_lesson(path).title == "New"
 
 
-def test_there_are_nine_lessons_of_five_to_nine_steps_in_both_languages() -> None:
+def test_there_are_twelve_lessons_of_five_to_nine_steps_in_both_languages() -> None:
     for found in (ENGLISH, FRENCH):
-        assert len(found) == 9
+        assert len(found) == 12
         assert all(5 <= len(lesson.steps) <= 9 for lesson in found)
     assert not lessons("en")[1] and not lessons("fr")[1]
     assert {path.name for path in (LESSONS / "en").glob("*.toml")} == {path.name for path in (LESSONS / "fr").glob("*")}
@@ -253,8 +254,8 @@ def test_the_routes_fit_into_their_time_and_ask_in_the_order_of_the_lessons(lang
     assert [route.minutes for route in found] == [90, 45]
     for route in found:
         needed = sum(time[step.title] for step in route.steps)
-        assert 0.85 * route.minutes <= needed <= route.minutes
+        assert 0.7 * route.minutes <= needed <= 0.77 * route.minutes, "a quarter is for talking"
         assert find_course(route.name, language) == route and all(step.question for step in route.steps)
     assert "W_O" in " ".join(step.title for step in found[0].steps)
-    assert find_course("03-one-head", language).steps[-1].options["attention_step"] == 7
+    assert find_course("03-one-head", language).steps[6].options["attention_step"] == 7
     assert find_course("no-such", language) is None

@@ -128,8 +128,14 @@ def lessons(language: str = FALLBACK, *, folder: Path | None = None) -> tuple[tu
 
 
 def find_lesson(name: str, language: str = FALLBACK, *, folder: Path | None = None) -> Lesson | None:
-    """Return the lesson of that name, ``None`` if there is none that can be read."""
-    return next((lesson for lesson in lessons(language, folder=folder)[0] if lesson.name == name), None)
+    """Return the lesson of that name, ``None`` if there is none that can be read.
+
+    A lesson that got another number since a link was copied is found by the rest of its name.
+    """
+    found = lessons(language, folder=folder)[0]
+    exact = next((lesson for lesson in found if lesson.name == name), None)
+    rest = name.partition("-")[2]
+    return exact or next((lesson for lesson in found if rest and lesson.name.partition("-")[2] == rest), None)
 
 
 @lru_cache(maxsize=128)
