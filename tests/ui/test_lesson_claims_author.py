@@ -104,4 +104,4 @@ def test_where_the_routes_end_and_what_the_maps_do_not_tell(trace) -> None:  # n
         effects[1] == pytest.approx(3 / 4, abs=0.06)
         and "Without head 7 it has about three quarters" in told.explanation
     )
-    assert right(WROTE, 8, sentence=CAT) == "how much the answer depends on the head"
+    assert right(WROTE, 8, sentence=CAT) == "how much the output depends on the head"

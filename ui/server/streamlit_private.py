@@ -125,7 +125,7 @@ def session_id() -> str:
 
 
 def browser_token() -> str:
-    """Return a random text that a browser keeps when it reloads a page; "" without a browser or without its cookie."""
+    """Return a random text that a browser keeps when it reloads a page; "" without a cookie."""
     token, _time = decode_xsrf_token_string(st.context.cookies.get(XSRF_COOKIE_NAME, ""))
     return token.hex() if token else ""
 

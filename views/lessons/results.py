@@ -1,4 +1,4 @@
-"""What a student answered in this session, as a file to print or to hand in; the server keeps nothing of it."""
+"""What a student answered in this session, as a file to hand in; the server keeps nothing of it."""
 
 from collections.abc import Mapping, Sequence
 

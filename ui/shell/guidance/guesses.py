@@ -55,7 +55,10 @@ def tries_at(place: Place) -> tuple[int, ...]:
 
 
 def is_answered(step: Step, tries: Sequence[int]) -> bool:
-    """Return whether the answer is shown: after a correct guess, the last try, or when one option would be left."""
+    """Return whether the answer is shown: after a correct guess or the last try.
+
+    There is no second try where only one option would be left.
+    """
     return bool(tries) and (
         tries[-1] == ANSWER or len(tries) == MOST_TRIES or len(step.choices) - len(tries) < MOST_TRIES
     )
@@ -95,7 +98,7 @@ def uncover(name: str, number: int) -> None:
 
 
 def is_covered(step: Step, place: Place) -> bool:
-    """Return whether the parts with the answer are still hidden: until the first guess, or until the reader asks."""
+    """Return whether parts are still hidden: until the first guess, or until the reader asks."""
     return bool(step.covers) and not tries_at(place) and place not in _uncovered()
 
 
