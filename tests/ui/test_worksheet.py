@@ -18,7 +18,6 @@ from transformer.text.tokenizer import NEVER_WRITTEN
 from ui.server.network_address import network_address
 from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import Lesson, Step, lessons
-from ui.shell.guidance.routes import routes
 from ui.words.texts import as_plain, page_text, use_language
 from views.lessons.worksheet import Exercise, Sheet, lesson_sheet, link_to, read_link, with_figures, worksheet
 from views.lessons.worksheet_drawings import PARTS, figure_of, framed_figure, step_figures
@@ -233,21 +232,28 @@ def test_words_on_paper_are_words(tiny_checkpoint, page: str, kind: str) -> None
 
 @pytest.mark.slow
 @pytest.mark.parametrize("language", ["en", "fr"])
-def test_every_question_of_every_lesson_has_its_figure(language: str, monkeypatch, caplog) -> None:
+def test_every_question_of_every_lesson_has_its_figure_and_its_key(language: str, monkeypatch, caplog) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
-    named = {step.figure for lesson in lessons(language)[0] for step in lesson.steps}
-    assert set(PARTS) <= named
+    found = lessons(language)[0]
+    assert set(PARTS) <= {step.figure for lesson in found for step in lesson.steps}
+    drawn = {}
     with use_language(language):
         text = page_text("lessons")
-        route = next(route for route in routes(language) if route.name == "class-of-90-minutes")
-        figures = step_figures(route, Focus(checkpoint="en-fr"), text=text)
-    assert all(figures) and not caplog.records
-    figures = [part.html() for (part,) in figures]
-    told = dict(zip([step.title for step in route.steps], figures, strict=True))
-    cards = told[route.steps[1].title]
+        for lesson in found:
+            figures = step_figures(lesson, Focus(checkpoint="en-fr"), text=text)
+            assert all(figures), lesson.name
+            drawn[lesson.name] = [part.html() for (part,) in figures]
+            sheet = with_figures(lesson_sheet(lesson, text=text, link=lambda number: ""), figures)
+            paper, key = (Outline(worksheet(sheet, key=solved, text=text)) for solved in (False, True))
+            count = len(lesson.steps)
+            assert (" ".join(paper.words).count("☒"), " ".join(key.words).count("☒")) == (0, count), lesson.name
+            assert " ".join(key.words).count("– ") >= sum(len(step.wrong) for step in lesson.steps)
+    assert not caplog.records
+    cards = drawn["01-tokens-and-vectors"][1]
     assert cards.count("<li") == 8 and "1476" in cards
-    """By number, because titles exist in two languages: hesitation, a greedy choice that goes wrong, a bug."""
-    assert "·vous" in figures[15] and figures[16].count("oublié") >= 5 and figures[20].count("<figure") == 2
+    decoding = drawn["07-decoding"]
+    assert "·vous" in decoding[1] and decoding[5].count("oublié") >= 5, "where it hesitates, and where it gets lost"
+    assert drawn["08-break-and-mend"][5].count("<figure") == 2
 
 
 def test_a_figure_is_drawn_outside_of_a_run_and_in_the_language_of_the_paper(checkpoints_folder, monkeypatch) -> None:
