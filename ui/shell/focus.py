@@ -53,6 +53,7 @@ _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "f
 _LATE = 8
 _ONLY_A_LESSON = "focus: the address names only a lesson"
 NOTE, FINGERPRINT = "note", "fingerprint"  # what an instructor's link adds to the address of a view (share.py)
+CAME_FROM = "came_from"  # of the ``Focus``: the view before a lesson
 NO_CHOICES = (NOTE, FINGERPRINT, PAGE)
 
 
@@ -78,6 +79,7 @@ class Focus:
         presenter: 1 for large letters and fewer controls.
         lesson: Name of the running lesson, if any.
         lesson_step: Its step, from 1.
+        came_from: Page and address of the view before the lesson, to which its end leads back (before_lesson.py).
     """
 
     checkpoint: str = ""
@@ -99,6 +101,7 @@ class Focus:
     presenter: int = 0
     lesson: str = ""
     lesson_step: int = 1
+    came_from: str = ""
 
     @classmethod
     def from_address(cls, address: Mapping[str, str], *, default: Focus) -> tuple[Focus, tuple[str, ...]]:
@@ -221,10 +224,12 @@ def default_of(address: Mapping[str, str]) -> Focus:
 def address_of(focus: Focus, *, whole: bool = False) -> dict[str, str]:
     """Return the parameters from which ``Focus.from_address`` restores ``focus``, with ``default_of``.
 
-    With ``whole``, they still do so if the checkpoint gets another opening, or another checkpoint is the first.
+    With ``whole``, they still do so if the checkpoint gets another opening, or another checkpoint is the first. Others
+    follow such an address, who have not seen the view before the lesson.
     """
     said = focus.to_address(default=default_focus(focus.checkpoint))
     if whole:
+        said.pop(CAME_FROM, None)
         short = {"sentence": focus.sentence} if len(focus.sentence) <= LONGEST else {}
         return {"checkpoint": focus.checkpoint, **short, "layer": str(focus.layer), **said}
     opening = opening_focus(focus.checkpoint)

@@ -23,6 +23,7 @@ export default function ({ data, setTriggerValue }) {
   globalThis.glassformerFigureHeight = () => Math.ceil(outermost(figure())?.getBoundingClientRect().height ?? 0); // share.py
   if (data.embedded) keepAlone();
   else if (root.dataset.step !== data.step && data.step) keepInSight(data);
+  else if (root.dataset.step && !data.step) document.querySelector("[data-testid=stMain]").scrollTo({ top: 0 });
   root.dataset.step = data.step;
 }
 
@@ -121,12 +122,13 @@ function focus(there) {
 // `lights`: the controls that the step names, on the page or in the sidebar.
 function keepInSight({ figure: part, lights }) {
   let bar = null;
+  const stop = () => growth.disconnect();
   const growth = new ResizeObserver(() => {
     const there = document.querySelector(".st-key-lesson-bar");
-    if (there !== bar) growth.observe((bar = there)); // it comes and grows after the page
+    if (there && there !== bar) growth.observe((bar = there)); // it comes and grows after the page
+    if (bar && !there) return stop(); // the reader has left the lesson
     show(part, lights);
   });
-  const stop = () => growth.disconnect();
   growth.observe(document.querySelector("[data-testid=stMainBlockContainer]"));
   for (const what of ["wheel", "pointerdown", "keydown"]) window.addEventListener(what, stop, { once: true });
   setTimeout(stop, PATIENCE);

@@ -30,9 +30,15 @@ def enter(page: str) -> None:
     state[_NAMES] = {**state.get(_NAMES, {}), page_hash(): page}
     state.setdefault(_CHOICES, {})
     if (arrived := state.pop(_ARRIVED, None)) is not None:
-        state[_CHOICES] = {**state.get(_CHOICES, {}), page: arrived}
-        state[_OWNERS] = {**state.get(_OWNERS, {}), page: {}}
+        replace(page, arrived)
         state[_BROUGHT] = frozenset(arrived)
+
+
+def replace(page: str, choices: Mapping[str, Texts]) -> None:
+    """Replace all choices of a page, whoever they belonged to."""
+    state = st.session_state
+    state[_CHOICES] = {**state.get(_CHOICES, {}), page: choices}
+    state[_OWNERS] = {**state.get(_OWNERS, {}), page: {}}
 
 
 def current_page() -> str:

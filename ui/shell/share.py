@@ -15,7 +15,7 @@ from ui.server.settings import settings
 from ui.shell import address
 from ui.shell.copying import copy_button
 from ui.shell.embedded import heights, iframe
-from ui.shell.focus import FINGERPRINT, NOTE, Focus, address_of, current
+from ui.shell.focus import CAME_FROM, FINGERPRINT, NOTE, Focus, address_of, current
 from ui.shell.fragments import fragment
 from ui.shell.outer_page import seen_address
 from ui.words.texts import as_plain, common
@@ -29,9 +29,12 @@ show_document: Callable[[Focus], None] | None = None
 def link(
     page_url: str, parameters: Mapping[str, Sequence[str]], *, checkpoint: str, fingerprint: str, note: str = ""
 ) -> str:
-    """Return ``page_url?checkpoint=…&fingerprint=…``, then the address's other parameters, then the note."""
+    """Return ``page_url?checkpoint=…&fingerprint=…``, then the address's other parameters, then the note.
+
+    Others follow it, so it leaves out the view that the reader had before a lesson.
+    """
     own = {"checkpoint": [checkpoint], FINGERPRINT: [fingerprint]}
-    others = {name: values for name, values in parameters.items() if name not in (*own, NOTE)}
+    others = {name: values for name, values in parameters.items() if name not in (*own, NOTE, CAME_FROM)}
     said = {NOTE: [note[:LONGEST_NOTE]]} if note.strip() else {}
     return f"{page_url}?{urlencode({**own, **others, **said}, doseq=True)}"
 

@@ -17,13 +17,13 @@ from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.fitting import fit_trace
 from ui.shell.focus import Focus
+from ui.shell.guidance.lesson_bar import STOP, name_step
 from ui.shell.navigation import pages
 from ui.shell.page import Page
 from ui.show.drawings import show_living_picture
 
 KEY = "living picture"
 _INSIDE = "living picture: unfolded"
-STOP = "living picture stop"  # an option of a lesson's step: where the picture stops (living_picture/beats.js)
 LINKS = {  # the page with details of what is unfolded
     "self_attention": "attention",
     "cross_attention": "attention",
@@ -39,7 +39,7 @@ def living_picture(p: Page) -> None:
     inside = _unfolded_layer(p)
     layers = (inside,) if inside else ()
     picture = store.get(p.run, ("living picture", *layers), lambda: living_picture_numbers(p.trace, inside=layers))
-    _show(p, living_picture_figure(picture, p.trace, p.focus, stop=_stop(p)), key=KEY)
+    _show(p, living_picture_figure(picture, p.trace, p.focus, **_stop(p)), key=KEY)
 
 
 def edited_picture(p: Page, specs: tuple[str, ...]) -> None:
@@ -68,8 +68,8 @@ def _unfolded_layer(p: Page) -> tuple[str, int] | None:
     return inside if inside and inside[1] < p.trace.n_layers(inside[0]) else None
 
 
-def _stop(p: Page) -> str:
-    return choice.value(STOP) if p.focus.lesson else ""
+def _stop(p: Page) -> dict[str, str]:
+    return {"stop": choice.value(STOP), "step": name_step(p.focus)} if p.focus.lesson else {}
 
 
 def _show(p: Page, figure: CanvasFigure, *, key: str) -> None:
@@ -77,11 +77,11 @@ def _show(p: Page, figure: CanvasFigure, *, key: str) -> None:
 
 
 def living_picture_figure(
-    picture: LivingPicture, trace: Trace, focus: Focus, *, links: bool = True, stop: str = ""
+    picture: LivingPicture, trace: Trace, focus: Focus, *, links: bool = True, stop: str = "", step: str = ""
 ) -> CanvasFigure:
     """Return the figure that opens at ``focus``, with links to existing pages.
 
-    ``stop`` is the point at which a lesson's step stops the picture.
+    ``stop`` is the point at which a lesson's ``step`` stops the picture, which then names the step to the lesson's bar.
     """
     pictures = None
     if isinstance(trace.checkpoint.config, PictureConfig):
@@ -90,7 +90,7 @@ def living_picture_figure(
     focus, _missing = fit_trace(focus, trace)  # the page itself needs no token
     begin = {name: getattr(focus, name) for name in ("stack", "kind", "layer", "head", "token")}
     if stop:
-        begin["stop"] = stop
+        begin |= {"stop": stop, "step": step}
     existing = pages() if links else ()
     leads = {part: page for part, page in LINKS.items() if page in existing}
     return living_picture_canvas(picture, begin=begin, pictures=pictures, links=leads)

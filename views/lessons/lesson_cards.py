@@ -12,8 +12,8 @@ from ui.compute.loading import choosable_checkpoints
 from ui.server.network_address import is_local, network_address
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus, address_of, current, default_of, fit_checkpoint
-from ui.shell.guidance.guesses import forget_guesses, score_of
-from ui.shell.guidance.lesson_bar import STYLE, open_step, step_focus
+from ui.shell.guidance.guesses import score_of
+from ui.shell.guidance.lesson_bar import STYLE, begin_lesson, step_focus
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import GROUPS
 from ui.shell.page import Page
@@ -51,8 +51,7 @@ def _card(p: Page, lesson: Lesson) -> None:
     with st.container(horizontal=True, gap="small"):
         name = "again" if score.answered else "start"
         if st.button(p.text[name], type="primary", icon=":material/play_arrow:", key=f"start {lesson.name}"):
-            forget_guesses(lesson.name)
-            open_step(lesson, 1)
+            begin_lesson(lesson)
         focus, base, text = current(), _base(), p.text
 
         def drawn() -> Sheet:

@@ -1,10 +1,11 @@
-"""The way in for somebody who sees the app for the first time: a route of a few stops over the live pages."""
+"""The tour for a reader who sees the app for the first time: a route of a few stops over the living picture."""
 
 import streamlit as st
 
 from ui.compute.loading import checkpoint_names
-from ui.shell.guidance.guesses import forget_guesses
-from ui.shell.guidance.lesson_bar import open_step
+from ui.shell.guidance.guesses import score_of
+from ui.shell.guidance.lesson_bar import begin_lesson, just_finished
+from ui.shell.guidance.lessons import Lesson
 from ui.shell.guidance.routes import find_course
 from ui.shell.page import Page
 from ui.words.texts import language
@@ -13,11 +14,23 @@ TOUR = "tour"  # in lessons/routes.toml
 
 
 def offer_tour(p: Page) -> None:
-    """The button that starts it, where the checkpoints are there that it is about, and while no lesson runs."""
+    """Draw the button that starts the tour, or, after its end, the score and an invitation.
+
+    Neither is drawn during a lesson, or where a checkpoint of the tour is missing.
+    """
     tour = find_course(TOUR, language())
     if tour is None or p.focus.lesson or {step.focus["checkpoint"] for step in tour.steps} - {*checkpoint_names()}:
         return
+    if just_finished(TOUR):
+        _show_score(p, tour)
+        return
     label = p.text["tour"].format(minutes=tour.minutes)
     if st.button(label, type="primary", icon=":material/tour:", help=tour.aim, key="take the tour"):
-        forget_guesses(TOUR)
-        open_step(tour, 1)
+        begin_lesson(tour)
+
+
+def _show_score(p: Page, tour: Lesson) -> None:
+    score = score_of(tour)
+    said = p.text["tour_score"].format(first=score.first, count=score.answered) if score.answered else ""
+    with st.container(key="tour score"):
+        st.markdown(f":material/flag: **{p.text['tour_finished']}** {p.text['tour_next']} {said}")

@@ -1,7 +1,10 @@
 // Where the bar of a lesson and what it covers stand: the page keeps room for the bar below its end, and the cover of a
-// whole page reaches from the tokens of the sentence down to the bar.
-export default function () {
-  const root = document.documentElement.style;
+// whole page reaches from the tokens of the sentence down to the bar. And when its question can be answered: once the
+// living picture, if the step stops it, has reached the stop that the question is about.
+const PATIENCE = 20000; // milliseconds; where no picture comes, nobody waits for it longer
+
+export default function ({ data }) {
+  const root = document.documentElement;
   const find = (part) => document.querySelector(part);
   const measure = () => {
     const [bar, header, side] = [".st-key-lesson-bar", "[data-testid=stHeader]", "[data-testid=stSidebar]"].map(find);
@@ -10,9 +13,10 @@ export default function () {
       0,
       ...[".st-key-page-head", ".st-key-token-strip"].map((part) => find(part)?.getBoundingClientRect().bottom ?? 0),
     );
-    root.setProperty("--lesson-bar", `${bar.offsetHeight}px`);
-    root.setProperty("--lesson-left", `${Math.max(0, side?.getBoundingClientRect().right ?? 0)}px`);
-    root.setProperty("--lesson-veil-top", `${Math.max(above, header?.offsetHeight ?? 0) + 8}px`);
+    beginAtLeft(data.step, root);
+    root.style.setProperty("--lesson-bar", `${bar.offsetHeight}px`);
+    root.style.setProperty("--lesson-left", `${Math.max(0, side?.getBoundingClientRect().right ?? 0)}px`);
+    root.style.setProperty("--lesson-veil-top", `${Math.max(above, header?.offsetHeight ?? 0) + 8}px`);
   };
   const changes = new ResizeObserver(measure);
   for (const part of [
@@ -25,9 +29,43 @@ export default function () {
   const main = find("[data-testid=stMain]");
   main?.addEventListener("scroll", measure, { passive: true });
   measure();
+  const endWait = data.waitsFor ? waitForPicture(data, root) : () => {};
   return () => {
+    endWait();
     changes.disconnect();
     main?.removeEventListener("scroll", measure);
-    for (const name of ["--lesson-bar", "--lesson-left", "--lesson-veil-top"]) root.removeProperty(name);
+    for (const name of ["--lesson-bar", "--lesson-left", "--lesson-veil-top"]) root.style.removeProperty(name);
   };
+}
+
+// In a narrow window instructions and question stand side by side (lesson_bar.css): each step begins with the first.
+function beginAtLeft(step, root) {
+  const row = document.querySelector(".st-key-lesson-bar [data-testid=stColumn]")?.parentElement;
+  if (root.dataset.lessonStep === step || !row?.checkVisibility()) return; // hidden behind the answer of the step before
+  row.scrollLeft = 0;
+  root.dataset.lessonStep = step;
+}
+
+// The picture says which step's stop it shows (living_picture/player.js). Until then the question is there to be read. A
+// rerun may draw the question anew: what holds it back is set again.
+function waitForPicture({ waitsFor, wait }, root) {
+  const question = () => document.querySelector(".st-key-lesson-question");
+  const hold = () => {
+    if (root.dataset.pictureStep === waitsFor) return end();
+    const there = question();
+    if (there && !there.inert) there.inert = true;
+    root.style.setProperty("--lesson-wait", JSON.stringify(wait));
+  };
+  const end = () => {
+    watch.disconnect();
+    clearTimeout(late);
+    question()?.removeAttribute("inert");
+    root.style.removeProperty("--lesson-wait");
+  };
+  const watch = new MutationObserver(hold);
+  const late = setTimeout(end, PATIENCE);
+  watch.observe(root, { attributes: true, attributeFilter: ["data-picture-step"] });
+  watch.observe(document.querySelector(".st-key-lesson-bar"), { childList: true, subtree: true });
+  hold();
+  return end;
 }

@@ -12,15 +12,16 @@ from ui.shell import choice, page_state
 from ui.shell import focus as shared_focus
 from ui.shell.focus import Focus
 from ui.shell.fragments import fragment
-from ui.shell.guidance import guesses, regions
+from ui.shell.guidance import before_lesson, guesses, regions
 from ui.shell.guidance.lessons import ANSWER, PLACE, Lesson, Step
 from ui.shell.guidance.routes import find_course
-from ui.shell.navigation import go_to
+from ui.shell.navigation import go_to, page_names
 from ui.words import texts
 from ui.words.texts import PageText, page_text
 
 STYLE = Path(__file__).with_suffix(".css")
-_PREPARED = "lesson: prepared step"
+_PREPARED, _FINISHED = "lesson: prepared step", "lesson: finished"
+STOP = "living picture stop"  # an option of a step: where the living picture stops (living_picture/beats.js)
 _RIGHT, _WRONG = ":green[:material/check:]", ":orange[:material/close:]"
 _measured = st.components.v2.component(
     "glassformer_lesson_bar", js=Path(__file__).with_suffix(".js").read_text(encoding="utf-8")
@@ -41,17 +42,64 @@ def running_lesson(focus: Focus) -> tuple[Focus, Lesson | None, tuple[str, ...]]
     return replace(focus, lesson_step=step), lesson, (note,)
 
 
+def begin_lesson(lesson: Lesson) -> None:
+    """Go to its first step, and remember the view that its end restores. This ends the run."""
+    guesses.forget_guesses(lesson.name)
+    st.session_state.pop(_FINISHED, None)
+    _go_to_step(lesson, 1, came_from=before_lesson.view_before_lesson(shared_focus.current()))
+
+
 def open_step(lesson: Lesson, number: int) -> None:
     """Go to a step, counted from 1: to its page and its location in the model. This ends the run."""
-    step = lesson.steps[number - 1]
+    _go_to_step(lesson, number, came_from=_view_to_restore(lesson))
+
+
+def _go_to_step(lesson: Lesson, number: int, *, came_from: str) -> None:
     st.session_state.pop(_PREPARED, None)
-    go_to(step.page, **step_focus(lesson, number, shared_focus.current()))
+    changes = step_focus(lesson, number, shared_focus.current())
+    go_to(lesson.steps[number - 1].page, **changes, came_from=came_from)
+
+
+def _view_to_restore(lesson: Lesson) -> str:
+    focus = shared_focus.current()
+    given = step_focus(lesson, min(max(1, focus.lesson_step), len(lesson.steps)), focus)["sentence"]
+    return before_lesson.with_own_sentence(focus, given=given)
+
+
+def end_lesson(lesson: Lesson, *, on: str = "", finished: bool = False) -> None:
+    """Restore the view before the lesson, on its page or the page ``on``. This ends the run.
+
+    Where there is none, since a link opened the lesson, the page stays as it is.
+    """
+    page, focus = page_state.current_page(), {"lesson": "", "lesson_step": 1, "came_from": ""}
+    if view := _view_to_restore(lesson):
+        before_page, before, choices = before_lesson.read_view(view)
+        focus = before_lesson.restored_focus(before)
+        _forget_controls(lesson)
+        if before_page in page_names():
+            page = before_page
+            page_state.replace(page, choices)
+    if finished:
+        st.session_state[_FINISHED] = (lesson.name, focus.get("sentence", shared_focus.current().sentence))
+    go_to(on or page, **focus)
+
+
+def _forget_controls(lesson: Lesson) -> None:
+    """Reset the controls that the steps have set, on their pages."""
+    for step in lesson.steps:
+        for key in (*step.options, *step.changes):
+            page_state.keep(key, (), page=step.page)
 
 
 def step_focus(lesson: Lesson, number: int, focus: Focus) -> dict[str, object]:
     """Return what changes in ``focus`` at that step, including lesson and step."""
     aimed = asdict(lesson.steps[number - 1].focused(focus, default=shared_focus.default_focus()))
     return {name: aimed[name] for name in PLACE} | {"lesson": lesson.name, "lesson_step": number}
+
+
+def name_step(focus: Focus) -> str:
+    """Return a name for the step in the focus, by which the living picture reports that it has reached its stop."""
+    return f"{focus.lesson} {focus.lesson_step}"
 
 
 def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> Step | None:
@@ -72,9 +120,12 @@ def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> Step | None:
             if page != step.page and st.button(text["to_page"], type="primary", key="lesson page"):
                 open_step(lesson, number)
             _moves(lesson, number, text)
-        _body(lesson, number, step, text, here=page == step.page)
-        _measured(key="lesson bar measure", data={})
-    return step if page == step.page else None
+        here, named = page == step.page, name_step(focus)
+        _body(lesson, number, step, text, here=here)
+        waits = here and STOP in step.options and not guesses.is_answered(step, guesses.tries_at((lesson.name, number)))
+        data = {"step": named, "waitsFor": named if waits else "", "wait": text["wait"]}
+        _measured(key="lesson bar measure", data=data)
+    return step if here else None
 
 
 def _moves(lesson: Lesson, number: int, text: PageText) -> None:
@@ -84,16 +135,15 @@ def _moves(lesson: Lesson, number: int, text: PageText) -> None:
     forward = {"icon": ":material/flag:"} if last else {"icon": ":material/arrow_forward:", "icon_position": "right"}
     if st.button(text["finish" if last else "next"], type="primary", key="lesson next", **forward):
         if last:
-            go_to("lessons", lesson="", lesson_step=1)
+            end_lesson(lesson, on=lesson.ends_on, finished=True)
         open_step(lesson, number + 1)
-    st.button(
-        text["leave"],
-        icon=":material/close:",
-        type="tertiary",
-        key="lesson leave",
-        on_click=shared_focus.change,
-        kwargs={"lesson": "", "lesson_step": 1},
-    )
+    if st.button(text["leave"], icon=":material/close:", type="tertiary", key="lesson leave"):
+        end_lesson(lesson)
+
+
+def just_finished(name: str) -> bool:
+    """Return whether the reader has finished this lesson, and begun none and typed nothing since."""
+    return st.session_state.get(_FINISHED) == (name, shared_focus.current().sentence)
 
 
 @fragment

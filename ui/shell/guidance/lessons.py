@@ -88,13 +88,19 @@ class Step:
 
 @dataclass(frozen=True)
 class Lesson:
-    """A lesson; ``name`` is the file's name without extension, by which lessons are sorted."""
+    """A lesson.
+
+    Attributes:
+        name: The file's name without extension, by which lessons are sorted.
+        ends_on: The page to which its last step leads.
+    """
 
     name: str
     title: str
     aim: str
     minutes: int
     steps: tuple[Step, ...]
+    ends_on: str = "lessons"
 
 
 def read_lesson(path: Path) -> Lesson:

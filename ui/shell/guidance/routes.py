@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from transformer.disk.plain_files import parse_toml, read_plain_text
 from ui.shell.guidance.lessons import FALLBACK, LESSONS, LONGEST_FILE, Lesson, Step, find_lesson, lessons
+from ui.shell.navigation import page_names
 
 _PLACE = re.compile(r"(\S+) ([1-9]\d{0,3})")  # a lesson and the number of a step, from 1
 
@@ -38,7 +39,8 @@ def _route(values: object, parts: Mapping[str, tuple[Step, ...]], language: str)
             return None
         steps.append(parts[named[1]][int(named[2]) - 1])
     title, aim = texts
-    return Lesson(name, title, aim, minutes, tuple(steps))
+    ends_on = values.get("ends_on", Lesson.ends_on)
+    return Lesson(name, title, aim, minutes, tuple(steps), ends_on) if ends_on in page_names() else None
 
 
 def _are_texts(values: object) -> bool:

@@ -55,9 +55,9 @@ export class LivingPictureDrawing extends LivingPicture {
   static renewed(payload, previous) {
     if (!(previous instanceof LivingPictureDrawing) || identity(payload.metadata) !== identity(previous.metadata))
       return null;
-    const { stop } = previous.metadata.begin;
+    const { step } = previous.metadata.begin;
     previous.take(payload);
-    if (payload.metadata.begin.stop && payload.metadata.begin.stop !== stop) previous.goOn();
+    if (payload.metadata.begin.stop && payload.metadata.begin.step !== step) previous.goOn();
     return previous;
   }
 
@@ -121,6 +121,12 @@ export class LivingPictureDrawing extends LivingPicture {
     this.unfolded = null;
     this.view = null;
     this.changed();
+  }
+
+  // The stop of a lesson's step is on the screen, whole.
+  get hasArrived() {
+    const { unfolded } = this;
+    return !unfolded || unfolded.layer === null || Boolean(this.model.inside(unfolded.stack, unfolded.layer));
   }
 
   // The run goes on: nothing is unfolded, and the token of the beat is followed.

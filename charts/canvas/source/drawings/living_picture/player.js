@@ -92,6 +92,7 @@ export class Player {
 
   show() {
     const { drawing } = this;
+    this.report();
     this.slider.value = drawing.at;
     this.slider.setAttribute("aria-valuetext", drawing.caption.join(""));
     this.back.disabled = drawing.at === 0;
@@ -108,6 +109,12 @@ export class Player {
     if (path === this.path) return;
     this.path = path;
     this.replace(drawing.unfolded ? this.crumbs() : [this.said, this.numbers, this.inside, this.heads]);
+  }
+
+  // The bar of a lesson waits for this before it takes an answer (ui/shell/guidance/lesson_bar.js).
+  report() {
+    const { step } = this.drawing.metadata.begin;
+    if (step) document.documentElement.dataset.pictureStep = !this.clock && this.drawing.hasArrived ? step : "";
   }
 
   // The focus goes to the control of the same name, or to the first.

@@ -1,0 +1,167 @@
+"""The tour as a newcomer takes it, at a person's pace: it asks about what is seen, and gives the own sentence back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from urllib.parse import urlencode, urlsplit
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import open_page, settle
+from tests.browser.test_shell import address, eventually
+from ui.shell.guidance.routes import find_course
+from ui.words.texts import page_text
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+PROJECTOR, PHONE = {"width": 1280, "height": 720}, {"width": 390, "height": 844}
+TOUR = find_course("tour")
+MINE = {"checkpoint": "sentiment", "sentence": "I loved every minute of it.", "layer": "1", "head": "2", "token": "3"}
+ASKED = ".st-key-lesson-question"
+
+
+def begin(page: Page) -> None:
+    page.locator(".st-key-take-the-tour button").filter(visible=True).click()
+    settle(page)
+    expect(page.locator(".st-key-lesson-head")).to_contain_text(TOUR.steps[0].title)
+
+
+def press(page: Page, what: str) -> None:
+    """Press a button of the bar, and look at the page for a moment, as a person does."""
+    page.locator(f".st-key-lesson-{what} button").filter(visible=True).click()
+    settle(page)
+    page.wait_for_timeout(400)
+
+
+def is_open(page: Page) -> bool:
+    """Whether the question can be answered."""
+    return page.locator(ASKED).count() == 1 and page.locator(ASKED).get_attribute("inert") is None
+
+
+def guess(page: Page, *options: str) -> None:
+    """Choose one option after the other, then check the last."""
+    assert eventually(page, lambda: is_open(page), True)
+    for option in options:
+        choice = page.locator(f"{ASKED} [role=radiogroup] label").filter(has_text=option.replace("`", ""))
+        choice.scroll_into_view_if_needed()
+        choice.click()
+        page.wait_for_timeout(300)
+    press(page, "check")
+
+
+def typed(page: Page) -> str:
+    return page.get_by_role("textbox", name="Sentence").input_value()
+
+
+def test_the_tour_ends_where_it_began_with_the_score_and_an_invitation(
+    shipped: str, visit: Callable[..., Page]
+) -> None:
+    page = visit(f"{shipped}/?{urlencode(MINE)}", **PROJECTOR)
+    begin(page)
+    assert typed(page) == TOUR.steps[0].focus["sentence"]
+    guess(page, TOUR.steps[0].choices[1], TOUR.steps[0].answer)  # a change of mind before "Check"
+    press(page, "next")
+    for option in TOUR.steps[1].choices[:0:-1]:  # two wrong ones
+        guess(page, option)
+    press(page, "back")
+    expect(page.locator(".st-key-lesson-feedback")).to_be_visible()  # what was answered stays answered
+    for _ in TOUR.steps:
+        press(page, "next")
+    expect(page.locator(".st-key-lesson-bar")).to_have_count(0)
+    assert urlsplit(page.url).path == "/" and address(page) == MINE and typed(page) == MINE["sentence"]
+    text = page_text("overview")
+    invitation = page.locator(".st-key-tour-score").filter(visible=True)
+    expect(invitation).to_contain_text(text["tour_finished"])
+    expect(invitation).to_contain_text(text["tour_score"].format(first=1, count=2))
+    expect(page.get_by_role("heading", name="Overview", level=1)).to_be_in_viewport()
+
+    page.get_by_role("textbox", name="Sentence").fill("A dull film.")
+    page.keyboard.press("Control+Enter")
+    settle(page)
+    expect(page.locator(".st-key-tour-score")).to_have_count(0)  # it has been accepted
+
+
+def test_leaving_in_the_middle_gives_view_and_page_back_even_after_a_reload(
+    shipped: str, visit: Callable[..., Page]
+) -> None:
+    page = visit(f"{shipped}/lessons?{urlencode(MINE)}", **PROJECTOR)
+    page.locator(".st-key-start-tour button").click()
+    settle(page)
+    press(page, "next")
+    page.reload()
+    settle(page)
+    expect(page.locator(".st-key-lesson-head")).to_contain_text(TOUR.steps[1].title)
+    press(page, "leave")
+    assert urlsplit(page.url).path == "/lessons" and address(page) == MINE
+
+
+def test_a_sentence_typed_during_the_tour_is_not_lost(shipped: str, visit: Callable[..., Page]) -> None:
+    page = visit(shipped, **PROJECTOR)
+    begin(page)
+    page.get_by_role("textbox", name="Sentence").fill("My brother reads a book.")
+    page.keyboard.press("Control+Enter")
+    settle(page)
+    press(page, "next")
+    assert typed(page) == TOUR.steps[1].focus["sentence"]
+    press(page, "leave")
+    assert typed(page) == "My brother reads a book."
+    assert "living picture stop" not in address(page)
+
+
+def test_back_in_the_browser_goes_through_the_steps_and_out_of_the_tour(
+    shipped: str, visit: Callable[..., Page]
+) -> None:
+    page = visit(f"{shipped}/tokens?{urlencode(MINE)}", **PROJECTOR)
+    open_page(page, "Overview")
+    begin(page)
+    press(page, "next")
+    page.go_back()
+    settle(page)
+    expect(page.locator(".st-key-lesson-head")).to_contain_text(TOUR.steps[0].title)
+    page.go_back()
+    settle(page)
+    expect(page.locator(".st-key-lesson-bar")).to_have_count(0)
+    assert urlsplit(page.url).path == "/" and address(page) == MINE and typed(page) == MINE["sentence"]
+    page.go_forward()
+    settle(page)
+    expect(page.locator(".st-key-lesson-head")).to_contain_text(TOUR.steps[0].title)
+    press(page, "leave")
+    assert urlsplit(page.url).path == "/" and address(page) == MINE
+
+
+def test_a_question_waits_for_its_picture(shipped: str, visit: Callable[..., Page]) -> None:
+    """From one stop to the next the picture plays; what it shows on the way is not what is asked about."""
+    page = visit(f"{shipped}/?lesson=tour", **PROJECTOR)
+    waited = []
+    for number, step in enumerate(TOUR.steps, 1):
+        assert eventually(page, lambda: is_open(page), True)
+        shown = page.evaluate("document.documentElement.dataset.pictureStep")
+        assert shown == f"tour {number}", step.title
+        if number < len(TOUR.steps):
+            page.locator(".st-key-lesson-next button").click()
+            expect(page.locator(".st-key-lesson-head")).to_contain_text(TOUR.steps[number].title)
+            waited.append(not is_open(page))
+    assert waited.count(True) >= 2, waited
+    page.locator(".st-key-lesson-back button").click()  # to what lies before: it is there at once
+    expect(page.locator(".st-key-lesson-head")).to_contain_text(TOUR.steps[-2].title)
+    assert eventually(page, lambda: is_open(page), True, seconds=3)
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+def test_on_a_phone_the_bar_leaves_four_fifths_of_the_screen(
+    shipped: str, visit: Callable[..., Page], language: str
+) -> None:
+    page = visit(f"{shipped}/?lesson=tour&language={language}", **PHONE)
+    bar, problems = page.locator(".st-key-lesson-bar"), []
+    for number, step in enumerate(find_course("tour", language).steps, 1):
+        for option in ("", step.choices[1], step.answer):  # the question, the hint, the explanation
+            if option:
+                guess(page, option)
+            height, inside = bar.evaluate("node => [node.offsetHeight, node.scrollHeight]")
+            if height > PHONE["height"] / 5 or inside > height + 24:  # the last line may be reached by a swipe
+                problems.append((number, option, height, inside))
+        if number < len(TOUR.steps):
+            press(page, "next")
+            left = page.locator(".st-key-lesson-bar [data-testid=stHorizontalBlock]:has(> [data-testid=stColumn])")
+            assert left.evaluate("node => node.scrollLeft") == 0
+    assert not problems

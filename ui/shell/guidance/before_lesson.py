@@ -1,0 +1,65 @@
+"""The reader's view before a lesson: kept in the focus, hence in the address, and restored when the lesson ends.
+
+It is the name of a page and the parameters of its address, ``attention?sentence=…&head=3``, so that it survives a
+reload and a step back in the browser's history.
+"""
+
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from urllib.parse import parse_qs, urlencode
+
+from ui.compute.loading import readable_config
+from ui.shell import page_state
+from ui.shell.focus import NO_CHOICES, Focus, address_of, default_of, with_changes
+from ui.shell.page_state import Texts
+
+_OF_LESSON = ("lesson", "lesson_step", "came_from")
+_KEPT = ("language", "presenter")  # whoever changes them during a lesson means it
+_NAMES = tuple(field.name for field in fields(Focus))
+
+
+def write_view(page: str, focus: Focus, choices: Mapping[str, Texts]) -> str:
+    """Return a view as one text."""
+    address = {name: [value] for name, value in address_of(replace(focus, lesson="", came_from="")).items()}
+    return f"{page}?{urlencode({**address, **choices}, doseq=True)}"
+
+
+def read_view(text: str) -> tuple[str, Focus, dict[str, Texts]]:
+    """Return the page, the focus and the page's choices of a view; what it cannot mean is left out."""
+    page, _, query = text.partition("?")
+    found = parse_qs(query, keep_blank_values=True)
+    own = {name: values[-1] for name, values in found.items() if name in _NAMES and name not in _OF_LESSON}
+    focus, _notes = Focus.from_address(own, default=default_of(own))
+    choices = {name: tuple(values) for name, values in found.items() if name not in (*_NAMES, *NO_CHOICES)}
+    return page, focus, choices
+
+
+def view_before_lesson(focus: Focus) -> str:
+    """Return the view to restore after a lesson that begins now; one lesson after another keeps the first one's."""
+    if focus.lesson:
+        return focus.came_from
+    return write_view(page_state.current_page(), focus, page_state.choices())
+
+
+def with_own_sentence(focus: Focus, *, given: str) -> str:
+    """Return the view to restore, with the sentence that the reader has typed in place of the one ``given`` by a step.
+
+    A sentence for a model of another kind stays with the lesson.
+    """
+    if not focus.came_from or focus.sentence == given:
+        return focus.came_from
+    page, before, choices = read_view(focus.came_from)
+    if _kind_of(before.checkpoint) != _kind_of(focus.checkpoint):
+        return focus.came_from
+    before, _told = with_changes(before, sentence=focus.sentence, target=focus.target)
+    return write_view(page, before, choices)
+
+
+def _kind_of(checkpoint: str) -> tuple[object, ...]:
+    config = readable_config(checkpoint)
+    return () if config is None else (type(config), config.kind, bool(config.n_classes))
+
+
+def restored_focus(before: Focus) -> dict[str, object]:
+    """Return what changes in the focus when ``before`` is restored."""
+    return {name: getattr(before, name) for name in _NAMES if name not in _KEPT}
