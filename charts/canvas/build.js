@@ -10,6 +10,7 @@ import { build } from "esbuild";
 
 const ROOT = fileURLToPath(new URL("../..", import.meta.url));
 const BUNDLES = {
+  "charts/canvas/by_hand.bundle.js": "charts/canvas/source/by_hand/component.js",
   "charts/canvas/canvas.bundle.js": "charts/canvas/source/entry.js",
   "charts/canvas/carrier.bundle.js": "charts/canvas/source/carrier.js",
   "charts/canvas/painted.bundle.js": "charts/canvas/source/painted.js",

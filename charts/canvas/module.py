@@ -52,6 +52,11 @@ def painted_script() -> str:
     return _read("painted")
 
 
+def by_hand_script() -> str:
+    """Return the script of the sheet on the page By hand, which computes a forward pass in the browser."""
+    return _read("by_hand")
+
+
 @cache
 def packed_pdf_writer() -> bytes:
     """Return the PDF writer (jsPDF, svg2pdf.js, an embedded font), deflated."""

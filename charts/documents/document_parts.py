@@ -377,3 +377,55 @@ class Blanks:
     def html(self) -> str:
         """Return the blanks as HTML."""
         return f'<p class="who">{" ".join(f"{escape(name)} <i></i>" for name in self.names)}</p>'
+
+
+# --- sheets of numbers --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class SheetNumber:
+    """One cell of a sheet of numbers; ``kind`` is "", "given" (a weight), "blank", "answer" or "masked"."""
+
+    text: str
+    kind: str = ""
+
+    def html(self) -> str:
+        """Return the cell as HTML; a blank has no text."""
+        kind = f" class={self.kind}" if self.kind else ""
+        return f"<td{kind}>{'' if self.kind == 'blank' else escape(self.text)}</td>"
+
+
+@dataclass(frozen=True)
+class SheetTable:
+    """A small table of numbers with its heading above; rows are pairs of a name and cells."""
+
+    heading: str
+    columns: Sequence[str]
+    rows: Sequence[tuple[str, Sequence[SheetNumber]]]
+
+    def html(self) -> str:
+        """Return the table as HTML."""
+        head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.columns)
+        body = "".join(
+            f'<tr><th scope="row">{escape(name)}</th>{"".join(cell.html() for cell in cells)}</tr>'
+            for name, cells in self.rows
+        )
+        above = f"<thead><tr><td></td>{head}</tr></thead>" if self.columns else ""
+        return f"<table><caption>{markdown_html(self.heading)}</caption>{above}<tbody>{body}</tbody></table>"
+
+
+@dataclass(frozen=True)
+class NumberSheet:
+    """Strips of small tables, which begin a page of landscape format.
+
+    ``above`` are the parts before them, ``below`` those after them.
+    """
+
+    above: Sequence[Part]
+    strips: Sequence[Sequence[SheetTable]]
+    below: Sequence[Part] = ()
+
+    def html(self) -> str:
+        """Return the sheet as HTML."""
+        strips = "".join(f'<div class="strip">{join_html(tables)}</div>' for tables in self.strips)
+        return f'<section class="numbers">{join_html(self.above)}{strips}{join_html(self.below)}</section>'

@@ -21,7 +21,7 @@ from torch.func import functional_call, vmap
 
 from transformer.disk.whole_files import write_text
 from transformer.probes import record
-from transformer.toy.by_hand import TRANSPOSED, FILE, HEAD_COUNTS, MAX_WORDS, PARAMETERS, empty_model
+from transformer.toy.by_hand import FILE, HEAD_COUNTS, MAX_WORDS, PARAMETERS, TRANSPOSED, empty_model
 
 WORDS = {
     "en": ("the", "cat", "dog", "sat", "saw", "on", "mat", "."),

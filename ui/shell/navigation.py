@@ -29,11 +29,12 @@ class Entry:
     """One page; ``name`` is its file ``pages/<name>.py``, its address and the name of its text.
 
     ``in_menu`` says whether the page is in the row above the pages or in one of its menus. The row has no space for
-    more.
+    more. A ``wide`` page opens without the sidebar.
     """
 
     name: str
     in_menu: bool = True
+    wide: bool = False
 
     @property
     def title(self) -> str:
@@ -65,6 +66,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("decoding"),
     ),
     "laboratory": (
+        Entry("by_hand", wide=True),
         Entry("masks"),
         Entry("surgery"),
         Entry("lens"),
@@ -77,6 +79,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
     "learn": (Entry("lessons"), Entry("glossary", in_menu=False)),
 }
 _IN_LABORATORY = frozenset([entry.name for entry in GROUPS["laboratory"]])
+_WIDE = frozenset([entry.name for group in GROUPS.values() for entry in group if entry.wide])
 _IN_NO_MENU = frozenset([entry.name for group in GROUPS.values() for entry in group if not entry.in_menu])
 
 
@@ -135,12 +138,9 @@ def navigation() -> StreamlitPage:
     """Set up the browser tab, draw the navigation and return the page to run."""
     # A named icon would be fetched from another host.
     icon = str(Path(__file__).with_name("icon.svg"))
-    st.set_page_config(
-        page_icon=icon,
-        layout="wide",
-        initial_sidebar_state="collapsed" if current().presenter or is_embedded() else SIDEBAR_WIDTH,
-    )
     existing = pages()
+    without = current().presenter or is_embedded() or _asked_for(existing) in _WIDE
+    st.set_page_config(page_icon=icon, layout="wide", initial_sidebar_state="collapsed" if without else SIDEBAR_WIDTH)
     shown: dict[str, list[StreamlitPage]] = {"": []}  # a page without a heading is in the row itself
     for title, group in GROUPS.items():
         heading = common("navigation.laboratory") if title == "laboratory" else ""
@@ -159,10 +159,21 @@ def navigation() -> StreamlitPage:
 
 def _announce(existing: dict[str, StreamlitPage]) -> None:
     """Send the address of a newly opened page before the navigation; see ``ui.shell.address``."""
-    asked = page_hash()  # empty if the browser provides an address
-    name = next((name for name, page in existing.items() if hash_of(page) == asked), "")
+    name = _named_by_browser(existing)
     if name and page_state.turn_to(name):
         write_address(opening=name)
+
+
+def _named_by_browser(existing: dict[str, StreamlitPage]) -> str:
+    """Return the page that the browser names, "" if it provides an address."""
+    asked = page_hash()
+    return next((name for name, page in existing.items() if hash_of(page) == asked), "")
+
+
+def _asked_for(existing: dict[str, StreamlitPage]) -> str:
+    """Return the page that is about to be drawn, by its name or by the last part of its address."""
+    path = urlsplit(st.context.url or "").path
+    return _named_by_browser(existing) or address.value(PAGE) or path.rstrip("/").rpartition("/")[2]
 
 
 def _turn_to_the_page_that_is_named(existing: dict[str, StreamlitPage]) -> None:

@@ -1,0 +1,13 @@
+"""By hand: every number of a Transformer on one sheet, which you can change, guess and print."""
+
+import streamlit as st
+
+from ui.shell.page import page
+from views.by_hand.papers import offer_papers
+from views.by_hand.sheet_in_browser import STYLE, chosen, draw_sheet
+
+with page("by_hand", strip=False) as p:
+    st.html(STYLE)
+    with st.container(key="by hand page"):
+        draw_sheet(p)
+        offer_papers(p, chosen())

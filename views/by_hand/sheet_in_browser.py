@@ -1,0 +1,111 @@
+"""The sheet in the browser: what it is sent, and what it sends back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import streamlit as st
+
+from charts.canvas.module import by_hand_script
+from transformer.toy.by_hand import load_sheet
+from ui.shell import choice
+from ui.shell.actions import OpenPage
+from ui.shell.events import heard, one_of
+from ui.shell.fragments import fragment
+from ui.shell.navigation import pages
+from ui.shell.page import Page, guard
+from ui.shell.reducer import send
+from ui.show.figures import source_of
+from ui.words.texts import PageText, language
+from views.by_hand.by_hand_view_model import STEPS, ByHandViewModel, SheetChoices, Step
+
+STYLE = Path(__file__).with_name("page.css")
+_KEY = "by hand"
+_SENT = "by hand: sent by the sheet"
+# Names of the choices in the address.
+_CHOICES = {"words": "hand_words", "heads": "hand_heads", "cells": "hand_cells"}
+_TEXTS = "sheet_"  # what the texts of the sheet begin with
+
+_component = st.components.v2.component("glassformer_by_hand", js=by_hand_script())
+
+
+def chosen() -> SheetChoices:
+    """Return what the reader has changed, as far as the sheet has it."""
+    return SheetChoices.from_texts(**{name: choice.value(key) for name, key in _CHOICES.items()})
+
+
+@fragment
+def draw_sheet(p: Page) -> None:
+    """Draw the sheet; a change in it is kept in the address."""
+    with guard():
+        texts = chosen().to_texts()
+        data = sheet_data(p.text, texts, pages={name: page.title for name, page in pages().items()})
+        _component(
+            key=_KEY,
+            data=data | {"brought": st.session_state.get(_SENT, texts) != texts},
+            on_state_change=_keep,
+            on_opened_change=_open,
+        )
+
+
+def sheet_data(text: PageText, texts: Mapping[str, str], *, pages: Mapping[str, str]) -> dict[str, Any]:
+    """Return what the component draws: see ``charts/canvas/source/by_hand/sheet.js``.
+
+    Args:
+        text: Texts of the page.
+        texts: What the reader has changed, as texts of the address.
+        pages: Titles of the pages by name, which the tables link to.
+    """
+    sheet = load_sheet()
+    return {
+        "parameters": {name: numbers.tolist() for name, numbers in sheet.parameters.items()},
+        "opening": list(sheet.text),
+        "vocabulary": list(ByHandViewModel(chosen_of(texts)).vocabulary(language())),
+        "language": language(),
+        "state": dict(texts),
+        "texts": {key.removeprefix(_TEXTS): text[key] for key in text if key.startswith(_TEXTS)},
+        "steps": {name: _described(step, text, pages) for name, step in STEPS.items()},
+    }
+
+
+def chosen_of(texts: Mapping[str, str]) -> SheetChoices:
+    """Return the choices that these texts stand for."""
+    return SheetChoices.from_texts(**texts)
+
+
+def _described(step: Step, text: PageText, pages: Mapping[str, str]) -> dict[str, Any]:
+    file, line, code = line_of(step)
+    link = text["in_trained"].format(page=pages[step.page]) if step.page in pages else ""
+    return {"code": code, "file": file, "line": line, "page": step.page, "link": link}
+
+
+def line_of(step: Step) -> tuple[str, int, str]:
+    """Return file, number and text of the line that computes a table.
+
+    Raises:
+        ValueError: If the code has no such line.
+    """
+    source = source_of(step.thing)
+    for number, line in enumerate(source.code.splitlines()):
+        if step.line in line:
+            return source.file, source.line + number, line.partition("  #")[0].strip()
+    raise ValueError(f"{step.thing.__qualname__} in {source.file} has no line with {step.line!r}")
+
+
+def _keep() -> None:
+    """Keep what the sheet sends, checked."""
+    sent = heard(_KEY, "state")
+    if not isinstance(sent, Mapping):
+        return
+    texts = chosen_of({name: value if isinstance(value := sent.get(name), str) else "" for name in _CHOICES}).to_texts()
+    for name, key in _CHOICES.items():
+        choice.put(key, *([texts[name]] if texts[name] else []))
+    st.session_state[_SENT] = texts
+
+
+def _open() -> None:
+    """Open the page with the same numbers of a trained model."""
+    if name := one_of(heard(_KEY, "opened"), {step.page for step in STEPS.values()}):
+        send(OpenPage(name))
