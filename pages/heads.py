@@ -3,6 +3,7 @@
 import streamlit as st
 
 from transformer.runs.head_places import Head
+from ui.shell.openings import noted_row
 from ui.shell.page import page
 from views.heads.chosen_head import show_chosen_head, show_counts_and_formula, show_definitions_and_code
 from views.heads.corpus import compute, offer_reading
@@ -15,7 +16,13 @@ from views.heads.sections import show_section
 with page("heads", needs=("stack", "kind", "layer", "head")) as p:
     choices, corpus = choose(p)
     location = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
-    heads = heads_view_model(p.trace, location, choices, corpus=corpus.roles if corpus else None)
+    heads = heads_view_model(
+        p.trace,
+        location,
+        choices,
+        corpus=corpus.roles if corpus else None,
+        noted_row=noted_row(p.focus.checkpoint, p.focus.sentence, location),
+    )
 
     st.markdown(claim(heads.shown, p.text))
     progress = offer_reading(p, choices.scope, corpus)

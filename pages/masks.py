@@ -9,7 +9,7 @@ from ui.lab.experiments import experiment_with
 from ui.shell.choice import chosen_option
 from ui.shell.page import page
 from views.masks import editor
-from views.masks.mask_effects import difference, formula_and_code, notes, padding_sandbox
+from views.masks.mask_effects import difference, formula_and_code, notes, padding_sandbox, say_what_is_blocked
 from views.masks.masks_view_model import masks_view_model
 
 VIEWS = ("difference", "steps", "padding")
@@ -27,13 +27,14 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
         found = experiment_with(p.run, choices.specs(own))
     except NotFiniteError:  # the page shows the error and ends, while the controls of the mask stay
         with picture:
-            editor.draw_editor(p, own, choices.without_run(own, p.checkpoint))
+            editor.draw_editor(p, own, choices.without_run(own, p.checkpoint), choices)
             st.caption(p.text["without_run"])
         raise
     shown = masks_view_model(p.trace, location, choices, found=found)
     with picture:
-        editor.draw_editor(p, shown.own, shown.now)
+        editor.draw_editor(p, shown.own, shown.now, choices)
     with answers:
+        say_what_is_blocked(p, shown)
         show_answers(p, found)
         show_numbers(p, found)
     with beside:

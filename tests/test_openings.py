@@ -8,10 +8,15 @@ from pathlib import Path
 import pytest
 
 import transformer
+from charts.toolkit.style import three_digits
 from tests.shipped import SHIPPED
 from transformer.__main__ import main
 from transformer.commands.opening_checks import complaints, sharpest_heads
 from transformer.files.opening_file import OPENING, PLACE, read_opening
+from transformer.runs.head_places import Head
+from ui.words.texts import page_text
+from views.heads.heads_view_model import heads_view_model
+from views.heads.role_words import head_words, words_of_followed
 
 TRANSLATORS = ("en-fr", "en-fr-2017", "en-fr-sharp", "t5-small-tasks", "captions-en-de")
 
@@ -53,6 +58,25 @@ def test_what_is_said_of_a_head_names_the_head_that_is_opened(path: Path) -> Non
             if any(named.values()):
                 assert named == {word: [str(example.place[name])] for word, name in expected.items()}
     assert all("tête" in opening.first.shows["fr"] and "head" in text for text in [opening.first.shows["en"]])
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.name)
+def test_the_heads_page_says_of_a_head_what_its_note_says(path: Path) -> None:
+    """The note of the fill-in model praised layer 3, head 4, which the page called "No clear role"."""
+    checkpoint, text = transformer.load(path), page_text("heads")
+    for example in read_opening(path).examples:
+        if example.place.keys() != set(PLACE):
+            continue
+        location, row = Head(*(example.place[name] for name in PLACE[:-1])), example.place["token"]
+        trace = transformer.trace(checkpoint, example.sentence)
+        heads = heads_view_model(trace, location, noted_row=row)
+        assert heads.named[-1] == heads.place, "its map is large"
+        words = head_words(heads.shown, text) | words_of_followed(heads, text)
+        assert words[heads.place].title not in (text["no_role"], text["named_sharpest"])
+        if (edge := heads.edge_here) is not None:
+            key = trace.attention(location.stack, location.layer, location.kind).key[edge.key].display
+            assert (edge.query, key) == (row, example.looks_at.get(row, key)) and edge.weight >= example.least
+            assert three_digits(edge.weight) in words[heads.place].sentence
 
 
 @pytest.mark.parametrize("path", [path for path in SHIPPED if path.name in TRANSLATORS], ids=lambda path: path.name)

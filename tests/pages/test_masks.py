@@ -9,14 +9,17 @@ import transformer
 from charts.canvas.attention_maps import READ_TITLE, SHIFTED_TITLE
 from charts.toolkit.payload_bytes import unpack
 from charts.toolkit.style import signed, three_digits
-from tests.pages.conftest import choose_text, codes, is_fine, said
+from tests.conftest import ROOT
+from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine, said
 from transformer.interventions.experiment import experiment, padding_drift
 from transformer.runs.edit_specs import edits_from
+from transformer.text.word_spans import words_of
 from ui.words.texts import common, page_text
 from views.masks.masks_view_model import MaskChoices
 
 TEXT = page_text("masks")
 SENTENCE = "The old man ___ the sea."
+LIST = "horse milk Paris Friday Mary. horse milk Paris Friday"
 PLACES = [
     ("tiny-translator", "encoder", "self"),
     ("tiny-translator", "decoder", "self"),
@@ -57,7 +60,7 @@ def test_rows_of_cross_attention_are_the_tokens_predicted(open_app, kind, title)
 
 @pytest.mark.parametrize(("checkpoint", "stack", "kind"), PLACES)
 def test_every_preset_does_what_the_library_does(open_app, tiny_checkpoint, checkpoint, stack, kind):
-    app = open_app("masks", checkpoint=checkpoint, sentence=SENTENCE, stack=stack, kind=kind, layer="1")
+    app = open_app("masks", checkpoint=checkpoint, sentence=SENTENCE, stack=stack, kind=kind, layer="1", mask="own")
     is_fine(app)
     assert common("effect.no_edits") in said(app)
     loaded = tiny_checkpoint(checkpoint)
@@ -73,6 +76,36 @@ def test_every_preset_does_what_the_library_does(open_app, tiny_checkpoint, chec
         assert f"{blocked} of its" in said(app)
     is_fine(preset(app, "word"))
     assert any(element.label == TEXT["word"] for element in app.selectbox)
+
+
+@pytest.mark.parametrize(
+    ("name", "stack", "kind"),
+    [("en-fr", "decoder", "cross"), ("bert-en", "encoder", "self"), ("gpt-en", "decoder", "self")],
+)
+def test_the_page_opens_with_a_word_blocked_and_the_output_changed(open_app, monkeypatch, name, stack, kind):
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    sentence = {"bert-en": "He washed ___ hands.", "gpt-en": LIST}.get(name, "The cat sleeps.")
+    app = open_app("masks", checkpoint=name, sentence=sentence, stack=stack, kind=kind, layer="1", head="0")
+    is_fine(app)
+    assert "mask" not in app.query_params, "what a page opens with is not in its address"
+    choices, loaded = chosen(app), transformer.load(ROOT / "checkpoints" / name)
+    trace = transformer.trace(loaded, sentence)
+    view = trace.attention(stack, 1, kind)
+    effect = experiment(trace, edits_from(loaded, choices.specs(view)))
+    assert choices.preset == "word" and effect.answer_after.text != effect.answer_before.text
+    assert TEXT["blocked_all"].format(word=words_of(view.key)[choices.word].text) in said(app)
+    app.button(key="mask reset").click()
+    is_fine(app.run())
+    assert chosen(app).preset == "own" and chosen_texts(app, "mask") == ("own",)
+    assert common("effect.no_edits") in said(app)
+    app.button(key="mask undo").click()
+    is_fine(app.run())
+    assert chosen(app) == choices
+
+
+def test_a_lesson_begins_with_the_models_own_mask(open_app):
+    app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, lesson="06-break-and-mend")
+    assert chosen(app).preset == "own"
 
 
 def test_the_widgets_report_to_the_recipe_and_undo_takes_back(open_app):

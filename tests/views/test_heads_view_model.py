@@ -93,29 +93,42 @@ def test_steady_heads_come_first_and_heads_without_a_role_last() -> None:
     assert ranked(*measured).sorted("induction") == [(0, 1), (0, 2), (0, 0)]
 
 
-def test_the_page_opens_with_each_role_once_then_with_its_second_head() -> None:
+def test_the_page_opens_with_each_role_once_and_those_that_do_something_first() -> None:
     heads = ranked(*ROLES)
     assert list(map(place_of, heads.with_role)) == [(1, 1), (0, 1)]
-    assert heads.named == ((1, 1), (0, 1)), "a head at rest is true, and not what a page opens with"
+    assert heads.opened_with() == ((1, 1), (1, 0)), "both do the same; the other is at rest"
     more = [head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 2, "broad")]
     heads = ranked(*ROLES, *more)
-    assert heads.named == ((1, 1), (2, 1), (2, 0)), "three roles, the strongest head of each"
+    assert heads.opened_with() == ((1, 1), (2, 1), (2, 0)), "three roles, the strongest head of each"
     assert list(map(place_of, heads.at_rest)) == [(1, 0)]
     assert list(map(place_of, heads.clear)) == [(1, 1), (1, 0), (2, 1), (0, 1), (2, 0), (2, 2)]
 
 
-def test_where_all_have_the_same_role_the_sharpest_without_it_is_beside_two_of_them() -> None:
+def test_where_all_have_the_same_role_two_of_them_are_named() -> None:
     alike = [head(0, index, "diagonal", diagonal=0.9 - index / 10) for index in range(4)]
-    others = [head(1, 0, "none", broad=0.6), head(1, 1, "none", broad=0.3), head(1, 2, "sink", sink=0.9, broad=0.1)]
-    assert ranked(*alike, *others).named == ((0, 0), (0, 1), (1, 1))
-    assert ranked(*alike, others[2]).named == ((0, 0), (0, 1), (0, 2)), "one at rest says less than a third of them"
+    others = [head(1, 0, "none", broad=0.6), head(1, 2, "sink", sink=0.9, broad=0.1)]
+    assert ranked(*alike, *others).opened_with() == ((0, 0), (1, 2)), "one at rest is another role"
+    assert ranked(*alike, others[0]).opened_with() == ((0, 0), (0, 1))
+    assert ranked(*alike, others[0]).opened_with((0, 2)) == ((0, 0), (0, 2))
+    assert ranked(*alike, others[0]).opened_with((1, 0)) == ((0, 0), (1, 0))
+
+
+def test_the_followed_head_is_the_last_and_stands_for_its_role() -> None:
+    more = [head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 3, "none", broad=0.9)]
+    heads = ranked(*ROLES, *more)
+    assert heads.opened_with((2, 0)) == ((1, 1), (2, 1), (2, 0))
+    assert heads.opened_with((2, 3)) == ((1, 1), (2, 1), (2, 3)), "a head without a role, too"
+    second = next(place_of(one) for one in heads.with_role if module.role_name(one) == "diagonal")
+    names = {place_of(one): module.role_name(one) for one in heads.roles}
+    assert len({names[place] for place in heads.opened_with(second)}) == 3
+    assert heads.opened_with((9, 9)) == heads.opened_with(), "a head that is not shown is not named"
 
 
 def test_where_no_head_has_a_role_the_sharpest_is_named() -> None:
     idle = ranked(head(0, 0, "none", broad=0.8), head(0, 1, "sink", sink=0.9, broad=0.1), head(1, 0, "none", broad=0.4))
-    assert idle.named == ((1, 0),) and not idle.with_role
+    assert idle.opened_with() == ((1, 0),) and not idle.with_role
     assert place_of(ranked(idle.roles[1]).sharpest) == (0, 1), "where all rest, one of them"
-    assert unknown(3).is_too_short and unknown(3).named == ((0, 0),)
+    assert unknown(3).is_too_short and unknown(3).opened_with() == ((0, 0),)
     assert not idle.is_too_short
 
 

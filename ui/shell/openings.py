@@ -26,6 +26,15 @@ def examples_of(checkpoint: str) -> tuple[Example, ...]:
     return opening_of(checkpoint).examples
 
 
+def noted_row(checkpoint: str, sentence: str, place: Sequence[str | int]) -> int | None:
+    """Return the row that an example's note is about, if an example has this sentence and head (as in ``PLACE``)."""
+    for example in examples_of(checkpoint):
+        found = tuple(example.place.get(name) for name in PLACE)
+        if example.sentence == sentence and found[:-1] == tuple(place):
+            return found[-1]
+    return None
+
+
 def label_of(example: Example) -> str:
     """Return the label of an example in the language of this run."""
     return in_language(example.label, language())

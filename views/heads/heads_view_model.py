@@ -7,7 +7,7 @@ It needs neither Streamlit nor figures, so a notebook builds the same:
     >>> from views.heads.heads_view_model import HeadsChoices, heads_view_model
     >>> trace = transformer.trace(transformer.load("checkpoints/gpt-en"), "My dog is big and my cat is small.")
     >>> heads = heads_view_model(trace, Head("decoder", "self", 2, 4), HeadsChoices(order="entropy"))
-    >>> heads.chosen_here.role, heads.shown.named[0], len(heads.tiles)
+    >>> heads.chosen_here.role, heads.named[0], len(heads.tiles)
     ('sink', (3, 7), 32)
 """
 
@@ -24,6 +24,7 @@ from transformer.heads.role_measures import PLACES, ROLES
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
+from views.view_models import RunViewModel
 
 Place = tuple[int, int]  # layer, head
 Role = HeadRole | CorpusRole
@@ -104,21 +105,26 @@ class RankedHeads:
         resting = set(map(place_of, self.at_rest))
         return _sharpest([head for head in self.roles if place_of(head) not in resting] or self.roles)
 
-    @cached_property
-    def named(self) -> tuple[Place, ...]:
-        """The one to three heads with which the page opens, as (layer, head).
+    def opened_with(self, followed: Place | None = None) -> tuple[Place, ...]:
+        """Return the one to three heads with which the page opens, as (layer, head), ``followed`` last.
 
-        The strongest of each role, then the second of one. Where all have the same role: its two strongest, and beside
-        them the sharpest head without it. Where no head has a role: the sharpest.
+        The strongest of each role, first of the roles that do something, then of resting and of attending everywhere;
+        the followed head stands for its own role. Where all have the same role: its two strongest. Where no head does
+        anything: the sharpest, or the followed one.
         """
-        strongest = {role_name(head): place_of(head) for head in reversed(self.with_role)}
-        places = list(map(place_of, self.with_role))
-        best = sorted(places, key=lambda place: place not in strongest.values())  # stable: the strongest stay first
-        if len(strongest) == 1 and len(best) >= MOST_NAMED:
-            known = set(map(place_of, (*self.with_role, *self.at_rest)))
-            if rest := [head for head in self.roles if place_of(head) not in known]:
-                best[MOST_NAMED - 1] = place_of(_sharpest(rest))
-        return tuple(best[:MOST_NAMED]) or (place_of(self.sharpest),)
+        known = {place_of(head) for head in self.roles}
+        followed = followed if followed in known else None
+        if not self.with_role:
+            return (followed or place_of(self.sharpest),)
+        ordered = sorted(self.clear, key=lambda head: head not in self.with_role)  # stable: the strongest stay first
+        strongest = {role_name(head): place_of(head) for head in reversed(ordered)}
+        own = next((role_name(head) for head in self.clear if place_of(head) == followed), "")
+        best = [strongest[name] for name in dict.fromkeys(map(role_name, ordered)) if name != own]
+        if len({*best, followed} - {None}) == 1:
+            best += list(map(place_of, self.with_role))
+        others = [place for place in dict.fromkeys(best) if place != followed]
+        others = others if len(strongest) > 1 else others[: 1 if followed else 2]
+        return (*others[: MOST_NAMED - 1], followed) if followed else tuple(others[:MOST_NAMED])
 
     def sorted(self, order: str) -> list[Place] | None:
         """(layer, head) in the order of the tiles; ``None`` for the table of layers × heads ("layer").
@@ -148,20 +154,29 @@ class HeadsOfKind:
 
 
 @dataclass(frozen=True)
-class HeadsViewModel:
+class StrongestEdge:
+    """A row of a map and the key that it attends to most, with its weight."""
+
+    query: int
+    key: int
+    weight: float
+
+
+@dataclass(frozen=True)
+class HeadsViewModel(RunViewModel):
     """All that the Heads page draws; make it with ``heads_view_model``.
 
     Attributes:
-        trace: The recorded sentence.
         location: The head that all pages follow.
         choices: What the reader chose.
         corpus: The roles of all heads over many sentences, where they are known.
+        noted_row: The row of the followed head that the note of the example names.
     """
 
-    trace: Trace = field(repr=False)
     location: Head
     choices: HeadsChoices
     corpus: CorpusRoles | None = field(default=None, repr=False)
+    noted_row: int | None = None
 
     @property
     def place(self) -> Place:
@@ -225,8 +240,8 @@ class HeadsViewModel:
 
     @property
     def named(self) -> tuple[Place, ...]:
-        """(layer, head) of the large maps."""
-        found = self.shown.named
+        """(layer, head) of the large maps, the head that is followed last."""
+        found = self.shown.opened_with(self.place)
         if not self.framed:
             return found
         return tuple(place for place in found if place in self.framed) or tuple(self.tiles[:1])
@@ -245,6 +260,23 @@ class HeadsViewModel:
     def chosen_over_many(self) -> CorpusRole | None:
         """The head that is followed, over many sentences."""
         return next((role for role in self.roles_over_many if place_of(role) == self.place), None)
+
+    @cached_property
+    def edge_here(self) -> StrongestEdge | None:
+        """What the followed head does here where no test knows it: the row of the note, or the row with most weight.
+
+        Rows and keys of special tokens count only if there is nothing else, or if the note names them.
+        """
+        if self.chosen_here.role != "none":
+            return None
+        view = self.views[self.location.layer]
+        weights = np.where(view.allowed, view.weights[self.location.head], 0.0)
+        if self.noted_row is not None and self.noted_row < len(weights):
+            query, key = self.noted_row, int(weights[self.noted_row].argmax())
+        else:
+            words = np.outer(*([not token.special for token in tokens] for tokens in (view.query, view.key)))
+            query, key = np.unravel_index((weights * words if words.any() else weights).argmax(), weights.shape)
+        return StrongestEdge(int(query), int(key), float(weights[query, key]))
 
     @cached_property
     def sharing_keys(self) -> range:
@@ -322,7 +354,12 @@ class HeadsViewModel:
 
 
 def heads_view_model(
-    trace: Trace, location: Head, choices: HeadsChoices | None = None, *, corpus: CorpusRoles | None = None
+    trace: Trace,
+    location: Head,
+    choices: HeadsChoices | None = None,
+    *,
+    corpus: CorpusRoles | None = None,
+    noted_row: int | None = None,
 ) -> HeadsViewModel:
     """Build what the Heads page shows; its costly parts are worked out once, when they are first read.
 
@@ -331,6 +368,7 @@ def heads_view_model(
         location: The head that is followed; its stack and kind say which heads the page is about.
         choices: What the reader chose, by default what the page begins with.
         corpus: The roles of all heads over many sentences (``corpus_roles``).
+        noted_row: The row of this head that the note of the example names, if it does.
 
     Raises:
         ValueError: For a head that the trace does not have.
@@ -341,7 +379,7 @@ def heads_view_model(
     choices = choices or HeadsChoices()
     if choices.layers is not None and not set(choices.layers) & set(range(n_layers)):
         raise ValueError(f"layers is {choices.layers}; choose from 0 to {n_layers - 1}")
-    return HeadsViewModel(trace, location, choices, corpus)
+    return HeadsViewModel(trace, location, choices, corpus, noted_row)
 
 
 def place_of(head: Role) -> Place:

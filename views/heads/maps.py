@@ -11,7 +11,7 @@ from ui.show.drawings import show_grid, show_overview
 from ui.words.texts import PageText
 from views.heads.heads_controls import FRAMED
 from views.heads.heads_view_model import HeadsViewModel, place_of
-from views.heads.role_words import captions, head_words
+from views.heads.role_words import captions, head_words, words_of_followed
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
 
@@ -30,7 +30,7 @@ def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
     figure = attention_heads(
         heads.shown_views,
         named=heads.named,
-        words=head_words(heads.shown, text),
+        words=head_words(heads.shown, text) | words_of_followed(heads, text),
         clear=[place_of(head) for head in heads.shown.with_role],
         selected=heads.selected,
         order=None if heads.in_table else heads.tiles,

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from charts.canvas.attention_heads import HeadWords
+from charts.canvas.attention_maps import predicted_rows
 from charts.toolkit.numbers import number
 from charts.toolkit.style import three_digits
 from transformer.attention import MultiHeadAttention
@@ -59,6 +60,27 @@ def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
         place = place_of(heads.sharpest)
         words[place] = words[place]._replace(title=text["named_sharpest"])
     return words
+
+
+def words_of_followed(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
+    """What the followed head attends to here, if no test knows a role for it; empty otherwise."""
+    edge = heads.edge_here
+    if edge is None or heads.speaks_of_many or heads.selected is None or heads.shown.is_too_short:
+        return {}
+    title = text["edge_title"].format(query=row_name(heads, edge.query), key=key_name(heads, edge.key))
+    sentence = text["edge_sentence"].format(weight=three_digits(edge.weight))
+    return {heads.place: HeadWords(number(f"{edge.weight:.2f}"), title, sentence)}
+
+
+def row_name(heads: HeadsViewModel, query: int) -> str:
+    """Return the label of a row as the maps write it: the predicted token for cross-attention."""
+    labels = predicted_rows(heads.trace, heads.location.kind) or heads.views[0].query.labels
+    return labels[query]
+
+
+def key_name(heads: HeadsViewModel, key: int) -> str:
+    """Return the label of a column."""
+    return heads.views[0].key.labels[key]
 
 
 def captions(heads: RankedHeads, text: PageText) -> dict[Place, str]:
@@ -124,11 +146,16 @@ def _title(name: str) -> str:
 def chosen_text(heads: HeadsViewModel, text: PageText) -> str:
     """What the head that is followed does here and over many sentences, and with which heads it shares its keys."""
     location, over_many, sharing = heads.location, heads.chosen_over_many, heads.sharing_keys
+    role, edge = role_text(heads.chosen_here, text), heads.edge_here
+    if edge is not None:
+        names = {"query": row_name(heads, edge.query), "key": key_name(heads, edge.key)}
+        shown = {name: as_plain(label) for name, label in names.items()}
+        role = text["chosen_edge"].format(**shown, weight=three_digits(edge.weight), role=role)
     said = text["chosen_both" if over_many else "chosen"].format(
         layer=location.layer,
         head=location.head,
         kind=text[f"kind_{location.stack}_{location.kind}"],
-        role=role_text(heads.chosen_here, text),
+        role=role,
         corpus=corpus_role_text(over_many, text) if over_many else "",
     )
     return said + (text["shares"].format(first=sharing[0], last=sharing[-1]) if len(sharing) > 1 else "")

@@ -2,26 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 
 import streamlit as st
 
 from charts.canvas.mask_editor import mask_editor
+from transformer.errors import NotFiniteError
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.text.word_spans import words_of
+from ui.compute.store import store
+from ui.lab.experiments import experiment_with
 from ui.shell import choice
 from ui.shell.actions import Actions, PaintMask, SetChoice
 from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_mask_editor
-from views.masks.masks_view_model import MaskChoices, predicted_labels, presets
+from views.masks.masks_view_model import MaskChoices, predicted_labels, presets, words_to_block
 
 _MASK = "mask"  # the choices, as texts
 _HISTORY = "mask history"  # of one map: the texts of every mask that it had, the present one last
 _OF = "mask of"  # the map that the history belongs to
 _MAX_STEPS = 50
+_TRIES = 8  # words that are blocked before the page opens on the first of them
 
 
 def choose(p: Page, view: AttentionView) -> MaskChoices:
@@ -44,7 +49,7 @@ def choose(p: Page, view: AttentionView) -> MaskChoices:
     return choices
 
 
-def draw_editor(p: Page, own: AttentionView, now: AttentionView) -> None:
+def draw_editor(p: Page, own: AttentionView, now: AttentionView, choices: MaskChoices) -> None:
     """Draw the map under the mask, from ``own`` without it and ``now`` with it; a stroke over it paints cells."""
     location = Head(own.stack, own.kind, own.layer, p.focus.head)
     drawn = mask_editor(
@@ -54,7 +59,7 @@ def draw_editor(p: Page, own: AttentionView, now: AttentionView) -> None:
         shifted_labels=predicted_labels(p.trace, location),
         height=340 if p.focus.lesson else 400,  # so that its legend stays in sight below the lesson's bar
     )
-    show_mask_editor(drawn, key="mask editor", means=paint)
+    show_mask_editor(drawn, key="mask editor", means=partial(paint, begins=choices.as_choice()))
 
 
 def take_back(p: Page, choices: MaskChoices) -> None:
@@ -65,27 +70,53 @@ def take_back(p: Page, choices: MaskChoices) -> None:
         st.button(p.text["reset"], icon=":material/restart_alt:", on_click=_reset, disabled=untouched, key="mask reset")
 
 
-def paint(state: State, stroke: PaintMask) -> Actions:
-    """Return what a stroke means: its cells are added to the mask."""
+def paint(state: State, stroke: PaintMask, begins: Sequence[str] = ()) -> Actions:
+    """Return what a stroke means: its cells are added to the mask, to ``begins`` if none was chosen."""
     cells = ((cell.query, cell.key) for cell in stroke.cells)
-    after = MaskChoices.from_texts(state.values(_MASK)).painted(cells, allowed=stroke.allowed)
-    return (SetChoice(_MASK, after.to_texts()),)
+    after = MaskChoices.from_texts(state.values(_MASK) or begins).painted(cells, allowed=stroke.allowed)
+    return (SetChoice(_MASK, after.as_choice()),)
 
 
 def _current(p: Page, view: AttentionView) -> MaskChoices:
     """Return the mask of this map. Painted cells belong to one sentence and kind of attention; a preset stays."""
     of, state = hash((p.checkpoint.fingerprint, view.query.ids, view.key.ids, view.stack, view.kind)), st.session_state
-    choices = MaskChoices.from_texts(choice.values(_MASK)).fitting(view)
-    if state.get(_OF, of) != of and list(choice.values(_MASK)) == state[_HISTORY][-1]:  # no address brings a mask
+    asked = choice.values(_MASK)
+    choices = MaskChoices.from_texts(asked).fitting(view) if asked else _begin(p, view)
+    if asked and state.get(_OF, of) != of and list(asked) == state[_HISTORY][-1]:  # no address brings a mask
         choices = replace(choices, cells={}, word=0)
-    texts = list(choices.to_texts())
+    texts = list(choices.as_choice())
     if state.get(_OF) != of:
         state[_OF], state[_HISTORY] = of, [texts]
     elif texts != state[_HISTORY][-1]:
         state[_HISTORY] = [*state[_HISTORY][-_MAX_STEPS:], texts]
-    if texts != list(choice.values(_MASK)):
+    if asked and texts != list(asked):
         choice.put(_MASK, *texts)
     return choices
+
+
+def _begin(p: Page, view: AttentionView) -> MaskChoices:
+    """Return the mask with which the page opens: the word without which the output changes, if one is found soon.
+
+    If none is, the word without which the prediction changes most. A lesson begins with the model's own mask.
+    """
+    if p.focus.lesson or "word" not in presets(view):
+        return MaskChoices()
+
+    def find() -> MaskChoices:
+        before, strongest, largest = experiment_with(p.run).answer_before.text, MaskChoices(), -1.0
+        for word in words_to_block(view)[: 1 if p.checkpoint.foreign else _TRIES]:
+            choices = MaskChoices("word", word=word)
+            try:
+                found = experiment_with(p.run, choices.specs(view))
+                if found.answer_after.text != before:
+                    return choices
+            except NotFiniteError:
+                continue
+            if found.mean_kl > largest:
+                strongest, largest = choices, found.mean_kl
+        return strongest
+
+    return store.get(p.run, ("mask to begin with", view.name), find)
 
 
 def _undo() -> None:
@@ -111,8 +142,8 @@ def _report(name: str) -> None:
 
 
 def _change(changed: Callable[[MaskChoices], MaskChoices]) -> None:
-    choices = MaskChoices.from_texts(choice.values(_MASK, page="masks"))
-    choice.put(_MASK, *changed(choices).to_texts(), page="masks")
+    choices = MaskChoices.from_texts(st.session_state[_HISTORY][-1])  # also if no mask was chosen
+    choice.put(_MASK, *changed(choices).as_choice(), page="masks")
 
 
 def _preset_text(view: AttentionView, name: str) -> str:

@@ -25,6 +25,13 @@ from ui.words.texts import as_plain
 from views.masks.masks_view_model import MasksViewModel
 
 
+def say_what_is_blocked(p: Page, shown: MasksViewModel) -> None:
+    """Say above the outputs which word no token may attend to."""
+    if word := shown.blocked_word:
+        where = p.text["blocked_all" if shown.choices.everywhere else "blocked_layer"]
+        st.markdown(where.format(word=as_plain(word), layer=shown.location.layer))
+
+
 def notes(p: Page, shown: MasksViewModel) -> None:
     """Show notes about this mask: empty rows, no padding to hide, decoding unlike reading."""
     text, preset = p.text, shown.choices.preset

@@ -18,6 +18,7 @@ from transformer.runs.mask_edits import mask_under
 from transformer.runs.traces import Trace
 from transformer.text.tokens import Token
 from transformer.text.word_spans import words_of
+from views.view_models import RunViewModel
 
 _PAIR = re.compile(r"([0-9]{1,5})-([0-9]{1,5})")
 
@@ -62,6 +63,10 @@ class MaskChoices:
         number = {"window": f" {self.size}", "word": f" {self.word}"}.get(self.preset, "")
         preset = [] if self.preset == "own" else [self.preset + number]
         return (*preset, *([] if self.everywhere else ["layer"]), *self._cell_texts())
+
+    def as_choice(self) -> tuple[str, ...]:
+        """Return ``to_texts``, with a text for the model's own mask: no text is what the page opens with."""
+        return self.to_texts() or ("own",)
 
     def fitting(self, view: AttentionView) -> MaskChoices:
         """Return the choices without what the map of ``view`` has no place for."""
@@ -113,8 +118,17 @@ def presets(view: AttentionView) -> tuple[str, ...]:
     return tuple(name for name in PRESETS if name not in left_out)
 
 
+def words_to_block(view: AttentionView) -> tuple[int, ...]:
+    """Return the words of the keys that have letters or are image patches, the most attended to first."""
+    words = words_of(view.key)
+    received = view.weights.sum(axis=(0, 1))  # [key]
+    weights = {index: float(received[word.start : word.end].sum()) for index, word in enumerate(words)}
+    named = [index for index, word in enumerate(words) if any(map(str.isalpha, word.text))]
+    return tuple(sorted(named, key=lambda index: -weights[index]))
+
+
 @dataclass(frozen=True)
-class MasksViewModel:
+class MasksViewModel(RunViewModel):
     """One attention layer with the model's own mask and with the chosen one.
 
     >>> import transformer
@@ -130,9 +144,10 @@ class MasksViewModel:
     choices: MaskChoices
 
     @property
-    def trace(self) -> Trace:
-        """The run with the model's own masks."""
-        return self.found.original
+    def blocked_word(self) -> str:
+        """The word that the preset "word" blocks; empty for another one."""
+        words = words_of(self.own.key)
+        return words[min(self.choices.word, len(words) - 1)].text if self.choices.preset == "word" else ""
 
     @cached_property
     def own(self) -> AttentionView:
@@ -185,4 +200,4 @@ def masks_view_model(
     if found is None:
         view = trace.attention(location.stack, location.layer, location.kind)
         found = experiment(trace, edits_from(trace.checkpoint, choices.specs(view)))
-    return MasksViewModel(found, location, choices)
+    return MasksViewModel(found.original, found, location, choices)
