@@ -21,7 +21,7 @@ def candidates_before_and_after(
     candidates: pd.DataFrame,
     *,
     names: tuple[str, str] = (N_("before"), N_("after")),
-    axis: str = N_("probability of coming next"),
+    axis: str = N_("next-token probability"),
     row: str = N_("candidate"),
 ) -> go.Figure:
     """Draw two bars per candidate: its probability before a change (grey) and after it.

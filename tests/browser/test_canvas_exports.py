@@ -287,11 +287,11 @@ def test_the_saved_page_zooms_and_switches_heads(show, chromium, tmp_path: Path)
 
 def test_a_mask_can_be_painted_on_in_the_saved_page(show, chromium, tmp_path: Path) -> None:
     with opened_offline(chromium, saved(show("mask"), "works offline", tmp_path)) as page:
-        assert "may not be looked at" not in tip_at(page, (), 10, 5)
+        assert "cannot be attended to" not in tip_at(page, (), 10, 5)
         page.mouse.down()
         page.mouse.up()
         tip_at(page, (), 9, 5)
-        assert "may not be looked at" in tip_at(page, (), 10, 5)
+        assert "cannot be attended to" in tip_at(page, (), 10, 5)
 
 
 # ---- in a notebook --------------------------------------------------------------------------------------------------

@@ -257,7 +257,7 @@ def test_a_layer_that_was_not_sent_unfolds_with_what_is_there(show: Callable, tr
         assert [row["name"] for row in geometry(page)["rows"]] == ["x", "weight", "update", "after"]
 
 
-SAYS = {"everything cut": "every head is cut"}
+SAYS = {"everything cut": "all edges of every head are cut"}
 
 
 def test_a_checkpoint_with_nan_gets_a_sentence_in_place_of_a_picture(tiny_checkpoint: Callable) -> None:
@@ -474,8 +474,8 @@ def test_the_run_is_saved_as_a_film(show: Callable, traces: Callable, seats: Sea
         page.get_by_role("button", name="Speed").click()
         page.get_by_role("button", name="Export").click()
         with page.expect_download(timeout=120_000) as saved:
-            page.get_by_role("button", name="Record the run as a film").click()
-            expect(page.get_by_role("progressbar", name="Recording the run")).to_be_visible()
+            page.get_by_role("button", name="Record the animation as a video").click()
+            expect(page.get_by_role("progressbar", name="Recording the animation")).to_be_visible()
         expect(page.get_by_role("progressbar")).to_have_count(0)
         assert geometry(page)["beat"] == geometry(page)["beats"] - 1
         webm = Path(saved.value.path()).read_bytes()
@@ -501,7 +501,7 @@ def test_a_film_can_be_cancelled(show: Callable, traces: Callable) -> None:
         saved = []
         page.on("download", lambda download: saved.append(download))
         page.get_by_role("button", name="Export").click()
-        page.get_by_role("button", name="Record the run as a film").click()
+        page.get_by_role("button", name="Record the animation as a video").click()
         page.wait_for_timeout(500)
         page.get_by_role("button", name="Cancel").click()
         expect(page.get_by_role("progressbar")).to_have_count(0)
@@ -513,7 +513,7 @@ def test_a_film_can_be_cancelled(show: Callable, traces: Callable) -> None:
 def test_the_controls_outlive_what_python_sends_anew(app: str, visit: Callable[..., Page]) -> None:
     """Dragging the slider, or pressing a button, may last while the page runs."""
     page = visit(f"{app}/?checkpoint=gpt")
-    slider = page.get_by_role("slider", name="Where in the run")
+    slider = page.get_by_role("slider", name="Position in the animation")
     slider.evaluate("node => { node.isTheSame = true; }")
     click(page, geometry(page)["places"]["decoder"]["lanes"][2])
     page.wait_for_timeout(1000)  # when the hand rests, Python receives the position

@@ -126,7 +126,7 @@ def test_full_screen_and_out_again(app: str, visit: Callable[..., Page]) -> None
 
 def test_a_remote_plays_the_picture_before_it_turns_the_page(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/?presenter=1&checkpoint=gpt")
-    slider = page.get_by_role("slider", name="Where in the run")
+    slider = page.get_by_role("slider", name="Position in the animation")
     last = slider.get_attribute("max")
     expect(slider).to_have_value(last)
     press(page, "PageDown")

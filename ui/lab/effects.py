@@ -136,7 +136,7 @@ def show_steps(p: Page, effect: Experiment) -> None:
             charts.figures.edit_effects.candidates_before_and_after(
                 rows,
                 names=(common("effect.before_short"), common("effect.after_short")),
-                axis=N_("probability of coming next") if writes else N_("probability"),
+                axis=N_("next-token probability") if writes else N_("probability"),
             ),
             name="candidates-before-and-after",
             caption=common("effect.candidates_caption" if writes else "effect.candidates_caption_at_once"),

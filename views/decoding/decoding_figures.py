@@ -34,7 +34,7 @@ def candidate_bars(
     *,
     rest: float | None = None,
     stretch: bool = False,
-    axis: str = N_("probability of coming next"),
+    axis: str = N_("next-token probability"),
     row: str = N_("candidate"),
     chosen_name: str = N_("chosen"),
 ) -> go.Figure:

@@ -25,7 +25,7 @@ export function describeCell(metadata, matrix, { row, column }, short, exact) {
     if (!matrix.allowed(row, column))
       return [
         { parts: [...pair, `${say(": ")}${metadata.masked_text ?? say("masked")}`] },
-        { parts: [metadata.masked_text ? place : `${say("may not be looked at")} · ${place}`], muted: true },
+        { parts: [metadata.masked_text ? place : `${say("cannot be attended to")} · ${place}`], muted: true },
       ];
     const value = matrix.at(row, column);
     return [

@@ -10,7 +10,7 @@ import { matrixBitmap, paintMask } from "./bitmap.js";
 
 export const legendOf = ({ stretched }) =>
   stretched
-    ? { text: say("attention weight, every map stretched to its own largest"), ends: ["0", say("largest")] }
+    ? { text: say("attention weight, each map scaled to its own maximum"), ends: ["0", say("largest")] }
     : { text: say("attention weight, fixed scale 0…1") };
 
 // What the legend says of bands, where there are some.

@@ -164,8 +164,8 @@ export class HeadsDrawing extends GridDrawing {
     if (tile < 0) {
       if (theme.unmarked) return; // nobody points at anything in a file
       context.font = fontOf(theme, 0.875);
-      wrap(context, say("Point at a small map to see it large. A click chooses it."), this.slotWidth).forEach(
-        (text, i) => drawText(context, text, x, theme.size * 0.7 + i * line, { colour: muted }),
+      wrap(context, say("Point at a small map to enlarge it. A click selects it."), this.slotWidth).forEach((text, i) =>
+        drawText(context, text, x, theme.size * 0.7 + i * line, { colour: muted }),
       );
       return;
     }

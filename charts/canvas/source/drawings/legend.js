@@ -9,7 +9,7 @@ import { say } from "../toolkit/words.js";
 export class Legend {
   // text: what the colours mean; masked: whether hatched cells occur
   // ends: what stands at the ends of the bar, if not the numbers; band: what lies on one band
-  constructor({ text, scale, limit, ends, masked, maskedText = say("masked: may not be looked at"), band }) {
+  constructor({ text, scale, limit, ends, masked, maskedText = say("masked: cannot be attended to"), band }) {
     Object.assign(this, { text, scale, limit, ends, masked, maskedText, band });
   }
 

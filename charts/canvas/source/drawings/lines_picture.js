@@ -21,7 +21,7 @@ export class LinesPicture {
     // What the reader switched on stays on, unless the page now asks for other heads.
     const keep = previous && previous.matrices.length === heads && JSON.stringify(previous.metadata.heads) === asked;
     this.chips = new HeadChips(heads, keep ? previous.chips.on : new Set(metadata.heads), () => this.afterSwitch());
-    this.label = `${metadata.title}: ${say("lines from {rows} tokens that look to {columns} tokens that are looked at.", { rows, columns })} ${say("Up and down change the token, left and right the side; choose with Enter.")} ${say("The number keys switch the first ten heads on and off.")}`;
+    this.label = `${metadata.title}: ${say("lines from {rows} query tokens to {columns} key tokens.", { rows, columns })} ${say("Up and down change the token, left and right the side; choose with Enter.")} ${say("The number keys switch the first ten heads on and off.")}`;
     this.help = say("token graph");
   }
 

@@ -79,7 +79,7 @@ export class StepsDrawing extends StepsPicture {
     if (masked)
       return [
         { parts: [...pair, `${say(": ")}${say("masked")}`] },
-        { parts: [say("may not be looked at")], muted: true },
+        { parts: [say("cannot be attended to")], muted: true },
       ];
     return [
       { parts: [...pair, `${say(": ")}${threeDigits(value)}`] },
@@ -105,7 +105,7 @@ export class StepsDrawing extends StepsPicture {
       })),
     });
     return [
-      table(this.metadata.title, say("probability of coming next"), this.rows()),
+      table(this.metadata.title, say("next-token probability"), this.rows()),
       table(this.metadata.of, say("attention weight"), this.keys()),
     ];
   }

@@ -161,7 +161,7 @@ export class StepsPicture {
     }
     drawText(
       context,
-      shorten(context, say("probability of coming next"), width + 3 * size),
+      shorten(context, say("next-token probability"), width + 3 * size),
       x + width / 2,
       y + height + 2.1 * size,
       { align: "center", colour: muted },

@@ -50,7 +50,9 @@ export class ExportMenu {
       save("PNG", "Download this picture as PNG", () => files.png()),
       save("SVG", "Download this picture as SVG", () => files.drawn("svg")),
       ...(canWritePdf() ? [save("PDF", "Download this picture as PDF", () => files.drawn("pdf"))] : []),
-      ...(film ? [save(film.name, "Record the run as a film: takes as long as it plays", film.record)] : []),
+      ...(film
+        ? [save(film.name, "Record the animation as a video; this takes as long as it plays", film.record)]
+        : []),
       save("HTML", "Download a page that works offline (HTML)", () => files.html()),
       save("CSV", "Download the numbers as CSV", () => files.csv()),
     );

@@ -54,13 +54,13 @@ function score(drawing, find, cell, token) {
   const { value } = same(find("product"), cell);
   const said = inside.plain[`${kind}_attention`]
     ? `${threeDigits(value)} ÷ √${Math.round(scale ** -2)} = ${threeDigits(cell.value)}`
-    : say("{product} × {scale}, and what this model adds or bends: {score}", {
+    : say("{product} × {scale}, with this model’s further terms: {score}", {
         product: threeDigits(value),
         scale: threeDigits(scale),
         score: threeDigits(cell.value),
       });
   const lines = [said];
-  if (cell.masked) lines.push(say("It is masked: in its place stands −∞, and its weight is 0."));
+  if (cell.masked) lines.push(say("It is masked: its score is replaced by −∞, so its weight is 0."));
   return { title: say("Score of {token}", { token }), lines, table: null };
 }
 
@@ -68,7 +68,7 @@ function weight(find, cell, token) {
   if (cell.masked)
     return {
       title: say("Weight of {token}", { token }),
-      lines: [say("It is masked: in its place stands −∞, and its weight is 0.")],
+      lines: [say("It is masked: its score is replaced by −∞, so its weight is 0.")],
       table: null,
     };
   const scores = find("score").cells.filter(({ masked }) => !masked);
@@ -119,7 +119,7 @@ function context(find, token) {
     .sort((a, b) => shares[b].value - shares[a].value)
     .slice(0, 4);
   return {
-    title: say("What {token} has found in this head", { token }),
+    title: say("Output of this head for {token}", { token }),
     lines: [
       say("Channel {channel}: the sum of all weighted values is {sum}. The largest weights are {weights}.", {
         channel: 0,
@@ -185,7 +185,7 @@ const units = (cell, token) => ({
   title: say("The strongest units for {token}", { token }),
   lines: [],
   table: {
-    columns: [say("unit"), say("comes in"), say("goes out")],
+    columns: [say("unit"), say("input"), say("output")],
     rows: cell.units.map(({ unit, before, after }) => [String(unit), threeDigits(before), threeDigits(after)]),
   },
 });
@@ -197,17 +197,14 @@ export function candidateArithmetic(row, vocabulary) {
   return {
     title: say("From logits to probabilities"),
     lines: [
-      say("The model gives a logit to each of {count}. The largest listed is {most}.", {
+      say("The model gives a logit to each of {count} candidates. The largest listed is {most}.", {
         count: vocabulary,
         most: threeDigits(most),
       }),
-      say(
-        "e to the power of (logit − {most}), divided by the sum over all that may come, {whole}, is the probability.",
-        {
-          most: brackets(most),
-          whole: threeDigits(whole),
-        },
-      ),
+      say("The probability is e to the power of (logit − {most}), divided by the sum over all candidates, {whole}.", {
+        most: brackets(most),
+        whole: threeDigits(whole),
+      }),
     ],
     table: {
       columns: ["", say("logit"), say("power"), say("probability")],

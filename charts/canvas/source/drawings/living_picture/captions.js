@@ -15,7 +15,7 @@ export function captionOf(picture, beat) {
   if (beat.type === "embedding") return embedding(model, stack, beat);
   if (beat.type === "memory")
     return pieces(
-      say("The encoder has read the whole sentence: |{count}| columns of numbers, which the decoder can look at."),
+      say("The encoder has read the whole sentence: |{count}| columns of numbers, which the decoder can attend to."),
       {
         count: stack.count,
       },
@@ -50,7 +50,7 @@ function looks(attention, { layer, head, query, cross, what, token, keys }) {
   if (attention.allCut(layer)) return allCut(layer, what);
   const best = strongestShown(attention, layer, head, query, cross);
   const values = { layer, what, token, head };
-  if (!best) return pieces(say("Layer {layer}, {what}: |{token}| looks at nothing: all is masked."), values);
+  if (!best) return pieces(say("Layer {layer}, {what}: |{token}| looks at nothing: every key is masked."), values);
   const key = keys.tokens[best.key].label;
   if (best.key === query && !cross)
     return head === null
@@ -185,7 +185,7 @@ function lookedAtMost(picture, stack, beat) {
 
 // Every second piece is stressed: none of these.
 const allCut = (layer, what) => [
-  `${say("Layer {layer}, {what}: every head is cut, nothing of it arrives.", { layer, what })} `,
+  `${say("Layer {layer}, {what}: all edges of every head are cut, so no value arrives.", { layer, what })} `,
   "",
 ];
 

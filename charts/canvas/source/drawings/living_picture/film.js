@@ -26,12 +26,12 @@ export function record(drawing) {
   const { canvas, paint } = sheetOf(drawing);
   const type = filmType();
   const recorder = new MediaRecorder(canvas.captureStream(FRAMES), { mimeType: type, videoBitsPerSecond: BITS });
-  const progress = make("progress", { max: player.last + 1, value: 0, "aria-label": say("Recording the run") });
+  const progress = make("progress", { max: player.last + 1, value: 0, "aria-label": say("Recording the animation") });
   const cancel = make("button", { type: "button", textContent: say("Cancel") });
   const shown = make(
     "span",
     { className: "filming" },
-    make("span", { textContent: say("Recording the run") }),
+    make("span", { textContent: say("Recording the animation") }),
     progress,
   );
   shown.append(cancel);
@@ -56,7 +56,7 @@ export function record(drawing) {
   recorder.addEventListener("stop", () => {
     if (!wanted) return;
     saveAs(new Blob(parts, { type }), type, fileName(drawing.metadata.title, filmEnding()));
-    stage.live.textContent = say("The film is saved.");
+    stage.live.textContent = say("The video is saved.");
   });
   cancel.addEventListener("click", () => {
     wanted = false;

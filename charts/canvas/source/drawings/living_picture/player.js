@@ -60,7 +60,7 @@ export class Player {
       min: 0,
       max: this.last,
       step: 1,
-      "aria-label": say("Where in the run"),
+      "aria-label": say("Position in the animation"),
     });
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)));
     this.sentence = make("div", { className: "sentence" });
@@ -68,7 +68,7 @@ export class Player {
     this.inside = make("button", {
       type: "button",
       textContent: say("Unfold"),
-      title: say("What happens in here, number by number (Enter)"),
+      title: say("Show its computation, number by number (Enter)"),
     });
     this.inside.addEventListener("click", () => this.drawing.unfold(this.drawing.partOf(this.drawing.beat)));
     this.heads = make("button", {
@@ -143,7 +143,7 @@ export class Player {
       button.addEventListener("click", action);
       return button;
     };
-    const back = press(`‹ ${say("Back")}`, say("Back to the whole (Escape)"), () => drawing.fold());
+    const back = press(`‹ ${say("Back")}`, say("Back to the whole model (Escape)"), () => drawing.fold());
     const parts = drawing.parts().map((one) => {
       const name =
         one.part === "attention"
@@ -184,7 +184,7 @@ export class Player {
     const page = drawing.metadata.links[part === "attention" ? `${kind}_attention` : part];
     if (!page) return [];
     return [
-      press(`${say("More on its page")} →`, say("Opens the page that tells more, at the same place"), () => {
+      press(`${say("More on its page")} →`, say("Opens the page with more detail, at the same place"), () => {
         clearTimeout(drawing.rest);
         drawing.stage.trigger("page", { page, ...drawing.focus() });
       }),

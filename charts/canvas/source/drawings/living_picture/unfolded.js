@@ -205,12 +205,12 @@ export class Unfolded {
     const { model } = this.drawing;
     const stack = model.stack(cell.stack);
     const lines = [{ parts: [...quoted(stack.tokens[cell.position].label), `${say(": ")}${row.label}`] }];
-    if (cell.hatched) lines.push({ parts: [say("may not be looked at")] });
+    if (cell.hatched) lines.push({ parts: [say("cannot be attended to")] });
     else if (cell.units) {
       const { unit, before, after } = cell.units[thread];
       lines.push({
         parts: [
-          say("unit {unit}: {before} comes in, {after} goes out", {
+          say("unit {unit}: input {before}, output {after}", {
             unit,
             before: threeDigits(before),
             after: threeDigits(after),

@@ -26,8 +26,8 @@ function embeddingRows(drawing) {
       name: "token",
       label: stack.pictures ? say("patch") : say("row of E"),
       about: stack.pictures
-        ? say("The vector that the patch becomes.")
-        : say("The row of the embedding matrix that belongs to this token, as it goes in."),
+        ? say("The vector of the patch.")
+        : say("This token’s row of the embedding matrix, as it enters the model."),
       cells: strips(stack, count, (position) => stack.row("token", 0, position)),
       limit,
       tall: VECTOR,
@@ -37,7 +37,7 @@ function embeddingRows(drawing) {
     rows.push({
       name: "place",
       label: say("+ position"),
-      about: say("What the place in the sentence adds."),
+      about: say("The encoding of the position in the sentence, which is added."),
       cells: strips(stack, count, (position) => stack.row("place", 0, position)),
       limit,
       tall: VECTOR,
@@ -45,7 +45,7 @@ function embeddingRows(drawing) {
   rows.push({
     name: "sum",
     label: "x",
-    about: say("The vector with which layer 0 begins."),
+    about: say("The input vector of layer 0."),
     cells: strips(stack, count, (position) => stack.stream(0, position)),
     limit,
     tall: VECTOR,
@@ -71,7 +71,7 @@ function feedForwardRows(drawing) {
   rows.push({
     name: "units",
     label: say("units"),
-    about: say("The units that respond most: before and after the activation function."),
+    about: say("The units that respond most, before and after the activation function."),
     cells: units,
     limit: stack.unitLimit,
     tall: 7,
@@ -79,7 +79,7 @@ function feedForwardRows(drawing) {
   rows.push({
     name: "update",
     label: say("· W₂"),
-    about: say("What the units write together: the update."),
+    about: say("The sum of what all units write: the update."),
     cells: strips(stack, count, (position) => stack.update(step, position)),
     limit,
   });
@@ -105,7 +105,7 @@ function attentionRows(drawing) {
   if (kind === "cross") {
     x.cells = strips(keys, count, (position) => keys.final(position) ?? keys.stream(keys.steps.length, position));
     x.cells.push({ stack: name, position: query, values: stack.stream(step, query) });
-    x.about = say("What goes in: the encoder's vectors, and the vector of the token that looks.");
+    x.about = say("The input: the encoder’s vectors, and the vector of the token that attends to them.");
   }
   rows.push(x);
   const weights = Array.from({ length: count }, (_, position) => ({
@@ -117,7 +117,7 @@ function attentionRows(drawing) {
   const softmax = {
     name: "weight",
     label: say("softmax"),
-    about: say("Attention weights: e to the power of each score, divided by the sum of all. They sum to 1."),
+    about: say("Attention weights: e to the power of each score, divided by the sum over all keys. They sum to 1."),
     cells: weights,
     scale: "sequential",
     limit: 1,
@@ -135,21 +135,21 @@ function attentionRows(drawing) {
     {
       name: "value",
       label: say("values V"),
-      about: say("What each token has to give in this head: its value."),
+      about: say("The value of each token in this head, which the weights mix."),
       cells: weights.map((cell, k) => ({ ...placeOf(cell), values: values[k] })),
       limit: valueSpread,
     },
     {
       name: "key",
       label: say("keys K"),
-      about: say("By what each token can be found in this head: its key."),
+      about: say("The key of each token in this head, with which queries are compared."),
       cells: weights.map((cell) => ({ ...placeOf(cell), values: of("key", cell.position) })),
       limit: spread,
     },
     {
       name: "query",
       label: say("query Q"),
-      about: say("What the followed token looks for in this head: its query."),
+      about: say("The query of the followed token in this head, which is compared with all keys."),
       cells: [{ stack: name, position: query, values: of("query", query) }],
       limit: spread,
     },
@@ -172,8 +172,8 @@ function attentionRows(drawing) {
     name: "score",
     label: rooted ? `÷ √${radicand}` : say("score"),
     about: rooted
-      ? say("Scores: the products divided by this root. What may not be looked at is masked.")
-      : say("Scores, with what this model adds to them or bends them by. What may not be looked at is masked."),
+      ? say("Scores: the products divided by this root. Keys that cannot be attended to are masked.")
+      : say("Scores, with this model’s further terms. Keys that cannot be attended to are masked."),
     cells: weights.map((cell, k) => ({ ...cell, value: scores[k], hatched: cell.masked })),
     scale: "diverging",
     limit: Math.max(1e-9, ...scores.map(Math.abs)),
@@ -182,14 +182,14 @@ function attentionRows(drawing) {
   rows.push(softmax, {
     name: "weighted",
     label: say("× V"),
-    about: say("Each value times its weight: what is left of it."),
+    about: say("Each value times its weight."),
     cells: weights.map((cell, k) => ({ ...placeOf(cell), values: values[k].map((one) => one * cell.value) })),
     limit: valueSpread,
   });
   rows.push({
     name: "context",
     label: say("sum"),
-    about: say("The sum of all weighted values: what this head has found."),
+    about: say("The sum of all weighted values: the output of this head."),
     cells: [{ stack: name, position: query, values: of("context", query) }],
     limit: valueSpread,
     lines: "weighted",
@@ -204,7 +204,7 @@ const placeOf = ({ stack, position }) => ({ stack, position });
 const inputRow = (stack, step, count) => ({
   name: "x",
   label: "x",
-  about: say("The vectors that go in: a thread is a mean of neighbouring channels."),
+  about: say("The input vectors; each thread is the mean of neighbouring channels."),
   cells: strips(stack, count, (position) => stack.stream(step, position)),
   limit: stack.limit,
 });
@@ -212,7 +212,7 @@ const inputRow = (stack, step, count) => ({
 const outputRow = (stack, step, count) => ({
   name: "after",
   label: stack.adds ? say("x + update") : say("norm(x + update)"),
-  about: stack.adds ? say("The sum goes on upwards.") : say("The sum is normalised and goes on upwards."),
+  about: stack.adds ? say("The sum continues upwards.") : say("The sum is normalised and continues upwards."),
   cells: strips(stack, count, (position) => stack.stream(step + 1, position)),
   limit: stack.limit,
 });
@@ -247,7 +247,7 @@ function addNorm(rows, stack, inside, name, where) {
     name: "norm",
     norm: name,
     label: say("norm"),
-    about: say("Every vector is brought to one size, then each channel is scaled by what was learned."),
+    about: say("Every vector is normalised to the same size, then each channel is scaled by a learned factor."),
     cells,
     limit: spreadOf(cells.map(({ values }) => values)),
   });
