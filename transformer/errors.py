@@ -54,5 +54,5 @@ def text_of(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror and error.filename is not None:
         file = error.filename2 or error.filename
         return f"{os.fsdecode(file) if isinstance(file, (str, bytes)) else file}: {error.strerror.lower()}"
-    said = error.args[0] if isinstance(error, KeyError) and error.args else error
-    return str(said) or type(error).__name__
+    message = error.args[0] if isinstance(error, KeyError) and error.args else error
+    return str(message) or type(error).__name__

@@ -45,7 +45,7 @@ def attention_heads(
     """
     if not 0 < len(named) <= MAX_NAMED or len(set(named)) != len(named):
         raise ValueError(f"attention_heads: named is {list(named)}; name 1 to {MAX_NAMED} different heads")
-    short = {place: told.short for place, told in words.items() if place in clear}
+    short = {place: entry.short for place, entry in words.items() if place in clear}
     figure = attention_grid(
         views,
         selected=selected,
@@ -61,13 +61,13 @@ def attention_heads(
         known = places if what == "named" else words
         if missing := [tuple(place) for place in heads if place not in known]:
             raise ValueError(f"attention_heads: {what}: there is nothing for {missing[0]} (layer, head)")
-    told = [
+    head_texts = [
         {**tile, "title": words[place].title, "sentence": words[place].sentence}
         for tile, place in zip(tiles, places, strict=True)
     ]
     return figure.with_metadata(
         kind="heads",
-        tiles=told,
+        tiles=head_texts,
         named=[list(map(int, place)) for place in named],
         **({"heads_a_key": heads_a_key} if heads_a_key > 1 else {}),
         **({"scrolls": True} if scrolls else {}),

@@ -51,24 +51,24 @@ def document(
         words: Words of the figures, from English to ``language``.
         kind: "" on the screen, in the reader's colours; "wide" for large figures; "paper" for black on white.
     """
-    said = {"title": title, **{name: text for name, text in (about or {}).items() if text}, "software": "Glassformer"}
-    body, foot = join_html(parts), _foot(said)
+    fields = {"title": title, **{name: text for name, text in (about or {}).items() if text}, "software": "Glassformer"}
+    body, foot = join_html(parts), _foot(fields)
     if kind == "paper":  # at the end, one line could take a page of its own
-        kicker, foot = " · ".join([kicker, *_model(said)]), []
+        kicker, foot = " · ".join([kicker, *_model(fields)]), []
     above = f'<p class="kicker">{escape(kicker)}</p>' if kicker else ""
     page = [
         f'<!doctype html>\n<html lang="{escape(language)}">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f'<meta http-equiv="Content-Security-Policy" content="{_policy(body)}">',
         f"<title>{escape(title)}</title>",
-        *(f'<meta name="glassformer:{name}" content="{escape(text)}">' for name, text in said.items()),
+        *(f'<meta name="glassformer:{name}" content="{escape(text)}">' for name, text in fields.items()),
         f"<style>\n{_STYLE.read_text(encoding='utf-8')}</style>\n</head>",
         f'<body class="{kind}">' if kind else "<body>",
         f"<header>{above}<h1>{markdown_html(heading) or escape(title)}</h1>{join_html(lead)}</header>",
         *_navigation(parts),
         f"<main>\n{body}\n</main>",
         *foot,
-        *_drawing_scripts(body, {"words": dict(words or {}), "language": language, "view": said}),
+        *_drawing_scripts(body, {"words": dict(words or {}), "language": language, "view": fields}),
         "</body>\n</html>\n",
     ]
     return "\n".join(page)
@@ -84,13 +84,13 @@ def _navigation(parts: Sequence[Part]) -> list[str]:
     return [f"<nav>{links}</nav>"] if len(sections) > 1 else []
 
 
-def _model(said: Mapping[str, str]) -> list[str]:
+def _model(fields: Mapping[str, str]) -> list[str]:
     """Return a line that names the model, so readers can tell whether two documents belong together."""
-    return [f"{said['checkpoint']} ({said['fingerprint'][:_SHORT_DIGITS]})"] if "fingerprint" in said else []
+    return [f"{fields['checkpoint']} ({fields['fingerprint'][:_SHORT_DIGITS]})"] if "fingerprint" in fields else []
 
 
-def _foot(said: Mapping[str, str]) -> list[str]:
-    return [f"<footer>{escape(' · '.join([*_model(said), said['software']]))}</footer>"]
+def _foot(fields: Mapping[str, str]) -> list[str]:
+    return [f"<footer>{escape(' · '.join([*_model(fields), fields['software']]))}</footer>"]
 
 
 def _drawing_scripts(body: str, shared: Mapping[str, object]) -> list[str]:

@@ -179,8 +179,8 @@ class Drawing:
         """Return the figure as HTML."""
         figure = self.figure
         if self.lines:
-            said = json.dumps(self.lines, ensure_ascii=False).encode("utf-8")
-            figure = CanvasFigure(figure.metadata, {**figure.arrays, "lines": np.frombuffer(said, dtype=np.uint8)})
+            encoded = json.dumps(self.lines, ensure_ascii=False).encode("utf-8")
+            figure = CanvasFigure(figure.metadata, {**figure.arrays, "lines": np.frombuffer(encoded, dtype=np.uint8)})
         elif figure.metadata["kind"] == "map":
             figure = figure.with_metadata(still=True)
         payload = base64.b64encode(figure.packed()).decode("ascii")

@@ -84,12 +84,12 @@ def _text_columns(
     if values is None or isinstance(values, str):
         return
     array = np.asarray(values, dtype=object)
-    said = {}
+    series = {}
     if array.shape == shape:
-        said = {name: array.ravel()}
+        series = {name: array.ravel()}
     elif array.shape[: len(shape)] == shape and array.ndim == len(shape) + 1:
-        said = {(each(k + 1) if each else f"{name} {k + 1}"): array[..., k].ravel() for k in range(array.shape[-1])}
-    for column, cells in said.items():
+        series = {(each(k + 1) if each else f"{name} {k + 1}"): array[..., k].ravel() for k in range(array.shape[-1])}
+    for column, cells in series.items():
         if any(cell is not None and cell != "" for cell in cells):
             yield column, [plain(cell) if isinstance(cell, str) else cell for cell in cells]
 

@@ -24,8 +24,8 @@ def _(template: str, /, **values: object) -> str:
     """Return ``template`` in the reader's language, with ``values`` filled in."""
     if isinstance(template, Message):
         return template.translated(_gettext)
-    said = _gettext(template)
-    return said.format(**values) if values else said
+    translated = _gettext(template)
+    return translated.format(**values) if values else translated
 
 
 def localize(text: str) -> str:

@@ -84,7 +84,7 @@ def test_a_forged_event_changes_nothing(wrong: object, changed: list, monkeypatc
 def test_a_click_on_the_strip_still_chooses(monkeypatch: pytest.MonkeyPatch) -> None:
     focus = shared_focus.current()
     own, kept = focus.stack, []
-    monkeypatch.setattr(shared_focus, "keep", lambda focus, *, told: kept.append(focus))
+    monkeypatch.setattr(shared_focus, "keep", lambda focus, *, lines: kept.append(focus))
     other = "encoder" if own == "decoder" else "decoder"
     for stack in (own, other):
         says(monkeypatch, "token strip", chosen={"stack": stack, "token": 2})

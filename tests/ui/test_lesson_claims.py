@@ -1,4 +1,4 @@
-"""What the lessons say about their models is true: every number, word and “stays the same” is computed again."""
+"""The lessons' statements about the shipped models hold: every number and word, recomputed."""
 
 from __future__ import annotations
 

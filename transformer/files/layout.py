@@ -37,13 +37,13 @@ def file_of_results(path: Path, name: str) -> Path:
     return path.with_name(f"{path.name}.{name}") if is_gguf(path) else path / name
 
 
-def is_same_fingerprint(said: object, fingerprint: str) -> bool:
+def is_same_fingerprint(recorded: object, fingerprint: str) -> bool:
     """Return whether a fingerprint in a link or a file means the weights with ``fingerprint``.
 
     Those of earlier versions have only the first 12 digits, and only these are compared: such a link or file cannot
     distinguish models that were made to agree in them.
     """
-    return said in (fingerprint, fingerprint[:SHORT_DIGITS])
+    return recorded in (fingerprint, fingerprint[:SHORT_DIGITS])
 
 
 def shown_fingerprints(one: str, other: str) -> tuple[str, str]:

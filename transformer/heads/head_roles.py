@@ -264,9 +264,9 @@ def corpus_roles(
 
 def summarise(roles: Sequence[HeadRole]) -> CorpusRole:
     """Return one head's role over several sentences: the most frequent one, if it is frequent enough."""
-    told = [role for role in roles if not math.isnan(role.scores["broad"])]  # long enough to have a role
-    count = Counter(role.role for role in told)
-    shares = {role: count[role] / len(told) for role in ROLES if count[role]}
+    long_enough = [role for role in roles if not math.isnan(role.scores["broad"])]  # long enough to have a role
+    count = Counter(role.role for role in long_enough)
+    shares = {role: count[role] / len(long_enough) for role in ROLES if count[role]}
     often = max(shares, key=shares.__getitem__, default="none")  # the first of equals
     scores, counts = {}, {}
     for name in dict.fromkeys(name for role in roles for name in role.scores):
@@ -275,7 +275,7 @@ def summarise(roles: Sequence[HeadRole]) -> CorpusRole:
         counts[name] = len(values)
     first = roles[0]
     role = often if shares.get(often, 0.0) >= LEAST_CONSISTENT else "none"
-    return CorpusRole(*first.place, role, shares, scores, counts, len(told))
+    return CorpusRole(*first.place, role, shares, scores, counts, len(long_enough))
 
 
 def _roles_of(reading: Reading) -> tuple[HeadRole, ...] | None:

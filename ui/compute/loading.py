@@ -128,8 +128,8 @@ def open_folder(typed: str) -> str:
     """
     known, typed = for_one_person(), typed.strip()
     try:
-        asked = Path(typed).expanduser()
-        path = (resolve(asked) if known else asked).resolve(strict=True)
+        given = Path(typed).expanduser()
+        path = (resolve(given) if known else given).resolve(strict=True)
         known = known and (path.is_dir() or is_gguf(path))
     except (OSError, RuntimeError, ValueError) as error:  # no such folder, no such user, not a path
         if isinstance(error, transformer.CheckpointError):
@@ -141,7 +141,7 @@ def open_folder(typed: str) -> str:
             path=typed[:200],
             files=", ".join(_FILES),
         )
-    by_name = () if asked.exists() else (typed,)
+    by_name = () if given.exists() else (typed,)
     names = (*by_name, path.name, f"{path.parent.name}/{path.name}", str(path))
     name = next(name for name in names if name not in checkpoint_names() or checkpoint_path(name).resolve() == path)
     if name not in checkpoint_names():

@@ -48,8 +48,8 @@ _OVERHEAD = 4096  # bytes: the key with its sentence, and the objects around the
 
 def limits() -> dict[str, int]:
     """Return the limit of each shelf in bytes, from the environment."""
-    said = settings()
-    return {shelf: 1_000_000 * (getattr(said, f"{shelf}_mb") or number) for shelf, number in MEGABYTES.items()}
+    configured = settings()
+    return {shelf: 1_000_000 * (getattr(configured, f"{shelf}_mb") or number) for shelf, number in MEGABYTES.items()}
 
 
 def size_of(value: object, kept: Collection[int] = ()) -> int:

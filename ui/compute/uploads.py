@@ -38,7 +38,9 @@ def keep(files: Mapping[str, bytes]) -> str:
         CheckpointError: If the upload is invalid, there is no space for it, or the server is public.
     """
     if public():
-        raise CheckpointError("This server is public: it takes no files. Run the app on your own machine to open them.")
+        raise CheckpointError(
+            "This server is public and accepts no files. Run the app on your own machine to open them."
+        )
     try:
         with _one_at_a_time:
             path = receive(files, uploads_folder())

@@ -66,8 +66,8 @@ def _take(name: str, content: bytes) -> None:
     if not lines:
         st.warning(common("sentences.empty", name=as_plain(name)), icon=":material/edit:")
     elif longest > allowed.characters:
-        said = common("sentences.too_long", count=whole(longest), most=whole(allowed.characters))
-        st.warning(said, icon=":material/edit:")
+        message = common("sentences.too_long", count=whole(longest), most=whole(allowed.characters))
+        st.warning(message, icon=":material/edit:")
     else:
         if len(lines) > allowed.sentences:
             st.caption(common("sentences.cut", most=allowed.sentences, count=len(lines)))

@@ -59,17 +59,17 @@ def public() -> bool:
 
 def limits() -> Limits:
     """Return the limits set by the environment; defaults depend on ``public()``."""
-    said, usual = settings(), PUBLIC if public() else PRIVATE
-    jobs = said.jobs or usual.jobs
+    configured, usual = settings(), PUBLIC if public() else PRIVATE
+    jobs = configured.jobs or usual.jobs
     return Limits(
         jobs=jobs,
         trainings=min(usual.trainings, jobs) if public() else jobs,
-        characters=said.characters or usual.characters,
-        sessions=said.sessions or usual.sessions,
-        idle_minutes=said.idle_minutes or usual.idle_minutes,
-        sentences=said.sentences or usual.sentences,
-        recording_mb=said.recording_mb or usual.recording_mb,
-        uploads_mb=said.uploads_mb or usual.uploads_mb,
+        characters=configured.characters or usual.characters,
+        sessions=configured.sessions or usual.sessions,
+        idle_minutes=configured.idle_minutes or usual.idle_minutes,
+        sentences=configured.sentences or usual.sentences,
+        recording_mb=configured.recording_mb or usual.recording_mb,
+        uploads_mb=configured.uploads_mb or usual.uploads_mb,
     )
 
 

@@ -123,8 +123,9 @@ def _total(held: dict[str, list[int]]) -> int:
 
 def _announced_size(headers: Headers) -> int | None:
     """Return the bytes of the request's body; ``None`` if it states none, or may end elsewhere."""
-    said = headers.get("content-length", "")
-    return int(said) if said.isascii() and said.isdigit() and "transfer-encoding" not in headers else None
+    announced = headers.get("content-length", "")
+    is_number = announced.isascii() and announced.isdigit()
+    return int(announced) if is_number and "transfer-encoding" not in headers else None
 
 
 @contextmanager

@@ -50,9 +50,9 @@ def settings(environment: Mapping[str, str] | None = None) -> Settings:
     values = {}
     for field in fields(Settings):
         name = PREFIX + field.name.upper()
-        said = environment.get(name, "").strip()
-        if said:
-            values[field.name] = _READERS.get(field.name, _number)(name, said)
+        value = environment.get(name, "").strip()
+        if value:
+            values[field.name] = _READERS.get(field.name, _number)(name, value)
     return Settings(**values)
 
 
@@ -64,25 +64,25 @@ def stop_if_wrong() -> None:
         raise SystemExit(f"Glassformer was not started: {error}.") from None
 
 
-def _number(name: str, said: str) -> int:
-    if not (said.isascii() and said.isdigit() and 1 <= len(said) <= 10 and 0 < int(said) <= _LARGEST):
-        raise SettingError(f"{name} is {said[:40]!r}; it must be an integer ≥ 1, or be left out")
-    return int(said)
+def _number(name: str, value: str) -> int:
+    if not (value.isascii() and value.isdigit() and 1 <= len(value) <= 10 and 0 < int(value) <= _LARGEST):
+        raise SettingError(f"{name} is {value[:40]!r}; it must be an integer ≥ 1, or be left out")
+    return int(value)
 
 
-def _truth(_: str, said: str) -> bool:
+def _truth(_: str, value: str) -> bool:
     """Return true for any value but 0, so that a typing error does not open what should be closed."""
-    return said != "0"
+    return value != "0"
 
 
-def _address(name: str, said: str) -> str:
-    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", said):
-        raise SettingError(f"{name} is {said[:200]!r}; it must be an address with http:// or https://")
-    return said
+def _address(name: str, value: str) -> str:
+    if not re.fullmatch(r"https?://[^\s/]+(/\S*)?", value):
+        raise SettingError(f"{name} is {value[:200]!r}; it must be an address with http:// or https://")
+    return value
 
 
-def _hosts(name: str, said: str) -> tuple[str, ...]:
-    hosts = tuple(part.strip() for part in said.split(",") if part.strip())
+def _hosts(name: str, value: str) -> tuple[str, ...]:
+    hosts = tuple(part.strip() for part in value.split(",") if part.strip())
     if wrong := [host for host in hosts if not _HOST.fullmatch(host)]:
         raise SettingError(
             f"{name} names {wrong[0][:80]!r}; it must be names such as glassformer.example.org, with commas between "
@@ -91,8 +91,8 @@ def _hosts(name: str, said: str) -> tuple[str, ...]:
     return hosts
 
 
-def _text(_: str, said: str) -> str:
-    return said
+def _text(_: str, value: str) -> str:
+    return value
 
 
 _READERS = {"checkpoints": _text, "public": _truth, "outer_page": _address, "web_page": _address, "hosts": _hosts}

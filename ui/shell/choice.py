@@ -113,7 +113,7 @@ def several(
     texts = page_state.values(key)
     found = [known[text] for text in dict.fromkeys(texts) if text in known] if texts else list(default)
     if texts and len(found) < len([text for text in texts if text]):
-        _correct(key, texts, found, default=list(default), said=page_state.is_brought(key))
+        _correct(key, texts, found, default=list(default), with_note=page_state.is_brought(key))
     return _draw(st.multiselect, label, key, found, list(default), options, begin="default", **more)
 
 
@@ -288,16 +288,16 @@ def _read_all(key: str, owner: object, default: tuple, reading: Callable[[str], 
         nearest = all(_is_that_number(text, value) for text, value in zip(texts, found, strict=True))
     else:
         found, nearest = default, False
-    said = not (sense and nearest) and page_state.is_brought(key)
-    _correct(key, texts, found, default=default, said=said)
+    with_note = not (sense and nearest) and page_state.is_brought(key)
+    _correct(key, texts, found, default=default, with_note=with_note)
     return found
 
 
-def _correct(key: str, texts: Sequence[str], found: Sequence, *, default: Sequence, said: bool) -> None:
-    """Keep what is shown if it is not exactly what was requested; ``said`` shows a line about it."""
+def _correct(key: str, texts: Sequence[str], found: Sequence, *, default: Sequence, with_note: bool) -> None:
+    """Keep what is shown if it is not exactly what was requested; ``with_note`` shows a line about it."""
     own = () if found == default else _texts(found)
     if own != page_state.values(key):
-        if said:
+        if with_note:
             shared_focus.add_note(common("note.choice", name=key, text=quote(" ".join(texts))))
         page_state.keep(key, own)
         _write_from_a_fragment()

@@ -227,18 +227,18 @@ def address_of(focus: Focus, *, whole: bool = False) -> dict[str, str]:
     With ``whole``, they still do so if the checkpoint gets another opening, or another checkpoint is the first. Others
     follow such an address, who have not seen the view before the lesson.
     """
-    said = focus.to_address(default=default_focus(focus.checkpoint))
+    parameters = focus.to_address(default=default_focus(focus.checkpoint))
     if whole:
         said.pop(CAME_FROM, None)
         short = {"sentence": focus.sentence} if len(focus.sentence) <= LONGEST else {}
-        return {"checkpoint": focus.checkpoint, **short, "layer": str(focus.layer), **said}
+        return {"checkpoint": focus.checkpoint, **short, "layer": str(focus.layer), **parameters}
     opening = opening_focus(focus.checkpoint)
     if all(getattr(focus, name) == getattr(opening, name) for name in VIEW):
-        return {name: value for name, value in said.items() if name not in VIEW}
-    at_opening = "token" not in said and all(getattr(focus, part) == getattr(opening, part) for part in PLACE)
-    if at_opening and "lesson" not in said and said.keys() & {"sentence", "target", "pads"}:
-        return {name: value for name, value in said.items() if name not in PLACE}
-    return said if said.keys() & {*PLACE, "token"} else {**said, "layer": str(focus.layer)}
+        return {name: value for name, value in parameters.items() if name not in VIEW}
+    at_opening = "token" not in parameters and all(getattr(focus, part) == getattr(opening, part) for part in PLACE)
+    if at_opening and "lesson" not in parameters and parameters.keys() & {"sentence", "target", "pads"}:
+        return {name: value for name, value in parameters.items() if name not in PLACE}
+    return parameters if parameters.keys() & {*PLACE, "token"} else {**parameters, "layer": str(focus.layer)}
 
 
 def with_task(sentence: str, focus: Focus) -> str:
@@ -299,8 +299,8 @@ def begin() -> Focus:
     if focus is None or foreign:
         own = {name: values[-1] for name, values in arrived.items() if name in _NAMES}
         # First the language, because errors in the rest of the address are explained in it.
-        asked = own.get("language", ENGLISH)
-        _keep(Focus(language=asked if asked in languages() else ENGLISH))
+        wanted_language = own.get("language", ENGLISH)
+        _keep(Focus(language=wanted_language if wanted_language in languages() else ENGLISH))
         focus, corrections = Focus.from_address(own, default=default_of(own))
         choices = {name: values for name, values in arrived.items() if name not in (*_NAMES, *NO_CHOICES)}
         st.session_state[_ONLY_A_LESSON] = own.keys() & set(VIEW) == {"lesson"} and not choices
@@ -359,16 +359,16 @@ def change(**values: object) -> None:
 
     See ``with_changes``.
     """
-    focus, told = with_changes(current(), **values)
-    keep(focus, told=told)
+    focus, lines = with_changes(current(), **values)
+    keep(focus, lines=lines)
 
 
-def keep(focus: Focus, *, told: Sequence[str] = ()) -> None:
+def keep(focus: Focus, *, lines: Sequence[str] = ()) -> None:
     """Keep a focus before the page runs, and lines about it for the page to show."""
     _keep(focus)
-    if told:
-        st.session_state[_NOTES], st.session_state[_NOTES_OF] = tuple(told), _place(focus)
-    st.session_state[_CUT] = " ".join(told)
+    if lines:
+        st.session_state[_NOTES], st.session_state[_NOTES_OF] = tuple(lines), _place(focus)
+    st.session_state[_CUT] = " ".join(lines)
 
 
 def with_changes(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]]:
@@ -386,13 +386,13 @@ def with_changes(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]
     again = {"sentence", "target", "stack", "writes", "way", "system", "variables", "written"}
     if values.keys() & again and "token" not in values:
         values["token"] = default_focus(focus.checkpoint).token
-    most, told = limits().characters, []
+    most, lines = limits().characters, []
     for name in ("sentence", "target", "system", "variables"):
         text = values.get(name)
         if isinstance(text, str) and len(text) > _TOO_MUCH * most:
             values[name] = text[:most]
-            told.append(common("problem.not_kept", count=whole(len(text)), most=whole(most)))
-    return replace(focus, **values), tuple(told)
+            lines.append(common("problem.not_kept", count=whole(len(text)), most=whole(most)))
+    return replace(focus, **values), tuple(lines)
 
 
 def cut_line() -> str:

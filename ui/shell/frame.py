@@ -74,5 +74,5 @@ def provenance(title: str) -> dict[str, str]:
         return {"title": title, "software": "Glassformer"}
     own = {name: view[name] for name in ("checkpoint", "fingerprint")}
     view_link = link(*seen_address(st.context.url or "", whole_address()), **own)
-    said = {"title": title, **view, "view": view_link, "software": "Glassformer"}
-    return {name: text for name, text in said.items() if text}
+    fields = {"title": title, **view, "view": view_link, "software": "Glassformer"}
+    return {name: text for name, text in fields.items() if text}

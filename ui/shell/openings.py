@@ -70,11 +70,11 @@ def _ready(names: Sequence[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=1)
 def _ready_for_all() -> frozenset[str]:
-    said = model_sentences()
-    tables = (said[table].values() for table in ("example", "task_example"))
-    pairs = (pair.values() for pair in said["pair"].values())
+    shipped = model_sentences()
+    tables = (shipped[table].values() for table in ("example", "task_example"))
+    pairs = (pair.values() for pair in shipped["pair"].values())
     found = {sentence for sentences in (*tables, *pairs) for sentence in sentences}
-    return frozenset(found | {text for _, text in pictures()} | {said["default"], said["patch"]})
+    return frozenset(found | {text for _, text in pictures()} | {shipped["default"], shipped["patch"]})
 
 
 @once_a_run

@@ -36,7 +36,7 @@ class State:
         owners: What choices made in this step belong to.
         reveals: Containers that the keyboard is led to.
         opens: The page that is opened, if it differs from ``page``.
-        told: Lines about the focus.
+        lines: Lines about the focus.
     """
 
     focus: Focus
@@ -45,7 +45,7 @@ class State:
     owners: Mapping[tuple[str, str], object] = ()
     reveals: tuple[str, ...] = ()
     opens: str = ""
-    told: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
 
     def values(self, key: str) -> Texts:
         """Return the texts of a choice of the current page, none for its default."""
@@ -97,8 +97,8 @@ def reduce(state: State, action: Action, means: Meaning | None = None) -> State:
 def _looking_at(state: State, **values: object) -> State:
     """Return the state with another focus if it differs: the same stack again keeps its token."""
     new = {name: value for name, value in values.items() if value not in (None, getattr(state.focus, name))}
-    focus, told = shared_focus.with_changes(state.focus, **new)
-    return replace(state, focus=focus, told=(*state.told, *told))
+    focus, lines = shared_focus.with_changes(state.focus, **new)
+    return replace(state, focus=focus, lines=(*state.lines, *lines))
 
 
 def current() -> State:
@@ -111,7 +111,7 @@ def send(action: Action, means: Meaning | None = None) -> None:
     before = current()
     after = reduce(before, action, means)
     if after.focus != before.focus:
-        shared_focus.keep(after.focus, told=after.told)
+        shared_focus.keep(after.focus, lines=after.lines)
     for (page, key), owner in dict(after.owners).items():
         choice.put(key, *after.choices.get(page, {}).get(key, ()), page=page, owner=owner)
     for container in after.reveals:

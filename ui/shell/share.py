@@ -35,8 +35,8 @@ def link(
     """
     own = {"checkpoint": [checkpoint], FINGERPRINT: [fingerprint]}
     others = {name: values for name, values in parameters.items() if name not in (*own, NOTE, CAME_FROM)}
-    said = {NOTE: [note[:LONGEST_NOTE]]} if note.strip() else {}
-    return f"{page_url}?{urlencode({**own, **others, **said}, doseq=True)}"
+    note_parameters = {NOTE: [note[:LONGEST_NOTE]]} if note.strip() else {}
+    return f"{page_url}?{urlencode({**own, **others, **note_parameters}, doseq=True)}"
 
 
 ON_THE_WEB = ("tokens", "attention", "heads", "decoding")  # its other page is the living picture: web/source/state.js
@@ -98,5 +98,7 @@ def show_what_a_link_says(checkpoint: Checkpoint) -> None:
         st.info("  \n".join(map(as_plain, shown.splitlines())), icon=":material/sticky_note_2:")
     wanted = address.value(FINGERPRINT)
     if wanted and not is_same_fingerprint(wanted, checkpoint.fingerprint):
-        name, (asked, found) = as_plain(checkpoint.name), shown_fingerprints(wanted[:64], checkpoint.fingerprint)
-        st.caption(f":material/info: {common('share.other_weights', name=name, wanted=as_plain(asked), found=found)}")
+        name, (requested, found) = as_plain(checkpoint.name), shown_fingerprints(wanted[:64], checkpoint.fingerprint)
+        st.caption(
+            f":material/info: {common('share.other_weights', name=name, wanted=as_plain(requested), found=found)}"
+        )

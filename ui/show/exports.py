@@ -42,25 +42,27 @@ def figure_kind(figure: Any) -> str:
     return package
 
 
-def self_contained_html(figure: Any, said: Mapping[str, str] | None = None) -> bytes:
+def self_contained_html(figure: Any, metadata: Mapping[str, str] | None = None) -> bytes:
     """Return a page that shows the figure without any other file or host, including the drawing library.
 
-    ``said`` (``ui.shell.frame.provenance``) is in its head as ``<meta name="glassformer:…">``.
+    ``metadata`` (``ui.shell.frame.provenance``) is in its head as ``<meta name="glassformer:…">``.
     """
     if figure_kind(figure) == "plotly":
         html = figure.to_html(include_plotlyjs=True, full_html=True, config={"displaylogo": False, "responsive": True})
     else:
         html = figure.to_html(inline=True)
-    tags = "".join(f'<meta name="glassformer:{name}" content="{escape(text)}">' for name, text in (said or {}).items())
+    tags = "".join(
+        f'<meta name="glassformer:{name}" content="{escape(text)}">' for name, text in (metadata or {}).items()
+    )
     return html.replace("<head>", f"<head>{tags}", 1).encode("utf-8")
 
 
 def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
     """Draw the menu of all exports of a figure; ``title`` is the default title of the one for a paper."""
     _picture_buttons(figure, kind, name, title)
-    said = provenance(title)
+    metadata = provenance(title)
     offered = {
-        "html": (common("show.html"), "text/html", lambda: self_contained_html(figure, said)),
+        "html": (common("show.html"), "text/html", lambda: self_contained_html(figure, metadata)),
         "csv": (common("show.csv"), "text/csv", lambda: as_csv(figure_table(figure))),
     }
     with st.container(horizontal=True):
@@ -85,8 +87,8 @@ def _picture_buttons(figure: Any, kind: str, name: str, title: str) -> None:
         format = wanted if wanted in _FORMATS else "svg"
         file = f"{name}-{_millimetres(wish):g}-mm.{format}" if paper else f"{name}.{format}"
         content = base64.b64encode(_altair_picture(figure, wish)).decode("ascii")
-        said = str(wish.get("title") or title)[:500]
-        saved = {"id": time.time_ns(), "name": file, "title": said, "format": format, "bytes": content}
+        file_title = str(wish.get("title") or title)[:500]
+        saved = {"id": time.time_ns(), "name": file, "title": file_title, "format": format, "bytes": content}
         _saver(key=f"saver {name}", data=saved)
 
 

@@ -32,8 +32,8 @@ def rotary_words(text: PageText, key: str, factor: float, **values: object) -> s
     If the rotation also multiplies, another sentence is added. ``text`` is that of the page, ``factor`` the attention
     factor of scaled frequencies, 1 if there is none.
     """
-    said = text[key].format(**values)
-    return said if factor == 1 else f"{said} {text['arithmetic_factor'].format(factor=three_digits(factor))}"
+    formatted = text[key].format(**values)
+    return formatted if factor == 1 else f"{formatted} {text['arithmetic_factor'].format(factor=three_digits(factor))}"
 
 
 def logits_formula(projection: nn.Module, h: str, matrix: str) -> str:

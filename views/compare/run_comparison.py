@@ -115,7 +115,7 @@ def show_maps(p: Page, shown: CompareViewModel) -> None:
 
 def _show_difference(p: Page, first: Side, other: Side, difference: MapDifference, *, limit: float) -> None:
     letter, is_cross = other.letter, first.location.kind == "cross"
-    told = "map_difference" if difference.known.any() else "map_difference_none"
+    title_key = "map_difference" if difference.known.any() else "map_difference_none"
     show_map(
         value_map(
             difference.values,
@@ -126,7 +126,7 @@ def _show_difference(p: Page, first: Side, other: Side, difference: MapDifferenc
             scale="diverging",
             allowed=difference.known,
             limit=limit,
-            title=p.text[told].format(side=letter, change=three_digits(difference.mean_change)),
+            title=p.text[title_key].format(side=letter, change=three_digits(difference.mean_change)),
             value_name=f"{letter} − A",
             phrase=(PREDICTING if is_cross else "", LOOKS_AT),
             masked_text=p.text["no_partner"],

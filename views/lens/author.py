@@ -82,8 +82,8 @@ def author(p: Page, row: DeltaGenerator) -> None:
 def _choose_words(p: Page, row: DeltaGenerator, position: int | None) -> tuple[int, int | None]:
     """Draw the word whose logit is taken apart, and the one that it is compared with, if any; return their ids."""
     with row:
-        came = choose_follow(p) and position is not None
-    known = candidate_words(p.trace, position, ids_that_came(p.trace)[position] if came else None)
+        from_text = choose_follow(p) and position is not None
+    known = candidate_words(p.trace, position, ids_that_came(p.trace)[position] if from_text else None)
     words = list(known)
     owner = (p.trace.tokens(place_of(p)[0]).displays, position, words[:2])
     typed = {"accept_new_options": position is not None, "width": 190}
@@ -106,14 +106,14 @@ def _choose_words(p: Page, row: DeltaGenerator, position: int | None) -> tuple[i
     return token, None if other == token else other
 
 
-def _id(p: Page, asked: str | None, known: dict[str, int]) -> int | None:
+def _id(p: Page, wanted: str | None, known: dict[str, int]) -> int | None:
     """Return the id of a chosen word, or of the first token of a typed one.
 
     A typed word is taken as it is, or as it is shown, with ``·`` for the space in front.
     """
-    if asked is None or asked in known:
-        return known.get(asked)
-    word = asked.strip().removeprefix("·")
+    if wanted is None or wanted in known:
+        return known.get(wanted)
+    word = wanted.strip().removeprefix("·")
     found = p.checkpoint.tokenizer.encode(word, continues=not word[:1].isalnum()) if word else ()
     return next(iter(found), None)
 

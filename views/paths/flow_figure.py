@@ -56,7 +56,7 @@ def flow_graph(flow: Flow, *, tokens: Mapping[str, TokenSequence], height: int =
         mark = marks.setdefault(kind, ([], [], [], []))
         mark[0].append(0.6 * ends[0][0] + 0.4 * ends[1][0])
         mark[1].append(0.6 * ends[0][1] + 0.4 * ends[1][1])
-        mark[2].append(_said(edges, share, source, target, tokens))
+        mark[2].append(_edge_text(edges, share, source, target, tokens))
         mark[3].append([*_place(strongest)])
     named: set[str] = set()
     for (kind, width), (xs, ys) in sorted(drawn.items()):
@@ -77,12 +77,12 @@ def flow_graph(flow: Flow, *, tokens: Mapping[str, TokenSequence], height: int =
         x=[column[node.stack, node.token] for node in nodes],
         y=[node.level for node in nodes],
         mode="markers",
-        name=_("token behind a layer"),
+        name=_("token after a layer"),
         marker={
             "size": [8 + 14 * min(1.0, flow.weights[node]) for node in nodes],
             "color": [style.CHOSEN if node in flow.start else style.NEUTRAL for node in nodes],
         },
-        text=[_node_said(flow, node, tokens) for node in nodes],
+        text=[_node_text(flow, node, tokens) for node in nodes],
         hovertemplate="%{text}<extra></extra>",
     )
     style.finish(figure, height=height, top=40)
@@ -90,7 +90,7 @@ def flow_graph(flow: Flow, *, tokens: Mapping[str, TokenSequence], height: int =
     labels = [tokens[stack].displays[token] for (_later, stack, token) in columns]
     figure.update_xaxes(**style.label_axis(labels, title=_("token")))
     figure.update_yaxes(
-        title_text=_("layers passed"), dtick=1, range=[-0.4, max(node.level for node in nodes) + 0.4], zeroline=False
+        title_text=_("number of layers"), dtick=1, range=[-0.4, max(node.level for node in nodes) + 0.4], zeroline=False
     )
     return figure.drawn()
 
@@ -102,27 +102,27 @@ def _place(edge: Edge) -> tuple[int, int, int, int, int]:
 
 def _named(node: Node, tokens: Mapping[str, TokenSequence]) -> str:
     token = style.escape(tokens[node.stack].displays[node.token])
-    return _("{token} behind {level} layers", token=token, level=node.level)
+    return _("{token} after {level} layers", token=token, level=node.level)
 
 
-def _said(edges: list[Edge], share: float, source: Node, target: Node, tokens: Mapping[str, TokenSequence]) -> str:
+def _edge_text(edges: list[Edge], share: float, source: Node, target: Node, tokens: Mapping[str, TokenSequence]) -> str:
     """Return both ends, the share, and the strongest heads of a line as text."""
     parts = [
         f"{_named(source, tokens)} → {_named(target, tokens)}",
         _("share {share}", share=number(f"{share:.9g}")),
     ]
     for edge in sorted(edges, key=lambda edge: -edge.share)[:4]:
-        said = number(f"{edge.share:.3g}")
+        share_text = number(f"{edge.share:.3g}")
         if edge.head >= 0:
-            parts.append(_("head {head}: {share}", head=edge.head, share=said))
+            parts.append(_("head {head}: {share}", head=edge.head, share=share_text))
         elif edge.kind == "feed_forward":
-            parts.append(_("feed-forward: {share}", share=said))
+            parts.append(_("feed-forward: {share}", share=share_text))
         else:
-            parts.append(_("residual: {share}", share=said))
+            parts.append(_("residual: {share}", share=share_text))
     return style.lines(*parts)
 
 
-def _node_said(flow: Flow, node: Node, tokens: Mapping[str, TokenSequence]) -> str:
+def _node_text(flow: Flow, node: Node, tokens: Mapping[str, TokenSequence]) -> str:
     parts = [f"<b>{_named(node, tokens)}</b>", _("of the answer: {share}", share=number(f"{flow.weights[node]:.9g}"))]
     if node in flow.feed_forward:
         parts.append(_("feed-forward: {share}", share=number(f"{flow.feed_forward[node]:.3g}")))

@@ -61,12 +61,12 @@ def map_strip(
     figure = place_side_by_side([style.escape(name) for name in names], spacing=0.012)
     figure.update_annotations(yshift=20)
     for column, (view, note) in enumerate(zip(views, notes, strict=True), start=1):
-        weights, places, said = _small(np.where(view.allowed, view.weights[head], np.nan).astype(np.float32))
-        bar = style.colour_bar(said, len=0.2, y=0, yanchor="top", ypad=8) if column == 1 else None
+        weights, places, bar_note = _small(np.where(view.allowed, view.weights[head], np.nan).astype(np.float32))
+        bar = style.colour_bar(bar_note, len=0.2, y=0, yanchor="top", ypad=8) if column == 1 else None
         hover = style.lines(
             style.escape(names[column - 1]),
             _("{token} looks at {other}", token="%{y}", other="%{x}"),
-            *filter(None, [said]),
+            *filter(None, [bar_note]),
         )
         figure.add_trace(parts.heatmap(weights, hover=hover, bar=bar, **places), col=column)
         if not view.allowed.all():
@@ -125,7 +125,7 @@ def _masked(masked: np.ndarray) -> dict:
         "colorscale": [[0, style.QUIET], [1, style.QUIET]],
         "showscale": False,
         "hoverongaps": False,
-        "hovertemplate": style.hover(_("masked: it may not look there")),
+        "hovertemplate": style.hover(_("masked: cannot be attended to")),
     }
 
 

@@ -179,10 +179,10 @@ def _second_try(step: Step, option: int, text: PageText) -> None:
 
 def _answer(step: Step, tries: tuple[int, ...], text: PageText) -> None:
     is_right = tries[-1] == ANSWER
-    said = text["right" if is_right else "wrong"].format(answer=_sentence(step.answer).removesuffix("."))
+    verdict = text["right" if is_right else "wrong"].format(answer=_sentence(step.answer).removesuffix("."))
     about = "" if is_right else f"{_sentence(step.choices[tries[-1]])} {step.feedback_on(tries[-1])} "
     with st.container(key="lesson feedback"):
-        st.markdown(f"**{step.question}** {_RIGHT if is_right else _WRONG} {about}{said} {step.explanation}")
+        st.markdown(f"**{step.question}** {_RIGHT if is_right else _WRONG} {about}{verdict} {step.explanation}")
 
 
 def _sentence(option: str) -> str:
