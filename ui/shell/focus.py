@@ -229,7 +229,7 @@ def address_of(focus: Focus, *, whole: bool = False) -> dict[str, str]:
     """
     parameters = focus.to_address(default=default_focus(focus.checkpoint))
     if whole:
-        said.pop(CAME_FROM, None)
+        parameters.pop(CAME_FROM, None)
         short = {"sentence": focus.sentence} if len(focus.sentence) <= LONGEST else {}
         return {"checkpoint": focus.checkpoint, **short, "layer": str(focus.layer), **parameters}
     opening = opening_focus(focus.checkpoint)
