@@ -92,7 +92,7 @@ def test_the_shaded_sentence_has_the_colours_of_the_row_and_a_click_follows_a_wo
     ]
     words.nth(3).hover()
     said = page.locator(".shaded .said")
-    weight, by = said.inner_text().split(". Looked at most by: ")
+    weight, by = said.inner_text().split(". It receives most attention from: ")
     assert weight.endswith(three_digits(float(view.weights[1, 2, 3]))) and len(by.split(", ")) <= 3
     ground = words.nth(3).evaluate("node => getComputedStyle(node).backgroundColor")
     wanted = colour_at(float(view.weights[1, 2, 3]), colours=SEQUENTIAL)

@@ -129,7 +129,7 @@ def test_another_word_moves_the_reader_to_where_it_is(decoding: Page) -> None:
     decoding.wait_for_timeout(500)
     box.press("Enter")
     settle(decoding)
-    decoding.get_by_role("button", name="Go on from there").click()
+    decoding.get_by_role("button", name="Continue from there").click()
     expect(decoding.locator(".stepper .sentence")).to_contain_text("because you forced it")
     expect(count(decoding)).to_contain_text("step 3 of")
     decoding.get_by_role("button", name="original").click()

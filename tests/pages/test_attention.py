@@ -224,10 +224,10 @@ def test_a_row_with_a_single_key_has_nothing_to_choose_and_says_so(open_page: Ca
     for checkpoint, place in (("tiny-gpt", {}), ("tiny-translator", {"stack": "decoder", "kind": "self"})):
         app = open_page(checkpoint=checkpoint, token="0", attention_show=TEXT[drawing], **place)
         is_fine(app)
-        assert any("has nothing to choose" in caption.value for caption in app.caption)
+        assert any("has weight 1" in caption.value for caption in app.caption)
         assert not any("bits" in (metric.delta or "") for metric in app.metric)
         app = open_page(checkpoint=checkpoint, token="1", attention_show=TEXT[drawing], **place)
-        assert not any("has nothing to choose" in caption.value for caption in app.caption)
+        assert not any("has weight 1" in caption.value for caption in app.caption)
         assert any("bits, of 1 possible" in (metric.delta or "") for metric in app.metric)
 
 
@@ -317,10 +317,10 @@ def test_every_sentence_about_a_row_says_which_token_it_reads_and_which_it_predi
 def test_a_guess_asks_for_the_row_by_the_name_that_the_map_gives_it(open_page: Callable) -> None:
     place = {"stack": "decoder", "token": "1", "target": "Le vieil homme.", "attention_guess": "true"}
     asked = [said(open_page(kind=kind, **place)).replace("\\", "") for kind in ("cross", "self")]
-    assert re.search("To predict ‘·.+’, where does the row of ‘·Le’ look", asked[0])
+    assert re.search("To predict ‘·.+’, what does the row of ‘·Le’ attend to", asked[0])
     named = said(open_page(kind="cross", attention_predicted_cross="false", **place)).replace("\\", "")
-    assert "To predict" not in named and "Where does ‘·Le’ look" in named
-    assert "To predict" not in asked[1] and "Where does ‘·Le’ look" in asked[1]
+    assert "To predict" not in named and "What does ‘·Le’ attend to" in named
+    assert "To predict" not in asked[1] and "What does ‘·Le’ attend to" in asked[1]
 
 
 def test_the_answer_without_the_head_is_written_only_when_asked_for(open_page: Callable) -> None:

@@ -73,7 +73,7 @@ def test_a_word_says_who_looks_at_it_most(tiny_checkpoint: Callable, checkpoint:
             assert word["by"] == ""
         else:
             told = f"{view.query.labels[best]} {three_digits(float(view.weights[0, best, key]))}"
-            assert word["by"].startswith(f". Looked at most by: {told}")
+            assert word["by"].startswith(f". It receives most attention from: {told}")
     assert all(word["by"] == "" for word in draw(view, row=1, drawing="rollout")["words"])
     assert all(word["by"] == "" for word in draw(view, row=1, name="·next")["words"]), "rows have other names there"
 
@@ -92,10 +92,10 @@ def test_the_title_says_which_token_the_row_is_named_after_and_what_is_drawn(tin
     assert draw(view, row=2)["title"] == f"‘{label}’ looks at:"
     of_row = f"To predict ‘·next’, the row of ‘{label}’"
     assert draw(view, row=2, name="·next")["title"] == f"{of_row} looks at:"
-    assert draw(view, row=2, name="·next", drawing="values")["title"] == f"{of_row} gets from:"
-    assert draw(view, row=2, name="·next", drawing="rollout")["title"] == f"{of_row} is made of:"
-    assert draw(view, row=2, drawing="values")["title"] == f"To ‘{label}’ pass on:"
-    assert draw(view, row=2, drawing="rollout")["title"] == f"‘{label}’ is made of:"
+    assert draw(view, row=2, name="·next", drawing="values")["title"] == f"{of_row} receives from:"
+    assert draw(view, row=2, name="·next", drawing="rollout")["title"] == f"{of_row} consists of:"
+    assert draw(view, row=2, drawing="values")["title"] == f"‘{label}’ receives from:"
+    assert draw(view, row=2, drawing="rollout")["title"] == f"‘{label}’ consists of:"
 
 
 def test_words_stand_apart_and_pieces_of_a_word_together(tiny_checkpoint: Callable) -> None:

@@ -190,10 +190,10 @@ def test_attention_of_each_kind(open_app: Callable, tiny_checkpoint: Callable, c
     app.segmented_control(key="attention_heads").set_value("one").run()
     check(first, 1)
     if checkpoint == "tiny-translator":
-        assert "looks in the source" in said(app)
+        assert "the weights on the source" in said(app)
         app.segmented_control(key="attention_kind").set_value("self").run()
         check("self", 1)
-    assert "looks in the text so far while it chooses, decoder layer 1" in said(app)
+    assert "the weights on the text so far at this step, decoder layer 1" in said(app)
 
 
 def test_the_drawing_stays_the_same_while_the_reader_walks(open_app: Callable) -> None:
@@ -394,7 +394,7 @@ def test_the_tree_tells_what_the_search_returned(
     )
     is_fine(app)
     tree = beam_tree(tiny_checkpoint("translator"), SENTENCE, transformer.Beam(3, length_penalty=2.0))
-    assert f"In {tree.n_steps} steps the search wrote down {len(tree.nodes):,} branches" in said(app)
+    assert f"In {tree.n_steps} steps the search recorded {len(tree.nodes):,} branches" in said(app)
     table = app.dataframe[0].value
     assert list(table["text"]) == [text.text for text in tree.hypotheses]
     assert list(table["score"]) == [text.score for text in tree.hypotheses]
@@ -405,7 +405,7 @@ def test_the_tree_tells_what_the_search_returned(
     assert f"Steps 3 to 14 of {tree.n_steps} are drawn" in said(app)
     words = [node for node in tree.winner if node.fate != "finished"]
     worst = max(words, key=lambda node: node.rank)
-    assert (f"number {worst.rank}" if worst.rank > 1 else "the likeliest text of its step all along") in said(app)
+    assert (f"rank {worst.rank}" if worst.rank > 1 else "the most probable text at every step") in said(app)
     printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
     assert float(printed[0].rsplit(" ", 1)[1]) == pytest.approx(tree.winner[-1].score, rel=1e-5)
 
@@ -461,7 +461,7 @@ def test_another_word_is_forced_and_the_branch_kept_beside_the_original(
     assert f"Σ log p = {three_digits(branch.log_probability)} ({signed(change)} against the original)" in said(app)
     assert app.query_params["branches"] in (f"{ids[0]}.{ids[1]}-{ids[2]}", [f"{ids[0]}.{ids[1]}-{ids[2]}"])
     go(app, 1)
-    assert "as in the text that this branch left" in said(app)
+    assert "as in the text from which this branch started" in said(app)
     app.button(key="look at branch 0").click().run()
     is_fine(app)
     assert f"The whole text: {original.text}" in said(app) and "because you forced it" not in said(app)
