@@ -84,7 +84,7 @@ def _refusal(scope: Scope) -> PlainTextResponse | None:
     if scope["path"].endswith(_ASKED_FIRST) and scope["path"].rpartition("/_stcore/")[0].strip("/") != base:
         return PlainTextResponse("This server's pages have no servers of their own.", 300)
     if public() and _FILES in scope["path"]:
-        return PlainTextResponse("This server is public: it takes no files.", 403)
+        return PlainTextResponse("This server is public and accepts no files.", 403)
     if public() and scope["path"].rstrip("/").endswith(_METRICS):
         return PlainTextResponse("Not Found", 404)
     return None

@@ -22,7 +22,7 @@ from transformer.runs.traces import Trace
 from transformer.text.message import N_
 from transformer.text.tokens import TokenSequence
 
-QUERY_TITLE = N_("query: the token that looks")
+QUERY_TITLE = N_("query: the token that attends")
 KEY_TITLE = N_("key: the token that is looked at")
 SHIFTED_TITLE = N_("query: the token that is being predicted")
 READ_TITLE = N_("query: the token that is read")

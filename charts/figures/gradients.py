@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
 
 
-def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("length of the move")) -> go.Figure:
+def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("distance moved")) -> go.Figure:
     """Draw how far every row of E moved: bars for the sentence's tokens, a skyline of all rows.
 
     ``moved`` is [vocabulary], ‖E_after[i] − E_before[i]‖ for every id, or another length that ``what`` names. The last
@@ -40,13 +40,13 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("length o
         labels.append(_("largest of the other {n}", n=whole(others.sum())))
         values = np.append(values, distances[others].max())
     heights = [24 * min(len(labels), style.MAX_LABELS), 130]
-    figure = stack_panels([_("rows this sentence fetches"), _("all rows of E")], heights=heights, gap=90)
+    figure = stack_panels([_("rows that this sentence looks up"), _("all rows of E")], heights=heights, gap=90)
     colours = [style.CHOSEN] * len(fetched) + [style.MASKED]
     figure.add_trace(parts.bar_rows(values, hover=style.lines("%{y}", what), colours=colours[: len(values)]), row=1)
     everywhere = np.arange(len(distances), dtype=np.int32)
     for chosen, colour, size, name in (
-        (others, style.QUIET, 0, _("not fetched")),
-        (~others, style.CHOSEN, 8, _("fetched")),
+        (others, style.QUIET, 0, _("not looked up")),
+        (~others, style.CHOSEN, 8, _("looked up")),
     ):
         figure.scatter(
             x=everywhere[chosen],

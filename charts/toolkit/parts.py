@@ -129,8 +129,8 @@ def mask_bars(masked: np.ndarray, *, low: float, high: float, **more: Any) -> di
         base=low,
         width=1.0,
         marker={"color": style.MASKED, "pattern": style.HATCH, "line": {"width": 0}},
-        name=_("masked: it may not look there"),
-        hovertemplate=style.hover(_("{token}: masked, it may not look there", token="%{x}")),
+        name=_("masked: cannot be attended to"),
+        hovertemplate=style.hover(_("{token}: masked, cannot be attended to", token="%{x}")),
         **more,
     )
 

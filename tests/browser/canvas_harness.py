@@ -123,7 +123,7 @@ def drawn(scene: str, state: Mapping[str, object] | None = None) -> CanvasFigure
             causal.scores[3],
             row_labels=causal.query.labels,
             column_labels=causal.key.labels,
-            row_title="query: the token that looks",
+            row_title="query: the token that attends",
             column_title="key: the token that is looked at",
             scale="diverging",
             allowed=causal.allowed,

@@ -109,7 +109,7 @@ def test_streamlit_itself_refuses_files(monkeypatch: pytest.MonkeyPatch) -> None
     manager = MemoryUploadedFileManager("/_stcore/upload_file")
     monkeypatch.setattr(MemoryUploadedFileManager, "add_file", MemoryUploadedFileManager.add_file)
     take_no_files()
-    with pytest.raises(HTTPException, match="takes no files"):
+    with pytest.raises(HTTPException, match="accepts no files"):
         manager.add_file("session", None)
 
 

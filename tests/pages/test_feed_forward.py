@@ -46,7 +46,7 @@ def test_every_view_of_every_kind_of_model(open_app: Callable, tiny_checkpoint: 
     assert (TEXT["words_logits"] in said(app)) == writes
     assert ("This stack writes no words" in said(app)) != writes
     assert ("likely" in said(app)) == writes  # a vector that reaches no logit makes no word more likely
-    assert {"likelier", "less likely"} <= set(app.dataframe[0].value) or not writes
+    assert {"more probable", "less probable"} <= set(app.dataframe[0].value) or not writes
     assert {"towards", "away from"} <= set(app.dataframe[0].value) or writes
     show(app, "sentence")
     is_fine(app)

@@ -148,7 +148,7 @@ def test_a_model_that_can_read_no_sentence_says_so(open_app: Callable) -> None:
     app.run()
     assert not app.exception
     shown = " ".join(one.value for one in (*app.warning, *app.error))
-    assert "can read no sentence of the 1 given" in shown
+    assert "cannot read any of the 1 sentences given" in shown
     app.file_uploader(key="sentence list file").set_value(
         [("two.txt", b"many words " * 300 + b"\nA dog sings.", "text/plain")]
     )

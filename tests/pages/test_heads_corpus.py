@@ -174,7 +174,7 @@ def test_odd_lists_of_sentences_get_a_sentence(open_app):
     app.text_area(key="heads own text").set_value("word " * 300)
     submit(app)
     assert not app.exception and not app.error
-    assert "tiny-bert can read no sentence of the 1 given" in app.warning[0].value.replace("\\", "")
+    assert "tiny-bert cannot read any of the 1 sentences given" in app.warning[0].value.replace("\\", "")
     app.text_area(key="heads own text").set_value("\n".join(f"Number {n}." for n in range(PRIVATE.sentences + 3)))
     submit(app)
     is_fine(app)

@@ -289,7 +289,7 @@ def test_heads_reads_the_sentences_that_ship(checkpoints_folder, capsys):
     [
         ([], None, "There is no file"),
         ([], " \n", "contains no sentence"),
-        ([], "word " * 300, "tiny-gpt can read no sentence of the 1 given"),
+        ([], "word " * 300, "tiny-gpt cannot read any of the 1 sentences given"),
         (["--limit", "0"], "Go home!", "--limit is 0; it must be at least 1"),
         (["--batch-size", "0"], "Go home!", "batch_size is 0; it must be at least 1"),
     ],

@@ -203,7 +203,7 @@ def test_the_command_writes_the_file_or_a_sentence(checkpoints_folder: Path, tmp
 def test_a_text_too_long_for_a_phone_is_refused(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("views.overview.handout.MAX_TOKENS", 5)
     trace = transformer.trace(tiny_checkpoint("sentiment"), "The cat sat on the mat.")
-    with pytest.raises(transformer.InputError, match=f"has {len(trace.source)} tokens, and 5 are the most"):
+    with pytest.raises(transformer.InputError, match=f"has {len(trace.source)} tokens, and at most 5 are possible"):
         handout(trace, Focus())
 
 

@@ -73,7 +73,7 @@ def test_no_files_and_no_paths_and_the_page_says_why(
     assert "What this public server does not offer, and why" in {box.label for box in app.expander}
     assert "at most 1,000 characters" in said(app) and "at most 1 at a time" in said(app) and "60 visitors" in said(app)
     assert config.get_option("server.maxUploadSize") == 0  # Streamlit's own address for files
-    with pytest.raises(transformer.CheckpointError, match="it takes no files"):
+    with pytest.raises(transformer.CheckpointError, match="accepts no files"):
         uploads.keep({"config.json": b"{}"})
     with pytest.raises(transformer.CheckpointError, match="is not a directory"):
         loading.open_folder(str(checkpoints_folder / "tiny-gpt"))

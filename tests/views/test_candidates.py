@@ -43,7 +43,7 @@ def test_reshaping_shows_the_same_candidates_four_times(candidates):
     assert figure.layout.annotations[1].text == "<b>÷ 0.5</b>"
     assert list(figure.data[2].marker.pattern.shape) == ["", "", "/", "/"]
     assert figure.data[0].marker.pattern.shape is None
-    assert "cut off by top-k &lt;2&gt;" in {trace.name for trace in figure.data}
+    assert "excluded by top-k &lt;2&gt;" in {trace.name for trace in figure.data}
     assert list(figure.layout.yaxis.ticktext)[1] == "·&lt;b&gt;"
 
 

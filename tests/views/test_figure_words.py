@@ -170,7 +170,7 @@ def test_every_text_of_every_figure_is_marked(
 def test_a_figure_in_french(figures: dict, french: dict) -> None:
     before, after = figures["candidate_bars"], french["candidate_bars"]
     assert before.layout.xaxis.title.text == "next-token probability", "the figure itself stays as it is"
-    assert after.layout.xaxis.title.text == "probabilité de venir ensuite"
+    assert after.layout.xaxis.title.text == "probabilité du jeton suivant"
     assert [list(trace.x) for trace in after.data] == [list(trace.x) for trace in before.data]
     assert list(after.layout.yaxis.ticktext)[:-1] == list(before.layout.yaxis.ticktext)[:-1], (
         "tokens are not translated"

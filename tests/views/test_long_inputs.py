@@ -61,7 +61,7 @@ def test_a_long_ruler_is_named_on_hover_only() -> None:
 def test_all_rows_of_the_table_are_one_shape() -> None:
     moved = np.linspace(0, 1, 500, dtype=np.float32)
     figure = gradient_rows(moved, tokens=sentence())
-    skyline = next(trace for trace in figure.data if trace.name == "not fetched")
+    skyline = next(trace for trace in figure.data if trace.name == "not looked up")
     assert skyline.mode == "lines" and skyline.fill == "tozeroy" and len(skyline.y) == 497
     np.testing.assert_array_equal(skyline.y, np.delete(moved, [10, 11, 12]))
 

@@ -108,8 +108,8 @@ def edges_into(trace: Trace, node: Node) -> tuple[list[Edge], float]:
     name = f"{stack}.layers.{layer}"
     if f"{name}.{CONVOLUTION}" in trace:
         raise MessageError(
-            "Layer {layer} of this model has a convolution beside it, which mixes neighbours without a head: its paths "
-            "are not drawn.",
+            "A convolution runs in parallel to layer {layer} of this model and mixes neighbouring tokens without "
+            "heads: its paths are not drawn.",
             layer=layer,
         )
     module = trace.checkpoint.model.get_submodule(name)
@@ -151,7 +151,7 @@ def _shares(
     added = before + sum(extra.values()) + terms.sum(axis=(0, 1)) + constant
     if np.abs(added - whole).max() > _TOLERANCE * max(1.0, float(np.abs(whole).max())):
         raise MessageError(
-            "What layer {layer} adds up is more than heads and residual: its paths are not drawn.", layer=layer
+            "Layer {layer} adds more than the outputs of heads and the residual: its paths are not drawn.", layer=layer
         )
     alone = {"residual": before, **extra}
     near = {what: float(_proximity(term, whole)) for what, term in alone.items()}

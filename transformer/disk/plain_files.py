@@ -26,7 +26,7 @@ def read_plain(file: Path, most: int = MAX_TEXT_BYTES) -> bytes:
     with open_plain(file) as opened:
         content = opened.read(most + 1)  # not its size, since a file may grow while it is read
     if len(content) > most:
-        raise MessageError("{path} has more than {most} bytes, and no more are read", path=file, most=f"{most:,}")
+        raise MessageError("{path} has more than {most} bytes, which is the limit", path=file, most=f"{most:,}")
     return content
 
 

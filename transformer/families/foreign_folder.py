@@ -218,7 +218,7 @@ def pooling_of(folder: Path) -> str:
     known = {"mean": "mean", "cls": "first", "max": "max"}
     if not isinstance(pooling, str) or pooling not in known:
         raise CheckpointError(
-            "{file} makes the vector of a sentence by {way}; {known} are known",
+            "{file} computes the vector of a sentence by {way}; known are {known}",
             file=source,
             way=repr(pooling)[:80],
             known=", ".join(known),

@@ -38,7 +38,7 @@ def resolve(name: str | Path) -> Path:
         folders = [folder / text.removeprefix(LM_STUDIO) for folder in _lm_studio_folders()]
         path = next((folder for folder in folders if folder.is_dir()), None)
         if path is None or not _HUB_NAME.fullmatch(text.removeprefix(LM_STUDIO)):
-            raise CheckpointError("LM Studio keeps no {name} on this computer", name=repr(text[:200]))
+            raise CheckpointError("LM Studio has no {name} on this computer", name=repr(text[:200]))
     if path.is_dir():
         return _only_file(path)
     if not path.exists() and _HUB_NAME.fullmatch(text) and not path.parent.exists():
@@ -104,7 +104,7 @@ def _of_ollama(text: str) -> Path:
     tag, folder = tag or "latest", _ollama_folder()
     owner, _, short = name.rpartition("/")
     if not all(map(_PLAIN.fullmatch, (short, tag, *([owner] if owner else ())))):
-        raise CheckpointError("Ollama keeps no {name} on this computer", name=repr(text[:200]))
+        raise CheckpointError("Ollama has no {name} on this computer", name=repr(text[:200]))
     library = f"registry.ollama.ai/{owner}" if owner else _LIBRARY
     try:
         layers = json.loads(read_plain_text(folder / "manifests" / library / short / tag))["layers"]
@@ -113,7 +113,7 @@ def _of_ollama(text: str) -> Path:
         if not re.fullmatch(r"sha256-[0-9a-f]{64}", blob.name) or not is_gguf(blob):
             raise ValueError(digest)
     except (OSError, ValueError, LookupError, TypeError, AttributeError, StopIteration, RecursionError) as error:
-        raise CheckpointError("Ollama keeps no {name} on this computer", name=repr(text[:200])) from error
+        raise CheckpointError("Ollama has no {name} on this computer", name=repr(text[:200])) from error
     return blob
 
 

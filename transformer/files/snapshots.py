@@ -55,9 +55,7 @@ def snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
             "{path} has no snapshot of step {step}; {problem}",
             path=checkpoint.path,
             step=step,
-            problem=Message("it has those of steps {steps}", steps=listed)
-            if steps
-            else Message("it came without snapshots"),
+            problem=Message("it has those of steps {steps}", steps=listed) if steps else Message("it has no snapshots"),
         )
     file = snapshot_file(step)
     model = load_snapshot(checkpoint.path / file, checkpoint.config, step=step)

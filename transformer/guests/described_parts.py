@@ -36,7 +36,7 @@ from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
 from transformer.variants.partial_rotary import PartialRotaryEncoding
 
 EXPERTS = Message("the units of its feed-forward layers, which are mixtures of experts")
-ATTENTION = Message("queries and keys, because its attention is code of its own")
+ATTENTION = Message("queries and keys, because its attention has its own code")
 
 
 def not_exposed(what: str) -> NotExposedError:
@@ -171,7 +171,7 @@ def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, 
     for name in ("query", "key", "value"):
         attention.__setattr__(f"{name}_projection", _projection(getattr(found, name)))
     attention.output_projection = (
-        NotExposed(Message("the matrix that its heads write with"))
+        NotExposed(Message("the output matrix of its heads"))
         if found.output is None
         else linear(found.output, None, factor)
     )
@@ -179,7 +179,7 @@ def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, 
     if found.rotated or (found.query is None and config.positions == "rotary"):
         rotary = config.rotary[index] if config.rotary else None
         attention.rotary = (
-            NotExposed(Message("how its rotary positions turn queries and keys"))
+            NotExposed(Message("the angles of its rotary positions"))
             if rotary is None
             else PartialRotaryEncoding(rotary)
         )
@@ -201,7 +201,7 @@ def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, 
 
 def _projection(found: FoundProjection | None) -> nn.Module:
     if found is None:
-        return NotExposed(Message("the matrices that make its queries, keys and values"))
+        return NotExposed(Message("the projections of its queries, keys and values"))
     return linear(found.module, found.rows, found.factor)
 
 
@@ -215,7 +215,7 @@ def describe_feed_forward(found: FoundFeedForward | None, config: FamilyConfig, 
         return NotExposed(EXPERTS, output=output, **router)
     hidden = Probe("position", "hidden")
     if found.first is None or found.down is None:
-        return NotExposed(Message("what its feed-forward units are made of"), hidden=hidden, output=output)
+        return NotExposed(Message("the weights of its feed-forward units"), hidden=hidden, output=output)
     with torch.device("meta"):
         layer: Any = GatedFeedForward(config) if found.gated else FeedForward(config)
     layer.activation = ACTIVATION_FUNCTIONS.get(found.activation) or _unknown_activation

@@ -78,7 +78,7 @@ class GuestStack(nn.Module):
         )
         self.final_norm = None if found.final_norm is None else parts.describe_norm(found.final_norm, config)
         if not found.settles:
-            self.final_norm = parts.NotExposed(Message("what stands behind its last layer"))
+            self.final_norm = parts.NotExposed(Message("the layers after its last layer"))
 
 
 class GuestEmbedding(nn.Module):
@@ -103,7 +103,9 @@ def _describe_embedding(found: FoundStack, config: FamilyConfig) -> nn.Module:
         embedding.position_encoding = kind(found.position_table, found.position_offset)
         embedding.position = Probe("position", "model")
     if found.token_scale is None:  # the table is narrower than the model, or the sum has unknown terms
-        embedding.projection = parts.NotExposed(Message("how the embeddings of its tokens become the first vectors"))
+        embedding.projection = parts.NotExposed(
+            Message("the computation from its token embeddings to the first vectors")
+        )
     embedding.sum = Probe("position", "model")
     embedding.norm = None if found.embedding_norm is None else parts.describe_norm(found.embedding_norm, config)
     return embedding
@@ -135,7 +137,9 @@ class GuestModel(Model):
         elif config.n_classes:
             self.classifier = parts.NotExposed(Message("the layers of its classifier"), logits=Probe("class"))
         else:
-            writes.vocabulary_projection = parts.NotExposed(Message("the layers that make logits of its last vectors"))
+            writes.vocabulary_projection = parts.NotExposed(
+                Message("the layers between its last vectors and the logits")
+            )
             writes.logits = Probe("position", "vocabulary")
         self.probes = name_probes(self)
 

@@ -214,7 +214,7 @@ def lines_of(content: bytes | str, name: str = "") -> tuple[Line, ...]:
         ) from error
     text = text.removeprefix("\ufeff")
     if len(text.encode("utf-8", "replace")) > MOST_BYTES:
-        raise InputError("The text has more than {most} bytes, and no more are read.", most=f"{MOST_BYTES:,}")
+        raise InputError("The text has more than {most} bytes, which is the limit.", most=f"{MOST_BYTES:,}")
     first, _, _ = text.lstrip().partition("\n")
     separator = max(_SEPARATORS, key=first.count)
     header = [name.strip().strip('"').lower() for name in first.split(separator)]
@@ -259,7 +259,7 @@ def _rows(text: str, header: Sequence[str], separator: str) -> tuple[Line, ...]:
             found.append(Line(reader.line_num, **dict(zip(header, cells, strict=False))))
     except csv.Error as error:
         raise InputError(
-            "Line {number} is no line of a table: {problem}", number=reader.line_num, problem=error
+            "Line {number} is not a table row: {problem}", number=reader.line_num, problem=error
         ) from error
     return tuple(found)
 
@@ -271,7 +271,7 @@ def cases_of(checkpoint: Checkpoint, lines: Sequence[Line]) -> tuple[tuple[Case,
         InputError: If the model makes no predictions.
     """
     if checkpoint.config.encodes_sentences:
-        raise InputError("{name} answers with no word, so there is none to measure.", name=checkpoint.name)
+        raise InputError("{name} does not answer with a word, so there is nothing to measure.", name=checkpoint.name)
     checkpoint, found, problems = replace(checkpoint, prompt=None), [], []
     for line in lines:
         try:

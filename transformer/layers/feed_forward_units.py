@@ -74,11 +74,14 @@ def why_no_words(checkpoint: Checkpoint, stack: str) -> Message | None:
     module = getattr(checkpoint.model, stack)
     if isinstance(getattr(module, "vocabulary_projection", None), TokenHead):
         return Message(
-            "Between the stream and the words stands a head of its own here, norm(f(x W + b)), which is not linear: "
-            "what one unit adds to a logit depends on all others, so no share of it is the unit's."
+            "In this model, a separate head, norm(f(x W + b)), lies between the stream and the words. It is not "
+            "linear: the effect of one unit on a logit depends on all others and cannot be given alone."
         )
     if not hasattr(module, "vocabulary_projection") and getattr(module.embedding, "projection", None) is not None:
-        return Message("The rows of the embedding matrix are narrower than the stream here: no unit meets a row.")
+        return Message(
+            "In this model, the rows of the embedding matrix are shorter than the vectors of the stream, so a "
+            "unit cannot be compared with a row."
+        )
     return None
 
 

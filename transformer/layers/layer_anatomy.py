@@ -59,19 +59,19 @@ def anatomy(model: Model, stack: str, layer: int) -> tuple[Part, ...]:
 def _order(stack: nn.Module, block: nn.Module) -> Part:
     writes = ("A", "C", "F") if getattr(block, "cross_attention", None) is not None else ("A", "F")
     if isinstance(block, ParallelLayer):
-        place, formula = Message("before both, side by side"), r"x \leftarrow x + A(N_1(x)) + F(N_2(x))"
+        place, formula = Message("before both, in parallel"), r"x \leftarrow x + A(N_1(x)) + F(N_2(x))"
     else:
         template = r"x \leftarrow N(x + %s(x))"
-        place = Message("behind each sub-layer (post-norm)")
+        place = Message("after each sub-layer (post-norm)")
         if isinstance(block, SandwichLayer):
-            template, place = r"x \leftarrow x + N'(%s(N(x)))", Message("before and behind each sub-layer")
+            template, place = r"x \leftarrow x + N'(%s(N(x)))", Message("before and after each sub-layer")
         elif block.pre_norm:
             template, place = r"x \leftarrow x + %s(N(x))", Message("before each sub-layer (pre-norm)")
         formula = r",\; ".join(template % write for write in writes)
     if isinstance(block, ConvolvedLayer):
         formula += r",\; x \leftarrow N(x + f(\operatorname{conv}(x_{\text{in}})))"
     final = type(stack.final_norm).__name__ if stack.final_norm is not None else Message("none")
-    return Part(N_("order"), formula, ((N_("where norms stand"), place), (N_("norm behind the last layer"), final)))
+    return Part(N_("order"), formula, ((N_("position of the norms"), place), (N_("norm after the last layer"), final)))
 
 
 def _norm(norm: nn.Module) -> Part:
@@ -102,8 +102,8 @@ def _positions(stack: nn.Module, block: nn.Module) -> Part:
         formula = r"s_{ij} \propto q_i \cdot k_j + q_i \cdot r_{\delta(i,j)} + k_j \cdot r'_{\delta(j,i)}"
     facts = (
         (N_("kind of positions"), name),
-        (N_("where they come in"), where),
-        (N_("waves stretched by"), _SCALINGS[type(rotary_of(attention).scaling)]),
+        (N_("where they enter"), where),
+        (N_("wavelengths stretched by"), _SCALINGS[type(rotary_of(attention).scaling)]),
     )
     return Part(N_("positions"), formula, facts)
 
@@ -128,7 +128,7 @@ def _attention(attention: nn.Module) -> Part:
         (N_("biases of Q, K, V"), _yes(attention.query_projection.bias is not None)),
         (N_("bias of W_O"), _yes(attention.output_projection.bias is not None)),
         (N_("norms of queries and keys"), _yes(getattr(attention, "query_norm", None) is not None)),
-        (N_("looks back at most"), Message("everything") if window is None else str(window)),
+        (N_("attends back by at most"), Message("everything") if window is None else str(window)),
     )
     bias = " + b_O" if attention.output_projection.bias is not None else ""
     return Part(N_("attention"), rf"A = \operatorname{{softmax}}\Big({product}\Big) V\, W_O{bias}", facts)

@@ -152,7 +152,7 @@ def load_jacobian_lens(checkpoint: Checkpoint) -> JacobianLens | None:
         raise
     except (KeyError, TypeError, ValueError, AttributeError, OSError) as error:
         raise CheckpointError(
-            "{path} of {name} is no Jacobian lens of this model ({what}), so it is not used.",
+            "{path} of {name} is not a Jacobian lens of this model ({what}), so it is not used.",
             path=FILE,
             name=checkpoint.name,
             what=error,

@@ -122,8 +122,8 @@ def _check_tokens(ids: list[int], what: Message) -> None:
     """Check that there are tokens: a third-party tokenizer may drop everything that it does not know."""
     if not ids:
         raise InputError(
-            "{what} has no token: the tokenizer of this model knows nothing in it and leaves it out. Type another "
-            "text, or check that the tokenizer belongs to the model.",
+            "{what} has no token: the tokenizer of this model omits all of it. Type another text, or check that "
+            "the tokenizer belongs to the model.",
             what=what,
         )
 

@@ -154,8 +154,8 @@ def with_task(checkpoint: Checkpoint, sentence: str) -> str:
 def nothing_read_error(checkpoint: Checkpoint, count: int) -> InputError:
     """Return the error for a list of ``count`` sentences none of which can be read."""
     return InputError(
-        "{name} can read no sentence of the {count} given: at least one must not be empty and have at most {limit} "
-        "tokens, special tokens included.",
+        "{name} cannot read any of the {count} sentences given: at least one must not be empty and have at most "
+        "{limit} tokens, special tokens included.",
         name=checkpoint.name,
         count=count,
         limit=checkpoint.config.max_length,

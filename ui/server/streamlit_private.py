@@ -238,7 +238,7 @@ def take_no_files() -> None:
 
 
 def _refuse_file(*_: object, **__: object) -> None:
-    raise HTTPException(status_code=403, detail="This server is public: it takes no files.")
+    raise HTTPException(status_code=403, detail="This server is public and accepts no files.")
 
 
 def tell_no_metrics() -> None:

@@ -178,7 +178,7 @@ def position_distribution(
         figure.add_vline(x=mean, line={"color": style.NEUTRAL, "width": 2}, row=row)
         for side in (-std, std):
             figure.add_vline(x=mean + side, line={"color": style.NEUTRAL, "width": 1.5, "dash": "dot"}, row=row)
-        figure.update_yaxes(title_text=_("how many numbers"), row=row)
+        figure.update_yaxes(title_text=_("number of values"), row=row)
     style.finish(figure, height=stacked_height(heights, around=110), top=32)
     figure.update_layout(bargap=0)
     figure.update_xaxes(showticklabels=True, zeroline=False)

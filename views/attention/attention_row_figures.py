@@ -110,7 +110,7 @@ def dot_product(
     numbers = {"sum": style.three_digits(total), "n": len(first), "score": style.three_digits(float(own))}
     sum_line = _("q × k: the sum is {sum}, ÷ √{n} = {score} is the score", **numbers)
     if score is not None:
-        sum_line = _("q × k: the sum is {sum}; this model makes the score {score} of it", **numbers)
+        sum_line = _("q × k: the sum is {sum}, from which this model computes the score {score}", **numbers)
     elif bias is not None:
         numbers["bias"] = style.three_digits(bias)
         sum_line = _("q × k: the sum is {sum}, ÷ √{n} + {bias} = {score} is the score", **numbers)

@@ -91,11 +91,11 @@ def _of_training(p: Page, case: TrainingCase) -> None:
     with st.grid(2, min_column_width=400):
         _curves(
             p, *case.curves("reported"), at=case.steps, name="loss-reported", caption="loss_caption",
-            title=_("loss that the training reports"), across=_("training step"), logarithmic=True,
+            title=_("reported training loss"), across=_("training step"), logarithmic=True,
         )  # fmt: skip
         _curves(
             p, *case.curves("writes"), at=case.steps, name="words-written-right", caption="writes_caption",
-            title=_("share of words written right"), across=_("training step"), share=True,
+            title=_("share of correct words"), across=_("training step"), share=True,
         )  # fmt: skip
     table = {text["column_word"]: WORDS, **dict(zip(_names(p), case.written, strict=True))}
     show_table(pd.DataFrame(table), name="words-written", caption=text["written_caption"])

@@ -86,7 +86,7 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
             values = as_probabilities(candidates[column], name=column, axes=("candidate",))
             limits, title = (
                 [0, 1.6 if panel == 3 else 1.4],
-                _("probability") if panel == 3 else _("chance to be drawn"),
+                _("probability") if panel == 3 else _("sampling probability"),
             )
         trace = parts.bar_rows(
             values,
@@ -104,7 +104,7 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
         for trace in _before(own, final=values, cut=cut):
             figure.add_trace(trace, col=4)
         figure.update_layout(barmode="overlay")
-    _explain(figure, chosen=chosen, cut=cut, by=_("cut off by {rule}", rule=style.escape(rule)))
+    _explain(figure, chosen=chosen, cut=cut, by=_("excluded by {rule}", rule=style.escape(rule)))
     style.finish(figure, height=style.rows_height(len(candidates), around=120), top=64)
     figure.update_layout(legend={"y": 1 + 26 / max(100, figure.layout["height"] - 120)})
     figure.update_xaxes(nticks=3)
@@ -162,7 +162,7 @@ def answer_confidence(
     figure.bar(
         x=places,
         y=values,
-        name=_("the token that came"),
+        name=_("the chosen token"),
         marker={"color": [style.CHOSEN if place == current else style.BAR for place in places]},
         text=style.three_digits_alike(values) if len(tokens) <= 16 else None,
         textposition="outside",
@@ -178,10 +178,10 @@ def answer_confidence(
             x=places,
             y=as_probabilities(runner_up, name="runner_up", axes=("step",), sizes=sizes),
             mode="markers",
-            name=_("the likeliest other token"),
+            name=_("the most probable other token"),
             marker={"symbol": "line-ew", "size": 26, "line": {"width": 3, "color": style.CATEGORICAL[1]}},
             hovertemplate=style.hover(
-                _("likeliest other token"), _("probability {probability}", probability=style.exact("y"))
+                _("most probable other token"), _("probability {probability}", probability=style.exact("y"))
             ),
         )
     style.finish(figure, height=360, top=64)

@@ -143,6 +143,6 @@ def embedding_window(
         )
     )
     style.finish(figure, height=style.rows_height(len(order)), top=64)
-    figure.update_yaxes(**style.label_rows(labels, title=_("rows of E (⋮ rows left out, ▶ fetched)")))
+    figure.update_yaxes(**style.label_rows(labels, title=_("rows of E (⋮ rows omitted, ▶ looked up)")))
     figure.update_xaxes(title_text=_("dimension (d_model = {n})", n=values.shape[1]))
     return figure.drawn()

@@ -76,13 +76,13 @@ def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) ->
             name=style.escape(name),
             marker={"color": style.category_colour(layer), "line": {"width": 0}},
             hovertemplate=(
-                style.hover(f"%{{x}}, {style.escape(name)}", _("silent share {share}", share=style.exact("y")))
+                style.hover(f"%{{x}}, {style.escape(name)}", _("inactive share {share}", share=style.exact("y")))
             ),
             showlegend=len(layers) > 1,
         )
     style.finish(figure, height=360, top=44)
     figure.update_xaxes(**style.token_axis(tokens, title=_("token")))
-    figure.update_yaxes(title_text=_("share of silent units"), range=[0, 1])
+    figure.update_yaxes(title_text=_("share of inactive units"), range=[0, 1])
     return figure.drawn()
 
 
@@ -122,7 +122,7 @@ def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
     figure = Sheet(parts.bar_rows(values, hover="%{y}", colours=parts.signed_colours(values)))
     style.finish(figure, height=style.rows_height(len(values), around=60))
     figure.update_layout(margin_r=48)
-    axis = axis or _("what unit {unit} adds to the logit (left: less likely, right: likelier)", unit=unit)
+    axis = axis or _("what unit {unit} adds to the logit (left: less probable, right: more probable)", unit=unit)
     figure.update_xaxes(title_text=style.escape(axis), range=parts.bar_range(values))
     figure.update_yaxes(**style.label_rows([str(piece) for piece in ordered["piece"]], title=_("token")))
     return figure.drawn()

@@ -164,7 +164,7 @@ def _effects(words: UnitWords) -> pd.DataFrame:
 
 
 def _row(words: UnitWords) -> dict[str, object]:
-    up, down = (N_("likelier"), N_("less likely")) if words.logits else (N_("towards"), N_("away from"))
+    up, down = (N_("more probable"), N_("less probable")) if words.logits else (N_("towards"), N_("away from"))
     return {
         N_("unit"): words.unit,
         N_("pre-activation"): words.pre_activation,

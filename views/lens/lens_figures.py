@@ -71,9 +71,7 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     figure.update_layout(meta={"turns": True})  # on paper, a sentence that is too wide may run downwards
     steps = [localize(step) for step in lens.steps]
     names = [*steps[:-1], style.lines(steps[-1], f"<b>{_('= the prediction')}</b>")]
-    figure.update_yaxes(
-        **{**style.label_axis(steps, title=_("read out after")), "ticktext": names, "autotickangles": [0]}
-    )
+    figure.update_yaxes(**{**style.label_axis(steps, title=_("read after")), "ticktext": names, "autotickangles": [0]})
     reads = style.label_axis([localize(word) for word in lens.read], title=_(_READS[lens.stack]))
     figure.update_xaxes(**{**reads, "tickfont_size": style.TICK_SIZE})
     for position, step in enumerate(lens.decided):
@@ -94,9 +92,7 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
 def _cells(lens: Lens, colour: str) -> tuple[dict, np.ndarray]:
     """Return the heatmap, and the position of each cell on the colour scale (0…1)."""
     classes, word = lens.of_classes, "%{customdata}"
-    followed = (
-        _("class that is followed: {word}", word=word) if classes else _("word that is followed: {word}", word=word)
-    )
+    followed = _("followed class: {word}", word=word) if classes else _("followed word: {word}", word=word)
     hover = style.lines(_("after {step}, at {token}", step="%{y}", token="%{x}"), "%{text}", followed)
     if colour == "probability":
         values, most = lens.probability, 1.0
@@ -155,7 +151,9 @@ def _candidates(lens: Lens) -> list[list[str]]:
 def word_probabilities(course: WordProbabilities) -> go.Figure:
     """Draw the probabilities of the followed word, the runner-up and earlier leaders, step by step."""
     figure = Sheet()
-    names = [N_("{token} (final)"), N_("{token} (runner-up)")] + [N_("{token} (led before)")] * (len(course.words) - 2)
+    names = [N_("{token} (final)"), N_("{token} (runner-up)")] + [N_("{token} (formerly first)")] * (
+        len(course.words) - 2
+    )
     colours = [style.CHOSEN, style.BAR, *(style.CATEGORICAL[place] for place in (1, 2, 3, 4, 7))]
     for index in reversed(range(len(course.words))):
         label = style.escape(course.words[index])
@@ -174,7 +172,7 @@ def word_probabilities(course: WordProbabilities) -> go.Figure:
         )
     style.finish(figure, height=360, top=48)
     figure.update_layout(legend={"traceorder": "reversed"})
-    figure.update_xaxes(**style.label_axis([localize(step) for step in course.steps], title=_("read out after")))
+    figure.update_xaxes(**style.label_axis([localize(step) for step in course.steps], title=_("read after")))
     figure.update_yaxes(title_text=_("probability"), range=[-0.03, 1.03])
     return figure.drawn()
 
@@ -196,7 +194,7 @@ def lens_agreement(logit: Any, *, jacobian: Any, steps: Sequence[str]) -> go.Fig
             hovertemplate=style.hover(_("{token} after {place}", token=name, place="%{x}"), style.exact("y")),
         )
     style.finish(figure, height=300, top=48)
-    figure.update_xaxes(**style.label_axis(steps, title=_("read out after")))
+    figure.update_xaxes(**style.label_axis(steps, title=_("read after")))
     figure.update_yaxes(title_text=_("share that names the final word"), range=[-0.03, 1.03])
     return figure.drawn()
 

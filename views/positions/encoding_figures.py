@@ -157,7 +157,7 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
     All three: [token, model]; ``token`` as the model has it, multiplied by √d_model where it does that (``scaled``).
     """
     embedded = _("token embedding × √d_model") if scaled else _("token embedding")
-    names = (embedded, _("+ position"), _("= sum, what enters the first layer"))
+    names = (embedded, _("+ position"), _("= sum, the input of the first layer"))
     sizes = {"token": len(tokens)}
     first = as_array(token, name="token", axes=("token", "dimension"), sizes=sizes)
     sizes["dimension"] = first.shape[1]

@@ -46,9 +46,9 @@ def longest_matches(steps: Sequence[MatchStep], *, word: str, n_steps: int | Non
     figure = Sheet()
     _add_boxes(figure, before, name=_("taken before"), colour=style.PALE, ink="#000000")
     _add_boxes(figure, taken, name=_("the longest entry that begins here"), colour=style.CHOSEN, ink="#FFFFFF")
-    _add_boxes(figure, rest, name=_("not cut yet"), colour=style.GRID, ink=style.NEUTRAL)
+    _add_boxes(figure, rest, name=_("not split yet"), colour=style.GRID, ink=style.NEUTRAL)
     labels = [
-        _("step {step} ({tried} longer tried)", step=place, tried=len(step.tried))
+        _("step {step} ({tried} longer entries tried)", step=place, tried=len(step.tried))
         for place, step in enumerate(steps, start=1)
     ]
     labels += [""] * max(0, (n_steps or 0) - len(steps))
@@ -81,7 +81,7 @@ def candidate_pieces(
             full[row : row + 1] = [end]
             others.append(_box(candidate, row + 1, display))
     figure = Sheet()
-    _add_boxes(figure, others, name=_("entries that fit as well"), colour=style.PALE, ink="#000000")
+    _add_boxes(figure, others, name=_("other matching entries"), colour=style.PALE, ink="#000000")
     _add_boxes(figure, best, name=_("the best path up to here"), colour=style.CHOSEN, ink="#FFFFFF")
     labels = [_("the best path"), *[_("other entries") if not row else "" for row in range(len(full))]]
     return _finished(figure, word, labels, title=_("pieces"))

@@ -79,5 +79,5 @@ def test_padding_is_not_in_the_vector(tmp_path: Path) -> None:
 @pytest.mark.parametrize("pooling", [{"pooling_mode_lasttoken": True}, {"pooling_mode": ["cls", "mean"]}])
 def test_another_way_to_make_a_vector_is_refused(tmp_path: Path, pooling: dict) -> None:
     saved(tmp_path, pooling=pooling)
-    with pytest.raises(CheckpointError, match="makes the vector of a sentence by"):
+    with pytest.raises(CheckpointError, match="computes the vector of a sentence by"):
         transformer.load(tmp_path)

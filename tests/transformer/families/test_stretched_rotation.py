@@ -94,4 +94,4 @@ def test_positions_can_be_taken_away(stretched: Callable, name: str) -> None:
 def test_a_layer_says_how_its_waves_are_stretched(stretched: Callable) -> None:
     for name, way in (("hf-yarn", "YaRN"), ("hf-longrope", "LongRoPE")):
         positions = anatomy(stretched(name).model, "decoder", 0)[2]
-        assert dict(positions.facts)["waves stretched by"] == way
+        assert dict(positions.facts)["wavelengths stretched by"] == way

@@ -78,7 +78,7 @@ def test_ollamas_models_by_name(ollama: Path) -> None:
 
 @pytest.mark.parametrize("name", ["ollama:none", "ollama:tiny:none", "ollama:", "ollama:../../etc", "ollama:a/b/c"])
 def test_what_ollama_does_not_keep(ollama: Path, name: str) -> None:
-    with pytest.raises(CheckpointError, match="Ollama keeps no '"):
+    with pytest.raises(CheckpointError, match="Ollama has no '"):
         load(name)
 
 
@@ -92,7 +92,7 @@ def test_what_ollama_does_not_keep(ollama: Path, name: str) -> None:
 )
 def test_a_manifest_that_lies(ollama: Path, manifest: str) -> None:
     (ollama / "manifests" / "registry.ollama.ai" / "library" / "tiny" / "latest").write_text(manifest)
-    with pytest.raises(CheckpointError, match="Ollama keeps no 'ollama:tiny'"):
+    with pytest.raises(CheckpointError, match="Ollama has no 'ollama:tiny'"):
         resolve("ollama:tiny")
 
 
@@ -112,7 +112,7 @@ def test_lm_studios_folder_by_name(gguf: Path, tmp_path: Path, monkeypatch: pyte
     assert found_names() == ("lmstudio:me/tiny-GGUF",)
     assert resolve("lmstudio:me/tiny-GGUF") == model / gguf.name
     for name in ("lmstudio:me/none", "lmstudio:../studio/me/tiny-GGUF"):
-        with pytest.raises(CheckpointError, match="LM Studio keeps no"):
+        with pytest.raises(CheckpointError, match="LM Studio has no"):
             resolve(name)
 
 

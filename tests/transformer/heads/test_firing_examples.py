@@ -94,7 +94,7 @@ def test_largest_values_of_units_are_those_of_the_traces(tiny_checkpoint: Callab
 
 def test_nothing_to_read_and_progress(tiny_checkpoint: Callable) -> None:
     checkpoint = tiny_checkpoint("gpt")
-    with pytest.raises(transformer.InputError, match="can read no sentence of the 2 given"):
+    with pytest.raises(transformer.InputError, match="cannot read any of the 2 sentences given"):
         head_firings(checkpoint, ["", " "])
     seen = []
     head_firings(checkpoint, SENTENCES, batch_size=2, progress=lambda *numbers: seen.append(numbers))

@@ -206,7 +206,7 @@ def test_what_cannot_be_read_is_skipped_and_counted(tiny_checkpoint):
     assert seen[:3] == [(2, total), (6, total), (8, total)] and seen[-1] == (total, total) and seen == sorted(seen)
     alone = corpus_roles(checkpoint, SENTENCES)
     assert [head.shares for head in found.heads] == [head.shares for head in alone.heads]
-    with pytest.raises(InputError, match="tiny-bert can read no sentence of the 2 given.* at most 96 tokens"):
+    with pytest.raises(InputError, match="tiny-bert cannot read any of the 2 sentences given.* at most 96 tokens"):
         corpus_roles(checkpoint, sentences[-2:])
     with pytest.raises(ValueError, match="batch_size is 0"):
         corpus_roles(checkpoint, SENTENCES, batch_size=0)

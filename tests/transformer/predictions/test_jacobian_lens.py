@@ -176,7 +176,7 @@ def test_a_file_that_does_not_fit_is_refused_in_a_sentence(tiny_checkpoint, tmp_
 
 
 def test_sentences_that_cannot_be_read(tiny_checkpoint):
-    with pytest.raises(transformer.InputError, match="can read no sentence of the 2 given"):
+    with pytest.raises(transformer.InputError, match="cannot read any of the 2 sentences given"):
         jacobian_lens(tiny_checkpoint("gpt"), ["Fine.", "", "word " * 5000])
 
 

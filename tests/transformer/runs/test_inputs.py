@@ -161,7 +161,7 @@ def test_a_tokenizer_that_leaves_everything_out_is_refused_in_a_sentence(case: s
     checkpoint = transformer.load(tmp_path)
     assert checkpoint.tokenizer.encode("hello there") == []
     for ask in (transformer.trace, transformer.decode):
-        with pytest.raises(InputError, match="^The sentence has no token: the tokenizer of this model knows nothing"):
+        with pytest.raises(InputError, match="^The sentence has no token: the tokenizer of this model omits"):
             ask(checkpoint, "hello there")
     if case == "qwen2":
         with pytest.raises(InputError, match="^The sentence has no token"):

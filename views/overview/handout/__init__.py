@@ -43,7 +43,8 @@ def check_length(trace: Trace) -> None:
     count = max(len(trace.tokens(stack)) for stack in trace.stacks)
     if count > MAX_TOKENS:
         raise InputError(
-            "A handout is for a short text: this one, or its answer, has {count} tokens, and {most} are the most.",
+            "A handout is for a short text: this one, or its answer, has {count} tokens, and at most {most} are "
+            "possible.",
             count=count,
             most=MAX_TOKENS,
         )
@@ -53,8 +54,8 @@ def check_length(trace: Trace) -> None:
     )
     if weights > MAX_WEIGHTS:
         raise InputError(
-            "A handout shows every head: with this text they have {count} weights, and {most} are the most. "
-            "Take a shorter text.",
+            "A handout shows every head: with this text they have {count} weights, and at most {most} are "
+            "possible. Use a shorter text.",
             count=f"{weights:,}",
             most=f"{MAX_WEIGHTS:,}",
         )
