@@ -233,7 +233,7 @@ def test_blanks_are_filled(open_app: Callable, tiny_checkpoint: Callable, run_sn
         app.segmented_control(key="blank").set_value(position).run()
         is_fine(app)
         best = fillings(trace, position).rows[0]
-        assert f"it says **{best.piece}**, with probability **{three_digits(best.probability)}**" in said(app)
+        assert f"it predicts **{best.piece}**, with probability **{three_digits(best.probability)}**" in said(app)
     printed = run_snippet(next(code for code in codes(app) if "import transformer" in code))
     assert float(printed) == pytest.approx(best.probability, rel=1e-5)
 
@@ -276,14 +276,13 @@ def test_a_classifier_gives_its_verdict_and_each_words_share(
     found = leave_one_out(tiny_checkpoint("sentiment"), SENTENCE)
     verdict = int(found.probabilities.argmax())
     name = found.class_names[verdict]
-    assert f"Its verdict: **{name}**, with probability **{three_digits(float(found.probabilities[verdict]))}**" in said(
-        app
-    )
+    probability = three_digits(float(found.probabilities[verdict]))
+    assert f"Its prediction: **{name}**, with probability **{probability}**" in said(app)
     assert f"{len(found.words)} times" in said(app)
     other = found.class_names[1 - verdict]
     app.segmented_control(key="class").set_value(other).run()
     is_fine(app)
-    assert f"the probability of “{other}” loses" in said(app)
+    assert f"the probability of “{other}” falls" in said(app)
     printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
     assert float(printed[0]) == pytest.approx(float(found.probabilities[1 - verdict]), rel=1e-5)
     shares = [share for _, share in eval(printed[1])]

@@ -242,5 +242,5 @@ def test_a_handout_of_too_many_heads_is_refused(tiny_checkpoint: Callable, monke
     monkeypatch.setattr("views.overview.handout.MAX_WEIGHTS", weights)
     check_length(trace)
     monkeypatch.setattr("views.overview.handout.MAX_WEIGHTS", weights - 1)
-    with pytest.raises(transformer.InputError, match=f"they have {weights:,} weights, and {weights - 1:,} are"):
+    with pytest.raises(transformer.InputError, match=f"{weights:,} weights, and at most {weights - 1:,} are possible"):
         check_length(trace)

@@ -78,7 +78,7 @@ def _ids(unit: ReadableUnit) -> set[int]:
 
 
 def _with_whole_words(trace: Trace, stack: str, matrix: np.ndarray) -> Iterator[tuple[int, int, UnitWords]]:
-    """Yield the strongest units of each token at the token where they are strongest, if they promote whole words."""
+    """Yield each token's strongest units that are strongest there and promote whole words."""
     positions = [token.index for token in trace.tokens(stack) if not token.special]
     marked = any(token.display.startswith(_SPACE) for token in trace.tokens(stack))
     n_layers = trace.n_layers(stack)

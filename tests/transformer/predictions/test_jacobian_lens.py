@@ -168,7 +168,7 @@ def test_a_file_that_does_not_fit_is_refused_in_a_sentence(tiny_checkpoint, tmp_
     with pytest.raises(transformer.CheckpointError, match="was made from other weights"):
         load_jacobian_lens(bert)
     save_jacobian_lens(gpt, replace(found, transport=found.transport[1:]))
-    with pytest.raises(transformer.CheckpointError, match="no Jacobian lens of this model"):
+    with pytest.raises(transformer.CheckpointError, match="not a Jacobian lens of this model"):
         load_jacobian_lens(gpt)
     (gpt.path / FILE).write_bytes(b"nothing of the kind")
     with pytest.raises(transformer.CheckpointError, match="not a complete safetensors file"):

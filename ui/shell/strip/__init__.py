@@ -100,7 +100,7 @@ def _choose_token(state: State, chosen: SelectToken) -> Actions:
 
 
 def is_chosen(focus: Focus) -> bool:
-    """Return whether the reader chose the focused token: it is not the default, or the default was clicked."""
+    """Return whether the reader chose the focused token, including a click on the default."""
     page_state.belongs_to(FIRST_CHOSEN, (focus.checkpoint, focus.sentence))
     return choice.is_on(FIRST_CHOSEN) or not _is_default(focus, focus.stack, focus.token)
 
