@@ -87,7 +87,7 @@ TINY_CONFIGS: dict[str, dict[str, Any]] = {
     },
     "tiny-bert": {
         "kind": "encoder-only", "d_model": 16, "n_heads": 2, "d_ff": 32, "n_encoder_layers": 2, "n_decoder_layers": 0,
-        "positions": "rotary", "norm": "post", "activation": "gelu", "tie_embeddings": True,
+        "positions": "rotary", "norm": "post", "activation": "gelu", "tie_embeddings": True, "n_segments": 2,
     },
     "tiny-sentiment": {
         "kind": "encoder-only", "d_model": 16, "n_heads": 2, "d_ff": 32, "n_encoder_layers": 2, "n_decoder_layers": 0,

@@ -41,7 +41,7 @@ def _llama(path: Path, case: str = "llama 3, biases", **config: object) -> None:
     _write(path, case, byte_level(special=("<s>", "</s>")), settings, **special, **config)
 
 
-def _bert(path: Path, case: str = "bert") -> None:
+def _bert(path: Path, case: str = "bert, pre-training") -> None:
     settings = {"tokenizer_class": "BertTokenizer", **{f"{job}_token": text for job, text in BERT_NAMES.items()}}
     _write(path, case, word_piece(), settings, pad_token_id=0)
 

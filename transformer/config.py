@@ -18,7 +18,8 @@ LEVELS = "0123456789abcdefghijklmnopqrstuvwxyz"  # symbols for shades of grey, f
 # limit on the number of possible patches, since each is an entry of the vocabulary and pages list them all
 MAX_PATCHES = 1_000_000
 # Fields that older checkpoints lack. A missing field means "off", and a field that is off is not written.
-_MAY_BE_MISSING = frozenset(("rms_norm", "task_prefixes"))
+_MAY_BE_MISSING = frozenset(("rms_norm", "task_prefixes", "n_segments"))
+NEXT_SENTENCE = ("IsNext", "NotNext")  # the classes of the next-sentence head, in this order
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,8 @@ class ModelConfig:
         pad_id: Token id of padding.
         rms_norm: Use RMSNorm (Zhang & Sennrich 2019) instead of LayerNorm.
         task_prefixes: Texts that sentences began with in training, one per task (Raffel et al. 2020, §2.4).
+        n_segments: Number of segment embeddings of an encoder-only model (Devlin et al. 2019, §3): 2 if it reads pairs
+            of sentences, 0 if it has none. With them, a masked-token model also has a next-sentence head.
 
     Raises:
         ValueError: If a field is invalid; the message names the field, its value and what would be valid.
@@ -69,6 +72,7 @@ class ModelConfig:
     pad_id: int = 0
     rms_norm: bool = False
     task_prefixes: tuple[str, ...] = ()
+    n_segments: int = 0
 
     def __post_init__(self) -> None:
         self._check_choice("kind", KINDS)
@@ -82,6 +86,7 @@ class ModelConfig:
         self._check_integer("max_length", at_least=1, at_most=65_536)
         self._check_integer("n_encoder_layers", at_least=0, at_most=256)
         self._check_integer("n_decoder_layers", at_least=0, at_most=256)
+        self._check_integer("n_segments", at_least=0, at_most=2)
         self._check_integer("pad_id", at_least=0)
         for name in ("dropout", "layer_norm_epsilon"):
             if not isinstance(getattr(self, name), (int, float)):
@@ -140,6 +145,10 @@ class ModelConfig:
             raise MessageError(
                 "class_names is {names}, but only an encoder-only model has a classifier head", names=self.class_names
             )
+        if self.n_segments and self.kind != "encoder-only":
+            raise MessageError(
+                "n_segments is {count}, but only an encoder-only model has segment embeddings", count=self.n_segments
+            )
         if len(self.class_names) == 1:
             raise MessageError("class_names is {names}; a classifier needs at least 2 classes", names=self.class_names)
         if len(set(self.class_names)) < len(self.class_names):
@@ -188,6 +197,11 @@ class ModelConfig:
     def n_classes(self) -> int:
         """Number of classes of the classifier head; 0 if there is none."""
         return len(self.class_names)
+
+    @property
+    def predicts_next_sentence(self) -> bool:
+        """Whether a masked-token model also has a next-sentence head."""
+        return self.n_segments > 1 and not self.n_classes
 
     @property
     def encodes_sentences(self) -> bool:

@@ -1,10 +1,13 @@
-"""Token embedding × √d_model plus the positional encoding (Vaswani et al. 2017, §3.4 and §3.5)."""
+"""Token embedding × √d_model plus the positional encoding (Vaswani et al. 2017, §3.4 and §3.5).
+
+An encoder that reads pairs of sentences also adds a segment embedding (Devlin et al. 2019, §3, Figure 2).
+"""
 
 import math
 
 from torch import Tensor, nn
 
-from transformer.config import ModelConfig
+from transformer.config import SPECIAL_TOKENS, ModelConfig
 from transformer.positions import additive_encoding
 from transformer.probes import Probe
 
@@ -27,8 +30,18 @@ def vocabulary_projection(config: ModelConfig, table: nn.Embedding) -> nn.Linear
     return projection
 
 
+def segment_numbers(ids: Tensor, separator_id: int, pad_id: int | None, n_segments: int) -> Tensor:
+    """Return the segment of every token, [batch, position]: 0 up to the first separator, then 1.
+
+    A separator belongs to the segment that it ends, and padding to the first one (Devlin et al. 2019, Figure 2).
+    """
+    is_separator = (ids == separator_id).long()
+    number = (is_separator.cumsum(dim=1) - is_separator).clamp(max=n_segments - 1)
+    return number if pad_id is None else number * (ids != pad_id)
+
+
 class Embedding(nn.Module):
-    """Input embedding: x = dropout(E[id] · √d_model + PE(position)).
+    """Input embedding: x = dropout(E[id] · √d_model + PE(position)), plus S[segment] if there are segments.
 
     Row ``id`` of E equals a one-hot vector times E; looking it up is only cheaper.
     """
@@ -42,7 +55,23 @@ class Embedding(nn.Module):
         self.token = Probe("position", "model")
         if self.position_encoding is not None:
             self.position = Probe("position", "model")
+        self.add_segments(config.n_segments, config.d_model, config.pad_id)
         self.sum = Probe("position", "model")
+
+    def add_segments(self, n_segments: int, width: int, pad_id: int | None) -> None:
+        """Create the segment embeddings S, [segment, model], if ``n_segments`` is not 0."""
+        self.segment_table = None
+        if n_segments:
+            self.separator_id, self.pad_id = SPECIAL_TOKENS.index("</s>"), pad_id
+            self.segment_table = nn.Embedding(n_segments, width)
+            nn.init.normal_(self.segment_table.weight, std=0.02)
+            self.segment = Probe("position", "model")
+
+    def embed_segments(self, ids: Tensor) -> Tensor:
+        """Return S[segment] of every token, [batch, position, model]."""
+        table = self.segment_table
+        numbers = segment_numbers(ids, self.separator_id, self.pad_id, table.num_embeddings)
+        return self.segment(table(numbers))
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
         """Embed token ids.
@@ -57,4 +86,6 @@ class Embedding(nn.Module):
         embedded = self.token(self.table(ids) * self.scale)
         if self.position_encoding is not None:
             embedded = embedded + self.position(self.position_encoding(ids.shape[1], start))
+        if self.segment_table is not None:
+            embedded = embedded + self.embed_segments(ids)
         return self.dropout(self.sum(embedded))

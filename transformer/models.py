@@ -7,7 +7,7 @@ from typing import Self
 import torch
 from torch import Tensor, nn
 
-from transformer.config import ModelConfig
+from transformer.config import NEXT_SENTENCE, ModelConfig
 from transformer.decoder import Decoder
 from transformer.embedding import embedding_table
 from transformer.encoder import Encoder
@@ -166,14 +166,39 @@ class Classifier(nn.Module):
         return self.logits(self.projection(self.dropout(pooled)))
 
 
+class NextSentence(nn.Module):
+    """Next-sentence head: tanh(x₀ W_p + b_p) W + b, where x₀ is the first position (Devlin et al. 2019, §3.1).
+
+    The classes are those of ``NEXT_SENTENCE``.
+    """
+
+    def __init__(self, config: ModelConfig) -> None:
+        super().__init__()
+        self.dense = nn.Linear(config.d_model, config.d_model)
+        self.projection = nn.Linear(config.d_model, len(NEXT_SENTENCE))
+        self.pooled = Probe("model")
+        self.logits = Probe("next_sentence")
+
+    def forward(self, hidden: Tensor) -> Tensor:
+        """Return the logits, [batch, next_sentence], of hidden states, [batch, position, model]."""
+        pooled = self.pooled(torch.tanh(self.dense(hidden[:, 0])))
+        return self.logits(self.projection(pooled))
+
+
 class EncoderOnly(Model):
-    """A model that predicts masked tokens (BERT, Devlin et al. 2019) or, with ``class_names``, classifies."""
+    """A model that predicts masked tokens (BERT, Devlin et al. 2019) or, with ``class_names``, classifies.
+
+    With segment embeddings it also predicts whether the second of two sentences is the next one; these logits are
+    recorded, not returned.
+    """
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__(config)
         self.encoder = Encoder(config, embedding_table(config))
         if config.n_classes:
             self.classifier = Classifier(config)
+        if config.predicts_next_sentence:
+            self.next_sentence = NextSentence(config)
         self.finish()
 
     def encode(self, ids: Tensor) -> Tensor:
@@ -191,6 +216,8 @@ class EncoderOnly(Model):
     def forward(self, ids: Tensor) -> Tensor:
         """Return the classifier's logits, [batch, class], or else those of every position's token."""
         hidden = self.encode(ids)
+        if self.config.predicts_next_sentence:
+            self.next_sentence(hidden)
         return self.classify(hidden, ids) if self.config.n_classes else self.project(hidden)
 
 

@@ -114,7 +114,7 @@ def _copy_with_rules(model: Model) -> Model:
 
 
 def _is_added(name: str) -> bool:
-    return name.rpartition(".")[2] in ("bias", "segment")
+    return name.endswith(("bias", "segment_table.weight"))
 
 
 class _IdentityRule:

@@ -149,7 +149,7 @@ class Walk:
         if embedding.position_encoding is not None:
             self.parts[Part("position")] = self.product(f"{name}.position", self.direction)
         if getattr(embedding, "segment", None) is not None:
-            self.parts[Part("segment")] = float((self.direction @ array(embedding.segment)).sum())
+            self.parts[Part("segment")] = self.product(f"{name}.segment", self.direction)
         self.parts[Part("token")] = self.product(f"{name}.token", self.direction)
 
     def before_norm(self, norm: nn.Module, name: str, part: Part) -> np.ndarray:

@@ -5,6 +5,8 @@ from transformer.families.family_config import FamilyConfig
 from transformer.families.values import Values, class_names
 from transformer.families.weights import Stored, Table, linear, stored
 
+SEGMENTS = "embeddings.token_type_embeddings.weight"
+
 
 def bert_config(values: Values) -> FamilyConfig:
     """Read the config of a BERT model."""
@@ -44,7 +46,7 @@ def _config(values: Values, family: str, *, pad_id: int) -> FamilyConfig:
         class_names=names,
         pad_id=pad_id,
         embedding_norm=True,
-        segments=True,
+        n_segments=1,  # or more, if the file holds more
         head_activation="tanh" if names else token_head,
     )
 
@@ -84,7 +86,7 @@ def encoder_table(config: FamilyConfig, *, suffix: str = "") -> Table:
     rows = {
         "encoder.embedding.table.weight": stored("embeddings.word_embeddings.weight"),
         "encoder.embedding.position_encoding.table": positions(config, "embeddings.position_embeddings.weight"),
-        "encoder.embedding.segment": stored("embeddings.token_type_embeddings.weight", view=lambda rows: rows[0]),
+        "encoder.embedding.segment_table.weight": stored(SEGMENTS),
         **linear("encoder.embedding.norm", "embeddings.LayerNorm"),
     }
     for index in range(config.n_encoder_layers):
@@ -114,6 +116,8 @@ def bert_table(config: FamilyConfig) -> Table:
         "encoder.vocabulary_projection.projection.bias": stored("cls.predictions.decoder.bias", "cls.predictions.bias"),
         **linear("classifier.dense", "pooler.dense"),
         **linear("classifier.projection", "classifier"),
+        **linear("next_sentence.dense", "pooler.dense"),
+        **linear("next_sentence.projection", "cls.seq_relationship"),
     }
 
 

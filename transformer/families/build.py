@@ -14,7 +14,7 @@ from transformer.encoder import Encoder, EncoderLayer
 from transformer.families.family_config import FamilyConfig
 from transformer.feed_forward import ACTIVATION_FUNCTIONS
 from transformer.layer_norm import norm_layer
-from transformer.models import MODELS, Model
+from transformer.models import MODELS, Model, NextSentence
 from transformer.pictures.vision_transformer import VisionTransformer
 from transformer.positions import LearnedEncoding, RelativePositionBias
 from transformer.probes import Probe, name_probes
@@ -54,6 +54,8 @@ def build_family(config: FamilyConfig) -> Model:
             _rebuild_stack(model.decoder, _decoder_config(config), tables[-1], causal=True)
         if config.n_classes:
             model.classifier = FirstTokenClassifier(config, ACTIVATION_FUNCTIONS[config.head_activation])
+        if config.predicts_next_sentence:
+            model.next_sentence = NextSentence(config)
         if config.pooling:
             model.pooling = Pooling(config.pooling)
             del model.encoder.vocabulary_projection, model.encoder.logits
@@ -61,11 +63,14 @@ def build_family(config: FamilyConfig) -> Model:
     return model.requires_grad_(False)
 
 
-def mask_padding(model: Model, pad_id: int | None) -> None:
-    """Make the encoder mask ``pad_id`` from now on, or no token if it is None."""
-    model.config = replace(model.config, pad_id=pad_id)
+def set_special_ids(model: Model, *, pad: int | None, separator: int | None) -> None:
+    """Make the encoder mask ``pad``, or no token if it is None, and end a segment at ``separator``."""
+    model.config = replace(model.config, pad_id=pad)
     if model.config.has_encoder:
-        model.encoder.pad_id = pad_id
+        model.encoder.pad_id = pad
+        embedding = model.encoder.embedding
+        if getattr(embedding, "segment_table", None) is not None:
+            embedding.pad_id, embedding.separator_id = pad, -1 if separator is None else separator
 
 
 class _ShapesOnly(TorchFunctionMode):
@@ -122,7 +127,7 @@ def _rebuild_stack(stack: Encoder | Decoder, config: FamilyConfig, table: nn.Emb
         table,
         scale=config.embedding_scale,
         position_encoding=_position_encoding(config),
-        segments=config.segments,
+        n_segments=config.n_segments,
         norm=config.embedding_norm,
         projected=bool(config.embedding_width),
     )

@@ -37,7 +37,7 @@ def config(values: Values) -> FamilyConfig:
         pad_id=values.integer("pad_token_id", default=0, least=0),
         embedding_norm=True,
         embedding_width=embedding_width if embedding_width != width else 0,
-        segments=values.integer("type_vocab_size", default=0, least=0) > 0,
+        n_segments=values.integer("type_vocab_size", default=0, least=0),
         head_activation=head,
         disentangled=_disentangled(values),
     )

@@ -38,6 +38,7 @@ class FamilyConfig(ModelConfig):
         decoder_heads: Number of decoder heads where it differs from ``n_heads``, which counts the encoder's.
         decoder_d_ff: Feed-forward width of the decoder where it differs from ``d_ff``.
         head_activation: Activation function of the token head or the classifier.
+        next_sentence: Whether the file holds a next-sentence head.
         pooling: "mean", "first" or "max" for an encoder without a head, whose output is a sentence embedding.
     """
 
@@ -61,7 +62,7 @@ class FamilyConfig(ModelConfig):
     embedding_scale: float = 1.0
     embedding_width: int = 0
     embedding_norm: bool = False
-    segments: bool = False
+    next_sentence: bool = False
     position_offset: int = 0
     position_steps: float = 0.0
     stored_positions: bool = False
@@ -105,6 +106,11 @@ class FamilyConfig(ModelConfig):
     def encodes_sentences(self) -> bool:
         """Whether the output is a sentence embedding."""
         return bool(self.pooling)
+
+    @property
+    def predicts_next_sentence(self) -> bool:
+        """Whether a masked-token model also has a next-sentence head."""
+        return self.next_sentence
 
     @property
     def d_head(self) -> int:

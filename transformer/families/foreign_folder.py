@@ -12,7 +12,7 @@ from transformer.disk.gguf_file import GgufFile, is_gguf, parts_of
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError
 from transformer.families.bart import BART, M2M100, MARIAN
-from transformer.families.bert import BERT, DISTILBERT, ROBERTA
+from transformer.families.bert import BERT, DISTILBERT, ROBERTA, SEGMENTS
 from transformer.families.build import build_family
 from transformer.families.deberta import DEBERTA
 from transformer.families.family import Family
@@ -160,8 +160,16 @@ def _resolve_config(config: FamilyConfig, family: Family, weights: StoredWeights
         all(name in weights for name in tables) and not torch.equal(*map(weights.read, tables))
     )
     bias = config.logit_bias and "final_logits_bias" in weights
+    n_segments = weights.shape(SEGMENTS)[0] if config.n_segments and SEGMENTS in weights else config.n_segments
     stored = config.family == "marian" and "encoder.embed_positions.weight" in weights
-    return replace(config, tie_embeddings=tied, shared_tables=shared, logit_bias=bias, stored_positions=stored)
+    return replace(
+        config,
+        tie_embeddings=tied,
+        shared_tables=shared,
+        logit_bias=bias,
+        stored_positions=stored,
+        n_segments=n_segments,
+    )
 
 
 def _add_tied_names(table: Table, family: Family, config: FamilyConfig) -> Table:
@@ -191,7 +199,9 @@ def _resolve_pooling(folder: Path, config: FamilyConfig, table: Table, weights: 
         return config
     head = "classifier.dense.weight" if config.n_classes else "encoder.vocabulary_projection.dense.weight"
     if any(name in weights for name in table[head].names):
-        return replace(config, pooling="")
+        pair_head = table.get("next_sentence.projection.weight")
+        next_sentence = not config.n_classes and pair_head is not None and pair_head.names[0] in weights
+        return replace(config, pooling="", next_sentence=next_sentence)
     if config.n_classes:
         raise CheckpointError(
             "{folder} lacks the weights {name}, which config.json asks for", folder=folder, name=table[head].names[0]

@@ -96,6 +96,7 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
     return Framing(
         before=tuple(tokenizer.before),
         after=tuple(tokenizer.after),
+        between=tuple(tokenizer.after) if config.n_segments > 1 else (),
         answer=answer,
         given=given,
         ends=ends,

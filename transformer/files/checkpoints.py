@@ -14,7 +14,7 @@ from transformer.config import ModelConfig, PictureConfig
 from transformer.disk.tensor_files import TensorFile, check_type
 from transformer.disk.whole_files import atomic_path, write_text
 from transformer.errors import CheckpointError
-from transformer.families.build import build_model, mask_padding
+from transformer.families.build import build_model, set_special_ids
 from transformer.families.foreign_folder import fields_of, open_model, read_json
 from transformer.families.framing import framing_of, padding_of
 from transformer.files.layout import (
@@ -40,7 +40,7 @@ from transformer.text.foreign.tokenizer import open_tokenizer
 from transformer.text.message import Message
 from transformer.text.prompt import Prompt
 from transformer.text.special_ids import Framing, SpecialIds
-from transformer.text.tokenizer import FRAMINGS, PAD_ID, Tokenizer
+from transformer.text.tokenizer import END_ID, FRAMINGS, PAD_ID, Tokenizer
 
 SMALL = 2**24  # numbers that may be allocated whatever a config claims
 _PICKLES = ("*.pt", "*.pth", "*.bin", "*.pkl", "*.ckpt")
@@ -74,7 +74,11 @@ class Checkpoint:
         return (
             self.frame
             or self.tokenizer.framing
-            or replace(FRAMINGS[self.config.kind], starts=self.config.task_prefixes)
+            or replace(
+                FRAMINGS[self.config.kind],
+                starts=self.config.task_prefixes,
+                between=(END_ID,) if self.config.n_segments > 1 else (),
+            )
         )
 
     @property
@@ -161,7 +165,8 @@ def _load_foreign(path: Path, device: str | torch.device, *, own_code: bool) -> 
     opened = open_guest(path, fields) if as_guest else open_model(path, fields)
     fields = with_defaults(fields) if as_guest else fields
     tokenizer = open_tokenizer(path, config=fields, generation=generation)
-    mask_padding(opened.model, padding_of(opened.config, tokenizer))
+    pad = padding_of(opened.config, tokenizer)
+    set_special_ids(opened.model, pad=pad, separator=tokenizer.special.end)
     return Checkpoint(
         path=path,
         model=opened.model.to(device),

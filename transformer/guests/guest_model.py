@@ -84,7 +84,7 @@ class GuestStack(nn.Module):
 class GuestEmbedding(nn.Module):
     """The embedding of a guest: E[id] · scale + P[position] and a norm, as far as it has them."""
 
-    segment: Tensor | None
+    segment: Probe | None
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ def _describe_embedding(found: FoundStack, config: FamilyConfig) -> nn.Module:
     embedding: Any = GuestEmbedding()
     embedding.table = found.token_table or parts.NotExposed(Message("the table of its embeddings"))
     embedding.scale = found.token_scale or 1.0
-    embedding.segment = found.segment
+    embedding.segment = None if found.segment is None else Probe("position", "model")
     embedding.position_encoding = None
     if found.position_table is not None:
         trained = getattr(found.position_table.weight, "requires_grad", False)
@@ -535,6 +535,10 @@ class _Hooks(_Watch):
             def tokens(guest_pass: GuestPass, _: Tensor, output: Tensor) -> Tensor:
                 vectors = output if scale == 1.0 else output * scale
                 shown = embedding.token(vectors)
+                if found.segment is not None:
+                    constant = found.segment.expand_as(vectors)
+                    if (edited := embedding.segment(constant)) is not constant:
+                        shown = shown + (edited - constant)
                 return output if shown is vectors else shown / scale
 
             self.after(found.token_table, tokens)

@@ -142,6 +142,8 @@ def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
             yield Message("projection"), Message("projection"), stack.vocabulary_projection
     if getattr(model, "classifier", None) is not None:
         yield Message("classifier"), Message("projection"), model.classifier
+    if getattr(model, "next_sentence", None) is not None:
+        yield Message("next-sentence head"), Message("next-sentence head"), model.next_sentence
     yield Message("all the rest"), REST, model
 
 

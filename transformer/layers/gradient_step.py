@@ -159,10 +159,15 @@ def _table(model: Model, stack: str) -> nn.Parameter:
 
 
 def _blocks(model: Model, before: dict[nn.Parameter, nn.Parameter]) -> tuple[BlockGradient, ...]:
-    """Return the gradient of ``model`` and its distance from ``before``, block by block."""
+    """Return the gradient of ``model`` and its distance from ``before``, block by block.
+
+    A next-sentence head is left out: the loss is that of masked tokens, and no gradient reaches the head.
+    """
     found: dict[tuple[str, int | None, str], list[nn.Parameter]] = {}
     for name, parameter in model.described_parameters():
         stack, *path = name.split(".")
+        if stack == "next_sentence":
+            continue
         layer = int(path[1]) if path[0] == "layers" else None
         part = path[0] if layer is None else path[2]
         part = "norms" if layer is not None and part.endswith("_norm") else part

@@ -302,7 +302,7 @@ def _embedding(summands: _Summands, embedding: nn.Module, name: str) -> None:
     """Add the parts of x = norm((token + segment + position) W); a model may lack some of these steps."""
     summands.add(Part("token"), summands.values(f"{name}.token")[summands.row])
     if getattr(embedding, "segment", None) is not None:
-        summands.add(Part("segment"), array(embedding.segment))
+        summands.add(Part("segment"), summands.values(f"{name}.segment")[summands.row])
     if embedding.position_encoding is not None:
         summands.add(Part("position"), summands.values(f"{name}.position")[summands.row])
     if getattr(embedding, "projection", None) is not None:

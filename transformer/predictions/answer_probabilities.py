@@ -12,7 +12,7 @@ import numpy as np
 
 from transformer.files.checkpoints import Checkpoint
 from transformer.moved import old_names
-from transformer.runs.inputs import prompt_ids
+from transformer.runs.inputs import prompt_ids, text_read
 from transformer.runs.traces import Trace
 
 if not TYPE_CHECKING:
@@ -196,7 +196,7 @@ def fill_blanks(trace: Trace) -> str:
     ids = list(trace.source.ids)
     for position in blanks(trace):
         ids[position] = fillings(trace, position, shown=1).rows[0].id
-    return trace.checkpoint.tokenizer.decode(ids)
+    return text_read(trace.checkpoint, ids)
 
 
 def fillings(trace: Trace, position: int, *, shown: int = 10) -> Fillings:

@@ -1,5 +1,6 @@
 """Conversion of typed text to token ids, with errors that explain why a text cannot be used."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import torch
@@ -10,6 +11,7 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.runs.recording_size import check_recording
 from transformer.text.foreign.tokenizer import ForeignTokenizer
 from transformer.text.message import Message
+from transformer.text.sentence_pair import BETWEEN, sentences_of
 from transformer.text.tokens import TokenSequence
 
 MAX_CHARACTERS = 40_000
@@ -27,14 +29,29 @@ def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor
 
     These are the tokens of the text in the frame of the checkpoint: in our own models, tokens + ``</s>`` for
     translation and ``<s>`` + tokens + ``</s>`` otherwise. A masked-token model accepts ``[MASK]`` or ``___`` as a
-    blank; every other special token that is typed stays plain text.
+    blank, and one with segments accepts ``A || B`` as two sentences: ``<s>`` A ``</s>`` B ``</s>``. Every other special
+    token that is typed stays plain text.
     """
     framing = checkpoint.framing
-    ids = [*framing.before, *_ids(checkpoint, text), *framing.after]
+    sentences = sentences_of(text) if framing.between else [text]
+    ids = list(framing.before)
+    for index, sentence in enumerate(sentences):
+        ids += [*(framing.between if index else ()), *_ids(checkpoint, sentence)]
+    ids += framing.after
     _check_tokens(ids, _SENTENCE)
     check_length(checkpoint, len(ids) + pads, _SENTENCE, pads)
     check_recording(checkpoint.model, source=len(ids) + pads)
     return torch.tensor([ids + padding_ids(checkpoint, pads)], device=checkpoint.model.device)
+
+
+def text_read(checkpoint: Checkpoint, ids: Sequence[int]) -> str:
+    """Return the text of what an encoder read, with ``||`` between two sentences: the inverse of ``source_tensor``."""
+    decode, end = checkpoint.tokenizer.decode, checkpoint.special.end
+    if not checkpoint.framing.between or end not in ids:
+        return decode(ids)
+    first = ids.index(end)
+    second = decode(ids[first + 1 :])
+    return f"{decode(ids[:first])} {BETWEEN} {second}" if second else decode(ids)
 
 
 def mark_task(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequence:

@@ -8,6 +8,7 @@ take 31 GB, in a model whose own file is half a megabyte.
 from collections.abc import Collection
 from math import prod
 
+from transformer.config import NEXT_SENTENCE
 from transformer.errors import InputError
 from transformer.families.memory import free_memory
 from transformer.models import Model
@@ -99,6 +100,7 @@ def _bytes(model: Model, name: str, source: int, target: int) -> int:
         "hidden": (in_decoder and getattr(config, "decoder_d_ff", None)) or config.d_ff,
         "vocabulary": config.vocabulary_size,
         "class": config.n_classes,
+        "next_sentence": len(NEXT_SENTENCE),
         "expert": getattr(config, "n_experts", 0),
     }
     axes = model.probes[name].axes

@@ -21,6 +21,7 @@ from transformer.runs.inputs import (
     prompt_of,
     source_tensor,
     target_ids,
+    text_read,
 )
 from transformer.runs.recording_size import check_recording
 from transformer.runs.run import Run
@@ -147,7 +148,7 @@ def _encoder_answer(checkpoint: Checkpoint, source: Tensor, logits: Tensor) -> t
     best = logits[0].argmax(dim=-1)
     mask = checkpoint.special.mask
     filled = source[0] if mask is None else torch.where(source[0] == mask, best, source[0])
-    return checkpoint.tokenizer.sequence(best.tolist(), "prediction"), checkpoint.tokenizer.decode(filled.tolist())
+    return checkpoint.tokenizer.sequence(best.tolist(), "prediction"), text_read(checkpoint, filled.tolist())
 
 
 def add_predicted_output(run: Trace) -> Trace:

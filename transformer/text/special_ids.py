@@ -44,6 +44,7 @@ class Framing:
     Attributes:
         before: Ids before a text that an encoder or a decoder-only model reads.
         after: Ids after such a text.
+        between: Ids between the two sentences of a pair; empty if the model reads no pairs.
         answer: Ids that a decoder begins with when it generates.
         given: Ids that a decoder begins with when the output is given.
         ends: Ids that end an output; the first of them follows a given output.
@@ -54,6 +55,7 @@ class Framing:
 
     before: tuple[int, ...] = ()
     after: tuple[int, ...] = ()
+    between: tuple[int, ...] = ()
     answer: tuple[int, ...] = ()
     given: tuple[int, ...] = ()
     ends: tuple[int, ...] = ()

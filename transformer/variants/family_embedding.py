@@ -14,10 +14,10 @@ from transformer.probes import Probe
 
 
 class FamilyEmbedding(Embedding):
-    """x = norm((E[id] · scale + P(position) + S₀) W), where a family may lack some of these parts.
+    """x = norm((E[id] · scale + S[segment] + P(position)) W), where a family may lack some of these parts.
 
     Attributes:
-        segment: S₀, the vector of the first segment, which is added to every token (BERT, Devlin et al. 2019, §3).
+        segment_table: S, one row per segment (BERT, Devlin et al. 2019, §3); RoBERTa has one, the same for every token.
         projection: W, which widens a table that is narrower than the model (DeBERTa-v2's ``embed_proj``).
         norm: LayerNorm after the sum.
     """
@@ -29,25 +29,25 @@ class FamilyEmbedding(Embedding):
         *,
         scale: float,
         position_encoding: nn.Module | None,
-        segments: bool = False,
+        n_segments: int = 0,
         norm: bool = False,
         projected: bool = False,
     ) -> None:
-        super().__init__(replace(config, positions="none"), table)  # the family has its own
+        super().__init__(replace(config, positions="none", n_segments=0), table)  # the family has its own
         self.scale = scale
         self.position_encoding = position_encoding
         if position_encoding is not None:
             self.position = Probe("position", "model")
         width = table.embedding_dim
-        self.segment = nn.Parameter(torch.zeros(width)) if segments else None  # S₀
+        self.add_segments(n_segments, width, config.pad_id)
         self.projection = nn.Linear(width, config.d_model, bias=False) if projected else None  # W
         self.norm = LayerNorm(config) if norm else None
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
         """Embed ids [batch, position] as [batch, position, model]."""
         embedded = self.token(self.table(ids) * self.scale)
-        if self.segment is not None:
-            embedded = embedded + self.segment
+        if self.segment_table is not None:
+            embedded = embedded + self.embed_segments(ids)
         if self.position_encoding is not None:
             embedded = embedded + self.position(self.position_encoding(ids.shape[1], start))
         embedded = self.sum(embedded)

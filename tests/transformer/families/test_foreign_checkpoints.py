@@ -17,6 +17,7 @@ from transformer import Beam, Checkpoint, CheckpointError, Greedy, decode, load,
 from transformer.__main__ import main
 from transformer.files.languages import with_languages
 from transformer.files.verify import verify
+from transformer.runs.next_sentence import next_sentence, segments_of
 
 transformers = pytest.importorskip("transformers")
 
@@ -62,10 +63,24 @@ def test_what_is_read_and_what_comes_out_are_theirs(foreign, name: str) -> None:
     with torch.no_grad():
         expected = model(**asked, output_attentions=True)
     name_of_logits = "classifier.logits" if checkpoint.config.n_classes else f"{found.stacks[-1]}.logits"
-    np.testing.assert_allclose(found.values(name_of_logits), expected.logits[0].numpy(), atol=2e-5)
+    logits = expected.logits if "logits" in expected else expected.prediction_logits
+    np.testing.assert_allclose(found.values(name_of_logits), logits[0].numpy(), atol=2e-5)
     cross = expected.get("cross_attentions") or ()
     for layer, weights in enumerate(cross):
         np.testing.assert_allclose(found.attention("decoder", layer, "cross").weights, weights[0], atol=2e-5)
+
+
+def test_a_pair_of_sentences_is_read_as_theirs(foreign) -> None:
+    checkpoint, model = foreign("hf-bert"), theirs(foreign("hf-bert"))
+    asked = transformers.AutoTokenizer.from_pretrained(checkpoint.path)("The cat.", "The mat is.", return_tensors="pt")
+    found = trace(checkpoint, "The cat. || The mat is.")
+    assert list(found.source.ids) == asked.input_ids[0].tolist()
+    assert list(segments_of(found)) == asked.token_type_ids[0].tolist()
+    with torch.no_grad():
+        expected = model(**asked)
+    np.testing.assert_allclose(found.values("encoder.logits"), expected.prediction_logits[0].numpy(), atol=2e-5)
+    probabilities = torch.softmax(expected.seq_relationship_logits[0], dim=-1).tolist()
+    assert next_sentence(found).probabilities == pytest.approx(probabilities, abs=1e-5)
 
 
 def generated(checkpoint: Checkpoint, **settings: object) -> list[list[int]]:

@@ -34,7 +34,8 @@ def test_parameters_of_known_parts(tiny_checkpoint):
 
 def test_a_tied_matrix_counts_where_it_is_first_used(tiny_checkpoint):
     found = {cost.block: cost.parameters for cost in parameter_costs(tiny_checkpoint("bert").model)}
-    assert found["encoder embedding"] == 16 * tiny_checkpoint("bert").config.vocabulary_size
+    assert found["encoder embedding"] == 16 * (tiny_checkpoint("bert").config.vocabulary_size + 2), "E and two segments"
+    assert found["next-sentence head"] == 16 * 16 + 16 + 16 * 2 + 2
     assert found["projection"] == 0
 
 
