@@ -1,4 +1,4 @@
-"""Commands around training: ``train``, ``snapshots``, ``evaluate`` and ``digits``."""
+"""Commands around training: ``train``, ``snapshots``, ``evaluate``, ``digits`` and ``pairs``."""
 
 import json
 import sys
@@ -149,4 +149,30 @@ DIGITS = Command(
     "write scikit-learn's handwritten digits as a corpus",
     _digits,
     (argument("--data", default="data", metavar="DIR", help="the files go to DIR/digits (default: data)"),),
+)
+
+
+def _pairs(data: str) -> None:
+    from transformer.training.corpora import read_texts
+    from transformer.training.pair_corpora import consecutive_lines, cut_texts
+
+    root = Path(data)
+    english = {split: read_texts(root / "tatoeba-en-fr" / f"{split}.tsv") for split in ("train", "dev", "test")}
+    corpora = {
+        "tatoeba-pairs": {split: cut_texts(texts) for split, texts in english.items()},
+        "tinyshakespeare-pairs": consecutive_lines(root / "tinyshakespeare" / "input.txt"),
+    }
+    for name, rows_by_split in corpora.items():
+        folder = root / name
+        folder.mkdir(parents=True, exist_ok=True)
+        for split, rows in rows_by_split.items():
+            (folder / f"{split}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+            print(f"{folder / split}.tsv  {len(rows):,} pairs")
+
+
+PAIRS = Command(
+    "pairs",
+    "write pairs of sentences, from tatoeba-en-fr and tinyshakespeare, as two corpora",
+    _pairs,
+    (argument("--data", default="data", metavar="DIR", help="folder that holds both corpora (default: data)"),),
 )

@@ -1,6 +1,7 @@
 """Baselines for a checkpoint's scores: simple methods, fitted only to the training file."""
 
 import math
+import re
 from collections import Counter
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ from transformer.scores.masked_words import HiddenWord, has_letters, words_of
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, Tokenizer
 
 _FOLDS = 5
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
 _INVERSE_PENALTIES = (0.01, 0.03, 0.1, 0.3, 1, 3, 10)
 
 
@@ -86,6 +88,34 @@ def bag_of_words_accuracy(train: Sequence[tuple[str, int]], rows: Sequence[tuple
     search = GridSearchCV(bag, {"logisticregression__C": _INVERSE_PENALTIES}, cv=_FOLDS)
     search.fit(*_columns(train))
     return float(search.score(*_columns(rows)))
+
+
+def majority_accuracy(train: Sequence[int], labels: Sequence[int]) -> float | None:
+    """Return the share of ``labels`` that are the most frequent class of ``train``."""
+    return share([label == Counter(train).most_common(1)[0][0] for label in labels])
+
+
+def word_overlap_accuracy(train: Sequence[tuple[str, str, int]], rows: Sequence[tuple[str, str, int]]) -> float | None:
+    """Return the accuracy of calling a pair of sentences consecutive if they share many words.
+
+    The measure is the share of their different words that are in both (Jaccard), in lower case and without punctuation;
+    the threshold is the one that fits ``train`` best. Class 0 is "consecutive".
+    """
+    overlaps = sorted((_overlap(first, second), label) for first, second, label in train)
+    consecutive = sum(label == 0 for _, label in overlaps)
+    best, threshold, right = consecutive, -1.0, consecutive  # every pair is called consecutive
+    for index, (overlap, label) in enumerate(overlaps):  # up to here, pairs are called not consecutive
+        right += 1 if label else -1
+        is_last = index + 1 == len(overlaps) or overlaps[index + 1][0] > overlap
+        if is_last and right > best:
+            best, threshold = right, overlap
+    return share([(_overlap(first, second) <= threshold) == bool(label) for first, second, label in rows])
+
+
+def _overlap(first: str, second: str) -> float:
+    """Return the number of words in both sentences, divided by that of all their words."""
+    one, other = (set(_WORD.findall(sentence.lower())) for sentence in (first, second))
+    return len(one & other) / max(1, len(one | other))
 
 
 def nearest_picture_accuracy(

@@ -26,6 +26,7 @@ _SCORE_NAMES = {
     "next-token": "minus the loss in nats per token on the dev split",
     "packed-next-token": "minus the loss in nats per token on the dev split, each text alone",
     "masked-token": "minus the loss in nats per masked token on the dev split",
+    "masked-token-next-sentence": "minus the loss in nats on the dev split, of masked tokens and of the next sentence",
     "classification": "accuracy on the dev split",
     "picture-classification": "accuracy on the dev split",
     "text-to-text": "mean of all tasks (greedy BLEU, or percentage of right answers) on their first examples of dev",

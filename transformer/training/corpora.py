@@ -4,6 +4,9 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
+
+from transformer.config import NEXT_SENTENCE
 
 SOURCES = {
     "tatoeba-en-fr": "manythings.org/anki (fra-eng), from the Tatoeba Project, CC BY 2.0 FR",
@@ -12,10 +15,21 @@ SOURCES = {
     "digits": "Optical Recognition of Handwritten Digits (Alpaydin & Kaynak 1998, UCI Machine Learning Repository), "
     "CC BY 4.0, the 1,797 pictures that scikit-learn has, as `python -m transformer digits --data DIR` writes them",
     "tinyshakespeare": "github.com/karpathy/char-rnn, public domain",
+    "tatoeba-pairs": "English texts of tatoeba-en-fr, cut in two by `python -m transformer pairs --data DIR`",
+    "tinyshakespeare-pairs": "lines of tinyshakespeare, paired by `python -m transformer pairs --data DIR`",
 }
 
 _PARTS = {"tatoeba-en": "tatoeba-en-fr", "tinyshakespeare-passages": "tinyshakespeare"}  # corpus → the folder it is in
+PAIRS = ("tatoeba-pairs", "tinyshakespeare-pairs")
 _PASSAGE = 600  # characters, about 200 tokens
+
+
+class SentencePair(NamedTuple):
+    """Two sentences, and the index in ``NEXT_SENTENCE`` of whether the second follows the first."""
+
+    first: str
+    second: str
+    label: int
 
 
 @dataclass(frozen=True)
@@ -37,7 +51,7 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
     """Read corpus ``name`` from ``directory``/``name``, in the layout of docs/checkpoints.md.
 
     ``"tatoeba-en"`` is the English side of tatoeba-en-fr, each sentence once; ``"tinyshakespeare-passages"`` joins
-    neighbouring lines; ``"a + b"`` is the first column of both.
+    neighbouring lines; ``"a + b"`` is the first column of both, and sentence pairs as they are.
 
     Raises:
         FileNotFoundError: If a file is missing; the message says where to get it.
@@ -65,6 +79,8 @@ def load_corpus(name: str, directory: str | Path) -> Corpus:
         train, dev = (_parallel(checked(f"{split}.en"), checked(f"{split}.de")) for split in ("train", "val"))
     elif folder in ("sst2", "digits"):
         train, dev = (_read_labelled(checked(file)) for file in ("train.tsv", "dev.tsv"))
+    elif folder in PAIRS:
+        train, dev = (read_sentence_pairs(checked(file)) for file in ("train.tsv", "dev.tsv"))
     else:
         lines = [line for _, line in _numbered_lines(checked("input.txt"))]
         cut = len(lines) * 9 // 10
@@ -91,8 +107,11 @@ def corpus_folders(name: str) -> list[str]:
 
 
 def _concatenate(parts: Sequence[Corpus]) -> Corpus:
-    """Concatenate the texts of several corpora, without labels and translations."""
-    train, dev = ([(text,) for part in parts for text, *_ in getattr(part, split)] for split in ("train", "dev"))
+    """Concatenate the texts of several corpora, without labels and translations, and sentence pairs."""
+    train, dev = (
+        [row if isinstance(row, SentencePair) else row[:1] for part in parts for row in getattr(part, split)]
+        for split in ("train", "dev")
+    )
     return Corpus(train, dev, hashlib.sha256("".join(part.digest for part in parts).encode()).hexdigest())
 
 
@@ -104,6 +123,27 @@ def read_pairs(path: str | Path) -> list[tuple[str, str]]:
     """
     path = Path(path)
     return _parallel(path, path.with_suffix(".de")) if path.suffix == ".en" else _columns(path)
+
+
+def read_sentence_pairs(path: str | Path) -> list[SentencePair]:
+    """Read rows of two sentences and a class, 0 if the second follows the first and 1 otherwise.
+
+    Raises:
+        ValueError: If a line is not such a row; the message names the file and the line.
+    """
+    labels = [str(index) for index in range(len(NEXT_SENTENCE))]
+    pairs = []
+    for number, line in _numbered_lines(Path(path)):
+        columns = line.split("\t")
+        if len(columns) != 3 or columns[2] not in labels:
+            raise ValueError(f"{path}, line {number}: there must be two sentences and {' or '.join(labels)}, with tabs")
+        pairs.append(SentencePair(columns[0], columns[1], int(columns[2])))
+    return pairs
+
+
+def holds_sentence_pairs(path: str | Path) -> bool:
+    """Return whether the first line of a file has three columns: two sentences and a class."""
+    return any(line.count("\t") == 2 for _, line in _numbered_lines(Path(path))[:1])
 
 
 def read_texts(path: str | Path) -> list[str]:

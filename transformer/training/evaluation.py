@@ -12,17 +12,26 @@ from transformer.runs.decoding import decode
 from transformer.runs.decoding_strategies import Beam, Greedy
 from transformer.scores.baselines import (
     bag_of_words_accuracy,
+    majority_accuracy,
     nearest_picture_accuracy,
     ngram_perplexities,
     share,
     unigram_accuracies,
+    word_overlap_accuracy,
 )
 from transformer.scores.bleu_and_chrf import corpus_scores
 from transformer.scores.masked_words import hide_words, recovered_words
-from transformer.training.corpora import group_references, read_pairs, read_texts
+from transformer.training.corpora import (
+    SentencePair,
+    group_references,
+    holds_sentence_pairs,
+    read_pairs,
+    read_sentence_pairs,
+    read_texts,
+)
 from transformer.training.objectives import OBJECTIVES
 from transformer.training.text_tasks import LABELS, TEXT_TASKS, task_name, text_examples
-from transformer.training.validation import dev_accuracy, dev_loss, greedy_texts
+from transformer.training.validation import dev_accuracy, dev_loss, greedy_texts, next_sentence_accuracy
 
 Progress = Callable[[Iterable], Iterable]
 _BATCH_TOKENS = 2_000
@@ -46,17 +55,21 @@ def evaluate(
     - decoder-only: ``perplexity_per_word``
     - masked-token: ``masked_accuracy``, the share of whole words that are predicted when 15 % of each sentence's words
       are masked (``masked_words``), and ``masked_accuracy_letters``, the same without punctuation marks
+    - masked-token with a next-sentence head, and a file of sentence pairs: ``next_sentence_accuracy``
     - classifier: ``accuracy``
 
     With ``train``, the training file in the same layout, baselines fitted to that file alone are added:
     ``unigram_perplexity_per_word`` and ``trigram_perplexity_per_word``; ``unigram_accuracy`` and
-    ``unigram_accuracy_letters``; ``bag_of_words_accuracy``, for images ``nearest_picture_accuracy``;
+    ``unigram_accuracy_letters``; ``majority_accuracy`` and ``word_overlap_accuracy`` for pairs;
+    ``bag_of_words_accuracy``, for images ``nearest_picture_accuracy``;
     ``most_frequent_answer_accuracy``; and ``sentences_also_in_train`` (``pictures_also_in_train``), which should be 0.
 
     Raises:
         InputError: If the file has no examples, or an option does not apply to this kind of checkpoint.
     """
     kind = checkpoint.config.kind
+    if checkpoint.config.predicts_next_sentence and holds_sentence_pairs(data):
+        return _next_sentence_scores(checkpoint, data, train)
     prefix = _prefix(checkpoint, task)
     if prefix and TEXT_TASKS[prefix].measure == "exact":
         _refuse_lowercase(checkpoint, lowercase)
@@ -163,6 +176,25 @@ def _masked_word_scores(checkpoint: Checkpoint, texts: Sequence[str], train: str
         scores |= unigram_accuracies(checkpoint.tokenizer, _texts(train), hidden)
     counts = {"masked_words": len(hidden), "masked_words_letters": len(with_letters)}
     return {**scores, **counts, "sentences": len(texts)}
+
+
+def _next_sentence_scores(checkpoint: Checkpoint, data: str | Path, train: str | Path | None) -> dict:
+    def read(path: str | Path) -> list[SentencePair]:
+        pairs = read_sentence_pairs(path)
+        _require(pairs, path)
+        return pairs
+
+    rows = read(data)
+    examples = _encode_all(checkpoint, rows, "masked-token-next-sentence")
+    scores = {"next_sentence_accuracy": next_sentence_accuracy(checkpoint.model, examples, _BATCH_TOKENS)}
+    if train is not None:
+        known = read(train)
+        scores["majority_accuracy"] = majority_accuracy([pair.label for pair in known], [pair.label for pair in rows])
+        scores["word_overlap_accuracy"] = word_overlap_accuracy(known, rows)
+    scores["pairs"] = len(rows)
+    if train is not None:
+        scores["pairs_also_in_train"] = len({*known} & {*rows})
+    return scores
 
 
 def _classifier_scores(checkpoint: Checkpoint, data: str | Path, train: str | Path | None) -> dict:

@@ -52,6 +52,7 @@ class Objective(nn.Module):
         teacher = self.teacher if self.training else None
         with fast_path():
             hidden, targets, extra = self._with_entropy(batch)
+            extra = extra + self.sentence_loss(hidden, batch)
             real = targets != PAD_ID  # drop padding before the expensive projection
             hidden, targets = hidden[real], targets[real]
             blocks = [hidden.split(_ROWS_AT_ONCE), targets.split(_ROWS_AT_ONCE)]
@@ -59,6 +60,10 @@ class Objective(nn.Module):
                 blocks.append(teacher.hidden(batch)[real].split(_ROWS_AT_ONCE))
             loss = sum(self._loss_of_rows(*block) for block in zip(*blocks, strict=True))
         return loss + extra * len(targets), len(targets)
+
+    def sentence_loss(self, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor | float:
+        """Return a loss about whole texts, to be added to the mean loss per prediction; none by default."""
+        return 0.0
 
     def _loss_of_rows(self, hidden: Tensor, targets: Tensor, theirs: Tensor | None = None) -> Tensor:
         """Return the summed loss of some positions; ``theirs`` are the teacher model's hidden states there."""
@@ -244,6 +249,40 @@ class MaskedToken(Objective):
         return self.model.encode(batch["ids"]), batch["answers"]
 
 
+class MaskedTokenNextSentence(MaskedToken):
+    """Predict masked tokens and, for a pair of sentences, whether the second follows the first.
+
+    "The training loss is the sum of the mean masked LM likelihood and the mean next sentence prediction likelihood"
+    (Devlin et al. 2019, §A.2). Texts that are no pair have no next sentence: they count as 0 in the second mean.
+    """
+
+    MASKED = 0.15  # as in the paper: in short sentences, the class depends on words that more masks would hide
+    NO_PAIR = -100  # ignored by the cross-entropy
+    weight = 1.0  # of the second mean in training
+
+    @staticmethod
+    def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
+        """Convert pairs and single texts to token ids, with their classes."""
+        firsts = tokenizer.encode_many([example[0] for example in examples])
+        seconds = tokenizer.encode_many([example[1] if len(example) > 1 else "" for example in examples])
+        labels = [example[2] if len(example) > 1 else MaskedTokenNextSentence.NO_PAIR for example in examples]
+        return [
+            ([START_ID, *first, END_ID, *([*second, END_ID] if second else [])], label)
+            for first, second, label in zip(firsts, seconds, labels, strict=True)
+        ]
+
+    def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
+        """Pad texts into one tensor, with masks, and stack the classes."""
+        masked = super().collate([(ids,) for ids, _ in examples], generator)
+        return {**masked, "next_sentence": torch.tensor([label for _, label in examples])}
+
+    def sentence_loss(self, hidden: Tensor, batch: dict[str, Tensor]) -> Tensor:
+        """Return the summed cross-entropy of the pairs by the number of texts, times ``weight`` in training."""
+        logits = self.model.next_sentence(hidden).float()
+        loss = F.cross_entropy(logits, batch["next_sentence"], reduction="sum", ignore_index=self.NO_PAIR)
+        return (self.weight if self.training else 1.0) * loss / len(logits)
+
+
 class Classification(Objective):
     """Predict the class of a text.
 
@@ -315,6 +354,7 @@ OBJECTIVES: dict[str, type[Objective]] = {
     "next-token": NextToken,
     "packed-next-token": PackedNextToken,
     "masked-token": MaskedToken,
+    "masked-token-next-sentence": MaskedTokenNextSentence,
     "classification": Classification,
     "picture-classification": PictureClassification,
     "text-to-text": Translation,

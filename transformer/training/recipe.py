@@ -17,6 +17,7 @@ KIND_OF_TASK = {
     "next-token": "decoder-only",
     "packed-next-token": "decoder-only",
     "masked-token": "encoder-only",
+    "masked-token-next-sentence": "encoder-only",
     "classification": "encoder-only",
     "picture-classification": "encoder-only",
     "text-to-text": "encoder-decoder",
@@ -64,6 +65,7 @@ class Recipe:
         teacher_weight: Share of the loss that is its prediction.
         mixing_temperature: How the tasks of "text-to-text" are mixed (``text_tasks.mixed_counts``).
         entropy: Penalty on spread-out attention.
+        next_sentence_weight: Factor of the next-sentence loss beside that of masked tokens; 1 in the paper.
 
     Raises:
         ValueError: If an entry is invalid; the message names it, its value and what would be valid.
@@ -102,6 +104,7 @@ class Recipe:
     teacher_weight: float = 0.5
     mixing_temperature: float = 1.0
     entropy: Entropy | None = None
+    next_sentence_weight: float = 1.0
 
     def __post_init__(self) -> None:
         self._check_types()
@@ -118,7 +121,7 @@ class Recipe:
             value = getattr(self, name)
             if not isinstance(value, int) or isinstance(value, bool) or value < 1:
                 raise ValueError(f"{name} is {value!r}; it must be an integer ≥ 1")
-        for name in ("learning_rate", "gradient_clip"):
+        for name in ("learning_rate", "gradient_clip", "next_sentence_weight"):
             if not 0.0 < getattr(self, name) < inf:
                 raise ValueError(f"{name} is {getattr(self, name)!r}; it must be greater than 0")
         for name in ("label_smoothing", "average_decay", "weight_decay"):
@@ -155,7 +158,7 @@ class Recipe:
             raise ValueError(f"name is {self.name!r}; it must be letters, digits, hyphens and dots")
         numbers = [
             "learning_rate", "restart_learning_rate", "gradient_clip", "label_smoothing", "average_decay",
-            "weight_decay", "mixing_temperature", "teacher_weight",
+            "weight_decay", "mixing_temperature", "teacher_weight", "next_sentence_weight",
             *(name for name in _DROPOUTS if getattr(self, name) is not None),
         ]  # fmt: skip
         for name in numbers:
@@ -178,6 +181,15 @@ class Recipe:
         if classifies != bool(self.model.n_classes):
             needs = "needs" if classifies else "has no"
             raise ValueError(f"task {self.task!r} {needs} class_names; they are {self.model.class_names}")
+        if self.model.predicts_next_sentence != (self.task == "masked-token-next-sentence"):
+            raise ValueError(
+                f"task is {self.task!r} and n_segments {self.model.n_segments}; 'masked-token-next-sentence' and "
+                "n_segments = 2 belong together"
+            )
+        if self.next_sentence_weight != 1.0 and not self.model.predicts_next_sentence:
+            raise ValueError(
+                f"next_sentence_weight is {self.next_sentence_weight!r}, but {self.task!r} predicts no next sentence"
+            )
         if isinstance(self.model, PictureConfig) != (self.task == "picture-classification"):
             raise ValueError(f"task is {self.task!r}; 'picture-classification' and patch_size belong together")
         prefixes = self.model.task_prefixes

@@ -20,7 +20,7 @@ COLUMNS = (
     "step", "epoch", "target_tokens", "seconds", "learning_rate", "train_loss", "gradient_norm",
     "dev_loss", "dev_perplexity", "dev_score",
 )  # fmt: skip
-OPTIONAL = ("heads_with_job",)  # columns of runs whose recipe requests them; files keep this name
+OPTIONAL = ("heads_with_job", "next_sentence_accuracy")  # columns of runs whose recipe requests them
 
 
 def save_state(directory: Path, state: dict[str, Any]) -> None:

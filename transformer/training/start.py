@@ -22,7 +22,7 @@ from transformer.text.tokenizer import Tokenizer
 from transformer.training.attention_entropy import price
 from transformer.training.corpora import Corpus, load_corpus
 from transformer.training.distillation import Teacher
-from transformer.training.objectives import OBJECTIVES, Objective
+from transformer.training.objectives import OBJECTIVES, MaskedTokenNextSentence, Objective
 from transformer.training.recipe import Recipe
 from transformer.training.text_tasks import load_text_tasks
 
@@ -107,6 +107,8 @@ def training_objective(recipe: Recipe, model: Model, tokenizer: Tokenizer) -> Ob
     objective = OBJECTIVES[recipe.task](model, recipe.label_smoothing)
     if recipe.entropy is not None:
         objective.entropy = partial(price, recipe.entropy.penalty, recipe.entropy.falls_from)
+    if isinstance(objective, MaskedTokenNextSentence):
+        objective.weight = recipe.next_sentence_weight
     if recipe.teacher:
         objective.teacher = Teacher(OBJECTIVES[recipe.task](_teacher(recipe, tokenizer)), recipe.teacher_weight)
     return objective

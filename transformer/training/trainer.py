@@ -26,6 +26,7 @@ from transformer.training.validation import (
     dev_loss,
     dev_text_tasks,
     heads_with_role,
+    next_sentence_accuracy,
 )
 
 Report = Callable[[dict[str, float]], None]
@@ -201,8 +202,11 @@ class Trainer:
             self.best_score = score
             save(self.directory / "best", model, self.tokenizer)
             write_history(self.directory / "best" / HISTORY, self.history)
-        roles = {"heads_with_job": heads_with_role(model, self.tokenizer)} if self.recipe.count_jobs else {}
-        return {"dev_loss": loss, "dev_perplexity": math.exp(loss), "dev_score": score, **roles}
+        extra = {"heads_with_job": heads_with_role(model, self.tokenizer)} if self.recipe.count_jobs else {}
+        if self.recipe.task == "masked-token-next-sentence":
+            accuracy = next_sentence_accuracy(model, self.dev_examples, self.recipe.batch_tokens)
+            extra["next_sentence_accuracy"] = accuracy
+        return {"dev_loss": loss, "dev_perplexity": math.exp(loss), "dev_score": score, **extra}
 
     def _snapshot(self) -> None:
         if self.step in self.recipe.snapshots and self.accelerator.is_main_process:

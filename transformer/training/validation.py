@@ -15,7 +15,7 @@ from transformer.scores.bleu_and_chrf import corpus_scores
 from transformer.text.sentence_files import read_sentences
 from transformer.text.tokenizer import END_ID, PAD_ID, Tokenizer
 from transformer.training.corpora import group_references
-from transformer.training.objectives import Classification, Objective
+from transformer.training.objectives import Classification, MaskedTokenNextSentence, Objective
 from transformer.training.text_tasks import TEXT_TASKS
 
 
@@ -44,6 +44,19 @@ def dev_accuracy(objective: Classification, examples: Sequence[tuple], batch_tok
         best = model(tensors["ids"].to(model.device)).argmax(dim=-1).cpu()
         correct += int((best == tensors["class"]).sum())
     return correct / len(examples)
+
+
+@torch.inference_mode()
+def next_sentence_accuracy(model: Model, examples: Sequence[tuple], batch_tokens: int) -> float:
+    """Return the share of pairs, among encoded examples, whose most likely class is right; nothing is masked."""
+    model.eval()
+    pairs = [example for example in examples if example[1] != MaskedTokenNextSentence.NO_PAIR]
+    right = 0
+    for batch in length_batches([len(ids) for ids, _ in pairs], batch_tokens, seed=0, epoch=0):
+        ids, labels = zip(*(pairs[index] for index in batch), strict=True)
+        best = model.next_sentence(model.encode(pad(ids, PAD_ID).to(model.device))).argmax(dim=-1)
+        right += int((best.cpu() == torch.tensor(labels)).sum())
+    return right / len(pairs)
 
 
 def dev_bleu(model: Model, tokenizer: Tokenizer, pairs: Sequence[tuple[str, str]], n_sentences: int) -> float:

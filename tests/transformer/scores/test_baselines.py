@@ -8,7 +8,14 @@ import sys
 import numpy as np
 import pytest
 
-from transformer.scores.baselines import bag_of_words_accuracy, ngram_perplexities, share, unigram_accuracies
+from transformer.scores.baselines import (
+    bag_of_words_accuracy,
+    majority_accuracy,
+    ngram_perplexities,
+    share,
+    unigram_accuracies,
+    word_overlap_accuracy,
+)
 from transformer.scores.kneser_ney import KneserNey, discounts
 from transformer.scores.masked_words import HiddenWord, hide_words
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID
@@ -166,3 +173,15 @@ def test_a_missing_scikit_learn_is_named_with_the_remedy(monkeypatch: pytest.Mon
     monkeypatch.setitem(sys.modules, "sklearn", None)
     with pytest.raises(ModuleNotFoundError, match="scikit-learn: pip install -r requirements-train.txt"):
         bag_of_words_accuracy(REVIEWS, REVIEWS)
+
+
+def test_majority_is_learned_from_the_training_file() -> None:
+    assert majority_accuracy([1, 1, 0], [0, 0, 1]) == pytest.approx(1 / 3)
+
+
+def test_word_overlap_takes_the_threshold_that_fits_training_best() -> None:
+    train = [("a b c d", "a b c d", 0), ("a b c d", "a b", 0), ("a b c d", "a", 1), ("a b c", "x", 1)]
+    rows = [("The cat sat.", "the CAT, sat!", 0), ("a b c", "a", 0), ("one", "two", 1), ("x y", "x y", 1)]
+    # Shared words: 1, 0.5, 0.25 and 0 in training, so the threshold is 0.25; 1, 0.33, 0 and 1 here.
+    assert word_overlap_accuracy(train, rows) == 0.75
+    assert word_overlap_accuracy([("a", "a", 1), ("a", "b", 0), ("c", "d", 0)], rows) == 0.5, "all are consecutive"

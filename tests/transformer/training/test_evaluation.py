@@ -9,7 +9,9 @@ import pytest
 import sacrebleu
 import torch
 
+import transformer
 from transformer import Greedy, InputError, decode
+from transformer.runs.next_sentence import next_sentence
 from transformer.scores.baselines import bag_of_words_accuracy, ngram_perplexities, unigram_accuracies
 from transformer.scores.bleu_and_chrf import corpus_scores
 from transformer.scores.masked_words import hide_words, recovered_words
@@ -210,3 +212,22 @@ def test_a_text_that_is_too_long_is_refused_rather_than_left_out(tiny_checkpoint
     for kind in ("gpt", "bert"):
         with pytest.raises(InputError, match="1 texts are longer than the 96 tokens this model reads: xxx"):
             evaluate(tiny_checkpoint(kind), path)
+
+
+def test_next_sentences_are_scored_beside_two_baselines(tiny_checkpoint, tmp_path: Path) -> None:
+    checkpoint = tiny_checkpoint("bert")
+    rows = [("The cat sat.", "The cat slept.", 0), ("The dog sleeps.", "It is raining.", 1), ("Stop!", "No.", 1)]
+    data, train = tmp_path / "dev.tsv", tmp_path / "train.tsv"
+    data.write_text("".join(f"{first}\t{second}\t{label}\n" for first, second, label in rows))
+    train.write_text("I go.\tI stay.\t0\nI go.\tShe sleeps.\t1\nYou go.\tShe stays.\t1\nStop!\tNo.\t1\n")
+    answers = [next_sentence(transformer.trace(checkpoint, f"{first} || {second}")).name for first, second, _ in rows]
+    right = [name == ("IsNext", "NotNext")[label] for name, (_, _, label) in zip(answers, rows, strict=True)]
+    scores = evaluate(checkpoint, data, train=train)
+    assert scores == {
+        "next_sentence_accuracy": pytest.approx(sum(right) / 3),
+        "majority_accuracy": pytest.approx(2 / 3),
+        "word_overlap_accuracy": 1.0,
+        "pairs": 3,
+        "pairs_also_in_train": 1,
+    }
+    assert evaluate(checkpoint, data) == {name: scores[name] for name in ("next_sentence_accuracy", "pairs")}

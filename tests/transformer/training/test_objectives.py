@@ -17,13 +17,14 @@ from transformer.training.objectives import (
     OBJECTIVES,
     Classification,
     MaskedToken,
+    MaskedTokenNextSentence,
     NextToken,
     Objective,
     PackedNextToken,
     Translation,
 )
 from transformer.training.recipe import TASKS
-from transformer.training.validation import dev_accuracy, dev_loss
+from transformer.training.validation import dev_accuracy, dev_loss, next_sentence_accuracy
 
 PAIRS = [([4, 9, 2], [1, 7, 2]), ([4, 5, 6, 7, 8, 2], [1, 11, 12, 13, 14, 2]), ([9, 2], [1, 20, 2])]
 TEXTS = [([1, 4, 9, 2],), ([1, 5, 6, 7, 8, 10, 2],), ([1, 9, 2],)]
@@ -323,3 +324,63 @@ def test_dev_accuracy_counts_texts() -> None:
     assert dev_accuracy(Classification(model), right, 8) == 1.0
     wrong = [(right[0][0], 1 - right[0][1]), *right[1:]]
     assert dev_accuracy(Classification(model), wrong, 8) == pytest.approx(2 / 3)
+
+
+ALONE = MaskedTokenNextSentence.NO_PAIR
+SENTENCES = [
+    ([1, 4, 9, 2, 7, 8, 2], 0),
+    ([1, 5, 6, 7, 8, 10, 2], ALONE),
+    ([1, 9, 2, 5, 2], 1),
+]
+
+
+def test_pairs_and_single_texts_are_encoded(tiny_tokenizer: Tokenizer) -> None:
+    encode = tiny_tokenizer.encode
+    rows = [("The cat sat.", "The dog sleeps.", 1), ("Stop!",)]
+    assert MaskedTokenNextSentence.encode(tiny_tokenizer, rows) == [
+        ([START_ID, *encode("The cat sat."), END_ID, *encode("The dog sleeps."), END_ID], 1),
+        ([START_ID, *encode("Stop!"), END_ID], MaskedTokenNextSentence.NO_PAIR),
+    ]
+
+
+def test_the_next_sentence_adds_its_mean_to_the_mean_of_masked_tokens() -> None:
+    """As torch computes both, in ``fast_path`` and from the model's own logits."""
+    model = random_model("encoder-only", n_segments=2)
+    objective = MaskedTokenNextSentence(model).eval()
+    batch = objective.collate(SENTENCES, torch.Generator().manual_seed(3))
+    assert batch["next_sentence"].tolist() == [0, -100, 1]
+    with torch.inference_mode():
+        loss, predictions = objective(batch)
+        logits = model(batch["ids"])
+        pairs = model.next_sentence(model.encode(batch["ids"]))
+    masked = F.cross_entropy(logits.flatten(0, 1), batch["answers"].flatten(), ignore_index=PAD_ID)
+    labels = torch.tensor([0, 1])
+    followed = F.cross_entropy(pairs[[0, 2]], labels, reduction="sum") / len(SENTENCES)
+    assert predictions == int((batch["answers"] != PAD_ID).sum()) > 0
+    assert float(loss) / predictions == pytest.approx(float(masked + followed), rel=1e-5)
+
+
+def test_without_a_pair_the_loss_is_that_of_masked_tokens() -> None:
+    model = random_model("encoder-only", n_segments=2)
+    alone = [(ids, ALONE) for (ids,) in TEXTS]
+    assert loss_of(MaskedTokenNextSentence(model), alone) == pytest.approx(loss_of(MaskedToken(model), TEXTS))
+
+
+def test_the_head_and_the_segments_learn() -> None:
+    model = random_model.__wrapped__("encoder-only", n_segments=2)
+    objective = MaskedTokenNextSentence(model).train()
+    loss, _ = objective(objective.collate(SENTENCES, torch.Generator().manual_seed(3)))
+    loss.backward()
+    for part in (model.next_sentence.projection.weight, model.encoder.embedding.segment_table.weight):
+        assert (part.grad.abs().sum(dim=-1) > 0).all()
+
+
+def test_next_sentence_accuracy_counts_pairs_alone() -> None:
+    model = random_model("encoder-only", n_segments=2)
+    pairs = [ids for ids, label in SENTENCES if label >= 0]
+    with torch.inference_mode():
+        best = [int(model.next_sentence(model.encode(torch.tensor([ids]))).argmax()) for ids in pairs]
+    right = [(ids, label) for ids, label in zip(pairs, best, strict=True)]
+    alone = (TEXTS[0][0], ALONE)
+    assert next_sentence_accuracy(model, [*right, alone], 100) == 1.0
+    assert next_sentence_accuracy(model, [right[0], (pairs[1], 1 - best[1]), alone], 100) == 0.5

@@ -108,6 +108,14 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
             r"'classification' needs class_names; they are \(\)",
         ),
         (
+            {"task": "masked-token", "model": config("encoder-only", max_length=64, n_segments=2)},
+            "task is 'masked-token' and n_segments 2; 'masked-token-next-sentence' and n_segments = 2 belong together",
+        ),
+        (
+            {"task": "masked-token-next-sentence", "model": config("encoder-only", max_length=64)},
+            "task is 'masked-token-next-sentence' and n_segments 0",
+        ),
+        (
             {"task": "masked-token", "model": config("encoder-only", max_length=64, class_names=("a", "b"))},
             r"'masked-token' has no class_names; they are \('a', 'b'\)",
         ),
@@ -122,7 +130,8 @@ def test_a_wrong_entry_is_named_with_its_value(values: dict[str, Any], message: 
 def test_every_task_has_its_kind_of_model(task: str, kind: str) -> None:
     names = ("a", "b") if task == "classification" else ()
     prefixes = ("translate English to French: ",) if task == "text-to-text" else ()
-    model = config(kind, max_length=64, class_names=names, task_prefixes=prefixes)
+    n_segments = 2 if task == "masked-token-next-sentence" else 0
+    model = config(kind, max_length=64, class_names=names, task_prefixes=prefixes, n_segments=n_segments)
     if task == "picture-classification":
         with pytest.raises(ValueError, match="'picture-classification' and patch_size belong together"):
             recipe(task="classification", model=pictures())
