@@ -39,7 +39,7 @@ def test_a_post_norm_model_normalises_after_each_sum_and_has_no_final_norm(tiny_
         "self_attention", "self_attention_add", "self_attention_norm",
         "feed_forward", "feed_forward_add", "feed_forward_norm",
     ]  # fmt: skip
-    assert encoder.blocks[-1].id == "encoder.logits"
+    assert [block.id for block in encoder.blocks[-2:]] == ["encoder.logits", "encoder.next_sentence"]
     assert encoder.output.id == "encoder.feed_forward_norm"
 
 

@@ -42,7 +42,8 @@ def sidebar() -> None:
                 with st.expander(common("sidebar.more_picture"), key="sidebar more"):
                     _sentence(focus, help="sidebar.picture_text_help")
         else:
-            _sentence(focus, help="sidebar.sentence_help")
+            reads_pairs = config is not None and config.predicts_next_sentence
+            _sentence(focus, help=f"sidebar.{'pair' if reads_pairs else 'sentence'}_help")
             follow_typing()
             room = st.container(gap="small")
             if not focus.presenter:

@@ -42,6 +42,7 @@ from transformer.predictions.comparison import (
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.runs.inputs import prompt_ids
+from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
 from transformer.runs.traces import Trace
 
 SMALLEST_SCALE = 0.05  # lower bound of the scale of difference maps, so that rounding errors stay invisible
@@ -74,6 +75,11 @@ class Side:
     def is_cut(self) -> bool:
         """Whether only the map of the sentence itself is shown."""
         return not self.whole and self.trace.checkpoint.config.kind == "decoder-only"
+
+    @cached_property
+    def next_sentence(self) -> NextSentenceAnswer | None:
+        """Whether its second sentence follows the first; ``None`` where that is not predicted."""
+        return next_sentence(self.trace)
 
     @cached_property
     def view(self) -> AttentionView:

@@ -7,6 +7,7 @@ from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, attent
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from transformer.predictions.comparison import MapDifference, Piece
+from ui.lab.next_sentence_class import next_sentence_line
 from ui.lab.shown_head import select_head
 from ui.shell.focus import start_of
 from ui.shell.page import Page
@@ -56,6 +57,8 @@ def _show_answer(p: Page, shown: CompareViewModel, index: int, *, task: str) -> 
     else:
         mark = ("added", "orange") if index else ("removed", "blue")
         st.markdown(f"##### {marked(pieces, *mark) or p.text['answer_none']}")
+    if side.next_sentence is not None:
+        st.markdown(next_sentence_line(side.next_sentence))
     for note in side.trace.notes:
         st.caption(f":material/info: {as_plain(translate(note))}")
 

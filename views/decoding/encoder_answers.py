@@ -8,9 +8,12 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.attribution.leave_one_out import leave_one_out
+from transformer.config import NEXT_SENTENCE
 from transformer.predictions.answer_probabilities import blanks
+from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
 from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.jobs import jobs
+from ui.lab.next_sentence_class import next_sentence_line
 from ui.shell import choice
 from ui.shell.choice import one_of
 from ui.shell.page import Page
@@ -21,11 +24,15 @@ from views.decoding import decoding_figures
 from views.decoding.decoding_parts import choose_heads, location_of, show_attention
 from views.decoding.decoding_view_model import DecodingChoices, FilledBlank, Verdict, first_blank
 
+_NEXT_SENTENCE = r"p = \text{softmax}\big(\tanh(h_0\, W_1 + b_1)\, W + b\big)"
 _EXAMPLE = "`The ___ sat on the mat`"
 
 
 def fill_blanks(p: Page) -> None:
-    """Candidates for the chosen blank; without a blank, for the focused token."""
+    """Show the class of two sentences, then candidates for the chosen blank or, without one, the focused token."""
+    if (found := next_sentence(p.trace)) is not None:
+        _show_next_sentence(p, found)
+        st.subheader(p.text["blanks"], anchor=False)
     shown = FilledBlank(p.run, location_of(p), DecodingChoices(blank=_choose_blank(p)), p.trace)
     best = shown.fillings.rows[0]
     if shown.blanks:
@@ -55,6 +62,32 @@ def fill_blanks(p: Page) -> None:
         f'logits = torch.tensor(trace.values("encoder.logits")[{shown.position}])\n'
         f"probabilities = logits.softmax(-1)\n"
         f"print(probabilities[{best.id}].item())  # {best.piece} {best.probability:.7g}\n",
+    )
+
+
+def _show_next_sentence(p: Page, found: NextSentenceAnswer) -> None:
+    """The probabilities that sentence B follows A and that it does not, and the formula."""
+    st.markdown(next_sentence_line(found))
+    rows = pd.DataFrame({"piece": NEXT_SENTENCE, "probability": found.probabilities})
+    rows["chosen"] = rows["piece"] == found.name
+    bars, formula = st.columns(2)
+    with bars:
+        show_figure(
+            decoding_figures.candidate_bars(
+                rows, axis=p.text["class_axis"], row=p.text["class_row"], chosen_name=p.text["class_chosen"]
+            ),
+            name="next-sentence",
+            caption=p.text["next_sentence_caption"],
+            alt=p.text["class_alt"],
+        )
+    with formula:
+        width, first = p.checkpoint.config.d_model, p.trace.source[0].display
+        caption = p.text["next_sentence_formula_caption"].format(width=width, token=as_plain(first))
+        show_formula(_NEXT_SENTENCE, caption=caption)
+    show_snippet(
+        "next sentence",
+        f"{p.preamble}\nfrom transformer.runs.next_sentence import next_sentence\n\n"
+        f"print(next_sentence(trace))  # {found.name} {found.probability:.7g}\n",
     )
 
 

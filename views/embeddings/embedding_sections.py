@@ -80,7 +80,9 @@ def lookup(p: Page, view_model: EmbeddingsViewModel) -> None:
     key = f"scale_text_{view_model.positions}" if view_model.is_scaled else "scale_text_unscaled"
     st.markdown(text[key].format(name=view_model.probe, **numbers))
     if view_model.later_parts:
-        st.markdown(" ".join(text[part] for part in view_model.later_parts))
+        letter, length = view_model.segment
+        added = {"token": as_plain(token.display), "letter": letter, "length": three_digits(length)}
+        st.markdown(" ".join(text[part].format(**added) for part in view_model.later_parts))
 
 
 def neighbours(p: Page, view_model: EmbeddingsViewModel) -> None:

@@ -22,6 +22,7 @@ import numpy as np
 from transformer import Trace
 from transformer.embedding import Embedding
 from transformer.layers.embedding_space import Neighbour, Projection, analogy, nearest_rows, principal_components
+from transformer.runs.next_sentence import is_pair, segments_of
 from transformer.variants.family_embedding import FamilyEmbedding
 from views.view_models import TokenViewModel
 
@@ -100,10 +101,21 @@ class EmbeddingsViewModel(TokenViewModel):
 
     @property
     def later_parts(self) -> tuple[str, ...]:
-        """What other families do after the lookup: "segment", "projection", "norm"."""
-        if not isinstance(self.embedding, FamilyEmbedding):
-            return ()
-        return tuple(part for part in ("segment", "projection", "norm") if getattr(self.embedding, part) is not None)
+        """What some models do after the lookup: "segment", or "segments" for two sentences, "projection", "norm"."""
+        found = []
+        if f"{self.stack}.embedding.segment" in self.trace:
+            found.append("segments" if is_pair(self.trace) else "segment")
+        if isinstance(self.embedding, FamilyEmbedding):
+            found += [part for part in ("projection", "norm") if getattr(self.embedding, part) is not None]
+        return tuple(found)
+
+    @property
+    def segment(self) -> tuple[str, float]:
+        """The sentence of the token, "A" or "B", and the length of the vector that is added for it; "" without any."""
+        if f"{self.stack}.embedding.segment" not in self.trace:
+            return "", 0.0
+        letter = "AB"[segments_of(self.trace)[self.token]] if is_pair(self.trace) else "A"
+        return letter, float(np.linalg.norm(self.trace.values(f"{self.stack}.embedding.segment")[self.token]))
 
     @property
     def fetched(self) -> list[int]:

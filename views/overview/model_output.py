@@ -4,13 +4,14 @@ import streamlit as st
 
 from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits, three_digits_alike
+from ui.lab.next_sentence_class import next_sentence_chips, next_sentence_line
 from ui.shell.focus import Focus
 from ui.shell.page import Page
 from ui.shell.picture import show_picture
 from ui.shell.selectors import work_of
 from ui.show.chips import Chip, ChipRow, chips
 from ui.words.once_a_run import once_a_run
-from ui.words.texts import as_plain
+from ui.words.texts import as_plain, common
 from views.overview.overview_view_model import OverviewViewModel, overview_view_model
 from views.overview.tour import offer_tour
 
@@ -29,7 +30,11 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
     """Show what was typed and what came out, large."""
     text, answer = p.text, view_model.answer
     size = "####" if max(len(p.focus.sentence), len(answer.text)) < 64 else ""
-    written = text["forced"] if p.trace.forced else text[f"answers.{work_of(p.checkpoint.config)}"]
+    found = view_model.next_sentence
+    is_class = found is not None and not answer.parts  # two sentences without a blank
+    work = "classifier" if is_class else work_of(p.checkpoint.config)
+    written = text["forced"] if p.trace.forced else text[f"answers.{work}"]
+    output = found.name if is_class else answer.text
     with st.container(horizontal=True, horizontal_alignment="distribute", key="answer", gap="medium"):
         with st.container(width=310, gap=None):
             st.caption(text["typed"])
@@ -39,7 +44,9 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
                 st.markdown(f"{size} {_one_line(p.focus.sentence)}")
         with st.container(width=310, gap=None):
             st.caption(written)
-            st.markdown(f"{size} :primary[{_one_line(answer.text) or text['empty_answer']}]")
+            st.markdown(f"{size} :primary[{_one_line(output) or text['empty_answer']}]")
+            if found is not None:
+                st.markdown(next_sentence_line(found))
         with st.container(width="content"):
             offer_tour(p)
 
@@ -53,6 +60,9 @@ def show_certainty(p: Page, view_model: OverviewViewModel) -> None:
     """Show how probable the model finds its output, token by token."""
     text, answer = p.text, view_model.answer
     st.markdown(f"#### {text['sure']}")
+    if (found := view_model.next_sentence) is not None:
+        next_sentence_chips(found)
+        st.caption(common("next_sentence.both"))
     if not answer.parts:
         st.caption(text["no_blank"])
         return

@@ -19,6 +19,7 @@ from functools import cached_property
 from transformer import Trace
 from transformer.layers.costs import Cost, measured_costs
 from transformer.predictions.answer_probabilities import Answer, AnswerPart, class_probabilities, read_answer
+from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
 from transformer.text.message import Message
 from views.view_models import RunViewModel
 
@@ -42,6 +43,11 @@ class OverviewViewModel(RunViewModel):
     def parts(self) -> tuple[AnswerPart, ...]:
         """What probabilities are shown of: the tokens of the output, or every class."""
         return tuple(class_probabilities(self.trace) if self.output_kind == "class" else self.answer.parts)
+
+    @cached_property
+    def next_sentence(self) -> NextSentenceAnswer | None:
+        """Whether sentence B follows sentence A; ``None`` without two sentences, or a head that predicts it."""
+        return next_sentence(self.trace)
 
     @property
     def n_numbers(self) -> int:

@@ -6,6 +6,7 @@ import streamlit as st
 from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits
 from transformer.layers import positional_encodings
+from transformer.runs.next_sentence import is_pair
 from ui.shell import choice
 from ui.show.figures import show_figure, show_formula
 from ui.words.model_terms import embedding_scale
@@ -107,7 +108,7 @@ def token_plus_position(view_model: PositionsViewModel, text: PageText) -> None:
     )
     for part in ("segment", "projection", "norm"):
         if getattr(embedding, part, None) is not None:
-            st.markdown(text[f"sum_{part}"])
+            st.markdown(text["sum_segments" if part == "segment" and is_pair(trace) else f"sum_{part}"])
     paper = scale == " × √d_model"
     factor = (
         r"\sqrt{d_{\text{model}}}\, "
@@ -126,7 +127,7 @@ def token_plus_position(view_model: PositionsViewModel, text: PageText) -> None:
     )
     show_formula(
         rf"x_{{\text{{pos}}}} = {factor}E[\text{{id}}_{{\text{{pos}}}}] + PE_{{\text{{pos}}}}"
-        + (r" + S_0" if getattr(embedding, "segment", None) is not None else ""),
+        + (r" + S_{\text{segment}}" if getattr(embedding, "segment", None) is not None else ""),
         caption=" + ".join([f"{len(tokens)} × {token.shape[1]}"] * 2) + f" = {len(tokens)} × {token.shape[1]}",
     )
 

@@ -22,7 +22,7 @@ from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_table
-from ui.words.texts import PageText, page_texts
+from ui.words.texts import PageText, in_code, page_texts
 from views.tokens.token_figures import token_lengths
 from views.tokens.tokens_view_model import TokensViewModel
 
@@ -48,10 +48,15 @@ def token_cards(p: Page, view_model: TokensViewModel) -> None:
         kind = kind_of(token)
         return "frame" if token.index < framed and token.index not in typed and kind != "special" else kind
 
+    letters = view_model.sentence_letters
+
+    def number(token: Token) -> str:
+        return f"{token.id} · {letters[token.index]}" if letters else str(token.id)
+
     rows = []
     for stack in p.trace.stacks:
         cards = tuple(
-            Chip(token.display, str(token.id), tone(token), hint=_hint(text, tokenizer, token))
+            Chip(token.display, number(token), tone(token), hint=_hint(text, tokenizer, token))
             for token in p.trace.tokens(stack)
         )
         answer = stack == "decoder" and len(p.trace.stacks) > 1  # else the sentence stands in front of it
@@ -59,6 +64,8 @@ def token_cards(p: Page, view_model: TokensViewModel) -> None:
         rows.append(ChipRow(title, cards, chosen=p.focus.token if stack == p.focus.stack else None))
     legend = {tone: text[f"legend_{tone}"] for tone in ("word", "part", "byte", "special", "frame")}
     chips(rows, key="token cards", legend=legend, means=partial(_follow, tuple(p.trace.stacks)))
+    if letters:
+        st.caption(text["segments"].format(end=in_code(tokenizer.display(p.checkpoint.special.end))))
 
 
 def _follow(stacks: Sequence[str], _state: State, chosen: SelectChip) -> Actions:

@@ -5,6 +5,7 @@ from typing import Any
 
 from transformer.config import ModelConfig, PictureConfig
 from transformer.families.family_config import FamilyConfig
+from transformer.runs.next_sentence import LOGITS as NEXT_SENTENCE_LOGITS
 from transformer.runs.traces import Trace
 from ui.words.texts import common
 
@@ -94,7 +95,8 @@ def _blocks(config: ModelConfig, trace: Trace, stack: str, layer: int) -> list[B
     )
     blocks = [tokens, embedded]
     if f"{stack}.embedding.position" in trace:
-        blocks.append(block("positions", "positions", "positions", f"{stack}.embedding.sum", "positions"))
+        label = "positions_segments" if f"{stack}.embedding.segment" in trace else "positions"
+        blocks.append(block("positions", label, "positions", f"{stack}.embedding.sum", "positions"))
     blocks += _norm(trace, f"{stack}.embedding.norm", "embedding_norm", block)
     for name in ("self_attention", "cross_attention", "feed_forward"):
         if f"{stack}.layers.{layer}.{name}.output" in trace:
@@ -104,6 +106,8 @@ def _blocks(config: ModelConfig, trace: Trace, stack: str, layer: int) -> list[B
     if f"{stack}.logits" in trace:
         note = common("diagram.own_layer") if stack == "encoder" and isinstance(config, FamilyConfig) else ""
         blocks.append(block("logits", "logits", "logits", f"{stack}.logits", "decoding", note=note))
+        if NEXT_SENTENCE_LOGITS in trace:
+            blocks.append(block("next_sentence", "next_sentence", "logits", NEXT_SENTENCE_LOGITS, "decoding"))
     elif stack == "encoder" and "classifier.logits" in trace:
         blocks.append(block("logits", "class_logits", "logits", "classifier.logits", "decoding"))
     return blocks

@@ -8,6 +8,7 @@ from charts.documents.document_parts import Cards, Drawing, Paragraph, Section, 
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.config import PictureConfig
+from transformer.runs.next_sentence import is_pair, segments_of
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
 from ui.words.texts import as_plain, common, page_text
@@ -44,7 +45,12 @@ def embeddings(trace: Trace, focus: Focus) -> Section:
             said.append(named(page["recorded"], written(recorded[row, column])))
         return said
 
-    further = [page[part] for part in ("segment", "projection", "norm") if getattr(embedding, part, None) is not None]
+    further = [page[part] for part in ("projection", "norm") if getattr(embedding, part, None) is not None]
+    if (segment := f"{stack}.embedding.segment") in trace:
+        letter = "AB"[segments_of(trace)[focus.token]] if is_pair(trace) else "A"
+        added = {"letter": letter, "length": three_digits(np.linalg.norm(trace.values(segment)[focus.token]))}
+        key = "segments" if is_pair(trace) else "segment"
+        further.insert(0, page[key].format(token=as_plain(read[focus.token].display), **added))
     sinusoidal = trace.checkpoint.config.positions == "sinusoidal"
     added = f"{stack}.embedding.position" in trace
     lengths = {
@@ -92,17 +98,25 @@ def positions(trace: Trace, focus: Focus) -> Section:
     bias = f"{stack}.position_bias.values"
     if f"{stack}.embedding.position" in trace:
         token, position, total = (trace.values(f"{stack}.embedding.{part}") for part in ("token", "position", "sum"))
+        has_segments = f"{stack}.embedding.segment" in trace
+        segment = trace.values(f"{stack}.embedding.segment") if has_segments else None
+        title = text["part_sum_segment" if has_segments else "part_sum"]
 
         def lines(row: int, column: int) -> list[str]:
             parts = f"{written(token[row, column])} + {factor(position[row, column])}"
-            return [named(text["sum"], f"{parts} = {written(total[row, column])}")]
+            if segment is not None:
+                parts += f" + {factor(segment[row, column])}"
+            return [named(title, f"{parts} = {written(total[row, column])}")]
 
         views = (
             (text["part_position"], (vectors(position, labels, title=text["part_position"], lines=lines),)),
             (text["part_token"], (vectors(token, labels, title=text["part_token"], lines=lines),)),
-            (text["part_sum"], (vectors(total, labels, title=text["part_sum"], lines=lines),)),
+            (title, (vectors(total, labels, title=title, lines=lines),)),
         )
-        parts = [Paragraph(text["sum_hint"]), Views("positions", text["shown"], views)]
+        parts = [
+            Paragraph(text["sum_hint_segment" if has_segments else "sum_hint"]),
+            Views("positions", text["shown"], views),
+        ]
     elif bias in trace:
         drawn = value_map(
             trace.values(bias)[focus.head],
