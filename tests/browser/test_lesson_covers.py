@@ -7,11 +7,14 @@ from urllib.parse import urlencode
 
 import pytest
 from playwright.sync_api import Page, expect
+from streamlit.web.server.starlette.starlette_app_utils import decode_xsrf_token_string
 
+from harness.browser_session import XSRF_COOKIE
 from tests.browser.conftest import settle
 from tests.browser.test_shell import eventually
 from tests.nights import by_day
-from ui.shell.guidance.lessons import Step, find_lesson, lessons
+from ui.shell.guidance.guesses import shuffled_options
+from ui.shell.guidance.lessons import ANSWER, Step, find_lesson, lessons
 from ui.words.texts import page_text, use_language
 
 pytestmark = pytest.mark.browser
@@ -130,10 +133,27 @@ def test_a_step_that_needs_the_page_covers_nothing(shipped: str, visit: Callable
     assert page.evaluate(_SEEN, ["page"])["figures"] > 0
 
 
+def test_options_stand_in_the_order_of_this_browser_and_stay_there(shipped: str, visit: Callable[..., Page]) -> None:
+    """The cookie that the server reads is the one that the browser keeps."""
+    name, number = "04-many-heads", 3
+    step = find_lesson(name).steps[number - 1]
+    page = open_step(visit, shipped, name, number)
+    options = page.locator(".st-key-lesson-question [role=radiogroup] label")
+    expect(options).to_have_count(len(step.choices))
+    before = [text.strip() for text in options.all_inner_texts()]
+    (cookie,) = [one["value"] for one in page.context.cookies() if one["name"] == XSRF_COOKIE]
+    token, _time = decode_xsrf_token_string(cookie)
+    order = shuffled_options(step, (name, number), token.hex())
+    assert before == [as_read(step.choices[option]) for option in order]
+    page.reload()
+    expect(options).to_have_count(len(step.choices))
+    assert [text.strip() for text in options.all_inner_texts()] == before
+
+
 # French, whose lines are longer, in every run.
 @pytest.mark.parametrize("count", by_day([1, 3], [1]))
 @pytest.mark.parametrize("language", by_day(["en", "fr"], ["fr"]))
-def test_the_longest_answers_take_two_lines(
+def test_the_longest_answers_take_two_lines_and_three_after_a_wrong_guess(
     shipped: str, visit: Callable[..., Page], language: str, count: int
 ) -> None:
     length = {
@@ -142,14 +162,17 @@ def test_the_longest_answers_take_two_lines(
         for number, step in enumerate(lesson.steps, 1)
     }
     for name, number in sorted(length, key=length.__getitem__)[-count:]:
-        page = open_step(visit, shipped, name, number, language=language)
-        guess_wrongly(page, name, number)
-        line = page.locator(".st-key-lesson-feedback p").first
-        rows = line.evaluate(
-            "node => node.getBoundingClientRect().height / parseFloat(getComputedStyle(node).lineHeight)"
-        )
-        assert rows < 2.3, (name, number, rows)
-        assert page.locator(".st-key-lesson-bar").bounding_box()["height"] <= 180
+        step = find_lesson(name, language).steps[number - 1]
+        for options, lines in (((ANSWER,), 2), ((1, 2), 3)):
+            page = open_step(visit, shipped, name, number, language=language)
+            for option in options:
+                choose(page, step, option)
+            line = page.locator(".st-key-lesson-feedback p").first
+            rows = line.evaluate(
+                "node => node.getBoundingClientRect().height / parseFloat(getComputedStyle(node).lineHeight)"
+            )
+            assert rows < lines + 0.3, (name, number, rows)
+            assert page.locator(".st-key-lesson-bar").bounding_box()["height"] <= 140 + 20 * lines
 
 
 # On the page and in the sidebar; a second one on the page at night.
