@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.conftest import settle
-from tests.browser.test_lesson_covers import choose
+from tests.browser.test_lesson_covers import as_read, choose
 from tests.browser.test_shell import address, eventually
 from ui.shell.focus import Focus
 from ui.shell.guidance.lessons import ANSWER, Lesson, Step, find_lesson
@@ -139,4 +139,4 @@ def what_is_hidden(page: Page, step: Step) -> dict | None:
 def answer(page: Page, step: Step) -> None:
     """Guess correctly; the explanation appears."""
     choose(page, step, ANSWER)
-    expect(page.locator(".st-key-lesson-bar")).to_contain_text(step.explanation[:20])
+    expect(page.locator(".st-key-lesson-bar")).to_contain_text(as_read(step.explanation)[:20])
