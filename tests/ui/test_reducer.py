@@ -100,11 +100,12 @@ def test_strokes_are_painted_one_over_the_other() -> None:
     assert state.values("mask") == ("window 3", "allow 0-1", "block 1-1,2-3")
 
 
-def test_a_step_of_a_text_is_said_unless_it_is_the_first() -> None:
+def test_a_step_of_a_text_is_said_also_if_it_is_the_first() -> None:
+    """No step in the address means the one at which the model hesitates."""
     state = replace(STATE, page="decoding")
     after = reduce(state, SelectStep(4), stepper.rests_at)
     assert after.values("step") == ("4",)
-    assert reduce(after, SelectStep(0), stepper.rests_at).values("step") == ()
+    assert reduce(after, SelectStep(0), stepper.rests_at).values("step") == ("0",)
 
 
 def test_the_first_token_of_the_strip_is_meant_where_pages_begin_at_another_one() -> None:

@@ -94,7 +94,7 @@ class DecodingChoices:
         beam_width, length_penalty: Of beam search.
         attention_kind: "cross" or "self"; empty for the first that the model has.
         one_head: Whether attention is that of one head, not the mean of all.
-        step: The step at which the reader rests, from 0.
+        step: The step at which the reader rests, from 0; ``None`` for the one at which the model hesitates most.
         branches: All that were made of the text.
         branch: The one that is read, or ``ORIGINAL``.
         pruned: How many pruned branches of each text of a beam are drawn.
@@ -115,7 +115,7 @@ class DecodingChoices:
     length_penalty: float = 0.6
     attention_kind: str = ""
     one_head: bool = False
-    step: int = 0
+    step: int | None = None
     branches: tuple[Branch, ...] = ()
     branch: Branch = ORIGINAL
     pruned: int = 2
@@ -258,7 +258,16 @@ class WrittenText(DecodingViewModel):
     @property
     def step(self) -> int:
         """The step at which the reader rests; the last one where the text is shorter."""
-        return min(self.choices.step, len(self.decoding.tokens) - 1)
+        return (
+            self.hesitant_step if self.choices.step is None else min(self.choices.step, len(self.decoding.tokens) - 1)
+        )
+
+    @cached_property
+    def hesitant_step(self) -> int:
+        """The step whose token had the least probability: of those that the model chose, if it chose any."""
+        probability = self.confidence.probability
+        begin = self.n_given if self.n_given < len(probability) else 0
+        return begin + int(probability[begin:].argmin())
 
     @cached_property
     def n_given(self) -> int:

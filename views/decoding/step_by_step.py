@@ -50,7 +50,10 @@ def step_by_step(p: Page) -> None:
             with sliders:
                 chosen |= choose_reshaping(p)
         known, branch = branches.current(p)
-        chosen |= {"branches": known, "branch": branch, "step": stepper.asked(text=branches.identity(p, branch))}
+        step = stepper.asked(text=branches.identity(p, branch))
+        if step is None and p.focus.lesson:
+            step = 0  # lessons follow a text from its beginning
+        chosen |= {"branches": known, "branch": branch, "step": step}
         with below:
             choices = DecodingChoices(**chosen, **choose_attention(p))
         text = _written_text(p, choices)

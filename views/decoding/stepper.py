@@ -17,20 +17,20 @@ PARAMETER = "step"
 _TEXT, _BEGIN = "step: of which text", "step: begins at"
 
 
-def asked(*, text: tuple) -> int:
-    """Return the step that was asked for, which the text may be too short to have.
+def asked(*, text: tuple) -> int | None:
+    """Return the step that was asked for, which the text may be too short to have; ``None`` if none was.
 
-    ``text``: anything that tells one text from another; another text begins at step 0.
+    ``text``: anything that tells one text from another; for another text no step has been asked for.
     """
     page_state.belongs_to(PARAMETER, text)
     step = choice.value(PARAMETER)
-    return int(step) if step.isascii() and step.isdecimal() and len(step) < 6 else 0
+    return int(step) if step.isascii() and step.isdecimal() and len(step) < 6 else None
 
 
 def settle(step: int, *, text: tuple) -> None:
     """Keep the step that is shown, where it is not the one that was asked for; another text begins there."""
-    if choice.value(PARAMETER) != "".join(_said(step)):
-        choice.put(PARAMETER, *_said(step), owner=text)
+    if choice.value(PARAMETER) not in ("", str(step)):
+        choice.put(PARAMETER, step, owner=text)
     if page_state.is_restored() or st.session_state.get(_TEXT) != hash(text):
         _move(step, text)
 
@@ -42,19 +42,14 @@ def begin() -> tuple[int, int]:
 
 def move_to(step: int, *, text: tuple) -> None:
     """In a callback, before ``asked``: go to a step, also of another text than the one shown so far."""
-    choice.put(PARAMETER, *_said(step), page="decoding", owner=text)
+    choice.put(PARAMETER, step, page="decoding", owner=text)
     _move(step, text)
 
 
 def rests_at(_state: State, chosen: SelectStep) -> Actions:
     """What it means that the reader rests at another step of the drawing."""
-    return (SetChoice(PARAMETER, _said(chosen.step), page="decoding"),)
+    return (SetChoice(PARAMETER, (str(chosen.step),), page="decoding"),)
 
 
 def _move(step: int, text: tuple) -> None:
     st.session_state[_TEXT], st.session_state[_BEGIN] = hash(text), (begin()[0] + 1, step)
-
-
-def _said(step: int) -> tuple[str, ...]:
-    """As the address says it: the first step is left unsaid."""
-    return (str(step),) if step else ()
