@@ -45,7 +45,7 @@ async def visitor(server: AppServer) -> AsyncIterator[BrowserSession]:
 
 
 async def addresses(session: BrowserSession, count: int) -> list[str]:
-    """What the page of a visitor is given when files are dropped on it."""
+    """Return the upload addresses that a visitor's page receives for dropped files."""
     message = BackMsg()
     message.file_urls_request.request_id = "1"
     message.file_urls_request.file_names.extend(f"file {number}" for number in range(count))

@@ -68,7 +68,7 @@ class AddNormViewModel(TokenViewModel):
 
     @property
     def order(self) -> str:
-        """Whether this model's norms come before ("pre") or after ("post") the additions."""
+        """Whether this model's norms are before ("pre") or after ("post") the residual additions."""
         return self.checkpoint.config.norm
 
     @property
@@ -78,32 +78,32 @@ class AddNormViewModel(TokenViewModel):
 
     @property
     def has_convolution(self) -> bool:
-        """Whether the first layer has a convolution beside it (DeBERTa-v2)."""
+        """Whether the first layer has a convolution in parallel (DeBERTa-v2)."""
         return f"{self.stack}.layers.0.{CONVOLUTION}" in self.trace
 
     @property
     def formula(self) -> str:
-        """Which formula says where the norm is: "pre", "post", "parallel", "final" and so on."""
+        """The formula that gives the position of the norm: "pre", "post", "parallel", "final" and so on."""
         if self.place in _ALONE:
             return self.place.removesuffix("_norm")
         return self.order if self.block == "sequential" else self.block
 
     @property
     def shape(self) -> tuple[int, int]:
-        """How many tokens go through the norm, and how many numbers each has."""
+        """How many tokens pass through the norm, and how many dimensions each has."""
         return self.trace[f"{self.norm}.input"].shape
 
     @cached_property
     def halves(self) -> tuple[Half, ...]:
-        """The addition and the norm with the vectors of the token in focus, in the order of computing."""
+        """The addition and the norm with the vectors of the token in focus, in the order of computation."""
         return add_and_norm(self.trace, self.stack, self.layer, self.norm, self.token)
 
     @cached_property
     def vectors(self) -> tuple[tuple[str, str, np.ndarray], ...]:
-        """The vectors of the first figure in the order of computing: name, sub-layer, [model] each.
+        """The vectors of the first figure in the order of computation: name, sub-layer, [model] each.
 
-        The copy that a norm makes is shown as it is before γ and β. A vector that two halves share is named once, and
-        what a norm after the sub-layer makes of its output is the update.
+        The normalised copy is shown before γ and β. A vector that two halves share is named once, and the update is
+        normalised if a norm follows the sub-layer.
         """
         found: dict[str, tuple[str, str, np.ndarray]] = {}
         for half in self.halves:
@@ -122,7 +122,7 @@ class AddNormViewModel(TokenViewModel):
 
     @cached_property
     def mean_and_spread(self) -> tuple[float, float, float]:
-        """The mean and the spread of the vector that is normalised, and its spread afterwards, before γ and β.
+        """The mean and spread of the vector that is normalised, and its spread afterwards, before γ and β.
 
         The spread is the standard deviation, or the root mean square of an RMSNorm, which is then 1.
         """
@@ -136,7 +136,7 @@ class AddNormViewModel(TokenViewModel):
         return float(exact.mean()), float(spread), float(after)
 
     def statistics(self, after: str) -> NormStatistics:
-        """Return mean and spread of every token before and ``after``: "normalized", or "output" with γ and β."""
+        """Return mean and spread of every token before the norm and ``after``: "normalized", or "output" with γ, β."""
         return norm_statistics(self.trace, self.norm, after=after)
 
     @cached_property
@@ -151,7 +151,7 @@ class AddNormViewModel(TokenViewModel):
 
     @cached_property
     def additions(self) -> tuple[Addition, ...]:
-        """In + update = out of every sub-layer of the stack, with the lengths of the token in focus."""
+        """In + update = out for every sub-layer of the stack, with the lengths of the token in focus."""
         return additions(self.trace, self.stack, self.token, norm=self.order)
 
     @cached_property
@@ -161,18 +161,18 @@ class AddNormViewModel(TokenViewModel):
 
     @cached_property
     def contributions(self) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-        """The sub-layers of the stack, and size and cosine of what each adds: [sub-layer, token] each."""
+        """The sub-layers of the stack, with the relative size and cosine of each update: [sub-layer, token] each."""
         return contributions(self.trace, self.stack)
 
 
 def place_of(name: str) -> str:
-    """Name the position of a norm: "self_attention_norm", "final_norm", "embedding_norm" and so on."""
+    """Return the kind of position of a norm: "self_attention_norm", "final_norm", "embedding_norm" and so on."""
     *_, parent, last = name.split(".")
     return f"{parent}_norm" if last == "norm" else last
 
 
 def norms_by_place(trace: Trace, *, stack: str, layer: int) -> dict[str, str]:
-    """Return the norms of a layer and its stack by their places, in the order of the forward pass."""
+    """Return the norms of a layer and its stack by position, in the order of the forward pass."""
     layer = min(layer, trace.n_layers(stack) - 1)
     return {place_of(name): name for name in norm_names(trace, stack, layer)}
 

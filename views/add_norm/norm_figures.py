@@ -1,4 +1,4 @@
-"""LayerNorm: its statistics before and after, γ and β, and one token's vector on its way through."""
+"""Figures of LayerNorm: statistics before and after, γ and β, and the numbers of one vector."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def norm_statistics(
     tokens: TokenSequence,
     after: str = N_("after normalising"),
 ) -> go.Figure:
-    """Mean and standard deviation over the model's dimensions of every token, before and after LayerNorm.
+    """Draw mean and standard deviation over the model's dimensions of every token, before and after LayerNorm.
 
     All four: [token]. ``after`` names the second state ("after normalising", or "at the output").
     """
@@ -76,7 +76,7 @@ def norm_statistics(
 
 
 def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
-    """γ and β of one LayerNorm over the dimensions, as bars from where they began: γ from 1, β from 0.
+    """Draw γ and β of one LayerNorm over the dimensions, as bars from their initial values, γ = 1 and β = 0.
 
     ``gain``, ``bias``: [model]; an RMSNorm has no bias (``None``).
     """
@@ -119,7 +119,7 @@ def position_distribution(
     norm: str = "LayerNorm",
     shared_axis: bool = False,
 ) -> go.Figure:
-    """The numbers of one token's vector before and after a norm: a histogram, each number as a tick below it.
+    """Draw the numbers of one token's vector before and after a norm as histograms with a tick for each number.
 
     ``before``, ``after``: [model]; ``token``: what is displayed for the token. Solid lines are the mean, dotted
     ones mean ± standard deviation. ``shared_axis`` puts both on one scale, which shows the shrinking but may squeeze

@@ -15,7 +15,7 @@ from views.add_norm.add_norm_view_model import AddNormViewModel
 from views.add_norm.residual_growth import explain_order
 
 _ROWS = 8
-_EXACT = "%.9g"  # enough digits to give back any float32
+_EXACT = "%.9g"  # enough digits to restore any float32
 
 
 def statistics(p: Page, view_model: AddNormViewModel) -> None:
@@ -52,7 +52,7 @@ def parameters(p: Page, view_model: AddNormViewModel) -> None:
 
 
 def arithmetic(p: Page, view_model: AddNormViewModel) -> None:
-    """Work out the norm of the token in focus: a table, two formulas, and the snippet that gives them back."""
+    """Compute the norm of the token in focus step by step: a table, two formulas, and Python that gives the same."""
     text, steps, token = p.text, view_model.steps, as_plain(view_model.focused.display)
     width, rms = len(steps.x), "_rms" if view_model.is_rms else ""
     last_first = max(0, width - _ROWS)
@@ -108,7 +108,7 @@ def arithmetic(p: Page, view_model: AddNormViewModel) -> None:
 
 
 def _formula(view_model: AddNormViewModel, text: PageText) -> None:
-    """Where this norm is, and what it computes, with the shapes of this sentence."""
+    """Write where this norm is and what it computes, with the shapes of this sentence."""
     tokens, width = view_model.shape
     explain_order(view_model, text)
     sublayer = text.get(view_model.place.replace("_output_norm", "_norm"), "")
@@ -132,7 +132,7 @@ def _one_dimension(view_model: AddNormViewModel, dimension: int, text: PageText)
 
 
 def _tex(value: float) -> str:
-    """Six significant digits; a negative number in parentheses, so that it can stand behind any sign."""
+    """Format with six significant digits; a negative number in parentheses, so that it can follow any sign."""
     text = latex_notation(number(f"{float(value):.6g}"))
     return f"({text})" if value < 0 else text
 

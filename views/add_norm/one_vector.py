@@ -14,14 +14,14 @@ from views.add_norm.vector_strips_figure import READABLE, Strip, beyond, limit_o
 
 
 def choose_norm(p: Page) -> str:
-    """Draw the list of norms; the name of the one that the whole page is about."""
+    """Draw the list of norms and return the name of the chosen one, which the whole page is about."""
     norms = norms_by_place(p.trace, stack=p.focus.stack, layer=p.focus.layer)
     look = {"wrap": True, "label_visibility": labels(), "words": lambda text, name: text[name]}
     return norms[chosen_option(p.text, "norm", list(norms), key="norm", owner=tuple(norms), **look)]
 
 
 def one_vector(p: Page, view_model: AddNormViewModel) -> None:
-    """Draw what is done to the vector of the token in focus, in the order in which this model does it."""
+    """Draw what happens to the vector of the token in focus, in the order of this model."""
     text, token = p.text, as_plain(view_model.focused.display)
     st.markdown(_claim(view_model, text))
     strips = _strips(view_model, text)
@@ -55,7 +55,7 @@ def one_vector(p: Page, view_model: AddNormViewModel) -> None:
 
 
 def _claim(view_model: AddNormViewModel, text: PageText) -> str:
-    """What Add does to this token's vector here, and what Norm does."""
+    """Write what Add does to this token's vector here, and what Norm does."""
     sublayer = next(half for half in view_model.halves if half.kind == "norm").sublayer
     _, spread, after = view_model.mean_and_spread
     return text[f"claim_{view_model.claim}{'_rms' if view_model.is_rms else ''}"].format(
@@ -67,8 +67,8 @@ def _claim(view_model: AddNormViewModel, text: PageText) -> str:
 
 
 def _strips(view_model: AddNormViewModel, text: PageText) -> list[Strip]:
-    """The vectors of ``view_model.vectors``, named."""
-    copies = view_model.claim in ("pre", "sandwich")  # the stream itself is not normalised
+    """Return the vectors of ``view_model.vectors`` with the names of their rows."""
+    copies = view_model.claim in ("pre", "sandwich")  # the residual stream itself is not normalised
     return [
         Strip(
             text["strip_copy" if copies and name == "normalized" else f"strip_{name}"].format(

@@ -1,4 +1,4 @@
-"""The residual stream: how its vectors grow from sub-layer to sub-layer, and what each sub-layer adds to them."""
+"""Figures of the residual stream: how its vectors grow, and what each sub-layer adds to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def residual_growth(
     norms: Any, *, steps: Sequence[str], tokens: TokenSequence, highlighted: int | None = None
 ) -> go.Figure:
-    """The length of every token's vector in the residual stream after each step, and the mean over the tokens.
+    """Draw the length of every token's vector in the residual stream after each step, and the mean over tokens.
 
     ``norms``: [step, token], ‖x‖; ``steps``: names of the steps in order ("embedding", "0 self-attention" …);
     ``highlighted``: index of the token to draw in colour.
@@ -60,10 +60,10 @@ def residual_growth(
 
 
 def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], tokens: TokenSequence) -> go.Figure:
-    """How much each sub-layer adds to each token: the length of the update against the stream, and its direction.
+    """Draw how much each sub-layer adds to each token: the update's length relative to the stream, and its direction.
 
     ``ratio``: [sub-layer, token], ‖update‖ / ‖stream before it‖; ``cosine``: the same shape, the cosine between the
-    two (1 = further the same way, −1 = takes back, 0 = something new).
+    two (1 = the same direction, −1 = the opposite, 0 = something new).
     """
     sizes = {"sub-layer": len(sublayers), "token": len(tokens)}
     axes = ("sub-layer", "token")

@@ -17,7 +17,7 @@ from views.add_norm.add_norm_view_model import AddNormViewModel
 
 
 def explain_order(view_model: AddNormViewModel, text: PageText) -> None:
-    """Write where the norms of this model are, and what its layers add in an order of their own."""
+    """Write where the norms of this model are, and in which order its layers add their updates if it is unusual."""
     st.markdown(text[view_model.order])
     if view_model.block != "sequential":
         st.markdown(text[view_model.block])
@@ -26,7 +26,7 @@ def explain_order(view_model: AddNormViewModel, text: PageText) -> None:
 
 
 def residual_stream(p: Page, view_model: AddNormViewModel) -> None:
-    """Draw the growth of the stream, and check the identity."""
+    """Draw the growth of the residual stream, and check the identity."""
     text, sums, tokens, post = p.text, view_model.additions, view_model.tokens, view_model.order == "post"
     explain_order(view_model, text)
     st.markdown(
@@ -56,7 +56,7 @@ def residual_stream(p: Page, view_model: AddNormViewModel) -> None:
 
 
 def sublayer_updates(p: Page, view_model: AddNormViewModel) -> None:
-    """Draw size and cosine of every update, for every token."""
+    """Draw size and cosine of every update for every token."""
     sublayers, ratio, cosine = view_model.contributions
     show_figure(
         residual_figures.sublayer_contribution(ratio, cosine=cosine, sublayers=sublayers, tokens=view_model.tokens),

@@ -1,4 +1,4 @@
-"""One token's vector before and after an addition and a norm: a few of its numbers, and how far all of them spread."""
+"""One token's vector before and after an addition and a norm: a few of its numbers, and the spread of all."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from charts.toolkit.sheet import Sheet
 
 READABLE = 5  # dimensions with their numbers
 _ROW, _AROUND = 56, 84  # pixels per row, and around all rows
-_BEYOND = 0.99  # share of all numbers that the colours and the axis tell apart; a single huge one would hide the others
-_COLUMNS = ([0.0, 0.36], [0.39, 0.92], [0.93, 1.0])  # numbers, where all of them lie, their spread
+_BEYOND = 0.99  # share of all numbers that the colours and the axis distinguish; one huge number would hide the others
+_COLUMNS = ([0.0, 0.36], [0.39, 0.92], [0.93, 1.0])  # numbers, distribution of all of them, their spread
 
 
 @dataclass(frozen=True)
 class Strip:
-    """One vector, [model], with the name of its row; ``normalized`` if a norm has just made it."""
+    """One vector, [model], with the name of its row; ``normalized`` if a norm has just produced it."""
 
     name: str
     vector: np.ndarray
@@ -30,11 +30,11 @@ class Strip:
 def vector_strips(
     shown: Sequence[Strip], *, spread: str, root_mean_square: bool, numbers: str, all_of_it: str
 ) -> go.Figure:
-    """Draw vectors one below the other: a few of their numbers, where all of them lie, and how far they spread.
+    """Draw vectors one below the other: a few of their numbers, the distribution of all, and their spread.
 
     The first ``READABLE`` dimensions have their numbers, on one diverging scale. Beside them every dimension is a tick
     at its value, with a band from mean − spread to mean + spread (from −RMS to RMS of a root mean square). Ticks beyond
-    ±``limit_of`` stand at that limit. ``spread`` is the title of the last column, ``numbers`` and ``all_of_it`` are
+    ±``limit_of`` are drawn at that limit. ``spread`` is the title of the last column, ``numbers`` and ``all_of_it`` are
     those of the two axes.
     """
     vectors = [as_array(strip.vector, name=strip.name, axes=("dimension",)) for strip in shown]
@@ -101,5 +101,5 @@ def limit_of(vectors: Sequence[np.ndarray]) -> float:
 
 
 def beyond(vectors: Sequence[np.ndarray]) -> int:
-    """How many numbers are larger than the scales reach."""
+    """Return how many numbers exceed the scale."""
     return int((np.abs(np.concatenate([np.asarray(vector) for vector in vectors])) > limit_of(vectors)).sum())

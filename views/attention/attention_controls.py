@@ -1,4 +1,4 @@
-"""What a reader chooses on the Attention page above its map: drawing, row names, cell, colours; all in the address."""
+"""The controls above the map of the Attention page: drawing, row names, cell, colours; all in the address."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -13,12 +13,12 @@ from ui.shell.page import Page
 from ui.shell.reducer import Meaning, State
 from views.attention.attention_view_model import DRAWINGS, AttentionChoices, predicts_by_default
 
-ARITHMETIC = "attention arithmetic"  # the container beside the map
+ARITHMETIC = "attention arithmetic"  # the container next to the map
 SHOW, STRETCH, KEY, GUESS = "attention_show", "attention_stretch", "attention_key", "attention_guess"
 
 
 def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
-    """Draw the controls in one row, so that the figure is on the first screen; room below them for a sentence."""
+    """Draw the controls in one row, so that the figure is on the first screen, with room below for a sentence."""
     keys = p.trace.tokens("encoder" if p.focus.kind == "cross" else p.focus.stack)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         drawing = chosen_option(p.text, "show", DRAWINGS, key=SHOW, label_visibility="collapsed")
@@ -28,7 +28,7 @@ def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
             key=_predicted_key(p),
             help=p.text["predicted_help"],
         )
-        guess_switch(p)  # off: while it is on, the page draws nothing that would give the row away
+        guess_switch(p)  # off: while it is on, the page draws nothing that would reveal the row
         with st.popover(p.text["more"], icon=":material/tune:", key="attention more"):
             key = choice.select(
                 p.text["cell"],
@@ -46,18 +46,18 @@ def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
 
 
 def choices_while_guessing(p: Page) -> AttentionChoices:
-    """What was chosen, where "Predict, then reveal" leaves no control but its own: how the rows are named."""
+    """Return the choices while "Predict, then reveal" hides all controls but its own."""
     default = predicts_by_default(p.focus.stack, p.focus.kind)
     return AttentionChoices(predicted=choice.is_on(_predicted_key(p), default=default))
 
 
 def guess_switch(p: Page) -> bool:
-    """Draw the toggle of "Predict, then reveal"; in the address, so that a teacher's link begins with the question."""
+    """Draw the toggle of "Predict, then reveal"; it is in the address, so a teacher's link begins with the question."""
     return choice.toggle(p.text["guess"], key=GUESS, help=p.text["guess_help"])
 
 
 def _predicted_key(p: Page) -> str:
-    """Keys of their own, so that a choice for one kind of attention is none for the other."""
+    """Return the widget's key: cross-attention has its own, so that its choice is separate."""
     return "attention_predicted_cross" if p.focus.kind == "cross" else "attention_predicted"
 
 
@@ -66,7 +66,7 @@ def _called(labels: Sequence[str], key: int | str) -> str:
 
 
 def cell_opener(key: int | None) -> Meaning:
-    """What a click on a map means: open the arithmetic of the cell, unless it is open (``key``: its column)."""
+    """Return the handler of a click on a map: it opens the arithmetic of the cell unless ``key`` is already open."""
     return partial(_open_cell, key)
 
 
@@ -77,10 +77,10 @@ def _open_cell(open_key: int | None, state: State, cell: SelectCell) -> Actions:
 
 
 def open_column(key: int) -> Actions:
-    """What opens the arithmetic of the focused query and this key."""
+    """Return the actions that open the arithmetic of the focused query and this key."""
     return SetChoice(KEY, (key,)), Reveal(ARITHMETIC)
 
 
 def close_cell() -> None:
-    """A button's callback: choose no cell."""
+    """Close the arithmetic: the callback of a button."""
     choice.put(KEY)

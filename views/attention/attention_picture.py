@@ -1,4 +1,4 @@
-"""One head as figures: the map above all else, the map between whole words, and its row on the image of a ViT."""
+"""The figures of one head: the map, the map between whole words, and its row on the image of a vision model."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -37,16 +37,16 @@ from views.attention.attention_row_figures import row_on_picture
 from views.attention.attention_view_model import AttentionViewModel
 from views.attention.shaded import height_above
 
-# Pixels: with everything above it, a map ends on the first screen of a projector, with one line less while presenting.
+# Pixels: with everything above it, a map ends on the first screen of a projector; one line less while presenting.
 MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
-SECOND_STRIP = 28  # the tokens of both sides stand above a map of cross-attention
-ONE_LINE = 14  # so many tokens stand in one line of a strip
+SECOND_STRIP = 28  # the tokens of both sides are above a map of cross-attention
+ONE_LINE = 14  # tokens in one line of a strip
 LESSON_HEIGHT = 375  # above the bar of a lesson, with the tokens and the controls that it names
 
 
 @dataclass(frozen=True)
 class Places:
-    """Where the map stands, the sentence in its colours, the arithmetic of a cell, and the numbers."""
+    """The containers of the map, the sentence in its colours, the arithmetic of a cell, and the numbers."""
 
     sentence: DeltaGenerator
     picture: DeltaGenerator
@@ -82,7 +82,7 @@ def map_height() -> int:
 def draw(p: Page, shown: AttentionViewModel) -> None:
     """Draw the main figure; a click on a cell opens its arithmetic, a click on a token focuses it."""
     height = map_height()
-    if shown.view.kind == "cross":  # two strips of tokens, which take two lines each where there are many
+    if shown.view.kind == "cross":  # two strips of tokens, which take two lines each if there are many
         height -= SECOND_STRIP * (3 if len(shown.view.key.labels) > ONE_LINE else 1)
     if shown.is_wide and shown.cell is None and not p.reads_pictures:
         height -= height_above(shown.view)
@@ -112,7 +112,7 @@ def _lines(p: Page, shown: AttentionViewModel, height: int) -> None:
 
 
 def _values(p: Page, shown: AttentionViewModel, height: int) -> None:
-    """‖α·v‖."""
+    """Draw ‖α·v‖."""
     figure = _value_map(
         shown,
         shown.value_weighted,
@@ -130,7 +130,7 @@ def _values(p: Page, shown: AttentionViewModel, height: int) -> None:
 
 
 def _rollout(p: Page, shown: AttentionViewModel, height: int) -> None:
-    """All heads of all layers up to the focused one, in one map; a click focuses the token of its row."""
+    """Draw all heads of all layers up to the focused one in one map; a click focuses the token of its row."""
     figure = _value_map(
         shown,
         shown.drawn.weights[0],
@@ -169,7 +169,7 @@ def _follow_row(_state: State, cell: SelectCell) -> Actions:
 
 
 def words(p: Page, shown: AttentionViewModel) -> None:
-    """One row and one column a word; a click on a row focuses the word's first piece."""
+    """Draw one row and one column per word; a click on a row focuses the word's first piece."""
     view, head = shown.view, shown.location.head
     together = merge_into_words(view)
     parts = spans(view.query)
@@ -208,7 +208,7 @@ def _follow_word(first_pieces: Sequence[int], _state: State, cell: SelectCell) -
 
 
 def on_picture(p: Page, shown: AttentionViewModel) -> None:
-    """One picture a head, with what the row gives to each patch; what goes to the class token is said above."""
+    """Draw one picture per head with the weight of each patch; a line above it gives the weight of the class token."""
     view, row, config = shown.view, shown.row, p.checkpoint.config
     per_row = config.picture_size // config.patch_size
     weights = view.weights[:, row]

@@ -1,4 +1,4 @@
-"""One row of one head, step by step: q·k, score, mask, softmax, the values mixed; and what all heads then write."""
+"""Figures of one row of one head, step by step: q·k, score, mask, softmax, weighted values; and all heads' output."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
 
 def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = False) -> go.Figure:
-    """One query's way through the softmax: its scores, those that the mask leaves, their powers, the weights (0…1).
+    """Draw the softmax of one query: its scores, those that the mask leaves, their exponentials, the weights (0…1).
 
     ``view`` carries scores, mask and weights of a layer; ``head`` and ``row`` (the query's index) choose one row.
-    Masked keys are hatched and have neither score, power nor weight; where no key is masked, the second panel would
+    Masked keys are hatched and have neither score, power nor weight; if no key is masked, the second panel would
     repeat the first and is left out. The largest score is taken from all of them before
     the power, as the model does: it changes no weight, and the largest power is 1. The weights' axis is fixed to 0…1;
     ``stretch`` ends it at the largest weight, and the axis says so.
@@ -64,7 +64,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
             text=[style.three_digits(float(value)) for value in values]
             if panel >= of_powers and len(places) <= 16
             else None,
-            # A weight near 1 has no room above. "auto" for all would leave out the number of a bar of no height.
+            # A weight near 1 has no room above it. "auto" for all would drop the number of a bar of height 0.
             textposition=["auto" if panel == of_weights and value > 0.8 * end else "outside" for value in values],
             textangle=0,
             cliponaxis=False,
@@ -82,7 +82,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     style.finish(figure, height=stacked_height(heights, around=116, gap=gap), top=48)
     figure.update_layout(barmode="overlay", legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_yaxes(title_text=_("score"), range=[low, high])
-    with_numbers = [0, 1.2]  # with room for them above the bars
+    with_numbers = [0, 1.2]  # with room for the numbers above the bars
     figure.update_yaxes(title_text=_("power"), range=with_numbers, row=of_powers)
     figure.update_yaxes(title_text=_("weight"), range=[0, end], row=of_weights)
     figure.update_xaxes(**style.token_axis(view.key, title=""))
@@ -97,10 +97,10 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
 def dot_product(
     query: Any, *, key: Any, query_token: str, key_token: str, bias: float | None = None, score: float | None = None
 ) -> go.Figure:
-    """Why a query meets a key: both vectors channel by channel, their products, the sum and the score.
+    """Draw how a score comes about: both vectors channel by channel, their products, the sum and the score.
 
     ``query``, ``key``: [channel], one head's vectors; the tokens are what is displayed for the two. ``bias``: what
-    relative positions add to the score. ``score``: for a model that makes something else of the sum than ÷ √d_k.
+    relative positions add to the score. ``score``: for a model that does not just divide the sum by √d_k.
     """
     first = as_array(query, name="query", axes=("channel",))
     second = as_array(key, name="key", axes=("channel",), sizes={"channel": len(first)})
@@ -141,7 +141,7 @@ def dot_product(
 
 
 def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 6) -> go.Figure:
-    """What a row's output is made of: weight × value of every key, stacked channel by channel; dots are the sum.
+    """Draw a row's output as a sum: weight × value of every key, stacked channel by channel; dots are the sum.
 
     ``weights``: [key], one row; ``values``: [key, channel]. The ``shown`` keys with the longest contribution
     ‖weight × value‖ have a colour each, all others are one grey sum, which the legend counts.
@@ -192,10 +192,10 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
 
 
 def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int) -> go.Figure:
-    """One token's output as a sum, row by row: every head's part, the bias b_O, and their sum; signed, one scale.
+    """Draw one token's output as a sum, row by row: every head's part, the bias b_O, and their sum, on one scale.
 
     ``contributions``: [head, model], head_h W_O,h; ``bias``, ``output``: [model]; ``head`` is framed. ``bias`` is
-    ``None`` where the projection has none.
+    ``None`` if the projection has none.
     """
     written = as_array(contributions, name="contributions", axes=("head", "model"))
     n_heads, d_model = written.shape
@@ -228,7 +228,7 @@ def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int)
 def row_on_picture(
     weights: Any, *, ink: Any, names: Sequence[str], labels: Sequence[str], stretch: bool = False
 ) -> go.Figure:
-    """One query's row of every head where its keys stand in the picture: colours are weights, dots are ink.
+    """Draw one query's row of every head at the places of its keys in the picture: colours are weights, dots are ink.
 
     ``weights``: [head, row of patches, column of patches], 0…1; ``ink``: [row of pixels, column of pixels], 0…1, a
     whole number of pixels to a patch; ``names``: of the panels; ``labels``: of the patches in reading order. The scale

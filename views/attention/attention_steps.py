@@ -1,4 +1,4 @@
-"""The path of one head as seven steps: for each a sentence, the formula with this sentence's shapes, and one figure."""
+"""One head in seven steps: for each a sentence, the formula with this sentence's shapes, and one figure."""
 
 import numpy as np
 import streamlit as st
@@ -28,19 +28,19 @@ from views.attention.attention_row_figures import head_contributions, score_pipe
 from views.attention.attention_view_model import AttentionViewModel
 
 STEP = "attention_step"
-_CHOOSES = 0.9  # from this largest weight on a softmax chooses rather than mixes
+_CHOOSES = 0.9  # from this largest weight on, a row selects rather than mixes
 _PRODUCTS = 3  # of the sum of one channel that are written out
-_MAX_ROWS, _SCROLLED = 30, 640  # more tokens than that are scrolled, in a window of that many pixels
+_MAX_ROWS, _SCROLLED = 30, 640  # longer texts scroll, in a window of this many pixels
 
-_HEIGHT, _HEIGHT_IN_LESSON = 420, 290  # of the maps, in pixels of a projector: sentence and formula stay in sight above
+_HEIGHT, _HEIGHT_IN_LESSON = 420, 290  # of the maps, in pixels of a projector: sentence and formula stay visible above
 
 
 def stepper(p: Page, rule: ScoreRule) -> int:
-    """The bar of steps, kept in the address; returns the step, 1 … 7."""
+    """Draw the bar of steps, kept in the address; return the step, 1 … 7."""
     texts = page_texts("attention")
     steps = range(1, len(p.text["steps"]) + 1)
     names = {step: [*(text["steps"][step - 1] for text in texts), f"steps.{step}"] for step in steps}
-    own = [text["step_3_own"] for text in texts]  # where the model does not just divide by √dₖ
+    own = [text["step_3_own"] for text in texts]  # if the model does more than divide by √dₖ
     names[3] = names[3] + own if rule.is_of_the_paper else own + names[3]
     with st.container(horizontal=True, vertical_alignment="bottom"):
         here = one_of(p.text["step"], names, key=STEP, wrap=True)
@@ -105,7 +105,7 @@ def _projections(p: Page, shown: AttentionViewModel) -> None:
                     product = rf"\text{{RMSNorm}}\big({product}\big)"
                 show_formula(rf"\underset{{{len(values)} \times {path.d_head}}}{{{letter}}} = {product}")
                 show_map(
-                    value_map(  # on the canvas: this is the step that the page opens with, and Plotly is 5 MB
+                    value_map(  # on the canvas: the page opens with this step, and Plotly is 5 MB
                         values,
                         row_labels=tokens.labels,
                         column_labels=[str(channel) for channel in range(path.d_head)],
@@ -122,7 +122,7 @@ def _projections(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _said_and_formula() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Places for a step's sentence and for its formula beside it: the map below both is in sight as well."""
+    """Return containers for a step's sentence and, next to it, its formula, so that the map stays visible."""
     said, formula = st.columns([3, 2], vertical_alignment="center")
     return said, formula
 
@@ -132,12 +132,12 @@ def _module(p: Page, path: AttentionPath) -> MultiHeadAttention:
 
 
 def _terms(rule: ScoreRule) -> tuple[str, ...]:
-    """DeBERTa's position terms that this model has, by the names of their probes."""
+    """Return DeBERTa's position terms that this model has, by the names of their probes."""
     return tuple(name.rsplit(".", 1)[1] for name in rule.added if not name.endswith(RELATIVE))
 
 
 def _letters(rule: ScoreRule) -> tuple[str, ...]:
-    """What is added to the scores, as symbols: B, a relative bias; C and P, DeBERTa's two terms."""
+    """Return what is added to the scores, as symbols: B, a relative bias; C and P, DeBERTa's two terms."""
     return tuple({"content_to_position": "C", "position_to_content": "P"}[name] for name in _terms(rule)) or (
         ("B",) if rule.added else ()
     )
@@ -253,7 +253,7 @@ def _output(p: Page, shown: AttentionViewModel) -> None:
 
 
 def mask_counts(view: AttentionView, *, window: int | None = None) -> dict[str, int]:
-    """How many cells are masked, by reason; a cell that is both counts as causal. ``window``: of this layer, if any."""
+    """Count masked cells by reason; a cell that is both counts as causal. ``window``: that of this layer, if any."""
     n_queries, n_keys = view.allowed.shape
     ahead = np.zeros_like(view.allowed)
     if view.kind == "self" and view.stack == "decoder":
@@ -300,7 +300,7 @@ def _cells(
 
 
 def _query_channel(p: Page, shown: AttentionViewModel) -> None:
-    """What X is in this model, and one channel of the focused token's query as x W_Q + b."""
+    """Write what X is in this model, and one channel of the focused token's query as x W_Q + b."""
     text, row = p.text, shown.row
     found = query_arithmetic(p.trace, *shown.place, head=shown.location.head, row=row)
     norm = p.checkpoint.config.norm
@@ -318,7 +318,7 @@ def _query_channel(p: Page, shown: AttentionViewModel) -> None:
 
 
 def channel_equations(found: QueryArithmetic) -> str:
-    """The sum as LaTeX with this token's numbers."""
+    """Return the sum as LaTeX with this token's numbers."""
     pairs = [
         rf"({tex_number(x, digits=4)})({tex_number(w, digits=4)})"
         for x, w in zip(found.x[:_PRODUCTS], found.weights[:_PRODUCTS], strict=True)

@@ -1,4 +1,4 @@
-"""What the Attention page shows of one head and one row, as one value: built once per run, without Streamlit.
+"""The data of the Attention page for one head and one row, built once per run, without Streamlit.
 
 A notebook builds the same:
 
@@ -25,7 +25,7 @@ from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
 DRAWINGS = ("map", "lines", "values", "rollout")
-FEW_KEYS = 48  # up to here a map leaves room beside it: as high as a window allows, it is no wider
+FEW_KEYS = 48  # a map of up to this many columns leaves room next to it: as high as a window allows, it is no wider
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ class RowNumbers:
 
 
 def predicts_by_default(stack: str, kind: str) -> bool:
-    """Return whether rows are named after predictions until a reader says otherwise.
+    """Return whether rows are named after predictions by default.
 
     In cross-attention a row looks for the source of the token that it predicts; in self-attention it looks back at what
     was read. An encoder predicts nothing from a row.
@@ -108,7 +108,7 @@ class AttentionViewModel:
 
     @property
     def row_tokens(self) -> TokenSequence:
-        """The tokens that name the rows: those that are read, or those that come next."""
+        """The tokens that name the rows: the tokens read, or the tokens predicted."""
         return self.trace.prediction if self.names_predictions else self.view.query
 
     @cached_property
@@ -123,12 +123,12 @@ class AttentionViewModel:
 
     @property
     def read_label(self) -> str:
-        """The token that the row reads: sentences speak of the row of this token, whatever the map is named after."""
+        """The token that the row reads; sentences name the row after it, whatever the map shows."""
         return self.view.query.labels[self.row]
 
     @property
     def predicted(self) -> str | None:
-        """The token that the row predicts, where the rows are named after it."""
+        """The token that the row predicts, if the rows are named after predictions."""
         return self.row_label if self.names_predictions else None
 
     @property
@@ -138,12 +138,12 @@ class AttentionViewModel:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the map has so many columns that nothing fits beside it."""
+        """Whether the map has so many columns that nothing fits next to it."""
         return len(self.view.key) > FEW_KEYS
 
     @cached_property
     def value_weighted(self) -> np.ndarray:
-        """‖α·v‖, what a key passes on to a query: [query, key], in units of the residual stream."""
+        """‖α·v‖, what a query receives from a key: [query, key], in units of the residual stream."""
         return norm_weighted(self.trace, *self.place)[self.location.head]
 
     @cached_property
@@ -153,7 +153,7 @@ class AttentionViewModel:
 
     @cached_property
     def drawn(self) -> AttentionView:
-        """What the figure shows, as one head whose rows are shares of 1."""
+        """The content of the figure, as one head whose rows sum to 1."""
         if self.choices.drawing == "rollout":
             return self.rollout.view(self.location.kind)
         shares = self.path.weights
@@ -171,7 +171,7 @@ class AttentionViewModel:
 
     @cached_property
     def numbers(self) -> RowNumbers:
-        """The numbers of the row of what is drawn."""
+        """The numbers of the row that is drawn."""
         sink_share = self.drawn.sink_share[0]
         return RowNumbers(
             n_allowed=int(self.drawn.allowed[self.row].sum()),
@@ -182,7 +182,7 @@ class AttentionViewModel:
 
     @property
     def strongest_value(self) -> tuple[int, float] | None:
-        """The key that passes on most by ‖α·v‖, and its share of the row; ``None`` where nothing is passed on."""
+        """The key with the largest ‖α·v‖ and its share of the row; ``None`` if all are 0."""
         row = self.value_weighted[self.row]
         total, best = float(row.sum()), int(row.argmax())
         return (best, float(row[best]) / total) if total > 0 else None
@@ -194,7 +194,7 @@ class AttentionViewModel:
 
     @property
     def reason_masked(self) -> str:
-        """Why the open cell is masked: "padding", "causal", "window" or "other"; empty where it is not."""
+        """Why the open cell is masked: "padding", "causal", "window" or "other"; empty if it is not."""
         if self.arithmetic is None or self.arithmetic.is_allowed:
             return ""
         return why_masked(self.view, self.path.rule, query=self.row, key=self.arithmetic.column)

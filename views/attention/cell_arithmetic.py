@@ -1,4 +1,4 @@
-"""One cell of the map: its arithmetic with the live numbers, what removing it changes, and who wrote its score."""
+"""One cell of the map: its arithmetic with live numbers, the effect of removing it, and what wrote its score."""
 
 from functools import partial
 from pathlib import Path
@@ -32,14 +32,14 @@ from views.attention.attention_row_figures import dot_product
 from views.attention.attention_view_model import AttentionViewModel
 
 _STYLE = Path(__file__).with_suffix(".css")
-_SHOWN = 2  # products that are written out on the first line
+_SHOWN = 2  # products written out on the first line
 _SMALL = 0.0005  # of log p: a factor of 1.00
 _PARTS = 6  # parts of query and key with a row or a column of their own
 _HEIGHT = 330  # pixels of their table
 
 
 def explain_cell(p: Page, shown: AttentionViewModel) -> None:
-    """From q and k to the weight of the open cell."""
+    """Draw the computation from q and k to the weight of the open cell."""
     text, view, cell, key = p.text, shown.view, shown.arithmetic, shown.choices.key
     st.html(_STYLE)
     template = text["arithmetic_predicted" if shown.names_predictions else "arithmetic"]
@@ -58,9 +58,9 @@ def explain_cell(p: Page, shown: AttentionViewModel) -> None:
 
 
 def more_about_cell(p: Page, shown: AttentionViewModel) -> None:
-    """The products channel by channel, the whole row of the softmax, who wrote query and key, and the same in Python.
+    """Draw the products per channel, the row of the softmax, what wrote query and key, and the same in Python.
 
-    What is folded away is made when a reader opens it.
+    Collapsed parts are computed when a reader opens them.
     """
     text, cell, (row, key) = p.text, shown.arithmetic, shown.cell
     if p.checkpoint.config.positions == "rotary" and shown.view.kind == "self":
@@ -101,7 +101,7 @@ def _channels(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _whole_row(p: Page, shown: AttentionViewModel) -> None:
-    """The softmax of the row, key by key."""
+    """Draw the softmax of the row, key by key."""
     cell, text = shown.arithmetic, p.text
     table = {
         text["column_position"]: np.arange(len(shown.view.key)),
@@ -115,7 +115,7 @@ def _whole_row(p: Page, shown: AttentionViewModel) -> None:
 
 
 def equations(cell: CellArithmetic) -> str:
-    """The four lines from the products to the weight, as LaTeX with this cell's numbers (no text of the user in it)."""
+    """Return the four lines from the products to the weight as LaTeX with this cell's numbers (and no user text)."""
     channels = list(zip(cell.query, cell.key, strict=True))
     shown = channels[:_SHOWN] + channels[_SHOWN:][-1:]
     pairs = [rf"({tex_number(q, digits=3)})({tex_number(k, digits=3)})" for q, k in shown]
@@ -152,7 +152,7 @@ def masked_sentence(text: PageText, shown: AttentionViewModel) -> str:
 
 
 def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
-    """Python that derives this cell's weight from x, W_Q and the keys, with the library alone."""
+    """Return Python that derives this cell's weight from x, W_Q and the keys, with the library alone."""
     focus = p.focus
     name = f"{focus.stack}.layers.{focus.layer}.{focus.kind}_attention"
     rule = cell.rule
@@ -166,7 +166,7 @@ def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
     if rule.normalized:
         turned = f"derived = attention.query_norm({heads}.float()).flatten().numpy()\n"
     if p.checkpoint.config.positions == "rotary":
-        # Where waves depend on the length of the text, one row does not tell it.
+        # If the frequencies depend on the length of the text, one row does not determine them.
         whole = ', len(trace[f"{name}.key"].values[head])' if p.checkpoint.config.switch_lengths else ""
         turned += f"derived = attention.{'rotary' if whole else 'rotate'}({heads}, row{whole}).flatten().numpy()"
         turned += "  # by position\n"
@@ -195,7 +195,7 @@ def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
 
 
 def edge_effect(p: Page, shown: AttentionViewModel) -> None:
-    """What removing the edge of the chosen cell does to the answer, measured, in one sentence."""
+    """Write the measured effect on the answer of removing the edge of the chosen cell, in one sentence."""
     focus, text, (row, key) = p.focus, p.text, shown.cell
     if not shown.arithmetic.is_allowed:
         st.markdown(text["edge_masked"])
@@ -219,7 +219,7 @@ def edge_effect(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _writers(p: Page, shown: AttentionViewModel) -> None:
-    """Sentence, table and Python: the score of the cell, split by what wrote its query and what wrote its key."""
+    """Draw the score of the cell, split by what wrote its query and what wrote its key: sentence, table and Python."""
     focus, text, view, key = p.focus, p.text, shown.view, shown.choices.key
     against = _other_key(p, shown)
     found = store.get(
@@ -256,7 +256,7 @@ def _writers(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _other_key(p: Page, shown: AttentionViewModel) -> int | None:
-    """The key that the score is compared with: one of this row's, the most looked at first."""
+    """Choose the key that the score is compared with: one of this row's, by default the one with the largest weight."""
     view, (row, key) = shown.view, shown.cell
     weights, allowed = shown.path.weights[row], view.allowed[row]
     order = (-weights).argsort(kind="stable")
@@ -274,7 +274,7 @@ def _other_key(p: Page, shown: AttentionViewModel) -> int | None:
 
 
 def in_a_sentence_of(p: Page, found: ScoreSources, *, query: str, key: str, other: str | None) -> str:
-    """The sum, its largest product, and who brought most on either side."""
+    """Write the sum, its largest product, and the largest contribution on either side."""
     first, second, value = found.strongest(1)[0]
     by_query, by_key = found.values.sum(axis=1), found.values.sum(axis=0)
     most_query, most_key = int(abs(by_query).argmax()), int(abs(by_key).argmax())
@@ -300,7 +300,7 @@ def _who(part: Part) -> str:
 
 
 def _short(p: Page, part: Part | None) -> str:
-    """As a slanted label has room for: "head 1.4" is head 4 of layer 1."""
+    """Shorten a name for a slanted label: "head 1.4" is head 4 of layer 1."""
     if part is None:
         return _("all others")
     if f"writers_{part.kind}" not in p.text:

@@ -1,4 +1,4 @@
-"""What stands beside an attention map and limits what it claims: words, and numbers of the row and of the head."""
+"""Facts next to an attention map that limit its interpretation: the numbers of the row and of the head."""
 
 import math
 from dataclasses import replace
@@ -22,7 +22,7 @@ _MOSTLY = 0.5  # from here on a row looks "mostly" at one token
 def read_aloud(
     text: PageText, view: AttentionView, *, head: int, row: int, predicted: str | None = None, drawing: str = "map"
 ) -> str:
-    """One sentence about one row, as Markdown: at which tokens it looks, or what it is made of, the strongest first."""
+    """Return one sentence about one row, as Markdown: the keys with the largest shares."""
     weights, allowed = view.weights[head, row], view.allowed[row]
     token, label = view.query[row], as_plain(view.query.labels[row])
     if not allowed.any():
@@ -55,7 +55,7 @@ def say_row(p: Page, shown: AttentionViewModel) -> None:
 
 
 def facts(p: Page, shown: AttentionViewModel) -> None:
-    """The effect of removing the head, and, folded away except in a lesson, the numbers of the row."""
+    """Draw the effect of removing the head and, collapsed except in a lesson, the numbers of the row."""
     if shown.choices.drawing != "rollout":
         _effect(p)
     folded = st.expander(p.text["numbers"], key="attention numbers", expanded=bool(p.focus.lesson))
@@ -64,7 +64,7 @@ def facts(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _numbers(text: PageText, shown: AttentionViewModel) -> None:
-    """Of what is drawn: entropy, share to special tokens and punctuation. Of the head: the key that passes on most."""
+    """Draw entropy and the share of special tokens and punctuation, and the key with the largest ‖α·v‖."""
     numbers, drawing = shown.numbers, shown.choices.drawing
     of = {"values": "‖α·v‖: ", "rollout": f"{text['show_rollout']}: "}.get(drawing, "")
     if numbers.n_allowed < 2:
@@ -113,7 +113,7 @@ def _metric(label: str, value: str, below: str, explanation: str) -> None:
 
 
 def rewrite(p: Page) -> None:
-    """The answer written anew without the focused head, when asked for: up to a hundred passes of the model."""
+    """Decode again without the focused head on request: up to a hundred forward passes."""
     if not p.checkpoint.config.has_decoder:
         return
     if not choice.toggle(p.text["rewrite"], key="attention rewrite"):

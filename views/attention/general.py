@@ -1,4 +1,4 @@
-"""This head beyond this sentence: what it prefers, writes and reads in general, and where it fires in many."""
+"""One head beyond this sentence: its preferences from its weights, composition, and its maxima in many sentences."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -48,7 +48,7 @@ _CIRCUITS = {"looks": query_key_circuit, "writes": output_value_circuit}
 
 
 def general(p: Page, _shown: AttentionViewModel) -> None:
-    """The section: the copying score, the strongest pairs of both circuits, and the composition of heads."""
+    """Draw the copying score, the strongest pairs of both circuits, and the composition of heads."""
     focus, text = p.focus, p.text
     score, read_out = _score(p)
     st.markdown(
@@ -97,7 +97,7 @@ def _score(p: Page) -> tuple[float, bool]:
 
 
 def _pairs(p: Page, name: str) -> list[tuple[str, str, float]] | None:
-    """With a vocabulary of 50,000 it takes some seconds, and can be stopped."""
+    """Compute the circuits of a head, which can be stopped: a vocabulary of 50,000 takes some seconds."""
     circuit, shown = _circuit(p, name), p.checkpoint.tokenizer.display
     found = jobs.result(
         p.checkpoint,
@@ -109,7 +109,7 @@ def _pairs(p: Page, name: str) -> list[tuple[str, str, float]] | None:
 
 
 def _composition(p: Page) -> None:
-    """All heads of the stack with all heads before them; a click chooses the later one."""
+    """Draw the composition of all heads of the stack with all earlier heads; a click chooses the later one."""
     text, focus = p.text, p.focus
     way = chosen_option(text, "composition", WAYS, key="attention_composition", help=text["composition_help"])
     found = store.get(
@@ -174,7 +174,7 @@ def _label(head: Head) -> str:
 
 
 def firing(p: Page, _shown: AttentionViewModel) -> None:
-    """The section: the sentences, and one of its two pictures."""
+    """Draw the sentences, and one of two figures of them."""
     head = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         view = chosen_option(p.text, "fires", ["list", "space"], key="attention_fires")
@@ -220,7 +220,7 @@ def _list(p: Page, head: Head, read: SentenceList, *, special: bool) -> None:
 
 
 def _open_firing(p: Page, read: SentenceList, one: Firing) -> None:
-    """Before the next run: this page with that sentence, that query, and the arithmetic of that cell."""
+    """Before the next run: open this page with that sentence, that query, and the arithmetic of that cell."""
     sentence = with_task(p.checkpoint, read.sentences[one.sentence])
     for action in (SelectSentence(sentence, one.query), *open_column(one.key)):
         send(action)

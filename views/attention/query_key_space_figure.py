@@ -1,4 +1,4 @@
-"""Queries and keys of one head as points of one plane: a query lies near the keys that it looks at."""
+"""Queries and keys of one head as points of one plane; a query is close to the keys that it attends to."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COLOURS = ("position", "word", "kind")
 _SIDES = (N_("query"), N_("key"))
 _SYMBOLS = ("circle", "diamond-open")
-_SHOWN_WORDS = 6  # that have a colour of their own
+_SHOWN_WORDS = 6  # that have their own colour
 
 
 def query_key_space(
@@ -85,7 +85,7 @@ def _positions(tokens: Sequence[Token]) -> list[tuple[str, dict, np.ndarray]]:
 
 
 def _groups(names: Sequence[str]) -> list[tuple[str, dict, np.ndarray]]:
-    """Each name with a colour, the frequent ones first; what has none ("") is grey and lies below."""
+    """Return each name with a colour, frequent ones first; unnamed ones ("") are grey and at the back."""
     found = [name for name, _count in Counter(filter(None, names)).most_common()]
     groups = [(style.escape(name), {"color": style.category_colour(index)}) for index, name in enumerate(found)]
     groups = [(_("others"), {"color": style.QUIET}), *groups] if "" in names else groups

@@ -1,4 +1,4 @@
-"""Predict, then reveal: a student paints where the focused token will look before the head's row is shown.
+"""Predict, then reveal: a student paints where the focused token attends before the head's row is shown.
 
 While it is on, a row stays hidden until it is guessed, and so do the sentence and the numbers about it.
 """
@@ -35,7 +35,7 @@ def is_on() -> bool:
 
 
 def guess(p: Page, shown: AttentionViewModel) -> None:
-    """The question, or, once this row has been guessed, how good the guess was."""
+    """Draw the question or, if this row has been guessed, how close the guess was."""
     guesses: dict[tuple, tuple[int, ...]] = st.session_state.setdefault(_STATE, {})
     row = shown.row
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
@@ -150,7 +150,7 @@ def _next_button(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _mean(p: Page, shown: AttentionViewModel, guesses: dict) -> None:
-    """The mean over all rows of this map that were guessed."""
+    """Return the mean score of all guessed rows of this map."""
     scores = [
         score_guess(shown.path.weights[row], guesses[key], allowed=shown.view.allowed[row])
         for row in range(len(shown.view.query))
@@ -167,7 +167,7 @@ def _mean(p: Page, shown: AttentionViewModel, guesses: dict) -> None:
 
 
 def _map_so_far(p: Page, shown: AttentionViewModel, guesses: dict) -> None:
-    """The map with every row hatched that was not guessed yet: what is hidden is not sent to the browser either."""
+    """Hatch every row of the map that was not guessed yet; its weights are not sent to the browser either."""
     known = np.array([_key(p, shown, row) in guesses for row in range(len(shown.view.query))])
     if not known.any():
         return

@@ -1,4 +1,4 @@
-"""How far to trust the map: its row beside what the answer depends on; and what removing one edge does."""
+"""How faithful the map is: its row compared with what the answer depends on; and the effect of removing one edge."""
 
 import numpy as np
 import pandas as pd
@@ -34,12 +34,12 @@ from views.attention.trust_figure import MAX_NUMBERS, NAMES, ROOM, aligned_measu
 
 _BASELINES = ("mean", "pad", "zero")
 _STEPS = (16, 32, 64, 128)
-_LARGE_ERROR = 0.05  # of what was moved in total
+_LARGE_ERROR = 0.05  # of the total that was moved
 _FIGURE = "attention-and-answer"
 
 
 def trust(p: Page, shown: AttentionViewModel) -> None:
-    """The section: choose the answer and the method's settings, see all measures token under token, and the check."""
+    """Draw the choice of the answer and the method's settings, all measures token by token, and the check."""
     st.markdown(p.text["trust_intro"])
     view = shown.view
     row = _answer_row(p, view)
@@ -70,12 +70,12 @@ def trust(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _baselines(p: Page) -> tuple[str, ...]:
-    """GPT-2 has no padding token to start from."""
+    """Return the baselines that this model has: GPT-2 has no padding token."""
     return tuple(name for name in _BASELINES if name != "pad" or p.checkpoint.special.pad is not None)
 
 
 def _answer_row(p: Page, view: AttentionView) -> int | None:
-    """Which row of the logits: in a decoder the focused one; else one of the rows that were asked, to be chosen."""
+    """Return the row of the logits: in a decoder the focused one, else one of the blanks, which the reader chooses."""
     if view.stack == "decoder":
         return p.focus.token
     question = prediction_rows(p.trace)
@@ -100,7 +100,7 @@ def _answer_row(p: Page, view: AttentionView) -> int | None:
 
 
 def _found(p: Page, quantity: Quantity, baseline: str, steps: int) -> InputAttributions | None:
-    """``None`` if the reader has stopped it: with 256 tokens it takes half a minute."""
+    """Compute the attributions; ``None`` if the reader has stopped it: 256 tokens take half a minute."""
     checkpoint = p.checkpoint
     return jobs.result(
         p.run,
@@ -112,7 +112,7 @@ def _found(p: Page, quantity: Quantity, baseline: str, steps: int) -> InputAttri
 
 
 def _in_words(p: Page, view: AttentionView, aligned: Aligned, quantity: Quantity) -> str:
-    """What the row looks at most, what the answer would miss most, and whether the two orders agree."""
+    """Write the key of largest weight, the token that the answer depends on most, and whether the orders agree."""
     labels = [as_plain(aligned.tokens.labels[place]) for place in aligned.positions]
     looked, missed = aligned["head"].values, aligned["leave_one_out"].values
     if not labels or np.isnan(missed).all():

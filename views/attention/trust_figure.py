@@ -1,4 +1,4 @@
-"""An attention row beside what the answer depends on, over the same tokens: one strip per measure."""
+"""An attention row above measures of what the answer depends on, over the same tokens: one strip per measure."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = {
 }
 ROOM = 44  # pixels that a column needs for its number
 _ROW = 34.0
-MAX_NUMBERS = 40  # tokens up to which numbers stand in the cells
+MAX_NUMBERS = 40  # tokens up to which cells show their numbers
 
 
 def aligned_measures(
@@ -38,8 +38,8 @@ def aligned_measures(
     """Shares of attention (0…1) above, signed shares of the answer below, token under token.
 
     A signed row is coloured by its own largest size (−1…1), since the methods differ in scale; the numbers in the
-    cells are real, in ``unit``. At the right stands ρ, the rank agreement of each row with leaving the token out. A
-    dash: without this token nothing can be asked.
+    cells are real, in ``unit``. On the right is ρ, the rank agreement of each row with leaving the token out. A
+    dash: this token cannot be left out.
     """
     shares = [measure for measure in aligned.measures if not measure.signed]
     signed = [measure for measure in aligned.measures if measure.signed]

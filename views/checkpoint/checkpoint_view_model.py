@@ -1,4 +1,4 @@
-"""What the Checkpoint page shows of one checkpoint: its size, its parameters and its configuration.
+"""The data of the Checkpoint page: the size of one checkpoint, its parameters and its configuration.
 
 A notebook builds the same object:
 
@@ -37,7 +37,7 @@ class CheckpointViewModel:
 
     @property
     def vocabulary_size(self) -> int | None:
-        """How many tokens the vocabulary has; ``None`` for a model of images, whose patches are counted otherwise."""
+        """How many tokens the vocabulary has; ``None`` for a model of images, which has no vocabulary of tokens."""
         config = self.checkpoint.config
         return None if isinstance(config, PictureConfig) else config.vocabulary_size
 

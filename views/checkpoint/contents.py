@@ -1,4 +1,4 @@
-"""What is in a checkpoint: four numbers, its card, its parameters and its configuration."""
+"""The content of a checkpoint: four numbers, its card, its parameters and its configuration."""
 
 import pandas as pd
 import streamlit as st
@@ -26,7 +26,7 @@ def show_sizes(p: Page, view_model: CheckpointViewModel) -> None:
 
 
 def show_card(p: Page, view_model: CheckpointViewModel) -> None:
-    """Show the model card; as plain text where its Markdown could fetch images from anywhere."""
+    """Show the model card; as plain text if its Markdown could load images from another server."""
     text, checkpoint, received = p.text, view_model.checkpoint, is_received(p.focus.checkpoint)
     if received or checkpoint.foreign:
         st.caption(text["received" if received else "foreign_card"])

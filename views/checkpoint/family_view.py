@@ -1,4 +1,4 @@
-"""Somebody else's checkpoint: which family it is, which tensor became which, and the proof that it was read rightly."""
+"""A third-party checkpoint: its family, the mapping of its tensors, and the check that it was read correctly."""
 
 from importlib.util import find_spec
 
@@ -33,7 +33,7 @@ def family_view(p: Page) -> None:
 
 
 def _proof(p: Page) -> None:
-    """A comparison with Hugging Face's own code, where that is installed; the command for it where it is not."""
+    """Draw a comparison with the implementation of Hugging Face if it is installed, else the command for it."""
     command = f"python -m transformer verify {p.checkpoint_place}"
     if find_spec("transformers") is None:
         st.caption(p.text["verify_elsewhere"])

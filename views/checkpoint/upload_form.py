@@ -1,4 +1,4 @@
-"""The form that opens a reader's own checkpoint: once its files are sent, every page can show it."""
+"""The form that opens a reader's own checkpoint; every page can show it once its files have been uploaded."""
 
 from dataclasses import asdict
 
@@ -20,9 +20,9 @@ _ROUND = "upload form: round"  # a new key empties the widget
 
 
 def upload_form(p: Page) -> None:
-    """Take the files as they are. A sentence says what is wrong with them, and the page stays as it was.
+    """Accept the files. A sentence names what is wrong with them, and the page stays as it was.
 
-    On a public server: what is off there, and why.
+    On a public server, list what is disabled and why.
     """
     if public():
         _what_is_off(p)
@@ -60,7 +60,7 @@ def _what_is_off(p: Page) -> None:
 
 
 def _folder_form(p: Page) -> None:
-    """A folder of this machine by its path, which nobody else can type."""
+    """Draw the field for the path of a folder on this machine; only the local user can type one."""
     with st.form("folder form", border=False):
         typed = st.text_input(
             p.text["folder"], placeholder="~/models/opus-mt-en-fr", key="typed folder", max_chars=1000

@@ -83,7 +83,7 @@ def map_height() -> int:
 
 
 def say_shift(p: Page, shown: CompareViewModel) -> None:
-    """Say where the head attends in A and in B, for the row that differs most."""
+    """Write what the head attends to in A and in B, for the row that differs most."""
     shift, location = shown.largest_shift, shown.location
     if shift is None:
         return
@@ -134,7 +134,7 @@ def _show_difference(p: Page, first: Side, other: Side, difference: MapDifferenc
             phrase=(PREDICTING if is_cross else "", LOOKS_AT),
             masked_text=p.text["no_partner"],
             height=map_height(),
-        ).with_metadata(legend=""),  # the title says it
+        ).with_metadata(legend=""),  # it is in the title
         key="compare map difference" + ("" if letter == "B" else f" {letter}"),
     )
 

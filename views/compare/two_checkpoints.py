@@ -112,7 +112,7 @@ def _take_pair(pairs: Mapping[str, str], label: str) -> None:
 
 
 def trace_by(p: Page, name: str) -> Trace | None:
-    """Return the run of another checkpoint on the sentence, or say why there is none."""
+    """Return the run of another checkpoint on the sentence, or write why there is none."""
     try:
         checkpoint = load_checkpoint(name)
         pads = p.focus.pads if checkpoint.config.has_encoder else 0

@@ -1,4 +1,4 @@
-"""Which source word each translated word looked at, as a map and as a table."""
+"""The source word that each translated word attends to, as a map and as a table."""
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +15,7 @@ from views.decoding.decoding_view_model import AlignedWords, DecodingChoices, sp
 
 
 def alignment(p: Page) -> None:
-    """The words of the answer beside the words of the source."""
+    """Draw the words of the answer against the words of the source."""
     best = best_layer(p)
     shown = AlignedWords(p.run, location_of(p), _choose(p, layer=best is not None), p.trace, best)
     target, source = [word.text for word in shown.found.target], [word.text for word in shown.found.source]
@@ -41,7 +41,7 @@ def alignment(p: Page) -> None:
 
 
 def _choose(p: Page, *, layer: bool) -> DecodingChoices:
-    """``layer``: whether the layer that aligns best is known, so that there is one to choose."""
+    """Draw the choice of layer and heads; ``layer``: whether there is a best layer to choose."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         chosen = {"alignment_layer": choose(p, "alignment_layer", ("best", "chosen"), "layer")} if layer else {}
         one_head = choose_heads(p)
@@ -53,7 +53,7 @@ def _choose(p: Page, *, layer: bool) -> DecodingChoices:
 
 
 def _table(shown: AlignedWords) -> pd.DataFrame:
-    """Each word of the answer with its source word and the second one."""
+    """List each word of the answer with its first and second source word."""
     rows, found, entropy = [], shown.found, shown.found.entropy
     for place, (word, best, second) in enumerate(zip(found.target, shown.best, shown.second, strict=True)):
         weights = found.weights[place]
@@ -72,7 +72,7 @@ def _table(shown: AlignedWords) -> pd.DataFrame:
 
 
 def _show_formula(p: Page, shown: AlignedWords) -> None:
-    """The formula with its shapes; the example is the word of the answer with the most pieces."""
+    """Write the formula with its shapes; the example is the word of the answer with the most pieces."""
     word = shown.found.target[shown.longest]
     show_formula(
         p.text["alignment_formula"],

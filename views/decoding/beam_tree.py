@@ -1,4 +1,4 @@
-"""The beam search as a tree, with the texts that it returned and those that it dropped."""
+"""The beam search as a tree, with the texts that it returned and those that it pruned."""
 
 from dataclasses import replace
 
@@ -23,7 +23,7 @@ from views.decoding.decoding_view_model import STEPS_OF_TREE, DecodingChoices, S
 
 @fragment
 def beam_tree(p: Page) -> None:
-    """The tree, what to read from it, and the texts that the search returned."""
+    """Draw the tree, how to read it, and the texts that the search returned."""
     with guard():
         columns = st.container(key="beam controls").columns([2, 1, 1])
         with columns[0]:
@@ -63,13 +63,13 @@ def searched(p: Page, beam: Beam) -> BeamTree | None:
 
 
 def _choose_first(p: Page, shown: SearchedTree) -> int:
-    """The first step that is drawn of a long search."""
+    """Draw the slider of the first step that is drawn of a long search."""
     steps = shown.tree.n_steps
     return int(choice.slider(p.text["window"], 1, shown.first_steps, 1, 1, key="first step", owner=steps))
 
 
 def _window(p: Page, shown: SearchedTree) -> str:
-    """Which steps are drawn of a long search."""
+    """Write which steps are drawn of a long search."""
     if shown.first_steps == 1:
         return ""
     last, count = shown.first + shown.n_drawn - 1, shown.tree.n_steps
@@ -77,7 +77,7 @@ def _window(p: Page, shown: SearchedTree) -> str:
 
 
 def _story(p: Page, shown: SearchedTree) -> str:
-    """How much the search looked at, and how close it came to pruning the answer."""
+    """Write how many branches the search expanded, and how close the answer came to being pruned."""
     counts = {name: whole(number) for name, number in shown.counts.items()}
     story = p.text["tree_counts"].format(**counts, steps=shown.tree.n_steps, end=in_code(shown.end))
     if (lowest := shown.lowest) is None:

@@ -1,4 +1,4 @@
-"""A beam search as a tree: which branches were kept at every step, which were pruned, and which text won."""
+"""A beam search as a tree: the branches that were kept at every step, those that were pruned, and the answer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transformer.predictions.hypothesis_tree import BeamNode, BeamTree
 
 LONGEST = 9  # characters of a word in its box; the hover has all of them
-COLUMN = 82  # pixels that a step needs for its words
+COLUMN = 82  # pixels that a step needs for its tokens
 _HALF = 0.36  # half a box, in steps
 _ROW = 30  # pixels
 _ORDER = ("kept", "open", "finished", "pruned")
@@ -31,10 +31,10 @@ _FATES = {
 
 
 def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: int = 2) -> go.Figure:
-    """The steps ``first`` … ``first + n_steps − 1`` of a search from left to right; no lines cross.
+    """Draw the steps ``first`` … ``first + n_steps − 1`` of a search from left to right; no lines cross.
 
     Boxes in colour were kept, coloured by the log-probability of the text up to there; grey ones were pruned: of each
-    text the ``pruned`` likeliest. The answer runs along the top. Finished texts are drawn where they are among the best
+    text the ``pruned`` most probable. The answer is at the top. Finished texts are drawn if they are among the best
     ``width``, with their place by score.
     """
     if not 1 <= first <= tree.n_steps:
@@ -102,12 +102,12 @@ def _layout(tree: BeamTree, winner: set[int], *, last: int, pruned: int) -> dict
 
 
 def _worth_drawing(tree: BeamTree, node: BeamNode) -> bool:
-    """Every text of the beam could also end at each step; drawn are those endings that came out among the best."""
+    """Return the endings that are drawn: any text of the beam can end at each step, but few are among the best."""
     return node.fate != "finished" or node.rank <= tree.strategy.width
 
 
 def _lines(nodes: Iterable[BeamNode], rows: dict[int, int], *, first: int, name: str, line: dict) -> dict[str, Any]:
-    """From the right edge of each node's parent to its own left edge; the first ones come from the left margin."""
+    """Return lines from the right edge of each node's parent to its left edge; the first start at the margin."""
     xs: list[float | None] = []
     ys: list[float | None] = []
     for node in nodes:
@@ -121,7 +121,7 @@ def _lines(nodes: Iterable[BeamNode], rows: dict[int, int], *, first: int, name:
 def _boxes(
     tree: BeamTree, nodes: list[BeamNode], rows: dict[int, int], winner: set[int], *, lowest: float | None
 ) -> dict[str, Any]:
-    """One box a node, coloured from ``lowest`` to 0, or grey where nothing is said about the lowest."""
+    """Draw one box per node, coloured from ``lowest`` to 0, or grey if ``lowest`` is ``None``."""
     if lowest is None:
         marker: dict[str, Any] = {"color": "rgba(128,128,128,0.12)", "line": {"color": style.QUIET, "width": 1}}
         inks: Any = style.NEUTRAL
@@ -166,7 +166,7 @@ def _label(node: BeamNode) -> str:
 
 
 def _explanation(tree: BeamTree, node: BeamNode) -> str:
-    """For the hover: the text so far, the numbers with all their digits, and what became of it."""
+    """Return the text of the hover: the text so far, the numbers with all digits, and whether it was pruned."""
     before = "".join([each.display for each in tree.path(node.parent)]).replace("·", " ").strip()
     title = f"<b>{style.escape(node.display)}</b>"
     if before:

@@ -1,6 +1,6 @@
 """Branches of a text: at some step another token was forced, and decoding continued from there.
 
-All of them are kept beside the original, in the session and in the address.
+All of them are kept with the original, in the session and in the address.
 """
 
 import streamlit as st
@@ -27,7 +27,7 @@ _CHOSEN = "branch"  # its number, from 1
 
 
 def identity(p: Page, branch: Branch = ORIGINAL) -> tuple:
-    """What tells one text from another, for the stepper; only what the focus says, without a branch."""
+    """Return what distinguishes one text from another, for the stepper: the focus without a branch."""
     return _identity((p.focus.checkpoint, p.focus.sentence, given_of(p.run), p.run.source_pads), branch)
 
 
@@ -36,7 +36,7 @@ def _identity(text: tuple, branch: Branch) -> tuple:
 
 
 def current(p: Page) -> tuple[tuple[Branch, ...], Branch]:
-    """All branches of the focused text, and the one that is looked at (``ORIGINAL``: none)."""
+    """Return all branches of the focused text, and the one that is shown (``ORIGINAL``: none)."""
     for key in (_BRANCHES, _CHOSEN):
         page_state.belongs_to(key, identity(p))
     branches = read_branches(choice.value(_BRANCHES), p.checkpoint)
@@ -48,7 +48,7 @@ def current(p: Page) -> tuple[tuple[Branch, ...], Branch]:
 
 
 def force_another(p: Page, text: WrittenText) -> None:
-    """Choose among this step's candidates, or type any word, and go on from there."""
+    """Draw the choice among this step's candidates, or of any word, with which decoding continues."""
     others = {f"{other.display}  {three_digits(other.probability)}": other.id for other in text.others}
     branch, known = text.branch_here, text.choices.branches
     here = text.decoding.steps[text.step].chosen
@@ -77,7 +77,7 @@ def force_another(p: Page, text: WrittenText) -> None:
 
 
 def show(p: Page, text: WrittenText) -> None:
-    """The original and all branches: what was forced where, the text, and how likely the model finds it."""
+    """Draw the original and all branches: the forced token, the text, and its log-probability."""
     known, chosen = text.choices.branches, text.choices.branch
     if not known:
         return
@@ -120,7 +120,7 @@ def _look(p: Page, index: int, branch: Branch, *, is_chosen: bool) -> None:
 
 
 def _numbers(p: Page, numbers: TextNumbers, change: float | None) -> str:
-    """``change``: of Σ log p against the original; ``None`` for the original itself."""
+    """Format the numbers of a text; ``change``: of Σ log p from the original, ``None`` for the original itself."""
     key = "branch_numbers_original" if change is None else "branch_numbers"
     return p.text[key].format(
         sum=three_digits(numbers.total),
@@ -131,7 +131,7 @@ def _numbers(p: Page, numbers: TextNumbers, change: float | None) -> str:
 
 
 def _ids(p: Page, asked: str | None, others: dict[str, int]) -> tuple[int, ...]:
-    """The tokens of what was chosen or typed; a typed word begins with a space, a punctuation mark does not."""
+    """Return the tokens of what was chosen or typed; a typed word begins with a space, punctuation does not."""
     if not asked or not asked.strip():
         return ()
     if asked in others:
@@ -153,7 +153,7 @@ def _go_to(text: tuple, index: int, branch: Branch) -> None:
 
 
 def _remove(text: tuple, branches: tuple[Branch, ...], chosen: int, index: int) -> None:
-    """``chosen``: the number of the branch that is looked at, 0 for the original."""
+    """Draw the text of each branch; ``chosen``: the number of the one that is shown, 0 for the original."""
     left = branches[: index - 1] + branches[index:]
     choice.put(_BRANCHES, *([write_branches(left)] if left else []), owner=text)
     if index == chosen:

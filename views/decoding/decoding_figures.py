@@ -1,4 +1,4 @@
-"""The figures of the page: a step of decoding, an answer token by token, texts compared, words aligned or left out."""
+"""Figures of decoding: one step, an answer token by token, texts compared, words aligned or left out."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ COLUMNS = {
     "scaled": N_("scaled"),
     "probability": N_("probability"),
     "final": N_("final"),
-}  # of ``reshaping``, by what the pointer reads
+}  # of ``reshaping``, by what the hover shows
 _MAX_NUMBERS = 14  # columns; with more there is no room for a number in a cell
 
 
@@ -38,12 +38,12 @@ def candidate_bars(
     row: str = N_("candidate"),
     chosen_name: str = N_("chosen"),
 ) -> go.Figure:
-    """The likeliest next tokens with their probabilities, the chosen one in its own colour.
+    """Draw the most probable next tokens with their probabilities, the chosen one in its own colour.
 
     ``candidates``: columns ``piece`` (as displayed), ``probability`` and optionally ``chosen`` and ``kept`` (bool;
     not kept = cut off by top-k or top-p, hatched). ``rest`` is the probability of all tokens not listed, a last grey
-    bar. The axis is fixed to 0…1; ``stretch`` ends it at the largest bar, and the axis says so. ``axis`` says what it
-    is the probability of, ``row`` what a bar stands for, ``chosen_name`` what makes the coloured one special.
+    bar. The axis is fixed to 0…1; ``stretch`` ends it at the largest bar, and the axis says so. ``axis`` names what it
+    is the probability of, ``row`` what a bar is, ``chosen_name`` what the coloured one is.
     """
     require_columns(candidates, name="candidates", columns=("piece", "probability"))
     values = as_probabilities(candidates["probability"], name="probability", axes=("candidate",))
@@ -66,7 +66,7 @@ def candidate_bars(
 
 
 def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.Figure:
-    """From logits to the distribution that is drawn from, the same candidates in four aligned panels.
+    """Draw the steps from logits to the sampling distribution, the same candidates in four aligned panels.
 
     ``candidates``: columns ``piece``, ``logit``, ``scaled`` (logit ÷ temperature), ``probability`` (softmax of
     ``scaled`` over the whole vocabulary), ``kept`` (bool: survives top-k/top-p), ``final`` (probability after cutting
@@ -114,7 +114,7 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
 
 
 def _before(own: np.ndarray, *, final: np.ndarray, cut: np.ndarray) -> tuple[dict[str, Any], dict[str, Any]]:
-    """An outline of each bar as it was, and both numbers behind the longer of the two."""
+    """Draw an outline of each bar as it was, and both numbers behind the longer of the two."""
     outline = bar(
         x=own,
         y=np.arange(len(own)),
@@ -148,10 +148,10 @@ def _before(own: np.ndarray, *, final: np.ndarray, cut: np.ndarray) -> tuple[dic
 def answer_confidence(
     probabilities: Any, *, tokens: TokenSequence, runner_up: Any | None = None, current: int | None = None
 ) -> go.Figure:
-    """How likely the model found each token of its own answer at the moment it wrote it, 0…1.
+    """Draw the probability of each token of the answer at the step that produced it, 0…1.
 
-    ``probabilities``: [step], of the token that came; ``tokens``: those tokens (the prediction); ``runner_up``: [step],
-    the probability of the likeliest other token; ``current``: the step to draw in colour.
+    ``probabilities``: [step], of the chosen token; ``tokens``: those tokens (the prediction); ``runner_up``: [step],
+    the probability of the most probable other token; ``current``: the step to draw in colour.
     """
     sizes = {"step": len(tokens)}
     values = as_probabilities(probabilities, name="probabilities", axes=("step",), sizes=sizes)
@@ -202,9 +202,9 @@ def step_attention(
     of: str = N_("mean of all heads"),
     stretch: bool = False,
 ) -> go.Figure:
-    """Where one decoder row looks: its attention weight on every source token, 0…1.
+    """Draw the attention weights of one decoder row on every source token, 0…1.
 
-    ``weights``: [key]; ``allowed``: [key], False = masked (hatched, no bar); ``of`` says whose weights they are.
+    ``weights``: [key]; ``allowed``: [key], False = masked (hatched, no bar); ``of`` names their head or layer.
     The axis is fixed to 0…1; ``stretch`` ends it at the largest weight, and the axis says so.
     """
     sizes = {"key": len(tokens)}
@@ -233,9 +233,9 @@ def step_attention(
 
 
 def running_log_probability(log_p: Mapping[str, Any], *, tokens: Mapping[str, Sequence[str]]) -> go.Figure:
-    """Σ log p after every token, one line a text: the higher, the likelier the model finds the text up to there.
+    """Draw Σ log p after every token, one line per text: higher means more probable up to there.
 
-    ``log_p``: for each name [step], ln p of each token under the model; ``tokens``: the tokens as displayed.
+    ``log_p``: for each name [step], log p of each token under the model; ``tokens``: the tokens as displayed.
     """
     figure = Sheet()
     for index, (name, values) in enumerate(log_p.items()):
@@ -248,7 +248,7 @@ def running_log_probability(log_p: Mapping[str, Any], *, tokens: Mapping[str, Se
             name=style.escape(name),
             line={
                 "color": (style.BAR, style.CATEGORICAL[2], style.CATEGORICAL[1])[index % 3],
-                "width": (7, 4, 3)[index % 3],  # equal texts lie on top of each other, and all can be seen
+                "width": (7, 4, 3)[index % 3],  # equal texts lie on top of each other; all of them stay visible
                 "dash": ("solid", "solid", "dot")[index % 3],
             },
             marker={"size": (10, 8, 7)[index % 3]},
@@ -272,7 +272,7 @@ def alignment_heatmap(
     best: Any | None = None,
     row: str = N_("target word"),
 ) -> go.Figure:
-    """Target word × source word, weights 0…1, the source word with the largest weight of each row framed.
+    """Draw target word × source word, weights 0…1, with a frame around the largest weight of each row.
 
     ``weights``: [target word, source word]; ``best``: [target word], the index of the source word to frame; ``row``
     says what a row is.
@@ -299,7 +299,7 @@ def alignment_heatmap(
 
 
 def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> go.Figure:
-    """One bar a word, in the order of the sentence: what the probability of the class ``of`` loses without the word.
+    """Draw one bar per word, in the order of the sentence: how much p(``of``) falls without the word.
 
     ``contributions``: [word], p(of | all words) − p(of | all but this one), −1…1; ``words``: their texts.
     """
@@ -322,7 +322,7 @@ def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> 
 
 
 def _flags(candidates: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    """(chosen, cut) as two arrays of bool; absent columns mean: none chosen, none cut."""
+    """Return (chosen, cut) as two arrays of bool; absent columns mean none chosen, none cut."""
     nothing = np.zeros(len(candidates), dtype=bool)
     chosen = np.asarray(candidates["chosen"], dtype=bool) if "chosen" in candidates.columns else nothing
     cut = ~np.asarray(candidates["kept"], dtype=bool) if "kept" in candidates.columns else nothing
@@ -338,7 +338,7 @@ def _explain(
     row: str = N_("candidate"),
     chosen_name: str = N_("chosen"),
 ) -> None:
-    """A legend of what the colours mean, only of those that occur."""
+    """Draw a legend of the colours that occur."""
     for occurs, name, colour, shape in (
         (bool((~chosen & ~cut[: len(chosen)]).any()), _(row), style.BAR, ""),
         (bool(chosen.any()), style.escape(_(chosen_name)), style.CHOSEN, ""),

@@ -1,4 +1,4 @@
-"""What several sections of the page share: controls, texts from the store, the score of a text, a row of attention."""
+"""What several sections of the page share: controls, recorded texts, the score of a text, a row of attention."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -41,13 +41,13 @@ def kind_of_answer() -> str:
     """Return "text", "blanks" or "class", before the page begins: its frame depends on it."""
     try:
         config = config_of(shared_focus.current().checkpoint)
-    except (OSError, ValueError):  # the frame names the problem of the checkpoint
+    except (OSError, ValueError):  # the frame reports the problem of the checkpoint
         return "text"
     return "text" if config.has_decoder else "class" if config.n_classes else "blanks"
 
 
 def location_of(p: Page) -> Location:
-    """Return where all pages look, as the view models take it."""
+    """Return the shared focus as the view models take it."""
     return Location(p.focus.layer, p.focus.head, p.focus.token)
 
 
@@ -78,12 +78,12 @@ def best_layer(p: Page) -> int | None:
 
 
 def sections_of(p: Page) -> list[str]:
-    """Return the sections that the model has: without cross-attention no words are aligned."""
+    """Return the sections that the model has: without cross-attention, no words are aligned."""
     return [name for name in SECTIONS if name != "alignment" or p.checkpoint.config.has_encoder]
 
 
 def needed(p: Page) -> tuple[str, ...]:
-    """Return what the sidebar lets choose, for ``page(needs=…)``: only what changes the page."""
+    """Return the selectors for ``page(needs=…)``: only those that change the page."""
     config = p.checkpoint.config
     if config.n_classes:
         return ()
@@ -107,7 +107,7 @@ def choose(p: Page, key: str, options: Sequence[str], name: str) -> str:
 
 
 def _names(p: Page, key: str, options: Sequence[str], name: str) -> dict[str, list[str]]:
-    """What addresses may call the options besides: one may have been made when another head was followed."""
+    """Return other values that an address may hold: one may have been made while another head was selected."""
     heads, texts = [p.focus.head], [p.text]
     if choice.value(key, options[0]) not in options:
         heads, texts = [*heads, *range(p.checkpoint.config.heads_in(p.focus.stack))], page_texts(p.text.name)
@@ -117,7 +117,7 @@ def _names(p: Page, key: str, options: Sequence[str], name: str) -> dict[str, li
 
 
 def choose_heads(p: Page) -> bool:
-    """Draw the choice between the mean of all heads and one; only then the sidebar has its row of heads."""
+    """Draw the choice between the mean of all heads and one; only one head needs a row of heads in the sidebar."""
     return choose(p, "attention_heads", ("mean", "one"), "attention") == "one"
 
 
@@ -163,7 +163,7 @@ def choose_reshaping(p: Page) -> dict[str, float]:
 
 
 def choose_beam(p: Page) -> dict[str, float]:
-    """Draw width and length penalty, the same ones for the comparison and the tree."""
+    """Draw width and length penalty, the same for the comparison and the tree."""
     with st.container(horizontal=True):
         width = choice.slider(p.text["width"], 1, 5, 4, 1, key="beam_width", help=p.text["width_help"])
         exponent = choice.slider(
@@ -176,7 +176,7 @@ def choose_beam(p: Page) -> dict[str, float]:
 
 
 def of_heads(p: Page, shown: DecodingViewModel) -> str:
-    """Return in words which attention is shown: that of one head, or the mean of a layer."""
+    """Return a phrase for the attention that is shown: that of one head, or the mean of a layer."""
     count = shown.checkpoint.config.heads_in(shown.stack)
     key = "attention_of_mean" if shown.head is None else "attention_of_one"
     return p.text[key].format(layer=shown.layer, count=count, head=shown.head)
@@ -195,7 +195,7 @@ def show_attention(p: Page, shown: DecodingViewModel, found: StepAttention, *, n
 
 
 def show_score(p: Page, shown: DecodingViewModel, numbers: TextNumbers) -> None:
-    """Show the formula by which beam search ranks a text, with the numbers of one."""
+    """Show the formula by which beam search ranks a text, with the numbers of one text."""
     show_formula(
         p.text["score_formula"],
         caption=p.text["score_caption"].format(
@@ -210,7 +210,7 @@ def show_score(p: Page, shown: DecodingViewModel, numbers: TextNumbers) -> None:
 
 
 def what_fills(p: Page, step: WrittenStep) -> dict[str, str]:
-    """Return what fills the sentence about a step (``comes_…``), as plain text."""
+    """Return the values of the sentence about a step (``comes_…``), as plain text."""
     chosen = step.chosen
     return {
         "place": p.text["after"].format(text=step.before) if step.before else p.text["at_beginning"],
@@ -222,7 +222,7 @@ def what_fills(p: Page, step: WrittenStep) -> dict[str, str]:
 
 
 def marked(before: str, after: str) -> str:
-    """Return ``after`` as Markdown: blue where ``before`` has other words, struck out in orange what it lacks."""
+    """Return ``after`` as Markdown: new words in blue, words that only ``before`` has struck out in orange."""
     if " ".join(before.split()) == " ".join(after.split()):
         return as_plain(after)
     # Two texts without any letters may differ in something else, e.g. control characters.

@@ -1,4 +1,4 @@
-"""What the page Decoding shows, as values that are built once per run; one class for each of its sections.
+"""The data of the Decoding page, built once per run; one class for each of its sections.
 
 They need neither Streamlit nor figures, so a notebook builds the same:
 
@@ -56,7 +56,7 @@ _END_OF_PREFIX = 60  # characters of the text so far that the sentence about a s
 
 @dataclass(frozen=True)
 class Location:
-    """The layer, the head and the token that all pages follow."""
+    """The layer, the head and the token in focus."""
 
     layer: int = 0
     head: int = 0
@@ -77,7 +77,7 @@ class Branch:
 
     @property
     def forced(self) -> tuple[int, ...]:
-        """All ids with which the text has to begin."""
+        """All ids that the text must begin with."""
         return (*self.kept, *self.word)
 
 
@@ -94,7 +94,7 @@ class DecodingChoices:
         beam_width, length_penalty: Of beam search.
         attention_kind: "cross" or "self"; empty for the first that the model has.
         one_head: Whether attention is that of one head, not the mean of all.
-        step: The step at which the reader rests, from 0; ``None`` for the one at which the model hesitates most.
+        step: The step in focus, from 0; ``None`` for the least probable one.
         branches: All that were made of the text.
         branch: The one that is read, or ``ORIGINAL``.
         pruned: How many pruned branches of each text of a beam are drawn.
@@ -102,7 +102,7 @@ class DecodingChoices:
         when: Whether a word's row is the one that wrote it ("written") or the one after it ("read").
         specials: Whether words are also aligned with special tokens.
         alignment_layer: "best" for the layer that aligns best, where that is known; "chosen" for that of the location.
-        blank: The position of the blank that is answered, where a sentence has several.
+        blank: The position of the blank that is shown, if a sentence has several.
         class_index: The class whose contributions are shown; ``None`` for the verdict.
     """
 
@@ -149,11 +149,11 @@ class DecodingChoices:
 
 @dataclass(frozen=True)
 class DecodingViewModel:
-    """What all sections have in common.
+    """The data that all sections have in common.
 
     Attributes:
         run: The model, what it reads, and the target that each text must begin with.
-        location: Where all pages look.
+        location: The location in focus on all pages.
         choices: What the reader chose on this page.
     """
 
@@ -178,7 +178,7 @@ class DecodingViewModel:
 
     @property
     def layer(self) -> int:
-        """The layer whose attention is shown, counted in ``stack``; the location may be in the other one."""
+        """The layer whose attention is shown, counted in ``stack``; the focus may be in the other one."""
         config = self.checkpoint.config
         return min(
             self.location.layer, (config.n_decoder_layers if config.has_decoder else config.n_encoder_layers) - 1
@@ -220,7 +220,7 @@ class WrittenStep:
 
     @property
     def chosen(self) -> Candidate:
-        """The token that came."""
+        """The chosen token."""
         return self.step.chosen
 
     @property
@@ -257,14 +257,14 @@ class WrittenText(DecodingViewModel):
 
     @property
     def step(self) -> int:
-        """The step at which the reader rests; the last one where the text is shorter."""
+        """The step in focus; the last one if the text is shorter."""
         return (
             self.hesitant_step if self.choices.step is None else min(self.choices.step, len(self.decoding.tokens) - 1)
         )
 
     @cached_property
     def hesitant_step(self) -> int:
-        """The step whose token had the least probability: of those that the model chose, if it chose any."""
+        """The step with the least probable token, among those that the model chose, if any."""
         probability = self.confidence.probability
         begin = self.n_given if self.n_given < len(probability) else 0
         return begin + int(probability[begin:].argmin())
@@ -276,7 +276,7 @@ class WrittenText(DecodingViewModel):
 
     @cached_property
     def prompt(self) -> TokenSequence:
-        """What the stack that writes had read before the first step."""
+        """What the decoding stack had read before the first step."""
         return self.checkpoint.tokenizer.sequence(self._prompt)
 
     @cached_property
@@ -295,7 +295,7 @@ class WrittenText(DecodingViewModel):
 
     @cached_property
     def here(self) -> WrittenStep:
-        """The step at which the reader rests."""
+        """The step in focus."""
         return self.step_at(self.step)
 
     def step_at(self, index: int) -> WrittenStep:
@@ -309,12 +309,12 @@ class WrittenText(DecodingViewModel):
         )
 
     def attention_at(self, step: int) -> StepAttention:
-        """Return where the model attends to while it chooses the token of a step."""
+        """Return the attention of the row that predicts the token of a step."""
         arguments = {"step": step, "layer": self.layer, "kind": self.kind, "prompt": self._prompt}
         return step_attention(self.checkpoint, self.decoding, self.run.sentence, **arguments)
 
     def text_before(self, step: int) -> str:
-        """Return what was there before a step, the prompt of a decoder-only model included."""
+        """Return the text before a step, including the prompt of a decoder-only model."""
         return self.checkpoint.tokenizer.decode([*self._prompt, *self._ids[:step]])
 
     @cached_property
@@ -330,24 +330,24 @@ class WrittenText(DecodingViewModel):
 
     @cached_property
     def reshaped(self) -> Reshaping:
-        """The candidates of the step on their way from logits to the chances of a draw."""
+        """The candidates of the step from logits to sampling probabilities."""
         reshaping = {name: getattr(self.choices, name) for name in ("temperature", "top_k", "top_p")}
         return reshape_step(self.decoding.steps[self.step], **reshaping, shown=SHOWN)
 
     @cached_property
     def confidence(self) -> Confidence:
-        """How sure the model was at every step."""
+        """The probability of the chosen token and of its strongest rival at every step."""
         return confidence(self.decoding)
 
     @cached_property
     def others(self) -> tuple[Candidate, ...]:
-        """The candidates of the step that did not come, one of which may be forced."""
+        """The candidates of the step that were not chosen, one of which may be forced."""
         step = self.decoding.steps[self.step]
         return tuple([candidate for candidate in step.candidates if candidate.id != step.chosen.id])
 
     @property
     def branch_here(self) -> Branch:
-        """The branch that a word forced at this step would begin, still without the word."""
+        """The branch that forcing a word at this step would begin, still without the word."""
         return Branch(self._ids[: self.step])
 
     @cached_property
@@ -359,17 +359,17 @@ class WrittenText(DecodingViewModel):
 
     @cached_property
     def options(self) -> tuple[Candidate, ...]:
-        """The token that came and its strongest rivals, in an order that gives nothing away."""
+        """The chosen token and its strongest rivals, in an order that does not reveal which is which."""
         return guess_options(self.decoding.steps[self.step])
 
     def n_right(self, guesses: Mapping[int, int]) -> int:
-        """Return how many of the guesses, by step the id, are what came."""
+        """Return how many of the guesses, ids by step, are correct."""
         return sum([self._ids[step] == id for step, id in guesses.items()])
 
 
 @dataclass(frozen=True)
 class TextNumbers:
-    """How likely the model finds a text: Σ log p, the count of its tokens, and the score by which a beam ranks it."""
+    """The log-probability of a text: Σ log p, the number of tokens, and the score by which beam search ranks it."""
 
     total: float
     count: int
@@ -398,7 +398,7 @@ class TextNumbers:
 
 @dataclass(frozen=True)
 class ComparedTexts(DecodingViewModel):
-    """What greedy choice, sampling and beam search write, side by side.
+    """The texts of greedy decoding, sampling and beam search side by side.
 
     Attributes:
         texts: By the names of ``DecodingChoices.compared``.
@@ -408,21 +408,21 @@ class ComparedTexts(DecodingViewModel):
 
     @cached_property
     def numbers(self) -> dict[str, TextNumbers]:
-        """How likely the model finds each text."""
+        """The log-probability of each text."""
         return {name: TextNumbers.of(text, self.choices.length_penalty) for name, text in self.texts.items()}
 
     @property
     def log_probabilities(self) -> dict[str, np.ndarray]:
-        """[step] for each text: log p of the token that came."""
+        """For each text [step], log p of the chosen token."""
         return {name: token_log_probabilities(text) for name, text in self.texts.items()}
 
     def is_greedy(self, name: str) -> bool:
-        """Whether a strategy found the same tokens as greedy choice."""
+        """Whether a strategy found the same tokens as greedy decoding."""
         return self.texts[name].tokens.ids == self.texts["greedy"].tokens.ids
 
     @property
     def verdict(self) -> tuple[str, float]:
-        """How likely the text of the beam is beside the greedy one: "same", "likelier" or "less_likely"; the factor."""
+        """How the beam's text compares with the greedy one: "same", "likelier" or "less_likely"; and the factor."""
         gain = self.numbers["beam"].total - self.numbers["greedy"].total
         found = "same" if self.is_greedy("beam") else "likelier" if gain >= 0 else "less_likely"
         return found, float(np.exp(min(abs(gain), 700.0)))
@@ -433,14 +433,14 @@ class SearchedTree(DecodingViewModel):
     """A beam search as a tree.
 
     Attributes:
-        tree: Every branch that the search looked at.
+        tree: Every branch that the search expanded.
     """
 
     tree: BeamTree = field(repr=False)
 
     @property
     def first_steps(self) -> int:
-        """How many steps the window can begin at: 1 where the whole tree fits."""
+        """The number of first steps to choose from: 1 if the whole tree fits."""
         return max(1, self.tree.n_steps - STEPS_OF_TREE + 1)
 
     @property
@@ -455,26 +455,26 @@ class SearchedTree(DecodingViewModel):
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """How many branches were written down ("count"), and of them "pruned" and "finished"."""
+        """The number of branches that were expanded ("count"), of them "pruned" and "finished"."""
         fates = [node.fate for node in self.tree.nodes]
         return {"count": len(fates), "pruned": fates.count(PRUNED), "finished": fates.count(FINISHED)}
 
     @cached_property
     def lowest(self) -> BeamNode | None:
-        """The token of the answer with the lowest rank: how close the answer came to being pruned."""
+        """The token of the answer with the lowest rank, which shows how close the answer came to being pruned."""
         words = [node for node in self.tree.winner if node.fate != FINISHED and node.step > self.tree.n_forced]
         return max(words, key=lambda node: node.rank, default=None)
 
     @cached_property
     def numbers(self) -> tuple[TextNumbers, ...]:
-        """How likely the model finds each text that the search returned, best first."""
+        """The log-probability of each text that the search returned, best first."""
         exponent = self.tree.strategy.length_penalty
         return tuple([TextNumbers(text.log_probability, len(text.ids), exponent) for text in self.tree.hypotheses])
 
 
 @dataclass(frozen=True)
 class AlignedWords(DecodingViewModel):
-    """Which source word each word of the answer attends to most.
+    """The source word that each word of the answer attends to most.
 
     Attributes:
         trace: The sentence with its answer.
@@ -486,7 +486,7 @@ class AlignedWords(DecodingViewModel):
 
     @property
     def layer_is_chosen(self) -> bool:
-        """Whether the layer is that of the location."""
+        """Whether the layer is the one in focus."""
         return self.best_layer is None or self.choices.alignment_layer == "chosen"
 
     @property
@@ -506,7 +506,7 @@ class AlignedWords(DecodingViewModel):
 
     @cached_property
     def second(self) -> tuple[int | None, ...]:
-        """For each word of the answer the index of the source word with the largest weight besides."""
+        """For each word of the answer, the index of the source word with the second largest weight."""
         ranked = np.argsort(-self.found.weights, axis=1, kind="stable")
         rows = zip(ranked.tolist(), self.best.tolist(), strict=True)
         return tuple([next((column for column in row if column != best), None) for row, best in rows])
@@ -539,7 +539,7 @@ class FilledBlank(DecodingViewModel):
 
     @property
     def position(self) -> int:
-        """The position that is answered."""
+        """The position of the blank that is answered."""
         return answered_position(self.trace, self.choices.blank, self.location.token)
 
     @cached_property
@@ -549,18 +549,18 @@ class FilledBlank(DecodingViewModel):
 
     @property
     def coloured(self) -> list[bool]:
-        """For each candidate: whether it would be filled in or, without a blank, is there."""
+        """For each candidate, whether it would be filled in or, without a blank, is the token there."""
         rows = self.fillings.rows
         return [row is rows[0] if self.blanks else row.stands_there for row in rows]
 
     @cached_property
     def filled(self) -> str:
-        """The sentence with the most likely word in each blank."""
+        """The sentence with the most probable word in each blank."""
         return fill_blanks(self.trace)
 
     @cached_property
     def attention(self) -> StepAttention:
-        """What the position attends to."""
+        """The attention of that position."""
         view = self.trace.attention("encoder", self.layer)
         return StepAttention(view.weights[:, self.position], view.allowed[self.position], view.key)
 
@@ -587,7 +587,7 @@ class Verdict(DecodingViewModel):
 
     @property
     def contributions(self) -> np.ndarray:
-        """[word]: what the probability of that class loses without the word."""
+        """How much the probability of that class falls without the word: [word]."""
         return self.found.contributions[:, self.class_index]
 
 
@@ -597,7 +597,7 @@ def given_of(run: Run) -> str:
 
 
 def kinds_of(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """Return the kinds of attention of the stack that writes, the one that is shown at first in front."""
+    """Return the kinds of attention of the decoding stack, the default first."""
     return ("cross", "self") if checkpoint.config.has_encoder else ("self",)
 
 
@@ -607,7 +607,7 @@ def special_tokens(trace: Trace) -> str:
 
 
 def answered_position(trace: Trace, blank: int | None, token: int) -> int:
-    """Return the position of the blank that is answered; without any, the token that all pages follow."""
+    """Return the position of the blank that is answered; without a blank, that of the token in focus."""
     found = blanks(trace)
     if not found:
         return token
@@ -615,7 +615,7 @@ def answered_position(trace: Trace, blank: int | None, token: int) -> int:
 
 
 def first_blank(positions: tuple[int, ...], token: int) -> int:
-    """Return the blank that is answered until the reader chooses one: that at the token that all pages follow."""
+    """Return the default blank: that at the token in focus."""
     return token if token in positions else positions[0]
 
 
@@ -626,7 +626,7 @@ def best_alignment(checkpoint: Checkpoint) -> int | None:
     """
     try:
         saved = load_corpus_roles(checkpoint)
-    except CheckpointError:  # of other weights or definitions; the page of heads says so
+    except CheckpointError:  # of other weights or definitions; the Heads page reports it
         return None
     layers = defaultdict(list)
     for role in saved.roles.of("decoder", "cross") if saved else ():

@@ -1,4 +1,4 @@
-"""What models that do not write answer: words for blanks, and classes with the share that each word has in them."""
+"""Outputs of models that do not generate: words for blanks, and classes with the contribution of each word."""
 
 from dataclasses import asdict, replace
 
@@ -66,7 +66,7 @@ def fill_blanks(p: Page) -> None:
 
 
 def _show_next_sentence(p: Page, found: NextSentenceAnswer) -> None:
-    """The probabilities that sentence B follows A and that it does not, and the formula."""
+    """Draw the probabilities that sentence B follows A and that it does not, and the formula."""
     st.markdown(next_sentence_line(found))
     rows = pd.DataFrame({"piece": NEXT_SENTENCE, "probability": found.probabilities})
     rows["chosen"] = rows["piece"] == found.name
@@ -92,7 +92,7 @@ def _show_next_sentence(p: Page, found: NextSentenceAnswer) -> None:
 
 
 def _show_candidates(p: Page, shown: FilledBlank) -> None:
-    """The most likely tokens at the position."""
+    """Draw the most probable tokens at the position."""
     rows = pd.DataFrame([asdict(row) for row in shown.fillings.rows]).assign(chosen=shown.coloured)
     size = whole(shown.checkpoint.config.vocabulary_size)
     show_figure(
@@ -130,7 +130,7 @@ def _show_formula(p: Page, shown: FilledBlank) -> None:
 
 
 def marked_position(p: Page) -> tuple[str, int]:
-    """Return what the strip marks: the blank that is answered or, where there is none, the focused token."""
+    """Return what the strip marks: the blank that is shown or, without a blank, the focused token."""
     found = blanks(p.trace)
     if not found:
         return "encoder", p.focus.token
@@ -140,7 +140,7 @@ def marked_position(p: Page) -> tuple[str, int]:
 
 
 def _owner_of_blank(p: Page, positions: tuple[int, ...]) -> tuple:
-    """What a chosen blank belongs to: once another blank is focused, e.g. in the strip, that one is answered."""
+    """Return the blank that the choice belongs to; focusing another blank, e.g. in the strip, shows that one."""
     return p.trace.source.ids, p.focus.token if p.focus.token in positions else None
 
 
@@ -162,7 +162,7 @@ def _choose_blank(p: Page) -> int | None:
 
 
 def classify(p: Page) -> None:
-    """Class probabilities, and what each word contributes to the class that is looked at."""
+    """Draw class probabilities, and what each word contributes to the class that is shown."""
     run = p.run
     found = jobs.result(
         run,
@@ -205,7 +205,7 @@ def classify(p: Page) -> None:
 
 
 def _show_classes(p: Page, shown: Verdict, names: list[str]) -> None:
-    """The probability of each class."""
+    """Draw the probability of each class."""
     chances = shown.found.probabilities
     st.markdown(
         p.text["class_line"].format(
@@ -227,7 +227,7 @@ def _show_classes(p: Page, shown: Verdict, names: list[str]) -> None:
 
 
 def _show_formula_of_classes(p: Page, shown: Verdict) -> None:
-    """From the encoder's vectors to the probabilities of the classes, with the shapes of this model."""
+    """Write the formula from the encoder's vectors to the class probabilities, with the shapes of this model."""
     config = shown.checkpoint.config
     first = isinstance(shown.checkpoint.model.classifier, FirstTokenClassifier)
     show_formula(

@@ -33,7 +33,7 @@ from views.decoding.decoding_view_model import DecodingChoices, WrittenStep, Wri
 
 @fragment
 def step_by_step(p: Page) -> None:
-    """A text, one token at a time. When the reader rests at another step, only this is redrawn."""
+    """Draw a text, one token at a time. Another step redraws only this part."""
     with guard():
         drawing, how, below, live, sure = (st.container() for _ in range(5))  # the figure first, then its controls
         with how, st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -77,7 +77,7 @@ def step_by_step(p: Page) -> None:
 
 @fragment
 def _live(p: Page, choices: DecodingChoices) -> None:
-    """Draw the sliders and the bars of one step; they do not change greedy choice, so nothing else is redrawn."""
+    """Draw the sliders and the bars of one step; they do not change greedy decoding, so nothing else is redrawn."""
     with guard():
         sliders, bars = _sliders_and_bars(p)
         with sliders:
@@ -87,14 +87,14 @@ def _live(p: Page, choices: DecodingChoices) -> None:
 
 
 def _sliders_and_bars(p: Page) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Under their heading, beside each other: what a slider does is seen without scrolling."""
+    """Draw the sliders under their heading, side by side, so that their effect is visible without scrolling."""
     st.subheader(p.text["reshape"], anchor=False)
     sliders, bars = st.columns([2, 7], gap="medium")
     return sliders, bars
 
 
 def _written_text(p: Page, choices: DecodingChoices) -> WrittenText:
-    """The text that is read and, where branches are compared, the original and all of them."""
+    """Return the text in focus and, if branches are compared, the original and all of them."""
     forced = {choices.branch.forced}
     if choices.branches:
         forced |= {(), *(branch.forced for branch in choices.branches)}
@@ -103,7 +103,7 @@ def _written_text(p: Page, choices: DecodingChoices) -> WrittenText:
 
 
 def _figure(p: Page, text: WrittenText) -> CanvasFigure:
-    """Everything that belongs to the steps, which goes to the browser at once."""
+    """Draw everything that belongs to the steps, which is sent to the browser in one message."""
     attention = [text.attention_at(index) for index in range(len(text.steps))]
     bars = [_bars(p, text, step, seen) for step, seen in zip(text.steps, attention, strict=True)]
     return written_steps(
@@ -118,7 +118,7 @@ def _figure(p: Page, text: WrittenText) -> CanvasFigure:
 
 
 def _bars(p: Page, text: WrittenText, step: WrittenStep, seen: StepAttention) -> StepBars:
-    """The sentence about one step, and its bars."""
+    """Return the sentence about one step, and its bars."""
     values, ids = what_fills(p, step), [candidate.id for candidate in step.candidates]
     return StepBars(
         said=tuple([piece.format(**values) for piece in p.text[f"comes_{step.how}"].split("**")]),
@@ -132,7 +132,7 @@ def _bars(p: Page, text: WrittenText, step: WrittenStep, seen: StepAttention) ->
 
 
 def _show_text(p: Page, text: WrittenText) -> None:
-    """The whole text, and the branches that leave it."""
+    """Draw the whole text, and the branches that leave it."""
     st.caption(p.text["whole"].format(text=as_plain(text.decoding.text)))
     if text.given:
         st.caption(p.text["forced"])
@@ -143,7 +143,7 @@ def _show_text(p: Page, text: WrittenText) -> None:
 
 
 def _show_reshaping(p: Page, text: WrittenText) -> None:
-    """The candidates from logits to the chances of a draw, with the formula in these shapes."""
+    """Draw the candidates from logits to sampling probabilities, with the formula in these shapes."""
     shaped, choices = text.reshaped, text.choices
     rules = [p.text["rule_k"].format(k=choices.top_k)] if choices.top_k else []
     rules += [p.text["rule_p"].format(p=three_digits(choices.top_p))] if choices.top_p < 1 else []
@@ -178,7 +178,7 @@ def _show_reshaping(p: Page, text: WrittenText) -> None:
 
 
 def _show_confidence(p: Page, text: WrittenText) -> None:
-    """The probability of every token of the answer when it was written."""
+    """Draw the probability of every token of the answer at its step."""
     sure = text.confidence
     show_figure(
         decoding_figures.answer_confidence(
@@ -196,7 +196,7 @@ def _show_confidence(p: Page, text: WrittenText) -> None:
 
 
 def _show_snippet(p: Page, text: WrittenText) -> None:
-    """The step again, outside of the app."""
+    """Draw Python that computes the step outside of the app."""
     chosen, forced = text.decoding.steps[text.step].chosen, text.choices.branch.forced
     show_snippet(
         "generation",

@@ -1,8 +1,8 @@
-"""At which step of a text being written the reader is: kept in the session, and in the address.
+"""The step of a text that the reader has reached, kept in the session and in the address.
 
-The drawing (``charts/canvas/source/drawings/walk.js``) steps by itself and tells Python once the reader rests. The
-other way round, Python moves the reader only now and then: to where a branch begins, say. So what the drawing is sent
-names the step where Python last put the reader, and stays the same while the reader walks.
+The drawing (``charts/canvas/source/drawings/walk.js``) steps in the browser and informs Python when it stops. In
+the other direction, Python moves the reader rarely, e.g. to the start of a branch. The data sent to the drawing
+contain the step to which Python last moved the reader, and do not change while the reader steps.
 """
 
 import streamlit as st
@@ -13,14 +13,14 @@ from ui.shell.reducer import State
 
 KEY = "stepper"
 PARAMETER = "step"
-# In the session: which text the drawing shows, and how Python has moved the reader in it.
+# In the session: the text that the drawing shows, and where Python has moved the reader in it.
 _TEXT, _BEGIN = "step: of which text", "step: begins at"
 
 
 def asked(*, text: tuple) -> int | None:
-    """Return the step that was asked for, which the text may be too short to have; ``None`` if none was.
+    """Return the requested step, which may lie beyond the end of the text; ``None`` without a request.
 
-    ``text``: anything that tells one text from another; for another text no step has been asked for.
+    ``text``: anything that distinguishes texts; a request holds for one text.
     """
     page_state.belongs_to(PARAMETER, text)
     step = choice.value(PARAMETER)
@@ -28,7 +28,7 @@ def asked(*, text: tuple) -> int | None:
 
 
 def settle(step: int, *, text: tuple) -> None:
-    """Keep the step that is shown, where it is not the one that was asked for; another text begins there."""
+    """Keep the step that is shown if it differs from the requested one; another text begins there."""
     if choice.value(PARAMETER) not in ("", str(step)):
         choice.put(PARAMETER, step, owner=text)
     if page_state.is_restored() or st.session_state.get(_TEXT) != hash(text):
@@ -36,7 +36,7 @@ def settle(step: int, *, text: tuple) -> None:
 
 
 def begin() -> tuple[int, int]:
-    """(how often Python has moved the reader, to which step the last time), for ``charts.canvas.written_steps``."""
+    """Return how often Python has moved the reader and to which step last, for ``charts.canvas.written_steps``."""
     return st.session_state.get(_BEGIN, (0, 0))
 
 
@@ -47,7 +47,7 @@ def move_to(step: int, *, text: tuple) -> None:
 
 
 def rests_at(_state: State, chosen: SelectStep) -> Actions:
-    """What it means that the reader rests at another step of the drawing."""
+    """Return the handler of the drawing's event that the reader has stopped at another step."""
     return (SetChoice(PARAMETER, (str(chosen.step),), page="decoding"),)
 
 

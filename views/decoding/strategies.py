@@ -1,4 +1,4 @@
-"""Greedy choice, sampling and beam search side by side on the same sentence."""
+"""Greedy decoding, sampling and beam search side by side on the same sentence."""
 
 import pandas as pd
 import streamlit as st
@@ -28,15 +28,15 @@ NAMES = ("greedy", "sampling", "beam")
 
 @fragment
 def strategies(p: Page) -> None:
-    """Three texts with their log-probabilities; words that greedy choice does not have are marked."""
+    """Draw three texts with their log-probabilities; words that the greedy text lacks are marked."""
     with guard():
         choices = _choose(p, _side_by_side())
         texts = {name: written(p, strategy) for name, strategy in choices.compared.items()}
         shown = ComparedTexts(p.run, location_of(p), choices, texts)
-        # A row of its own, so that the texts stand on one line whatever there is to set above them.
+        # A separate row, so that the texts are aligned whatever controls are above them.
         for column, name in zip(_side_by_side(), NAMES, strict=True):
             with column, st.container(border=True, key=f"text {name}"):
-                st.caption(p.text[f"strategy_{name}"])  # for whoever has scrolled past the headings, as a lesson does
+                st.caption(p.text[f"strategy_{name}"])  # for readers who have scrolled past the headings
                 _show_text(p, shown, name)
         st.caption(p.text["strategies_marks"] + (f" {p.text['forced']}" if shown.given else ""))
         found, factor = shown.verdict
@@ -59,7 +59,7 @@ def strategies(p: Page) -> None:
 
 
 def _side_by_side() -> list[DeltaGenerator]:
-    """One place for each strategy, below one another in a narrow window: buttons keep their words."""
+    """Return a container for each strategy, one below the other in a narrow window, where buttons keep their words."""
     grid = st.grid(len(NAMES), min_column_width=180, gap="medium")
     return [grid.container() for _ in NAMES]
 
@@ -87,7 +87,7 @@ def _draw_again() -> None:
 
 
 def _show_text(p: Page, shown: ComparedTexts, name: str) -> None:
-    """One text with its numbers."""
+    """Draw one text with its numbers."""
     text, numbers = shown.texts[name], shown.numbers[name]
     if name == "greedy":
         st.markdown(f"##### {as_plain(text.text) or '–'}")

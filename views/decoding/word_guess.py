@@ -1,4 +1,4 @@
-"""Predict, then reveal: a student picks the next word before the model's candidates are shown."""
+"""Predict, then reveal: a student guesses the next word before the model's candidates are shown."""
 
 from dataclasses import replace
 
@@ -18,7 +18,7 @@ _STATE, _ANSWER = "guesses", "guess answer"
 
 
 def guess(p: Page, choices: DecodingChoices) -> None:
-    """The text up to here, four words to choose from, and after the choice everything that the step shows."""
+    """Draw the text up to here, four words to choose from, and after the choice everything that the step shows."""
     text = WrittenText(p.run, location_of(p), choices, {(): written(p, choices.writes_by)})
     step, guesses = _state(p, text)
     _score(p, text, guesses)
@@ -38,7 +38,7 @@ def guess(p: Page, choices: DecodingChoices) -> None:
 
 
 def _state(p: Page, text: WrittenText) -> tuple[int, dict[int, int]]:
-    """The step that is guessed, and the id that was picked at each step; another text begins anew."""
+    """Return the step that is guessed, and the id that was picked at each step; another text begins anew."""
     owner = (p.focus.checkpoint, p.focus.sentence, text.given, p.run.source_pads, text.decoding.tokens.ids)
     state = st.session_state.get(_STATE)
     if state is None or state["text"] != owner:
@@ -48,7 +48,7 @@ def _state(p: Page, text: WrittenText) -> tuple[int, dict[int, int]]:
 
 
 def _options(text: WrittenText, picked: int | None) -> None:
-    """Four buttons; once one was ``picked``, it and the token that came are marked."""
+    """Draw four buttons; after a guess, ``picked`` and the token that the model chose are marked."""
     step, chosen = text.step, text.decoding.steps[text.step].chosen.id
     with st.container(horizontal=True, key="guess options"):
         for place, option in enumerate(text.options):
@@ -66,7 +66,7 @@ def _options(text: WrittenText, picked: int | None) -> None:
 
 
 def _answer(p: Page, text: WrittenText) -> None:
-    """What came at this step, and how it was chosen; the candidates, and where the model attended to."""
+    """Draw the chosen token and how it was chosen, the candidates, and the attention of the model."""
     here = text.here
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button(

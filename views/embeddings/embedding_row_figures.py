@@ -1,4 +1,4 @@
-"""Embeddings: rows of the matrix E that a sentence fetches, and where they lie in it."""
+"""Figures of the rows of the embedding matrix E that a sentence looks up, and of their places in it."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 
 def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, followed: int | None = None) -> go.Figure:
-    """Left the matrix E as a column of ``vocabulary_size`` rows with the fetched ones marked, right those rows.
+    """Draw the matrix E as a column of ``vocabulary_size`` rows on the left, and the rows looked up on the right.
 
-    ``rows``: [token, model], row t = E[tokens.ids[t]]. Every mark stands at its true height (id / vocabulary size)
-    and a line leads to the row. ``followed``: the place of the token whose mark and line stand out, with its id, and
+    ``rows``: [token, model], row t = E[tokens.ids[t]]. Every mark is at its true height (id / vocabulary size)
+    and a line leads to the row. ``followed``: the token whose mark and line are emphasised, with its id, and
     whose row is framed. Raises ``ValueError`` for an id outside the vocabulary.
     """
     values = as_array(rows, name="rows", axes=("token", "dimension"), sizes={"token": len(tokens)})
@@ -45,7 +45,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
             _("{token}: row {row} of E", token="%{customdata[0]}", row="<b>%{customdata[1]}</b>")
         ),
     )
-    # The middle panel runs over the ids as well; a row of the right panel lies at the same share of its height.
+    # The middle panel also has ids as its axis; a row of the right panel has the same relative height.
     ends = (np.arange(n_tokens) + 0.5) / n_tokens * vocabulary_size
     figure.scatter(
         x=[x for _ in range(n_tokens) for x in (0, 1, None)],
@@ -79,7 +79,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
     column = {"range": [vocabulary_size, 0], "showgrid": False, "zeroline": False}
     figure.update_yaxes(**column, title_text=_("row of E = token id"), col=1)
     figure.update_yaxes(**column, visible=False, col=2)
-    # The tokens stand on the right, so that the lines from E reach the rows.
+    # The tokens are on the right, so that the lines from E reach the rows.
     figure.update_yaxes(**style.token_rows(tokens, title=""), showticklabels=True, side="right", col=3)
     for column in (1, 2):
         figure.update_xaxes(visible=False, fixedrange=True, range=[0, 1], col=column)
@@ -90,7 +90,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
 
 
 def _follow(figure: Sheet, tokens: TokenSequence, followed: int, *, height: float, end: float) -> None:
-    """The mark of one token in E with its id, and its line to the row."""
+    """Draw the mark of one token in E with its id, and its line to the row."""
     token = tokens[followed]
     figure.scatter(
         x=[0.5],
@@ -109,7 +109,7 @@ def _follow(figure: Sheet, tokens: TokenSequence, followed: int, *, height: floa
 def embedding_window(
     rows: Any, *, row_ids: Sequence[int], displays: Sequence[str], looked_up: Sequence[int]
 ) -> go.Figure:
-    """The fetched rows between their neighbours in E: parts of the matrix, with a gap wherever rows are left out.
+    """Draw the rows looked up among their neighbours in E, with a gap wherever rows are omitted.
 
     ``rows``: [row, model], row k = E[row_ids[k]], ``row_ids`` rising; ``displays`` the piece of each row;
     ``looked_up`` the ids that the sentence fetches (marked by an arrow). Raises ``ValueError`` when ``row_ids``

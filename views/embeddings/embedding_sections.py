@@ -1,4 +1,4 @@
-"""What the Embeddings page shows about the rows of E, one function for each of its sections."""
+"""The sections of the Embeddings page about the rows of E, one function each."""
 
 import numpy as np
 import pandas as pd
@@ -21,14 +21,14 @@ SHOWN_DIMENSIONS = 8
 
 
 def _displays(view_model: EmbeddingsViewModel) -> tuple[str, ...]:
-    """Return how each entry of the vocabulary is shown, by id."""
+    """Return the display form of each vocabulary entry, by id."""
     checkpoint = view_model.checkpoint
     ids, display = range(checkpoint.config.vocabulary_size), checkpoint.tokenizer.display
     return store.get(checkpoint, "displays", lambda: tuple(map(display, ids)))
 
 
 def fetched_rows(p: Page, view_model: EmbeddingsViewModel) -> None:
-    """Draw the rows of E that the sentence fetches; between their neighbours in E where the reader asks for it."""
+    """Draw the rows of E that the sentence looks up, among their neighbours in E on request."""
     text, tokens, table, token = p.text, view_model.tokens, view_model.table, view_model.focused
     vocabulary, width = table.shape
     st.markdown(text["first"].format(token=as_plain(token.display), id=token.id, width=width))
@@ -48,7 +48,7 @@ def fetched_rows(p: Page, view_model: EmbeddingsViewModel) -> None:
 
 
 def lookup(p: Page, view_model: EmbeddingsViewModel) -> None:
-    """Work out row = one-hot × E, and × √d_model where the model does that, for the token in focus."""
+    """Compute row = one-hot × E, and × √d_model if the model does that, for the token in focus."""
     text, token, row, scale = p.text, view_model.focused, view_model.row, view_model.scale
     vocabulary, width = view_model.table.shape
     difference = three_digits(view_model.lookup_difference)
@@ -86,7 +86,7 @@ def lookup(p: Page, view_model: EmbeddingsViewModel) -> None:
 
 
 def neighbours(p: Page, view_model: EmbeddingsViewModel) -> None:
-    """Draw the tokens whose rows point the same way as that of the token in focus."""
+    """Draw the tokens whose rows have the direction closest to that of the token in focus."""
     token, count = view_model.focused, whole(len(view_model.table))
     st.markdown(p.text["neighbours"].format(token=as_plain(token.display)))
     objective = word2vec.chosen_objective(p)
@@ -102,7 +102,7 @@ def neighbours(p: Page, view_model: EmbeddingsViewModel) -> None:
 
 
 def map_of_vocabulary(p: Page, view_model: EmbeddingsViewModel) -> None:
-    """Draw all rows of E in the plane of their two main directions."""
+    """Draw all rows of E in the plane of their first two principal components."""
     projection = store.get(view_model.checkpoint, ("vocabulary map", view_model.stack), view_model.projection)
     width = view_model.table.shape[1]
     share = three_digits(100 * sum(projection.explained))
@@ -125,7 +125,7 @@ def map_of_vocabulary(p: Page, view_model: EmbeddingsViewModel) -> None:
 
 
 def analogies(p: Page, view_model: EmbeddingsViewModel) -> None:
-    """Draw what is nearest to a − b + c, and say what is expected where there is an expectation."""
+    """Draw the rows nearest to a − b + c, and the rank of the expected word if there is one."""
     text, offered = p.text, view_model.analogies
     st.markdown(text["analogies"])
     words: tuple[str, ...] = ("", "", "")
@@ -166,7 +166,7 @@ def analogies(p: Page, view_model: EmbeddingsViewModel) -> None:
 
 
 def _all_analogies(p: Page, view_model: EmbeddingsViewModel, objective: str) -> None:
-    """Every ready example with its nearest row and the rank of what was expected, misses included."""
+    """List every ready example with its nearest row and the rank of the expected word, misses included."""
     names, rows = _displays(view_model), []
     for name, words in view_model.analogies.items():
         found = view_model.analogy(words[:3])
@@ -184,7 +184,7 @@ def _all_analogies(p: Page, view_model: EmbeddingsViewModel, objective: str) -> 
 
 
 def lookup_snippet(p: Page, view_model: EmbeddingsViewModel) -> None:
-    """Show Python that looks the row up by multiplication and by index, and finds its neighbours."""
+    """Show Python that looks up the row by multiplication and by index, and finds its neighbours."""
     stack, token = view_model.stack, view_model.token
     show_snippet(
         "embeddings",

@@ -1,4 +1,4 @@
-"""What the Embeddings page shows of one token: its row of E, the rows near it, and arithmetic with rows.
+"""The data of the Embeddings page for one token: its row of E, the nearest rows, and arithmetic with rows.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
 
@@ -27,8 +27,8 @@ from transformer.variants.family_embedding import FamilyEmbedding
 from views.view_models import TokenViewModel
 
 N_NEIGHBOURS = 12
-_AROUND = 2  # rows before and after each that is fetched
-# (a, b, c, expected): a − b + c should be near what is expected. Only those whose words are single tokens are offered.
+_AROUND = 2  # rows before and after each row that is looked up
+# (a, b, c, expected): a − b + c should be near the expected word. Only examples of single-token words are offered.
 ANALOGIES = (
     ("his", "he", "she", "her"),
     ("went", "go", "come", "came"),
@@ -52,12 +52,12 @@ class EmbeddingsViewModel(TokenViewModel):
 
     @cached_property
     def table(self) -> np.ndarray:
-        """E: [vocabulary, model], the model's own memory, not a copy."""
+        """E, [vocabulary, model]: a view of the model's memory, not a copy."""
         return self.embedding.table.weight.detach().numpy()
 
     @property
     def scale(self) -> float:
-        """What a row is multiplied by, √d_model in the paper."""
+        """The factor of a row, √d_model in the paper."""
         return self.embedding.scale
 
     @property
@@ -67,12 +67,12 @@ class EmbeddingsViewModel(TokenViewModel):
 
     @property
     def row(self) -> np.ndarray:
-        """The row of E that the token in focus fetches: [model]."""
+        """The row of E that the token in focus looks up: [model]."""
         return self.table[self.focused.id]
 
     @cached_property
     def one_hot_product(self) -> np.ndarray:
-        """The same by multiplication: a vector with a 1 at the token's id, times E."""
+        """The same by multiplication: a one-hot vector of the token's id, times E."""
         one_hot = np.zeros(len(self.table), dtype=np.float32)
         one_hot[self.focused.id] = 1.0
         return one_hot @ self.table
@@ -84,24 +84,24 @@ class EmbeddingsViewModel(TokenViewModel):
 
     @property
     def probe(self) -> str:
-        """The name of the activation that records what was looked up."""
+        """The name of the activation that records the embedding."""
         return f"{self.stack}.embedding.token"
 
     @property
     def recorded(self) -> np.ndarray:
-        """What that probe has recorded for the token in focus: [model]."""
+        """The recorded embedding of the token in focus: [model]."""
         return self.trace.values(self.probe)[self.token]
 
     @property
     def positions(self) -> str:
-        """What happens to the row next: "sinusoidal" or "learned" rows are added, or "none"."""
+        """The next step of the embedding: "sinusoidal" or "learned" rows are added, or "none"."""
         if f"{self.stack}.embedding.position" not in self.trace:
             return "none"
         return "sinusoidal" if self.checkpoint.config.positions == "sinusoidal" else "learned"
 
     @property
     def later_parts(self) -> tuple[str, ...]:
-        """What some models do after the lookup: "segment", or "segments" for two sentences, "projection", "norm"."""
+        """Further steps after the lookup: "segment", or "segments" for two sentences, "projection", "norm"."""
         found = []
         if f"{self.stack}.embedding.segment" in self.trace:
             found.append("segments" if is_pair(self.trace) else "segment")
@@ -124,31 +124,31 @@ class EmbeddingsViewModel(TokenViewModel):
 
     @property
     def window(self) -> list[int]:
-        """The fetched ids with those beside each in E."""
+        """The ids of the sentence with the neighbouring rows of E."""
         last = len(self.table) - 1
         return sorted({row for id in self.fetched for row in range(max(0, id - _AROUND), min(last, id + _AROUND) + 1)})
 
     @cached_property
     def neighbours(self) -> tuple[Neighbour, ...]:
-        """The rows that point most in the direction of the token's own."""
+        """The rows with the largest cosine to the token's own row."""
         return nearest_rows(self.table, self.row, count=N_NEIGHBOURS, excluded={self.focused.id})
 
     def projection(self) -> Projection:
-        """Return all rows in the plane of their two main directions. Takes seconds for a large vocabulary."""
+        """Return all rows in the plane of their first two principal components; seconds for a large vocabulary."""
         return principal_components(self.table)
 
     def token_ids(self, word: str) -> list[int]:
-        """Return the ids of a word: only a word of one token has a row of its own."""
+        """Return the ids of a word; only a word of one token has its own row."""
         return self.checkpoint.tokenizer.encode(word)
 
     @cached_property
     def analogies(self) -> dict[str, tuple[str, str, str, str]]:
-        """The examples whose words are single tokens here, by their names."""
+        """The examples whose words are single tokens here, by name."""
         single = (words for words in ANALOGIES if all(len(self.token_ids(word)) == 1 for word in words))
         return {f"{words[0]} − {words[1]} + {words[2]}": words for words in single}
 
     def analogy(self, words: Sequence[str]) -> tuple[Neighbour, ...]:
-        """Return all rows by their nearness to a − b + c; ``words``: three words of one token each."""
+        """Return all rows by similarity to a − b + c; ``words``: three words of one token each."""
         return analogy(self.table, *(self.token_ids(word)[0] for word in words), count=len(self.table))
 
 

@@ -1,4 +1,4 @@
-"""The Embeddings page of a model that reads pictures: nothing is looked up, the pixels are mapped to a vector."""
+"""The Embeddings page of a vision model: no rows are looked up, the pixels are projected to a vector."""
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +15,7 @@ from ui.words.texts import as_plain
 
 
 def patch_embedding(p: Page) -> None:
-    """The vectors of all patches; one number of the followed one as the sum of its products; the matrix E."""
+    """Draw the vectors of all patches, one component of the focused one as a sum of products, and the matrix E."""
     text, tokens = p.text, p.trace.tokens(p.focus.stack)
     vectors, width = p.trace.values("encoder.embedding.token"), p.checkpoint.config.d_model
     show_map(

@@ -1,4 +1,4 @@
-"""The vocabulary as a cloud of points, and what lies nearest to one point of it."""
+"""The vocabulary as a cloud of points, and the nearest neighbours of one point."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def vocabulary_projection(
     tokens: TokenSequence,
     explained: tuple[float, float] | None = None,
 ) -> go.Figure:
-    """Every row of E as a point in two dimensions, the sentence's tokens marked and labelled.
+    """Draw every row of E as a point in two dimensions, with the sentence's tokens marked and labelled.
 
     ``coordinates``: [vocabulary, 2], for example the first two principal components; ``displays``: the piece of
     every id; ``explained``: share of the variance along each of the two axes, 0…1.
@@ -53,7 +53,7 @@ def vocabulary_projection(
     figure.scatter(
         x=points[ids, 0],
         y=points[ids, 1],
-        mode="markers+text" if len(marked) <= style.MAX_LABELS else "markers",  # the others are there on hover
+        mode="markers+text" if len(marked) <= style.MAX_LABELS else "markers",  # the others appear in the hover
         name=_("tokens of this sentence"),
         marker={"size": 11, "color": style.CHOSEN, "line": {"width": 1, "color": "white"}},
         text=[style.escape(token.display) for token in marked],
@@ -83,7 +83,7 @@ def vocabulary_projection(
 
 
 def _away_from_each_other(points: np.ndarray) -> list[str]:
-    """For each point the side for its label that points away from its nearest neighbour."""
+    """Return for each point the side for its label that is away from its nearest neighbour."""
     sides = []
     for index, point in enumerate(points):
         others = np.delete(points, index, axis=0)
@@ -99,7 +99,7 @@ def _away_from_each_other(points: np.ndarray) -> list[str]:
 
 
 def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = N_("cosine similarity")) -> go.Figure:
-    """The rows of E nearest to one vector, nearest on top; the same figure serves an analogy (a − b + c).
+    """Draw the rows of E nearest to one vector, nearest on top; also used for an analogy (a − b + c).
 
     ``neighbours``: columns ``piece`` (as displayed) and ``similarity``, nearest first; ``of`` says what they are
     near to.
@@ -121,7 +121,7 @@ def nearest_neighbours(neighbours: pd.DataFrame, *, of: str, measure: str = N_("
 
 
 def neighbour_frame(names: Sequence[str], found: Sequence[Neighbour]) -> pd.DataFrame:
-    """Return the table from which ``nearest_neighbours`` draws; ``names``: the vocabulary as it is shown, by id."""
+    """Return the table that ``nearest_neighbours`` draws; ``names``: the vocabulary as it is shown, by id."""
     return pd.DataFrame(
         {
             "piece": [names[neighbour.id] for neighbour in found],

@@ -1,4 +1,4 @@
-"""word2vec's vectors beside the rows of E, on English words that both know."""
+"""word2vec's vectors compared with the rows of E, on English words that both have."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -26,19 +26,19 @@ FOLDER: Path = REPOSITORY / "checkpoints" / "word2vec-en"
 
 
 def word_vectors() -> WordVectors:
-    """Return the included word vectors, read once."""
+    """Return the included word vectors, loaded once."""
     return store.get(FOLDER, "word vectors", lambda: load_vectors(FOLDER))
 
 
 def chosen_objective(p: Page) -> str:
-    """The row of buttons: which of the two ways of word2vec stands beside E."""
+    """Draw the row of buttons that choose which of the two word2vec methods is compared with E."""
     return chosen_option(
         p.text, "objective", list(OBJECTIVES), key="embeddings objective", help=p.text["objective_help"]
     )
 
 
 def neighbours(p: Page, objective: str, token: Token) -> None:
-    """The words whose vectors point the same way as that of the followed token's word."""
+    """Draw the words most similar to the focused token's word."""
     vectors = word_vectors()
     word = _word(token.text)
     if word not in vectors.ids:
@@ -54,7 +54,7 @@ def neighbours(p: Page, objective: str, token: Token) -> None:
 
 
 def map_of_words(p: Page, objective: str) -> None:
-    """All word vectors in the plane of their two main directions, the sentence's words marked."""
+    """Draw all word vectors in the plane of their first two principal components, with the sentence's words marked."""
     vectors = word_vectors()
     table = vectors.tables[objective]
     found = [word for word in dict.fromkeys(words_of(p.trace.tokens(p.focus.stack).text)) if word in vectors.ids]
@@ -73,7 +73,7 @@ def map_of_words(p: Page, objective: str) -> None:
 
 
 def analogy_of(p: Page, objective: str, asked: Sequence[str]) -> None:
-    """The same question to word2vec."""
+    """Draw the same analogy with word2vec's vectors."""
     vectors = word_vectors()
     words = [_word(word) for word in asked]
     if unknown := [word for word, known in zip(asked, words, strict=True) if known not in vectors.ids]:
@@ -91,14 +91,14 @@ def analogy_of(p: Page, objective: str, asked: Sequence[str]) -> None:
 
 
 def nearest_to_analogy(objective: str, asked: Sequence[str]) -> tuple[Neighbour, ...]:
-    """All words by their nearness to a − b + c."""
+    """Return all words by similarity to a − b + c."""
     vectors = word_vectors()
     table: np.ndarray = vectors.tables[objective]
     return analogy(table, *(vectors.ids[word] for word in asked), count=len(table))
 
 
 def rank_of_expected(objective: str, words: Sequence[str]) -> tuple[str, int] | None:
-    """Return word2vec's nearest word to a − b + c and the rank of the expected one; ``None`` where it lacks a word."""
+    """Return word2vec's nearest word to a − b + c and the rank of the expected one; ``None`` if it lacks a word."""
     vectors, known = word_vectors(), [_word(word) for word in words]
     if any(word not in vectors.ids for word in known):
         return None
@@ -107,7 +107,7 @@ def rank_of_expected(objective: str, words: Sequence[str]) -> tuple[str, int] | 
 
 
 def _word(text: str) -> str:
-    """A text as word2vec's vocabulary writes it; nothing where it is not one whole word."""
+    """Return a text as word2vec's vocabulary writes it; "" if it is not one whole word."""
     words = words_of(text)
     return words[0] if len(words) == 1 else ""
 

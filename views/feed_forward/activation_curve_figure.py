@@ -14,22 +14,22 @@ from charts.toolkit.words import _
 
 
 def relu(values: np.ndarray) -> np.ndarray:
-    """max(0, x)."""
+    """Return max(0, x)."""
     return np.maximum(values, 0)
 
 
 def gelu(values: np.ndarray) -> np.ndarray:
-    """X · Φ(x) with the exact normal distribution function (Hendrycks & Gimpel 2016)."""
+    """Return x · Φ(x) with the exact normal distribution function (Hendrycks & Gimpel 2016)."""
     return values * 0.5 * (1 + np.vectorize(erf, otypes=[float])(values / sqrt(2)))
 
 
 def gelu_tanh(values: np.ndarray) -> np.ndarray:
-    """GELU with tanh in place of the distribution function (Hendrycks & Gimpel 2016, §2)."""
+    """Return GELU with tanh in place of the distribution function (Hendrycks & Gimpel 2016, §2)."""
     return 0.5 * values * (1 + np.tanh(sqrt(2 / pi) * (values + 0.044715 * values**3)))
 
 
 def sigmoid_unit(values: np.ndarray, slope: float = 1.0) -> np.ndarray:
-    """X · σ(slope · x): SiLU; with 1.702 the quick approximation of GELU."""
+    """Return x · σ(slope · x): SiLU; with 1.702 the fast approximation of GELU."""
     return values / (1 + np.exp(-slope * values))
 
 
@@ -45,7 +45,7 @@ CURVES = {
 
 
 def activation_curve(pre_activation: Any, *, activation: str, token: str, gated: bool = False) -> go.Figure:
-    """The activation function with one token's units as dots on the curve and as ticks along its lower edge.
+    """Draw the activation function with one token's units as dots on the curve and ticks along its lower edge.
 
     ``pre_activation``: [unit]; ``activation``: one of ``CURVES``; ``token``: what is displayed for the token.
     ``gated``: what the function gives is not yet the hidden value, but the gate that it is multiplied by.

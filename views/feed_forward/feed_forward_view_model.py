@@ -1,4 +1,4 @@
-"""What the Feed-forward page shows of one token in one layer: its units, their values, and the words that they promote.
+"""The data of the Feed-forward page for one token in one layer: its units, their values, and the words they promote.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
 
@@ -54,7 +54,7 @@ class FeedForwardViewModel(TokenViewModel):
 
     @property
     def name(self) -> str:
-        """The name of the layer's module, with which the names of its activations begin."""
+        """The name of the layer's module, the prefix of its activations' names."""
         return f"{self.stack}.layers.{self.layer}.feed_forward"
 
     @property
@@ -64,7 +64,7 @@ class FeedForwardViewModel(TokenViewModel):
 
     @property
     def is_gated(self) -> bool:
-        """Whether a third matrix gates the units (SwiGLU and its like)."""
+        """Whether a third matrix gates the units (SwiGLU and similar)."""
         return f"{self.name}.gate" in self.trace
 
     @property
@@ -79,12 +79,12 @@ class FeedForwardViewModel(TokenViewModel):
 
     @cached_property
     def hidden(self) -> np.ndarray:
-        """The values after the activation: [token, unit]."""
+        """The values after the activation function: [token, unit]."""
         return self.trace.values(f"{self.name}.hidden")
 
     @cached_property
     def pre_activation(self) -> np.ndarray:
-        """The values before the activation (of the gate, where there is one): [token, unit]."""
+        """The values before the activation function (of the gate, if there is one): [token, unit]."""
         return self.trace.values(f"{self.name}.pre_activation")
 
     @cached_property
@@ -99,17 +99,17 @@ class FeedForwardViewModel(TokenViewModel):
 
     @cached_property
     def why_no_words(self) -> Message | None:
-        """Why the output of units cannot be read as words in this stack; ``None`` where it can."""
+        """Why the output of units cannot be read as words in this stack; ``None`` if it can."""
         return why_no_words(self.checkpoint, self.stack)
 
     @cached_property
     def words(self) -> tuple[UnitWords, ...]:
-        """What each of the ``strongest`` units promotes and suppresses; only where ``why_no_words`` is ``None``."""
+        """The words that each of the ``strongest`` units promotes and suppresses, unless there is ``why_no_words``."""
         place = (self.stack, self.layer, self.token)
         return unit_words(self.trace, *place, units=self.strongest, words=_WORDS)
 
     def readable(self) -> tuple[ReadableUnit, ...]:
-        """Return the units of this stack whose promoted words belong together, in all layers; empty for images."""
+        """Return the units of this stack whose promoted words belong together, in all layers; none for images."""
         reads_text = not isinstance(self.checkpoint.config, PictureConfig)
         return readable_units(self.trace, self.stack, count=READABLE) if reads_text else ()
 
@@ -120,11 +120,11 @@ class FeedForwardViewModel(TokenViewModel):
 
     @property
     def norm_on_the_way(self) -> str:
-        """What kind of norm is the last between this layer and the vocabulary: "LayerNorm" or "RMSNorm"."""
+        """The kind of the last norm between this layer and the vocabulary: "LayerNorm" or "RMSNorm"."""
         return norm_kind(self.checkpoint, norms_on_the_way(self.trace, self.stack, self.layer)[-1])
 
     def added_lengths(self, units: Sequence[int]) -> list[float]:
-        """Return ‖h · w‖ of units: the length of what each adds for the token in focus."""
+        """Return ‖h · w‖ of units: the length of each unit's contribution for the token in focus."""
         hidden = self.hidden[self.token, list(units)]
         vectors = output_vectors(self.checkpoint, self.stack, self.layer, units)
         return np.linalg.norm(hidden[:, None] * vectors, axis=-1).tolist()
@@ -135,7 +135,7 @@ class FeedForwardViewModel(TokenViewModel):
         return most_active_units(self.trace, self.stack, self.layer, count=_ACTIVE)
 
     def inactive_share(self) -> np.ndarray:
-        """Return the share of units at or below 0, [layer, token]: of every layer, which large models run again for."""
+        """Return the share of units at or below 0, [layer, token], of every layer; large models run again for it."""
         return silent_share(self.trace, self.stack)
 
     @property

@@ -1,4 +1,4 @@
-"""What the page opens with: the units of this sentence whose promoted words belong together."""
+"""The units that the page opens with: those of this sentence whose promoted words belong together."""
 
 import streamlit as st
 
@@ -19,13 +19,13 @@ def readable_units_of(p: Page) -> tuple[ReadableUnit, ...]:
 
 
 def begins(p: Page) -> tuple[str, int]:
-    """Begin where the most readable unit fires, or at the first word."""
+    """Return stack and token that the page opens with: where the most readable unit is largest, or the first word."""
     units = readable_units_of(p)
     return p.focus.stack, units[0].position if units else first_word(p.trace, p.focus.stack)
 
 
 def readable(p: Page, view_model: FeedForwardViewModel) -> None:
-    """Draw one row for each readable unit: where it fires, and the words that it promotes."""
+    """Draw one row for each readable unit: its values, and the words that it promotes."""
     text, units, tokens = p.text, readable_units_of(p), view_model.tokens
     first, kind = units[0], "logits" if units[0].words.logits else "towards"
     st.markdown(
@@ -60,5 +60,5 @@ def readable(p: Page, view_model: FeedForwardViewModel) -> None:
 
 
 def _words(unit: ReadableUnit) -> list[str]:
-    """Return what a unit promotes, without the mark of a space before each word."""
+    """Return the promoted words of a unit, without the mark of a space before each word."""
     return [word.piece.removeprefix("·") for word in unit.words.up]

@@ -1,4 +1,4 @@
-"""The first view: the strongest units of the token in focus, where each fires, and the words that it promotes."""
+"""The first view: the strongest units of the token in focus, their values, and the words that they promote."""
 
 import streamlit as st
 
@@ -57,7 +57,7 @@ def strongest(p: Page, view_model: FeedForwardViewModel) -> None:
 
 
 def _is_bytes(piece: str) -> bool:
-    """Whether a piece, as it is displayed, is a part of a character: nothing to read."""
+    """Return whether a displayed piece is part of a character, hence not readable."""
     return "⟨" in piece
 
 

@@ -1,4 +1,4 @@
-"""The feed-forward layer: hidden units per token, how many are inactive, the strongest ones and their words."""
+"""Figures of the feed-forward layer: hidden units per token, the inactive share, the strongest and their words."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
 
 _ROW, _HIGH_ROW, _AROUND = 34, 52, 142  # pixels; high rows if there are few
 _FEW_ROWS = 4
-_FEW_TOKENS = 16  # with their numbers in the followed column
-_LONGEST = 14  # signs of a word that are written; hovering says the rest
+_FEW_TOKENS = 16  # with their numbers in the focused column
+_LONGEST = 14  # characters of a word that are shown; the hover has all
 _SHARES = ([0.0, 0.54], [0.555, 1.0])
 
 
 def hidden_heatmap(
     values: Any, *, tokens: TokenSequence, units: Sequence[int] | None = None, name: str = N_("pre-activation")
 ) -> go.Figure:
-    """Hidden units of every token, token × unit.
+    """Draw hidden units of every token, token × unit.
 
     ``values``: [token, unit], before or after the activation; ``units``: the number of each column's unit if only some
     are shown. Values that can be negative are diverging around 0; a ReLU's output (nothing below 0) is sequential.
@@ -62,7 +62,7 @@ def hidden_heatmap(
 
 
 def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) -> go.Figure:
-    """The share of hidden units that are silent (ReLU: exactly 0) for each token, one bar a layer, 0…1.
+    """Draw the inactive share of hidden units (ReLU: exactly 0) for each token, one bar per layer, 0…1.
 
     ``share``: [layer, token]; ``layers``: the name of each layer.
     """
@@ -87,7 +87,7 @@ def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) ->
 
 
 def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = N_("hidden value")) -> go.Figure:
-    """The units with the largest absolute value for one token, strongest on top.
+    """Draw the units with the largest absolute value for one token, strongest on top.
 
     ``hidden``: [unit], all units of the token; ``token``: what is displayed for it.
     """
@@ -100,7 +100,7 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = N_("h
     figure = Sheet(parts.bar_rows(strongest, hover=_("unit {unit}", unit="%{y}"), colours=colours))
     style.finish(figure, height=style.rows_height(len(units), around=60))
     figure.update_layout(margin_r=48)
-    # Two lines, so that the title survives a narrow window.
+    # Two lines, so that the title fits a narrow window.
     title = style.lines(
         _("{name} for {token}", name=_(name), token=style.escape(token)),
         _("({shown} strongest of {n})", shown=len(units), n=whole(len(values))),
@@ -111,10 +111,10 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = N_("h
 
 
 def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
-    """The words that a hidden unit makes likelier (to the right) and less likely (to the left).
+    """Draw the words that a hidden unit makes more probable (to the right) and less probable (to the left).
 
     ``words``: columns ``piece`` (as displayed) and ``effect``, what the unit adds to the piece's logit, or what
-    ``axis`` says where that is something else.
+    ``axis`` names if it is something else.
     """
     require_columns(words, name="words", columns=("piece", "effect"))
     ordered = words.sort_values("effect", ascending=False, kind="stable")
@@ -139,10 +139,10 @@ def units_and_words(
     what: str,
     value: str,
 ) -> go.Figure:
-    """Rows of cells, unit × token, and one line of words for each unit.
+    """Draw rows of cells, unit × token, and one line of words for each unit.
 
     ``hidden``: [unit, token], the rows of ``units``; ``followed``: the token whose column is framed; ``words``: what is
-    written beside each row. ``where`` and ``what`` head the two halves, ``value`` names the colours.
+    written next to each row. ``where`` and ``what`` head the two halves, ``value`` names the colours.
     """
     values = as_array(hidden, name="hidden", axes=("unit", "token"), sizes={"token": len(tokens)})
     require_same_length("units", units, expected=len(values), of="rows of hidden")
@@ -192,5 +192,5 @@ def units_and_words(
 
 
 def line_of(pieces: Sequence[str]) -> str:
-    """The words of one unit in a row; long ones are cut."""
+    """Return the words of one unit in a row; long ones are cut."""
     return "   ".join(piece if len(piece) <= _LONGEST else f"{piece[: _LONGEST - 1]}…" for piece in pieces)

@@ -1,4 +1,4 @@
-"""Where does this unit fire? Its largest values over many sentences."""
+"""The largest values of one unit over many sentences."""
 
 from functools import partial
 

@@ -1,4 +1,4 @@
-"""The hidden units of one feed-forward layer: for one token, as words, and for all tokens; and its formula."""
+"""The hidden units of one feed-forward layer: for one token, as words, for all tokens; and the layer's formula."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ FUNCTIONS = {
 
 
 def one_token(p: Page, view_model: FeedForwardViewModel) -> None:
-    """Draw pre-activations on the activation function, and the largest hidden values, of the token in focus."""
+    """Draw the pre-activations of the token in focus on the activation function, and its largest hidden values."""
     text, token, gated = p.text, view_model.focused, view_model.is_gated
     inactive = view_model.n_units - view_model.n_active
     st.markdown(
@@ -71,7 +71,7 @@ def one_token(p: Page, view_model: FeedForwardViewModel) -> None:
 
 
 def _inactivity(view_model: FeedForwardViewModel, text: PageText) -> str:
-    """What a pre-activation at or below 0 means for a unit of this model."""
+    """Return what a pre-activation at or below 0 means for a unit of this model."""
     kind = "gelu" if "gelu" in view_model.activation else view_model.activation
     return text[f"inactive_{kind}"] + (f" {text['inactive_gated']}" if view_model.is_gated else "")
 
@@ -192,7 +192,7 @@ def _snippet(p: Page, view_model: FeedForwardViewModel) -> str:
 
 
 def _linear(view_model: FeedForwardViewModel, projection: str) -> str:
-    """One unit of one of the layer's matrices in Python, with its bias where there is one."""
+    """Return Python for one unit of one of the layer's matrices, with its bias if there is one."""
     product = f"layer.{projection}.weight[unit] @ x"
     biased = view_model.checkpoint.model.get_submodule(f"{view_model.name}.{projection}").bias is not None
     return f"({product} + layer.{projection}.bias[unit])" if biased else f"({product})"

@@ -1,4 +1,4 @@
-"""``python -m transformer atlas``: the cards of all heads of a model as one HTML file, and as data beside it."""
+"""``python -m transformer atlas``: the cards of all heads of a model as one HTML file, and as data files."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ PAGE = "atlas.html"
 def write_atlas(
     folder: Path, checkpoint: Checkpoint, sentences: Sequence[str], *, file: str, progress: Progress | None = None
 ) -> Iterator[Path]:
-    """All files, one after the other; yields the path of each. ``file``: the name of the list of sentences."""
+    """Write all files one after the other and yield their paths. ``file``: the name of the list of sentences."""
     found = head_habits(checkpoint, sentences, progress=progress)
     write_text(folder / PAGE, atlas_page(checkpoint, found, sentences, file=file))
     yield folder / PAGE
@@ -34,7 +34,7 @@ def write_atlas(
 
 
 def atlas_page(checkpoint: Checkpoint, found: Habits, sentences: Sequence[str], *, file: str) -> str:
-    """The whole HTML file, in the language that is spoken."""
+    """Return the whole HTML file in the current language."""
     page = page_text("heads")
     text, words = page["atlas"], page["report"]
     title = text["title"].format(checkpoint=checkpoint.name)
@@ -70,7 +70,7 @@ def atlas_page(checkpoint: Checkpoint, found: Habits, sentences: Sequence[str], 
 
 
 def _map(own: Sequence[HeadHabits], page: PageText) -> Drawing:
-    """Kind of place × head: the share of the rows; a click on a cell gives its examples."""
+    """Draw kind of position × head: the share of the rows; a click on a cell shows its examples."""
     text, words = page["atlas"], page["report"]
     kinds = [page["card_kinds"][habit.kind] for habit in own[0].habits]
     return Drawing(
@@ -104,7 +104,7 @@ def _map(own: Sequence[HeadHabits], page: PageText) -> Drawing:
 
 
 def _card(habits: HeadHabits, page: PageText) -> Fold:
-    """What the page says of one head, folded, with the examples of every interval."""
+    """Return the description of one head, collapsed, with the examples of every interval."""
     kind, share = page["card_kinds"][habits.main.kind], percent(habits.main.share)
     parts: list[Paragraph | Table] = [Paragraph(sentence) for sentence in claims(page, habits)]
     for measure, intervals in habits.intervals.items():

@@ -1,4 +1,4 @@
-"""The head that is followed, below the maps: what it does, how its layer puts its heads together, and the Python."""
+"""The selected head below the maps: its function, how its layer combines its heads, and the Python."""
 
 import math
 
@@ -21,7 +21,7 @@ from views.heads.role_words import chosen_text, concatenation, corpus_counts, de
 
 
 def show_chosen_head(p: Page, heads: HeadsViewModel) -> None:
-    """What the head does, in a sentence, and two ways on: the Attention page, the card of the head."""
+    """Write the function of the head in a sentence, with links to the Attention page and the head's card."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(chosen_text(heads, p.text), width="content")
         if st.button(p.text["open"], icon=":material/visibility:"):
@@ -31,7 +31,7 @@ def show_chosen_head(p: Page, heads: HeadsViewModel) -> None:
 
 
 def show_counts_and_formula(p: Page, heads: HeadsViewModel, corpus: Corpus | None) -> None:
-    """Folded away: how many heads have which role, the head here and over many sentences, the formula of the layer."""
+    """Draw collapsed tables: heads by role, this head here and over many sentences, and the layer's formula."""
     text, many, view = p.text, heads.speaks_of_many, heads.views[0]
     with st.expander(text["more"], icon=":material/expand_more:", key="heads more", expanded=many):
         if many:
@@ -46,7 +46,7 @@ def show_counts_and_formula(p: Page, heads: HeadsViewModel, corpus: Corpus | Non
 
 
 def comparison_table(heads: HeadsViewModel, text: PageText, *, name: str) -> pd.DataFrame:
-    """The head in this sentence and over the sentences of the list called ``name``, one row each."""
+    """List the measures of the head in this sentence and over the sentences of the list ``name``, one row each."""
     here, over = heads.chosen_here, heads.chosen_over_many
     rows = [
         (text["here"], here, math.nan),
@@ -69,7 +69,7 @@ def comparison_table(heads: HeadsViewModel, text: PageText, *, name: str) -> pd.
 
 
 def show_definitions_and_code(p: Page, heads: HeadsViewModel, corpus: Corpus | None) -> None:
-    """What the roles mean and who found them, the Python for the head, and the functions that find roles."""
+    """Write the definitions of roles with their sources, the Python for the head, and the functions that find roles."""
     with st.expander(p.text["definitions"], icon=":material/menu_book:"):
         st.markdown(definitions(p.text))
     many = heads.speaks_of_many

@@ -1,4 +1,4 @@
-"""The roles of all heads over many sentences, as the Heads page has them: saved with the checkpoint, or computed here.
+"""The roles of all heads over many sentences for the Heads page: saved with the checkpoint, or computed here.
 
 What one session has computed, all have: it is kept by the checkpoint and the digest of the sentences.
 """
@@ -29,7 +29,7 @@ _OWN, _WANTED, _SHOWN = (f"heads: {name}" for name in ("own sentences", "sentenc
 
 @dataclass(frozen=True)
 class Corpus:
-    """Roles with the name of the list of sentences that they were found in, and the list where it is at hand."""
+    """Roles with the name of the list of sentences that they were found in, and the list if it is available."""
 
     roles: CorpusRoles
     name: str
@@ -37,12 +37,12 @@ class Corpus:
 
 
 def known_corpus(p: Page, scope: str) -> Corpus | None:
-    """What is known of the sentences of ``scope``; for "sentence", what came with the checkpoint. Nothing is drawn."""
+    """Return the roles over the sentences of ``scope``; for "sentence", those saved with the checkpoint."""
     if scope == "own":
         return _own(p)
     try:
         found = saved_roles(p.checkpoint)
-    except CheckpointError:  # ``offer_reading`` says what is wrong with the file
+    except CheckpointError:  # ``offer_reading`` reports what is wrong with the file
         found = None
     if found is not None:
         return Corpus(
@@ -56,7 +56,7 @@ def known_corpus(p: Page, scope: str) -> Corpus | None:
 
 
 def offer_reading(p: Page, scope: str, corpus: Corpus | None) -> DeltaGenerator:
-    """Draw the ways to roles over the sentences of ``scope``; return where the progress bar of ``compute`` will be."""
+    """Draw the controls for roles over the sentences of ``scope``; return the place of the progress bar."""
     if scope == "corpus":
         _offer_shipped(p, is_known=corpus is not None)
     elif scope == "own":
@@ -67,7 +67,7 @@ def offer_reading(p: Page, scope: str, corpus: Corpus | None) -> DeltaGenerator:
 
 
 def compute(p: Page, scope: str, room: DeltaGenerator) -> None:
-    """Read the sentences of ``scope`` if they were asked for, with a bar and a way to stop; then run the page again.
+    """Read the sentences of ``scope`` if requested, with a progress bar and a stop button; then run the page again.
 
     Call it last: the page stays as it is meanwhile, and whatever the person does ends the reading.
     """
@@ -105,13 +105,13 @@ def _all_shipped() -> tuple[str, ...]:
 
 @lru_cache(maxsize=16)
 def _shipped(count: int, digest: str) -> tuple[str, ...]:
-    """The first ``count`` sentences that ship with this project, if ``digest`` names just these."""
+    """Return the first ``count`` sentences of the project's list if ``digest`` is theirs."""
     sentences = _all_shipped()[:count]
     return sentences if sentence_digest(sentences) == digest else ()
 
 
 def _offer_shipped(p: Page, *, is_known: bool) -> None:
-    """Say why no usable roles came with the checkpoint, and offer to read the sentences here."""
+    """Write why the checkpoint has no usable roles, and offer to read the sentences here."""
     command = f"`python -m transformer heads --checkpoint {p.checkpoint_place} --save`"
     try:
         if saved_roles(p.checkpoint) is not None:
@@ -131,7 +131,7 @@ def _offer_shipped(p: Page, *, is_known: bool) -> None:
 
 
 def _own(p: Page) -> Corpus | None:
-    """The reader's own sentences; the last list that was read stays until the next."""
+    """Return the reader's own sentences; the last list stays until the next one."""
     sentences: tuple[str, ...] = st.session_state.get(_OWN, ())
     if sentences and _computed(p, sentences):
         st.session_state[_SHOWN] = sentences
@@ -141,7 +141,7 @@ def _own(p: Page) -> Corpus | None:
 
 
 def _own_form(p: Page, *, is_known: bool) -> None:
-    """A form for the reader's own sentences, folded away once they are read."""
+    """Draw a form for the reader's own sentences, collapsed once they have been read."""
     text, allowed = p.text, limits()
     with st.expander(text["own"], icon=":material/edit_note:", expanded=not is_known), st.form("own", border=False):
         typed = st.text_area(
@@ -180,7 +180,7 @@ def _name(sentences: Sequence[str]) -> tuple[str, str]:
 
 
 def _want(p: Page, sentences: tuple[str, ...]) -> None:
-    """For this checkpoint only: with another one the person asks again."""
+    """Request the reading for this checkpoint only; another checkpoint needs another request."""
     st.session_state[_WANTED] = (p.checkpoint.fingerprint, sentences)
 
 

@@ -1,4 +1,4 @@
-"""Which heads look from this token to that one? Two tokens are chosen, and all heads are listed by their weight."""
+"""Search for heads by a pair of tokens: all heads are listed by the weight of one token in the row of the other."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,12 +19,12 @@ from views.heads.heads_view_model import HeadsViewModel, Place, Role, place_of
 from views.heads.role_words import measure_name
 
 _TABLE = "heads-between-two-tokens"
-_CLICKED = 24  # more tokens than these stand in a list
+_CLICKED = 24  # more tokens than these are in a list
 _MUCH = 0.5  # of a row
 
 
 def finder(p: Page, heads: HeadsViewModel) -> None:
-    """The section below the maps."""
+    """Draw the section below the maps."""
     text, first, location = p.text, heads.views[0], heads.location
     query = _token(p, "from", first.query, p.focus.token if p.focus.token in heads.queries else heads.queries[-1])
     key = _token(p, "to", first.key, heads.strongest_key(query))
@@ -67,7 +67,7 @@ def finder(p: Page, heads: HeadsViewModel) -> None:
 
 
 def _token(p: Page, which: str, tokens: TokenSequence, first: int) -> int:
-    """One of ``tokens`` by a click, at first the one at ``first``."""
+    """Choose one of ``tokens`` by a click, by default the one at ``first``."""
     key = f"heads_{which}"
     shown = {place: [label] for place, label in enumerate(tokens.labels)}
     more = {"in_list": True} if len(tokens) > _CLICKED else {"wrap": True}
@@ -77,14 +77,14 @@ def _token(p: Page, which: str, tokens: TokenSequence, first: int) -> int:
 
 
 def _role(head: Role, text: PageText) -> str:
-    """The head's strongest test over many sentences, else its role."""
+    """Return the head's strongest test over many sentences, else its role."""
     if isinstance(head, CorpusRole) and head.measured.has_role:
         return measure_name(head.measured.strongest, head.measured, text)
     return text["role"][head.role]
 
 
 def _follow(places: Sequence[Place]) -> None:
-    """In a callback: all pages look at the head whose row was chosen."""
+    """In a callback: select the head of the chosen row on all pages."""
     rows = st.session_state[f"data {_TABLE}"].selection.rows
     if rows and rows[0] < len(places):
         send(SelectHead(*places[rows[0]]))

@@ -1,4 +1,4 @@
-"""The card of a head: what it does on the whole, what speaks against that, and examples of every kind and strength."""
+"""The card of a head: its function, evidence for and against it, and examples of every kind and strength."""
 
 import math
 from collections import Counter
@@ -34,8 +34,8 @@ from views.heads.role_words import roles_text
 
 CARD = "head card"  # the container below the maps
 _TABLE = "examples-of-a-head"
-_HALF = 0.5  # of the rows: less is no habit
-_WRITTEN = 5  # tokens that it looks at, of which is said what it writes
+_HALF = 0.5  # of the rows: less is not typical
+_WRITTEN = 5  # attended tokens whose output is described
 
 
 def card(p: Page, head: Head, roles: Sequence[CorpusRole]) -> None:
@@ -82,13 +82,13 @@ def card(p: Page, head: Head, roles: Sequence[CorpusRole]) -> None:
 
 
 def open_card() -> None:
-    """In a callback: the card, and the window goes there."""
+    """In a callback: show the card and scroll to it."""
     choice.put("heads_section", "card")
     mark_opened(CARD)
 
 
 def claims(text: PageText, habits: HeadHabits) -> list[str]:
-    """For, against, and whether both halves of the sentences say the same."""
+    """Write the evidence for and against, and whether both halves of the sentences agree."""
     main, against = habits.main, habits.against
     names = text["card_kinds"]
     said = [
@@ -114,7 +114,7 @@ def claims(text: PageText, habits: HeadHabits) -> list[str]:
 
 
 def same_role(this: CorpusRole | None, roles: Sequence[CorpusRole]) -> tuple[Head, ...]:
-    """The other heads with the role of this one; none where it has none."""
+    """Return the other heads with the role of this one; none if it has no role."""
     if this is None or not this.measured.has_role:
         return ()
     role = this.measured.strongest
@@ -123,13 +123,13 @@ def same_role(this: CorpusRole | None, roles: Sequence[CorpusRole]) -> tuple[Hea
 
 
 def looked_at(habits: HeadHabits) -> tuple[int, ...]:
-    """Ids of the tokens that the head looks at most often in its examples, at most ``_WRITTEN``."""
+    """Return ids of the tokens that the head attends to most often in its examples, at most ``_WRITTEN``."""
     keys = Counter(one.read[one.key].id for habit in habits.habits for one in habit.examples)
     return tuple(id for id, _ in keys.most_common(_WRITTEN))
 
 
 def _writes(p: Page, habits: HeadHabits) -> None:
-    """Which words its weights push when it looks at one of those tokens."""
+    """Write which words the head's weights promote if it attends to one of those tokens."""
     (stack, kind, layer, head), model = habits.head, p.checkpoint.model
     tokens = looked_at(habits)
     found = store.get(
@@ -148,7 +148,7 @@ def _writes(p: Page, habits: HeadHabits) -> None:
 
 
 def _removed(p: Page, head: Head, group: tuple[Head, ...], read: SentenceList) -> None:
-    """What the model loses without it, measured when it is asked for."""
+    """Draw the measured effect of removing the head, on request."""
     if not choice.toggle(p.text["card_remove"], key="heads_card_remove", help=p.text["card_remove_help"]):
         return
     checkpoint = p.checkpoint
@@ -164,7 +164,7 @@ def _removed(p: Page, head: Head, group: tuple[Head, ...], read: SentenceList) -
 
 
 def losses(text: PageText, found: RemovedHead) -> list[str]:
-    """What is lost without the head: alone, with its group, and how much later parts make up for."""
+    """Write the effect of removing the head alone and with its group, and how much later layers compensate."""
     if not found.n_words:
         return [text["card_removed_nothing"]]
     said = [
@@ -248,12 +248,12 @@ def _row(p: Page, by: str, value: str, name: str, share: float, rare: bool, one:
 
 
 def share_text(text: PageText, share: float, *, rare: bool) -> str:
-    """A share of the rows, and whether it is rare."""
+    """Format a share of the rows, and whether it is rare."""
     return f"{percent(share, decimals=2 if rare else 0)}{text['card_rare'] if rare else ''}"
 
 
 def _chosen(p: Page, examples: Sequence[Example], read: SentenceList) -> None:
-    """Before the next run: all pages read the sentence of the example that was chosen, and follow its query."""
+    """Before the next run: show the sentence of the chosen example on all pages, with its query in focus."""
     rows = st.session_state[f"data {_TABLE}"].selection.rows
     if rows and rows[0] < len(examples):
         one = examples[rows[0]]

@@ -1,4 +1,4 @@
-"""The figures of the Heads page: all heads at a glance and as points, and what one head does over many sentences."""
+"""Figures of the Heads page: all heads as a matrix and as points, and one head over many sentences."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from transformer.runs.attention_view import AttentionView
 
 _WIDE, _TALL = 0.84, 0.78  # of the room of a head
-_NAMED = 40  # more points than these have their names in the hover only
+_NAMED = 40  # more points than these have their names only in the hover
 
 
 def head_scores(
@@ -30,7 +30,7 @@ def head_scores(
     maximum: float = 1.0,
     chosen: tuple[int, int] | None = None,
 ) -> go.Figure:
-    """One number for every head, layer × head, with the head's role written into its cell.
+    """Draw one number for every head, layer × head, with the head's role in its cell.
 
     ``scores``: [layer, head], 0…``maximum`` (1 for shares, log₂ of the number of keys for an entropy); ``name``:
     what the number is; ``layers``: the name of each row; ``roles``: a word per head; ``chosen``: the (layer, head)
@@ -72,9 +72,9 @@ def head_scores(
 
 
 def entropy_strip(view: AttentionView) -> go.Figure:
-    """How spread out every row of every head is: entropy in bits, head × query, 0 … log₂(number of keys).
+    """Draw the entropy of every row of every head in bits, head × query, 0 … log₂(number of keys).
 
-    0 = one key gets everything; log₂(n) = all n keys get the same. A row that may look at one key only has entropy
+    0 = one key gets everything; log₂(n) = all n keys get the same. A row that can attend to one key only has entropy
     0 whatever the head does: such columns are hatched.
     """
     values = np.asarray(view.entropy, dtype=np.float32)

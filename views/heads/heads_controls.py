@@ -1,4 +1,4 @@
-"""What the reader chooses above the maps of the Heads page."""
+"""The controls above the maps of the Heads page."""
 
 import numpy as np
 import streamlit as st
@@ -12,12 +12,12 @@ from ui.words.texts import PageText
 from views.heads.corpus import SCOPES, Corpus, known_corpus
 from views.heads.heads_view_model import CORPUS_ORDERS, ORDERS, HeadsChoices, Place
 
-MANY_LAYERS = 7  # from here on some of them can be chosen
-FRAMED = "heads_brushed"  # the heads in the frame that was drawn around points, as "layer.head"
+MANY_LAYERS = 7  # from this number of layers on, some of them can be chosen
+FRAMED = "heads_brushed"  # the heads in the frame drawn around points, as "layer.head"
 
 
 def choose(p: Page) -> tuple[HeadsChoices, Corpus | None]:
-    """One row: over which sentences roles are counted, and what else can be changed, folded away.
+    """Draw one row: over which sentences roles are counted, and collapsed, the other settings.
 
     Returns:
         What was chosen, and what is known of the heads over many sentences.
@@ -45,22 +45,22 @@ def choose(p: Page) -> tuple[HeadsChoices, Corpus | None]:
 
 
 def _is_about(p: Page, roles: CorpusRoles | None) -> bool:
-    """Whether there are roles over many sentences for the attention that the page is about."""
+    """Return whether roles over many sentences are known for the kind of attention on the page."""
     return roles is not None and bool(roles.of(p.focus.stack, p.focus.kind))
 
 
 def chosen_layers(p: Page) -> range | None:
-    """The layers whose maps are shown; ``None``, all of them, where there are few."""
+    """Choose the layers whose maps are shown; ``None``, all of them, if there are few."""
     count = p.trace.n_layers(p.focus.stack)
     if count < MANY_LAYERS:
         return None
-    key = f"heads_layers_{count}"  # what another model has is none of this one's
+    key = f"heads_layers_{count}"  # layers of another model do not hold here
     first, last = choice.slider(p.text["layers"], 0, count - 1, (0, count - 1), key=key)
     return range(first, last + 1)
 
 
 def chosen_order(text: PageText, config: ModelConfig, *, many: bool) -> str:
-    """Each list of orders has a widget of its own, so that a choice always is one of it."""
+    """Choose the order of the maps; each list of orders has its own widget, so that the choice is always in it."""
     orders, key = ORDERS, "heads_order"
     if many:
         induction = config.kind == "decoder-only"
@@ -71,7 +71,7 @@ def chosen_order(text: PageText, config: ModelConfig, *, many: bool) -> str:
 
 
 def framed(p: Page) -> tuple[Place, ...]:
-    """(layer, head) of those that the maps are to show; empty: all of them."""
+    """Return (layer, head) of the heads that the maps are limited to; empty: all of them."""
     page_state.belongs_to(FRAMED, (p.checkpoint.fingerprint, p.focus.stack, p.focus.kind))
     heads = np.ndindex(p.trace.n_layers(p.focus.stack), p.checkpoint.config.heads_in(p.focus.stack))
     asked = choice.values(FRAMED)

@@ -1,4 +1,4 @@
-"""What the Heads page shows, as one value: built once per run from a trace, a location and what the reader chose.
+"""The data of the Heads page: built once per run from a trace, a location and the reader's choices.
 
 It needs neither Streamlit nor figures, so a notebook builds the same:
 
@@ -32,16 +32,16 @@ Role = HeadRole | CorpusRole
 ORDERS = ("layer", "role", "entropy", "sinks")
 CORPUS_ORDERS = (*ORDERS, "consistency")  # and "induction" for a decoder-only model
 ROLES_HERE = ("induction", *ROLES)  # in one sentence (``sentence_roles``)
-RESTING = (*AT_REST, "punctuation", "delimiter")  # where a head rests that has nothing to do
-MOST_NAMED = 3  # large maps beside each other
+RESTING = (*AT_REST, "punctuation", "delimiter")  # roles of a head that attends to a fixed position
+MOST_NAMED = 3  # large maps side by side
 
 
 @dataclass(frozen=True)
 class HeadsChoices:
-    """What the reader chose above the maps.
+    """The choices above the maps.
 
     Attributes:
-        scope: The sentences that names, order and numbers speak of: "sentence", "corpus" or "own".
+        scope: The sentences that names, order and numbers refer to: "sentence", "corpus" or "own".
         order: One of ``ORDERS``, ``CORPUS_ORDERS`` or "induction".
         layers: The layers whose maps are shown; ``None`` for all.
         framed: The heads in the frame that was drawn around points, to which the maps are limited; empty for all.
@@ -72,7 +72,7 @@ class RankedHeads:
 
     @cached_property
     def has_tests(self) -> bool:
-        """Whether the tests of the literature were counted: not in one sentence, nor in an older file."""
+        """Whether the tests of the literature were counted: neither in one sentence nor in an older file."""
         return any(isinstance(head, CorpusRole) and head.measured.measures for head in self.roles)
 
     @cached_property
@@ -88,17 +88,17 @@ class RankedHeads:
 
     @cached_property
     def with_role(self) -> tuple[Role, ...]:
-        """The heads that do something, the strongest first: neither attend everywhere nor rest."""
+        """The heads with another role than attending everywhere or to a sink, the strongest first."""
         return tuple(head for head in self.clear if role_name(head) not in (*RESTING, "broad"))
 
     @cached_property
     def at_rest(self) -> tuple[Role, ...]:
-        """The heads that rest on the same few positions, whatever the sentence says."""
+        """The heads that attend to the same few positions in every sentence."""
         return tuple(head for head in self.clear if role_name(head) in RESTING)
 
     @cached_property
     def sharpest(self) -> Role:
-        """The head with the least entropy for the keys that it may attend to; one at rest only where all are.
+        """The head with the lowest entropy for the keys that it may attend to, sinks only if there are no others.
 
         In a sentence that is too short to tell: the first.
         """
@@ -170,7 +170,7 @@ class HeadsViewModel(RunViewModel):
         location: The head that all pages follow.
         choices: What the reader chose.
         corpus: The roles of all heads over many sentences, where they are known.
-        noted_row: The row of the followed head that the note of the example names.
+        noted_row: The row of the selected head that the example's note names.
     """
 
     location: Head
@@ -180,7 +180,7 @@ class HeadsViewModel(RunViewModel):
 
     @property
     def place(self) -> Place:
-        """(layer, head) of the head that is followed."""
+        """(layer, head) of the selected head."""
         return self.location.layer, self.location.head
 
     @cached_property
@@ -195,7 +195,7 @@ class HeadsViewModel(RunViewModel):
 
     @cached_property
     def roles_over_many(self) -> tuple[CorpusRole, ...]:
-        """The roles over many sentences, where they are known, whichever the page speaks of."""
+        """The roles over many sentences, if they are known, whatever the page shows."""
         return self.corpus.of(self.location.stack, self.location.kind) if self.corpus else ()
 
     @property
@@ -205,7 +205,7 @@ class HeadsViewModel(RunViewModel):
 
     @cached_property
     def heads(self) -> RankedHeads:
-        """Every head of this kind, with the role that the page speaks of."""
+        """Every head of this kind, with the role that the page shows."""
         return RankedHeads(self.roles_over_many if self.speaks_of_many else self.roles_here)
 
     @cached_property
@@ -229,18 +229,18 @@ class HeadsViewModel(RunViewModel):
 
     @cached_property
     def tiles(self) -> list[Place]:
-        """(layer, head) of every small map, in their order."""
+        """(layer, head) of every small map, in order."""
         places = self.shown.sorted(self.choices.order) or list(map(place_of, self.shown.roles))
         return [place for place in places if place in self.framed] if self.framed else places
 
     @property
     def in_table(self) -> bool:
-        """Whether the small maps stand in the table of layers × heads."""
+        """Whether the small maps are in the table of layers × heads."""
         return self.choices.order == "layer" and not self.framed
 
     @property
     def named(self) -> tuple[Place, ...]:
-        """(layer, head) of the large maps, the head that is followed last."""
+        """(layer, head) of the large maps, the selected head last."""
         found = self.shown.opened_with(self.place)
         if not self.framed:
             return found
@@ -248,22 +248,22 @@ class HeadsViewModel(RunViewModel):
 
     @property
     def selected(self) -> Place | None:
-        """The head that is followed, where its map is shown."""
+        """The selected head, if its map is shown."""
         return self.place if self.place in self.tiles else None
 
     @cached_property
     def chosen_here(self) -> HeadRole:
-        """The head that is followed, in this sentence."""
+        """The selected head, in this sentence."""
         return next(role for role in self.roles_here if place_of(role) == self.place)
 
     @cached_property
     def chosen_over_many(self) -> CorpusRole | None:
-        """The head that is followed, over many sentences."""
+        """The selected head, over many sentences."""
         return next((role for role in self.roles_over_many if place_of(role) == self.place), None)
 
     @cached_property
     def edge_here(self) -> StrongestEdge | None:
-        """What the followed head does here where no test knows it: the row of the note, or the row with most weight.
+        """The row that describes a selected head without a role: that of the note, or the one with most weight.
 
         Rows and keys of special tokens count only if there is nothing else, or if the note names them.
         """
@@ -280,7 +280,7 @@ class HeadsViewModel(RunViewModel):
 
     @cached_property
     def sharing_keys(self) -> range:
-        """The heads of its layer that share keys and values with the followed one, itself among them.
+        """The heads of its layer that share keys and values with the selected one, itself included.
 
         Grouped queries: Ainslie et al. 2023, "GQA".
         """
@@ -292,7 +292,7 @@ class HeadsViewModel(RunViewModel):
 
     @cached_property
     def every_kind(self) -> tuple[HeadsOfKind, ...]:
-        """All heads of the model, by kind of attention; over many sentences only where the page speaks of them."""
+        """All heads of the model, by kind of attention; over many sentences only if the page shows those."""
         found = []
         for stack, kind in self.trace.attention_kinds():
             views = _views(self.trace, stack, kind)
@@ -303,7 +303,7 @@ class HeadsViewModel(RunViewModel):
 
     @cached_property
     def measures(self) -> tuple[str, ...]:
-        """The measures that every head has a number for."""
+        """The measures that are defined for every head."""
         roles = self.heads.roles
         return tuple(
             name for name in roles[0].scores if all(np.isfinite(head.scores.get(name, np.nan)) for head in roles)
@@ -311,42 +311,42 @@ class HeadsViewModel(RunViewModel):
 
     @cached_property
     def first_axes(self) -> tuple[str, str]:
-        """The measures across and up: the place in which the heads differ most, and how spread out they are."""
+        """The default axes: the kind of position in which the heads differ most, and their entropy."""
         up = "broad" if "broad" in self.measures else self.measures[-1]
         places = [name for name in self.measures if name in PLACES] or [name for name in self.measures if name != up]
         return max(places, key=lambda name: np.std([head.scores[name] for head in self.heads.roles])), up
 
     @cached_property
     def alike(self) -> tuple[Place, ...]:
-        """The heads nearest to the followed one by all measures, the nearest first."""
+        """The heads nearest to the selected one by all measures, the nearest first."""
         roles = self.heads.roles
         index = next(index for index, head in enumerate(roles) if place_of(head) == self.place)
         return tuple(place_of(roles[other]) for other in most_alike([head.scores for head in roles], index))
 
     @cached_property
     def alike_in_map(self) -> tuple[tuple[int, int, float], ...]:
-        """(layer, head, share of the weight on the same cells) of the heads nearest by their map of this sentence."""
+        """(layer, head, share of the weight on the same cells) of the heads with the most similar maps here."""
         return most_alike_maps(self.views, *self.place)
 
     @cached_property
     def queries(self) -> tuple[int, ...]:
-        """The positions that have more than one key to attend to; the first one where none has."""
+        """The positions that may attend to more than one key; the first one if none may."""
         return tuple(np.flatnonzero(self.views[0].allowed.sum(axis=1) > 1).tolist()) or (0,)
 
     def strongest_key(self, query: int) -> int:
-        """The position to which the followed head attends most from ``query``."""
+        """Return the position to which the selected head attends most from ``query``."""
         return int(self.views[self.location.layer].weights[self.location.head, query].argmax())
 
     def is_masked(self, query: int, key: int) -> bool:
-        """Whether the mask hides ``key`` from ``query`` in every layer."""
+        """Return whether the mask hides ``key`` from ``query`` in every layer."""
         return not any(view.allowed[query, key] for view in self.views)
 
     def even_share(self, query: int, key: int) -> float:
-        """The weight of ``key`` in the row of ``query`` if attention were spread evenly, the mean over the layers."""
+        """Return the weight of ``key`` in the row of ``query`` under uniform attention, the mean over the layers."""
         return float(np.mean([view.allowed[query, key] / max(1, view.allowed[query].sum()) for view in self.views]))
 
     def between(self, query: int, key: int) -> tuple[tuple[Place, float], ...]:
-        """((layer, head), weight) of every head for one pair of tokens, the strongest first."""
+        """Return ((layer, head), weight) of every head for one pair of tokens, the strongest first."""
         found = [
             ((view.layer, head), float(w)) for view in self.views for head, w in enumerate(view.weights[:, query, key])
         ]
@@ -361,11 +361,11 @@ def heads_view_model(
     corpus: CorpusRoles | None = None,
     noted_row: int | None = None,
 ) -> HeadsViewModel:
-    """Build what the Heads page shows; its costly parts are worked out once, when they are first read.
+    """Build the data of the Heads page; costly parts are computed once, when first read.
 
     Args:
         trace: The recorded sentence.
-        location: The head that is followed; its stack and kind say which heads the page is about.
+        location: The selected head; its stack and kind determine the heads of the page.
         choices: What the reader chose, by default what the page begins with.
         corpus: The roles of all heads over many sentences (``corpus_roles``).
         noted_row: The row of this head that the note of the example names, if it does.
@@ -388,7 +388,7 @@ def place_of(head: Role) -> Place:
 
 
 def role_name(head: Role) -> str:
-    """The head's strongest test over many sentences; without tests its role."""
+    """Return the head's strongest test over many sentences; without tests its role."""
     if isinstance(head, CorpusRole) and head.measured.strongest:
         return head.measured.strongest
     return head.role

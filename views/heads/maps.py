@@ -1,4 +1,4 @@
-"""The maps of the Heads page: the heads with a role large and named, all others small; or all kinds of attention."""
+"""The maps of the Heads page: heads with a role large and named, all others small; or all kinds of attention."""
 
 import streamlit as st
 
@@ -17,7 +17,7 @@ MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed sc
 
 
 def show_maps(heads: HeadsViewModel, text: PageText) -> None:
-    """Draw the maps of this sentence; a click on one makes all pages follow that head."""
+    """Draw the maps of this sentence; a click on one selects that head on all pages."""
     if heads.choices.every:
         _show_every_kind(heads, text)
     else:
@@ -44,7 +44,7 @@ def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
 
 
 def _say_what_is_framed(heads: HeadsViewModel, text: PageText) -> None:
-    """How many heads are in the frame, and a way back to all."""
+    """Write how many heads are in the frame, with a button that shows all again."""
     if places := heads.choices.framed:
         with st.container(horizontal=True, vertical_alignment="center"):
             named = ", ".join(f"{layer}.{head}" for layer, head in places)
@@ -57,7 +57,7 @@ def _show_all() -> None:
 
 
 def _show_every_kind(heads: HeadsViewModel, text: PageText) -> None:
-    """All layers of all kinds of attention in one picture, each head with its role; a head without one is pale."""
+    """Draw all layers of all kinds of attention in one figure, each head with its role; heads without one are pale."""
     clear = [[place_of(head) for head in kind.heads.with_role] for kind in heads.every_kind]
     words = [captions(kind.heads, text) for kind in heads.every_kind]
     figure = attention_overview(

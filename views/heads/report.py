@@ -1,4 +1,4 @@
-"""``python -m transformer explain``: what is known of a checkpoint's heads and parts, as one HTML file to send on."""
+"""``python -m transformer explain``: the measurements of a checkpoint's heads and parts as one HTML file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ Text = Mapping[str, str]
 
 
 def report_of(folder: str | Path, sentences: str | Path | None = None, *, progress: Progress | None = None) -> str:
-    """The report of a checkpoint in a ``folder`` over a file of ``sentences``, by default those that come along.
+    """Return the report of a checkpoint in a ``folder`` over a file of ``sentences``, by default the included ones.
 
     Raises ``CheckpointError`` and ``InputError`` as ``transformer.load`` and ``read_sentences`` do.
     """
@@ -35,7 +35,7 @@ def report_of(folder: str | Path, sentences: str | Path | None = None, *, progre
 
 
 def report(found: CheckpointReport, *, sentence_file: str) -> str:
-    """The whole file, in the language that is spoken."""
+    """Return the whole file in the current language."""
     text, checkpoint = page_text("heads")["report"], found.checkpoint
     title = text["title"].format(checkpoint=checkpoint.name)
     lead = text["lead"].format(
@@ -69,7 +69,7 @@ def _habits(found: CheckpointReport, text: Text) -> list[Part]:
 
 
 def habits_table(found: Mapping[Head, HeadHabits], text: Text) -> Table:
-    """What every head does, and what speaks against it."""
+    """Return the function of every head, and the evidence against it."""
     kinds = page_text("heads")["card_kinds"]
     rows = []
     for head, habits in found.items():
@@ -131,7 +131,7 @@ def _firings(found: CheckpointReport, text: Text) -> list[Part]:
 
 
 def _map(values: Mapping[tuple[str, int], float], *, title: str, value_name: str, text: Text) -> Drawing:
-    """One row for each layer, as many columns as the widest has heads; what a layer lacks is hatched."""
+    """Return one row for each layer, with as many columns as the widest has heads; missing heads are hatched."""
     rows = list(dict.fromkeys(row for row, _column in values))
     columns = 1 + max(column for _row, column in values)
     table_of = np.array([[values.get((row, column), np.nan) for column in range(columns)] for row in rows])

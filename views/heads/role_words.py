@@ -1,4 +1,4 @@
-"""What the Heads page says of the roles of heads, in one sentence or over many. Without Streamlit."""
+"""Texts of the Heads page about the roles of heads, in one sentence or over many. Without Streamlit."""
 
 import math
 from collections import Counter
@@ -33,7 +33,7 @@ from views.heads.heads_view_model import ROLES_HERE, HeadsViewModel, Place, Rank
 
 
 def claim(heads: RankedHeads, text: PageText) -> str:
-    """How many heads have a role, as the sentence with which the page opens."""
+    """Return how many heads have a role, as the sentence with which the page opens."""
     if heads.is_too_short:
         return text["claim_too_short"]
     count, resting, every = len(heads.with_role), len(heads.at_rest), len(heads.roles)
@@ -50,7 +50,7 @@ def claim(heads: RankedHeads, text: PageText) -> str:
 
 
 def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
-    """What every head does: a few words, a title and a sentence."""
+    """Return the function of every head: a few words, a title and a sentence."""
     short = captions(heads, text)
     words = {}
     for head in heads.roles:
@@ -63,7 +63,7 @@ def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
 
 
 def words_of_followed(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
-    """What the followed head attends to here, if no test knows a role for it; empty otherwise."""
+    """What the selected head attends to here if it has no role by any test; empty otherwise."""
     edge = heads.edge_here
     if edge is None or heads.speaks_of_many or heads.selected is None or heads.shown.is_too_short:
         return {}
@@ -84,7 +84,7 @@ def key_name(heads: HeadsViewModel, key: int) -> str:
 
 
 def captions(heads: RankedHeads, text: PageText) -> dict[Place, str]:
-    """The strongest test of every head with its score, without tests its role, else the place that is nearest."""
+    """Return the strongest test of every head with its score; without tests its role or the nearest kind."""
     found = {}
     for head in heads.roles:
         if heads.has_tests:
@@ -111,7 +111,7 @@ def _test_caption(measured: HeadMeasures, text: PageText) -> str:
 
 def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
     sentence = text["role_sentence"]
-    # A head on a sink, except for tokens after an earlier occurrence.
+    # A head on a sink, except for tokens that have occurred before.
     if head.role == "induction" and head.score < LEAST_SHARE:
         numbers = {key: three_digits(head.scores[name]) for key, name in (("score", head.role), ("awake", "awake"))}
         return _title(text["role"][head.role]), sentence["awake"].format(**numbers)
@@ -144,7 +144,7 @@ def _title(name: str) -> str:
 
 
 def chosen_text(heads: HeadsViewModel, text: PageText) -> str:
-    """What the head that is followed does here and over many sentences, and with which heads it shares its keys."""
+    """Write the function of the selected head here and over many sentences, and the heads that share its keys."""
     location, over_many, sharing = heads.location, heads.chosen_over_many, heads.sharing_keys
     role, edge = role_text(heads.chosen_here, text), heads.edge_here
     if edge is not None:
@@ -162,7 +162,7 @@ def chosen_text(heads: HeadsViewModel, text: PageText) -> str:
 
 
 def corpus_role_text(head: CorpusRole, text: PageText) -> str:
-    """The strongest test of the literature.
+    """Return the strongest test of the literature.
 
     Without tests (an older file): "diagonal, in 54 % of 84 sentences", or no clear role and the most frequent one, or
     the nearest place.
@@ -185,26 +185,26 @@ def corpus_role_text(head: CorpusRole, text: PageText) -> str:
 
 
 def percent(share: float) -> str:
-    """With three digits, as beside other numbers of a head."""
+    """Format with three digits, as all numbers of a head."""
     return f"{three_digits(100 * share)} %"
 
 
 def measure_name(name: str, measured: HeadMeasures, text: PageText, *, short: bool = False) -> str:
-    """``test_name`` for one head."""
+    """Return ``test_name`` for one head."""
     return test_name(name, measured.where.get(name, 0), text, short=short)
 
 
 def measure_text(measured: HeadMeasures, text: PageText) -> str:
-    """The strongest test of one head with its score, its threshold and its chance level."""
+    """Return the strongest test of one head with its score, its threshold and its chance level."""
     name = measured.strongest
     said = text["tests_clear" if measured.has_role else "tests_no_role" if measured.clear else "tests_weak"]
     return said.format(test=measure_name(name, measured, text), **_numbers(measured, name))
 
 
 def roles_text(measured: HeadMeasures, text: PageText) -> str:
-    """Every role that one head has by the tests, the strongest first; for a single one as ``measure_text``.
+    """Return every role of one head by the tests, the strongest first; a single one as ``measure_text``.
 
-    A head may rest in most sentences and find what followed a word where the word is repeated.
+    A head may be a sink in most sentences and an induction head where a word is repeated.
     """
     reached = [
         (one.strength, name)
@@ -236,7 +236,7 @@ def role_counts(roles: Sequence[HeadRole], text: PageText) -> str:
 def corpus_counts(
     roles: CorpusRoles, heads: Sequence[CorpusRole], text: PageText, checkpoint: Checkpoint, *, name: str
 ) -> str:
-    """How many of ``heads`` have which role over the sentences of the list called ``name``.
+    """Return how many of ``heads`` have which role over the sentences of the list ``name``.
 
     Also which task the sentences were read for, how many were left out, and what was found about induction.
     """
@@ -252,7 +252,7 @@ def corpus_counts(
 
 
 def _tests_counted(roles: CorpusRoles, heads: Sequence[CorpusRole], text: PageText, name: str) -> str:
-    """How many of these heads have a role by the tests, which, and how many of the whole model, in one sentence."""
+    """Return a sentence: how many of these heads have a role by the tests, which, and how many of all heads."""
     found = Counter(
         measure_name(head.measured.strongest, head.measured, text) for head in heads if head.measured.has_role
     )
@@ -291,11 +291,11 @@ def _induction(test: InductionTest, text: PageText) -> str:
     )
 
 
-# ---- what the words mean ---------------------------------------------------------------------------------------------
+# ---- definitions ------------------------------------------------------------------------------------------------
 
 
 def concatenation(text: PageText, attention: MultiHeadAttention, *, n_rows: int) -> tuple[str, str]:
-    """MultiHead = Concat(head_0 …) W_O with this sentence's shapes, as LaTeX, and a caption."""
+    """Return MultiHead = Concat(head_0 …) W_O with this sentence's shapes, as LaTeX, and a caption."""
     d_model, together = attention.output_projection.weight.shape
     bias = "" if attention.output_projection.bias is None else " + b_O"
     heads, d_head, last = attention.n_heads, attention.d_head, attention.n_heads - 1
@@ -308,14 +308,14 @@ def concatenation(text: PageText, attention: MultiHeadAttention, *, n_rows: int)
 
 
 def definitions(text: PageText) -> str:
-    """All definitions as a Markdown list, with the thresholds that the library uses."""
+    """Return all definitions as a Markdown list, with the thresholds of the library."""
     lines = [text["definition_intro"], ""]
     for name, meaning in text["definition"].items():
         lines.append(f"- **{text['role'].get(name) or text['measure_name'][name]}:** {meaning}")
     lines += ["", text["definition_tests"], ""]
     lines += [f"- **{text['definition_test'][name]}:** {meaning}" for name, meaning in text["test_definition"].items()]
     written = "\n".join([*lines, "", text["definition_sources"]])
-    for name, value in _thresholds().items():  # str.format would take the braces of the formulas for its own
+    for name, value in _thresholds().items():  # str.format would interpret the braces of the formulas
         written = written.replace(f"{{{name}}}", number(str(value)))
     return written
 

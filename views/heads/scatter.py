@@ -1,4 +1,4 @@
-"""All heads as points: two measures are the axes, a click follows a head, a frame limits the maps to some heads."""
+"""All heads as points: two measures are the axes, a click selects a head, a frame limits the maps to some heads."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -20,7 +20,7 @@ _NAME = "heads-as-points"
 
 
 def scatter(heads: HeadsViewModel, text: PageText) -> None:
-    """The section below the maps."""
+    """Draw the section below the maps."""
     if len(heads.measures) < 2:
         st.info(text["map_nothing"], icon=":material/info:")
         return
@@ -54,7 +54,7 @@ def scatter(heads: HeadsViewModel, text: PageText) -> None:
 
 
 def measured(text: PageText, name: str) -> str:
-    """What an axis says: the share that goes to a place, or the measure's own name."""
+    """Return the name of an axis: the share of a kind of position, or the measure's own name."""
     if name in PLACES:
         return text["scatter_share"].format(place=text["role"][name])
     return text["measure_name"].get(name) or text["role"][name]
@@ -71,7 +71,7 @@ def _label(place: Place) -> str:
 
 
 def _follow(places: Sequence[Place]) -> None:
-    """In a callback: all pages follow the head whose point was clicked; a frame around points limits the maps."""
+    """In a callback: select the head of the clicked point on all pages; a frame around points limits the maps."""
     chosen = st.session_state[f"chart {_NAME}"].selection
     heads = [places[point["point_index"]] for point in chosen.points if point["point_index"] < len(places)]
     if not heads:

@@ -22,7 +22,7 @@ from views.heads.heads_view_model import HeadsViewModel, Role, place_of
 from views.heads.role_words import captions, measure_name
 from views.heads.scatter import scatter
 
-_IN_TABLE = ("entropy", "confidence", "sinks", "distance", "induction", "previous_random")  # beside the roles
+_IN_TABLE = ("entropy", "confidence", "sinks", "distance", "induction", "previous_random")  # next to the roles
 _ON_THE_MAP = ("consistency", "confidence", "sinks", "broad", "induction")  # measures that lie in 0…1
 
 
@@ -36,7 +36,7 @@ def show_section(p: Page, heads: HeadsViewModel) -> None:
 
 
 def sections(heads: HeadsViewModel, *, of_sentences: bool) -> tuple[str, ...]:
-    """The sections that there are; lists of sentences are nothing for a model that reads pictures."""
+    """Return the sections of the model; vision models have no lists of sentences."""
     measured = ("tests", "profile") if heads.heads.has_tests else ()
     return ("table", *(("card", "finder") if of_sentences else ()), *measured, "map", "scatter", "rows")
 
@@ -74,7 +74,7 @@ def _table(heads: HeadsViewModel, text: PageText) -> None:
 
 
 def role_table(roles: Sequence[Role], text: PageText) -> pd.DataFrame:
-    """One row per head: its location, its role, all measures."""
+    """List the heads: location, role, all measures."""
     named = measures(roles, text)
     return pd.DataFrame(
         [
@@ -91,14 +91,14 @@ def role_table(roles: Sequence[Role], text: PageText) -> pd.DataFrame:
 
 
 def measures(roles: Sequence[Role], text: PageText) -> dict[str, str]:
-    """The measures that exist for at least one of the heads: name → what it is called."""
+    """Return the measures that exist for at least one of the heads: name → label."""
     names = {**{role: text["role"][role] for role in ROLES}, **text["measure_name"]}
     known = {name for head in roles for name, score in head.scores.items() if not math.isnan(score)}
     return {name: names[name] for name in (*_IN_TABLE, *ROLES) if name in known}
 
 
 def measure_table(heads: Sequence[CorpusRole], text: PageText) -> pd.DataFrame:
-    """One row per head: its strongest test with score, chance and threshold, then the score of every test."""
+    """List the heads: strongest test with score, chance and threshold, then the score of every test."""
     names = [name for name in MEASURES if any(name in head.measured.measures for head in heads)]
     rates = [name for name in ("aligned_next", "aligned_read") if any(name in h.measured.error_rates for h in heads)]
     columns = {name: _column(name, text) for name in {*names, *rates}}
@@ -122,7 +122,7 @@ def measure_table(heads: Sequence[CorpusRole], text: PageText) -> pd.DataFrame:
 
 
 def _column(name: str, text: PageText) -> str:
-    """The name of a test whatever the offset of a head."""
+    """Return the name of a test without the offset of a head."""
     return text["test"][name].replace("{where}", "").replace("{end}", "").replace("  ", " ").strip()
 
 

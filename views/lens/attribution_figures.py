@@ -1,4 +1,4 @@
-"""Figures of a word's logit: a sum of parts, and contributions beside effects of removal."""
+"""Figures of a word's logit: a sum of parts, and contributions compared with effects of removal."""
 
 from __future__ import annotations
 

@@ -76,7 +76,7 @@ def ids_that_came(trace: Trace) -> tuple[int, ...]:
 def telling_token(trace: Trace, lens: Lens | None = None) -> int:
     """Return the most informative token: the end of a prompt, or the first blank.
 
-    For a translation, it is the first token whose final word comes to the top in the latest layer.
+    For a translation, it is the first token whose final word becomes the most probable in the latest layer.
 
     Args:
         trace: The run.
@@ -153,7 +153,7 @@ class LensViewModel(RunViewModel):
 
     @property
     def word(self) -> str:
-        """The word that is followed; for a token that a classifier reads alone, the class of that token."""
+        """The followed word; for a token that a classifier reads alone, the class of that token."""
         if self.lens.of_classes and not self.is_whole:
             return self.lens.words[-1][self._column]
         return self.lens.followed_words[self._column]
@@ -198,7 +198,7 @@ def lens_view_model(
         trace: The run.
         position: The column whose word is followed; in a classifier the first one is the whole sentence.
         choices: What the reader chose.
-        lens: The readout, where it is known already (``read_lens``).
+        lens: The readout, if it is known already (``read_lens``).
     """
     return LensViewModel(trace, position, choices, read_lens(trace, choices, position) if lens is None else lens)
 
@@ -290,6 +290,6 @@ def author_view_model(
         position: Where the word is predicted; ``None`` for the class of a whole input.
         token: The id of the word, or class.
         against: The id of the word that it is compared with, if any.
-        found: The sum, where it is known already.
+        found: The sum, if it is known already.
     """
     return AuthorViewModel(trace, attribute(trace, position, token=token, against=against) if found is None else found)

@@ -1,4 +1,4 @@
-"""The Lessons page: a card for every lesson, and a worksheet for whatever view a link opens."""
+"""The Lessons page: a card for every lesson, and a worksheet for the view of any link."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -29,7 +29,7 @@ ADDRESS = "worksheet address"
 
 
 def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
-    """Aim and duration of every lesson, with its start and its two papers."""
+    """Draw aim and duration of every lesson, with its start button and its two papers."""
     st.html(STYLE)
     if not found:
         return
@@ -62,7 +62,7 @@ def _card(p: Page, lesson: Lesson) -> None:
 
 
 def _downloads(p: Page, drawn: Callable[[], Sheet], *, name: str) -> None:
-    """Offer both papers; ``drawn`` gives the sheet with its figures when one of them is asked for."""
+    """Offer both papers; ``drawn`` returns the sheet with its figures when one of them is requested."""
     language = texts.language()
     for kind, icon in (("worksheet", ":material/print:"), ("key", ":material/key:")):
         st.download_button(
@@ -78,12 +78,12 @@ def _downloads(p: Page, drawn: Callable[[], Sheet], *, name: str) -> None:
 
 
 def _file(drawn: Callable[[], Sheet], *, key: bool, text: texts.PageText, language: str) -> bytes:
-    with texts.use_language(language):  # a download is made outside of the session's run
+    with texts.use_language(language):  # a download is generated outside of the session's run
         return worksheet(drawn(), key=key, text=text).encode("utf-8", errors="replace")
 
 
 def worksheet_from_link(p: Page) -> None:
-    """A box for a link; what it opens becomes a worksheet."""
+    """Draw a box for a link, whose view becomes a worksheet."""
     st.markdown(p.text["from_link_text"])
     link = st.text_input(p.text["link"], key="worksheet link", placeholder=p.text["link_placeholder"])
     if not link.strip():
@@ -98,7 +98,7 @@ def worksheet_from_link(p: Page) -> None:
         st.caption(f":material/info: {as_plain(note)}")
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(p.text["made"].format(title=sheet.title, count=len(sheet.exercises)), width="content")
-        text, kept = p.text, replace(sheet, checkpoint=None)  # the server keeps it as long as this page is open
+        text, kept = p.text, replace(sheet, checkpoint=None)  # the server keeps it while this page is open
 
         def drawn() -> Sheet:
             return replace(kept, figure=framed_figure(name, focus, text=text), checkpoint=Page(name, focus).checkpoint)
@@ -107,7 +107,7 @@ def worksheet_from_link(p: Page) -> None:
 
 
 def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> tuple[Sheet, Focus, tuple[str, ...]]:
-    """The worksheet of a page as ``address`` opens it, its place, and a line about each thing that does not exist.
+    """Return the worksheet of the view of ``address``, its place, and a line about each thing that does not exist.
 
     Raises ``transformer.InputError`` and ``transformer.CheckpointError``.
     """
@@ -133,7 +133,7 @@ def _link(name: str, focus: Focus, *, base: str) -> str:
 
 
 def _paths() -> dict[str, str]:
-    """The pages by the last part of their address; that of the first page is empty."""
+    """Return the pages by the last part of their address; that of the first page is empty."""
     return {"": _names()[0], **{name: name for name in _names()}}
 
 
@@ -142,7 +142,7 @@ def _names() -> list[str]:
 
 
 def worksheet_address(p: Page) -> None:
-    """Ask for the address on worksheets where the browser's own is one that only this machine can open."""
+    """Ask for the address on worksheets if the browser's own is one that only this machine can open."""
     own = _own_address()
     if not is_local(own):
         return
@@ -157,7 +157,7 @@ def worksheet_address(p: Page) -> None:
 
 
 def _base() -> str:
-    """Return the app's address as the class reaches it, without its pages; "" where nobody knows it (tests)."""
+    """Return the app's address as students reach it, without its pages; "" if it is unknown (tests)."""
     typed = st.session_state.get(ADDRESS, "")
     if _is_address(typed):
         return typed.strip().rstrip("/")

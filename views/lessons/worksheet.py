@@ -18,9 +18,9 @@ LONGEST_LINK = 20_000
 
 @dataclass(frozen=True)
 class Exercise:
-    """One thing to do.
+    """One exercise.
 
-    ``notes``: Markdown, one paragraph each. ``right``: index of the right one of ``choices``, ``None`` where the answer
+    ``notes``: Markdown, one paragraph each. ``right``: index of the right one of ``choices``, ``None`` if the answer
     is written. ``answer`` is for the key only, and so is ``feedback``, one text for each of ``choices``. ``link`` opens
     the view, ``figure`` is what the question is about.
     """
@@ -38,7 +38,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Sheet:
-    """Exercises with what stands above them.
+    """Exercises under a title and an aim.
 
     ``facts``: pairs of a name and plain text. ``link`` opens what it is about, ``figure`` shows it.
     """
@@ -54,7 +54,7 @@ class Sheet:
 
 
 def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int], str]) -> Sheet:
-    """A lesson on paper; ``link(number)`` is the address of a step, counted from 1."""
+    """Return a lesson on paper; ``link(number)`` is the address of a step, counted from 1."""
     exercises = (
         _exercise(step, (lesson.name, number), text=text, link=link(number))
         for number, step in enumerate(lesson.steps, 1)
@@ -63,7 +63,7 @@ def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int
 
 
 def _exercise(step: Step, place: tuple[str, int], *, text: Mapping[str, str], link: str) -> Exercise:
-    """A step on paper, its options in the same order on every sheet, so that one key fits all."""
+    """Return a step on paper, with its options in the same order on every sheet, so that one key fits all."""
     order = shuffled_options(step, place, "")
     return Exercise(
         title=step.title,
@@ -84,7 +84,7 @@ def with_figures(sheet: Sheet, figures: Sequence[Sequence[Part]]) -> Sheet:
 
 
 def link_to(base: str, path: str, address: Mapping[str, str]) -> str:
-    """Return the address of a page with these parameters; "" where the app's own address, ``base``, is not known."""
+    """Return the address of a page with these parameters; "" if the app's own address, ``base``, is unknown."""
     if not base:
         return ""
     url, parameters = seen_address(f"{base.rstrip('/')}/{path}", {name: [value] for name, value in address.items()})
@@ -92,7 +92,7 @@ def link_to(base: str, path: str, address: Mapping[str, str]) -> str:
 
 
 def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Which page a link opens, and its parameters. ``pages``: names by the last part of their address.
+    """Return the page that a link opens, and its parameters. ``pages``: names by the last part of their address.
 
     Raises ``ValueError`` with a sentence for the person who pasted it.
     """
@@ -143,7 +143,7 @@ def worksheet(sheet: Sheet, *, key: bool, text: Mapping[str, str]) -> str:
 
 
 def _link(link: str, code: str) -> Link:
-    """A link with a QR code, unless a phone could not open it anyway."""
+    """Return a link with a QR code unless a phone could not open it."""
     return Link(link, "" if is_local(link) else code)
 
 
@@ -161,5 +161,5 @@ def _parts(exercise: Exercise, *, key: bool, code: str, why: str) -> list[Part]:
 
 
 def _is_narrow(drawing: Drawing) -> bool:
-    """A single map has room for its question beside it; a grid of heads takes the whole width."""
+    """Return whether the figure has room for its question next to it: a single map has, a grid of heads has not."""
     return drawing.figure.metadata["kind"] == "map"

@@ -1,4 +1,4 @@
-"""The figures on a worksheet and its key: at every question a drawing of the canvas, or cards, of what it is about."""
+"""The figures on a worksheet and its key: for every question a canvas figure or cards of its subject."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ _ROW, _AROUND = 24, 130  # pixels of a row, and of title, labels and legend: low
 
 
 def step_figures(lesson: Lesson, focus: Focus, *, text: Mapping[str, str]) -> tuple[Sequence[Part], ...]:
-    """Draw for every step with a question what it is about; ``focus`` is any, the steps move it."""
+    """Draw the subject of every step with a question; ``focus`` is any, the steps change it."""
     return tuple(
         framed_figure(step.page, step.focused(focus, default=Focus(checkpoint=focus.checkpoint)), text=text, step=step)
         if step.question
@@ -41,7 +41,7 @@ def step_figures(lesson: Lesson, focus: Focus, *, text: Mapping[str, str]) -> tu
 
 
 def framed_figure(page: str, focus: Focus, *, text: Mapping[str, str], step: Step | None = None) -> Sequence[Part]:
-    """Draw the figure; none where the view has none (no such checkpoint, a text that it cannot take)."""
+    """Draw the figure; none if the view has none (no such checkpoint, a text that it cannot read)."""
     try:
         view = Page(page, focus)
         view.focus, _notes = fit_model(focus, view.checkpoint.config)
@@ -53,7 +53,7 @@ def framed_figure(page: str, focus: Focus, *, text: Mapping[str, str], step: Ste
 
 
 def figure_of(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str], step: Step | None = None) -> Part:
-    """Draw what ``step`` brings in sight, else what its page is about, else the map of the focused head."""
+    """Draw what ``step`` reveals, else the subject of its page, else the map of the focused head."""
     part = step.figure if step else ""
     if part in PARTS:
         return _low(PARTS[part](focus, trace, text))
@@ -84,12 +84,12 @@ def figure_of(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str],
 
 
 def _low(figure: CanvasFigure) -> Drawing:
-    """A map with rows that are just high enough to be read."""
+    """Draw a map with rows that are just high enough to be read."""
     return Drawing(figure.with_metadata(height=_AROUND + _ROW * len(figure.metadata["rows"])))
 
 
 def _vectors(page: str, step: Step | None) -> str:
-    """Which vectors of the embedding the page, or this view of Positions, is about; "" for none."""
+    """Return the embedding vectors that the page, or this view of Positions, is about; "" for none."""
     if page == "positions" and step and step.options.get("positions view") == "sum":
         return "sum"
     return _OF_VECTORS.get(page, "")
@@ -159,7 +159,7 @@ def _scores(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure
 
 
 def _softmax(focus: Focus, trace: Trace, text: Mapping[str, str]) -> CanvasFigure:
-    """One row three times: scores, their powers, the weights."""
+    """Draw one row three times: scores, their exponentials, the weights."""
     path = _path(focus, trace)
     scores = path.scores[focus.token].astype(np.float64)
     powers = np.exp(scores - scores.max())
@@ -193,7 +193,7 @@ PARTS = {
 
 
 def _answer(trace: Trace, text: Mapping[str, str]) -> Part:
-    """The answer token by token; where the model decodes, with what came second."""
+    """Draw the answer token by token; for a decoder, with the second most probable token."""
     parts = read_answer(trace).parts
     second = [""] * len(parts)
     if trace.checkpoint.config.has_decoder and not trace.forced:
@@ -207,7 +207,7 @@ def _answer(trace: Trace, text: Mapping[str, str]) -> Part:
 
 
 def _strategies(trace: Trace, text: Mapping[str, str]) -> Part:
-    """The texts of greedy choice and of beam search, with how likely the model finds them."""
+    """Draw the texts of greedy decoding and beam search with their log-probabilities."""
     rows = []
     for name, strategy in {"greedy": transformer.Greedy(), "beam": transformer.Beam(width=4)}.items():
         found = transformer.decode(trace.checkpoint, trace.sentence, strategy)
@@ -216,13 +216,13 @@ def _strategies(trace: Trace, text: Mapping[str, str]) -> Part:
 
 
 def _cards(cards: Sequence[tuple[str, str, bool]], caption: str) -> Figure:
-    """Words with a number below each; ``True``: set apart."""
+    """Draw words with a number below each; ``True``: emphasised."""
     more = [("…", "", True)] if len(cards) > _MAX_CARDS else []
     return Figure(Cards([*cards[:_MAX_CARDS], *more]), caption)
 
 
 def _lens(trace: Trace, text: Mapping[str, str]) -> Figure:
-    """What every layer would say at every place, the last layer above."""
+    """Draw the prediction of every layer at every position, the last layer at the top."""
     lens = logit_lens(trace)
     rows = [(localize(step), *words) for step, words in reversed(list(zip(lens.steps, lens.words, strict=True)))]
     return Figure(Table((), [*rows, (text["figure_read"], *lens.read)]), text["figure_lens"])

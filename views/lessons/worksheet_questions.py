@@ -1,4 +1,4 @@
-"""Questions about what a link shows, with the answers that the live trace gives."""
+"""Questions about the view of a link, with answers computed from the live trace."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -59,10 +59,10 @@ def view_sheet(page: PageText, focus: Focus, trace: Trace, *, text: PageText, li
 
 
 def questions(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str]) -> tuple[Exercise, ...]:
-    """Three to five exercises for one kind of page; where a page has none of its own, about the answer."""
+    """Return three to five exercises for one kind of page; about the answer if a page has none of its own."""
     facts = _Facts(focus, trace)
     names = _ASKED.get(page, _ANSWER)
-    if not facts.given.parts:  # a masked-token model that was asked nothing
+    if not facts.given.parts:  # a masked-token model without a blank
         names = tuple(dict.fromkeys(name for name in (*names, *_TOKENS) if name not in _ANSWER))[:5]
     made = []
     for name in names:
@@ -74,7 +74,7 @@ def questions(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str])
 
 
 class _Facts:
-    """What the questions are filled with: one method for each, a dictionary for its two texts."""
+    """The values of the questions: one method for each, a dictionary for its two texts."""
 
     def __init__(self, focus: Focus, trace: Trace) -> None:
         self.focus, self.config, self.trace = focus, trace.checkpoint.config, trace

@@ -1,4 +1,4 @@
-"""The mask editor: controls that choose a mask, the map to paint on, and buttons that take strokes back."""
+"""The mask editor: controls that choose a mask, the map to paint on, and buttons that undo strokes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from ui.show.drawings import show_mask_editor
 from views.masks.masks_view_model import MaskChoices, predicted_labels, presets, words_to_block
 
 _MASK = "mask"  # the choices, as texts
-_HISTORY = "mask history"  # of one map: the texts of every mask that it had, the present one last
-_OF = "mask of"  # the map that the history belongs to
+_HISTORY = "mask history"  # of one map: the texts of its masks, the current one last
+_OF = "mask of"  # the map of the history
 _MAX_STEPS = 50
 _TRIES = 8  # words that are blocked before the page opens on the first of them
 
 
 def choose(p: Page, view: AttentionView) -> MaskChoices:
-    """Draw preset, its number or word, and scope; return the mask that they and the painted cells make."""
+    """Draw preset, its number or word, and scope; return the mask of these choices and the painted cells."""
     text, choices = p.text, _current(p, view)
     words = [word.text for word in words_of(view.key)]
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="mask controls"):
@@ -50,7 +50,7 @@ def choose(p: Page, view: AttentionView) -> MaskChoices:
 
 
 def draw_editor(p: Page, own: AttentionView, now: AttentionView, choices: MaskChoices) -> None:
-    """Draw the map under the mask, from ``own`` without it and ``now`` with it; a stroke over it paints cells."""
+    """Draw the map under the mask, from ``own`` without it and ``now`` with it; a stroke on it paints cells."""
     location = Head(own.stack, own.kind, own.layer, p.focus.head)
     drawn = mask_editor(
         now,
@@ -63,7 +63,7 @@ def draw_editor(p: Page, own: AttentionView, now: AttentionView, choices: MaskCh
 
 
 def take_back(p: Page, choices: MaskChoices) -> None:
-    """Draw the buttons that undo the last change, and all."""
+    """Draw the buttons that undo the last change, and all changes."""
     first, untouched = len(st.session_state[_HISTORY]) < 2, choices.preset == "own" and not choices.cells
     with st.container(horizontal=True, gap="small"):
         st.button(p.text["undo"], icon=":material/undo:", on_click=_undo, disabled=first, key="mask undo")
@@ -71,7 +71,7 @@ def take_back(p: Page, choices: MaskChoices) -> None:
 
 
 def paint(state: State, stroke: PaintMask, begins: Sequence[str] = ()) -> Actions:
-    """Return what a stroke means: its cells are added to the mask, to ``begins`` if none was chosen."""
+    """Return the handler of a stroke: its cells are added to the mask, to ``begins`` if none was chosen."""
     cells = ((cell.query, cell.key) for cell in stroke.cells)
     after = MaskChoices.from_texts(state.values(_MASK) or begins).painted(cells, allowed=stroke.allowed)
     return (SetChoice(_MASK, after.as_choice()),)
@@ -82,7 +82,7 @@ def _current(p: Page, view: AttentionView) -> MaskChoices:
     of, state = hash((p.checkpoint.fingerprint, view.query.ids, view.key.ids, view.stack, view.kind)), st.session_state
     asked = choice.values(_MASK)
     choices = MaskChoices.from_texts(asked).fitting(view) if asked else _begin(p, view)
-    if asked and state.get(_OF, of) != of and list(asked) == state[_HISTORY][-1]:  # no address brings a mask
+    if asked and state.get(_OF, of) != of and list(asked) == state[_HISTORY][-1]:  # an address contains no mask
         choices = replace(choices, cells={}, word=0)
     texts = list(choices.as_choice())
     if state.get(_OF) != of:
@@ -95,7 +95,7 @@ def _current(p: Page, view: AttentionView) -> MaskChoices:
 
 
 def _begin(p: Page, view: AttentionView) -> MaskChoices:
-    """Return the mask with which the page opens: the word without which the output changes, if one is found soon.
+    """Return the default mask: it hides a word without which the output changes, if one is found quickly.
 
     If none is, the word without which the prediction changes most. A lesson begins with the model's own mask.
     """
@@ -131,7 +131,7 @@ def _reset() -> None:
 
 def _report(name: str) -> None:
     value = st.session_state[f"mask {name}"]
-    if value is None:  # a tab still shows an option that this attention layer does not have
+    if value is None:  # the control still shows an option that this attention layer does not have
         return
     if name == "preset":
         _change(lambda choices: replace(choices, preset=value, cells={}))

@@ -1,4 +1,4 @@
-"""The Masks page beside and below its editor: notes, the difference of attention, the padding sandbox, the code."""
+"""The effects of the mask: notes, the difference of attention, the padding experiment, the code."""
 
 from dataclasses import replace
 
@@ -33,7 +33,7 @@ def say_what_is_blocked(p: Page, shown: MasksViewModel) -> None:
 
 
 def notes(p: Page, shown: MasksViewModel) -> None:
-    """Show notes about this mask: empty rows, no padding to hide, decoding unlike reading."""
+    """Write notes about this mask: empty rows, no padding to hide, decoding that differs from reading."""
     text, preset = p.text, shown.choices.preset
     if shown.empty_rows:
         rows = [text["nothing_left_row"].format(token=as_plain(token.display)) for token in shown.empty_rows[:4]]
@@ -74,7 +74,7 @@ def difference(p: Page, shown: MasksViewModel) -> None:
 
 
 def padding_sandbox(p: Page) -> None:
-    """The sentence with padding behind it: with the mask and without it, side by side, as numbers."""
+    """Draw the sentence followed by padding, with the mask and without it, side by side, as numbers."""
     text, config = p.text, p.checkpoint.config
     run = replace(p.run, source_pads=0)
     rows = store.get(run, "padding", lambda: padding_drift(load_trace(run)), wait="wait.padding")

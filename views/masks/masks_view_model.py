@@ -1,4 +1,4 @@
-"""All that the Masks page draws: the mask that a reader has made, and what it changes. Needs no Streamlit."""
+"""The data of the Masks page: the mask that a reader has made, and its effects. Needs no Streamlit."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAIR = re.compile(r"([0-9]{1,5})-([0-9]{1,5})")
 
 @dataclass(frozen=True)
 class MaskChoices:
-    """A mask as a reader chooses it: a preset, cells painted on top of it, and the layers that it holds for.
+    """A mask as the reader has chosen it: a preset, cells painted on top of it, and the layers that it applies to.
 
     Attributes:
         preset: One of ``presets``; "own" is the mask of the model.
@@ -43,7 +43,7 @@ class MaskChoices:
 
     @classmethod
     def from_texts(cls, texts: Sequence[str]) -> MaskChoices:
-        """Return the choices that ``to_texts`` wrote; what makes no sense is left out."""
+        """Return the choices that ``to_texts`` wrote; invalid ones are left out."""
         found, cells = cls(), {}
         for text in texts:
             name, _, rest = text.partition(" ")
@@ -59,7 +59,7 @@ class MaskChoices:
         return replace(found, cells=cells)
 
     def to_texts(self) -> tuple[str, ...]:
-        """Return the choices for the address, e.g. "window 3", "layer", "allow 2-3": only what changes something."""
+        """Return the choices for the address, e.g. "window 3", "layer", "allow 2-3": only those that have an effect."""
         number = {"window": f" {self.size}", "word": f" {self.word}"}.get(self.preset, "")
         preset = [] if self.preset == "own" else [self.preset + number]
         return (*preset, *([] if self.everywhere else ["layer"]), *self._cell_texts())
@@ -69,7 +69,7 @@ class MaskChoices:
         return self.to_texts() or ("own",)
 
     def fitting(self, view: AttentionView) -> MaskChoices:
-        """Return the choices without what the map of ``view`` has no place for."""
+        """Return the choices without those that do not fit the map of ``view``."""
         n_queries, n_keys = view.allowed.shape
         cells = {cell: allowed for cell, allowed in self.cells.items() if cell[0] < n_queries and cell[1] < n_keys}
         return replace(self, preset=self.preset if self.preset in presets(view) else "own", cells=cells)
@@ -110,7 +110,7 @@ PRESETS = ("own", "no_causal", "no_padding", "window", "itself", "word")
 
 
 def presets(view: AttentionView) -> tuple[str, ...]:
-    """Return the presets that mean something for this kind of attention."""
+    """Return the presets that are meaningful for this kind of attention."""
     causal = (view.stack, view.kind) == ("decoder", "self")
     left_out = {"no_padding" if causal else "no_causal"}
     left_out |= {"window", "itself"} if view.kind == "cross" else set()
@@ -171,13 +171,13 @@ class MasksViewModel(RunViewModel):
 
     @cached_property
     def empty_rows(self) -> tuple[Token, ...]:
-        """The tokens of the rows that may attend to nothing."""
+        """The tokens of the rows that may attend to no key."""
         named = self.trace.prediction if self.location.kind == "cross" else self.now.query
         return tuple(token for token, row in zip(named, self.now.allowed, strict=True) if not row.any())
 
     @property
     def n_blocked(self) -> int:
-        """Number of cells that are blocked in this layer."""
+        """The number of blocked cells in this layer."""
         return int((~self.now.allowed).sum())
 
 
@@ -195,7 +195,7 @@ def masks_view_model(
         trace: The run with the model's own masks.
         location: The attention layer and the head that are shown.
         choices: The mask.
-        found: The run beside the same run with that mask, where it is known already.
+        found: The run and the same run with that mask, if known already.
     """
     if found is None:
         view = trace.attention(location.stack, location.layer, location.kind)

@@ -1,4 +1,4 @@
-"""A gallery: the living picture of many sentences as a folder of pages that needs no server."""
+"""A gallery: the living pictures of many sentences as a folder of pages that needs no server."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ui.show.documents import document_of
 from ui.show.living_picture import living_picture_figure
 from ui.words.texts import as_plain, page_text
 
-MAX_INSIDE = 1_000_000  # numbers of unfolded layers a page, four bytes each
+MAX_INSIDE = 1_000_000  # numbers of expanded layers per page, four bytes each
 
 
 @dataclass(frozen=True)
@@ -32,9 +32,9 @@ class Entry:
 
 
 def read_entries(file: Path) -> tuple[Entry, ...]:
-    """What a gallery shows, from a TOML file: ``[[page]]`` with ``checkpoint``, ``sentence`` and perhaps ``answer``.
+    """Read a gallery from TOML: each ``[[page]]`` has ``checkpoint``, ``sentence`` and an optional ``answer``.
 
-    Raises ``InputError`` for a file that says something else.
+    Raises ``InputError`` for any other content.
     """
     try:
         pages = parse_toml(read_plain_text(file)).get("page")
@@ -54,7 +54,7 @@ def _entry(file: Path, page: object) -> Entry:
 
 
 def write_gallery(entries: tuple[Entry, ...], folder: Path) -> Iterator[Path]:
-    """Write a page for each of ``entries`` and an index of them; yield the path of each file.
+    """Write a page for each of ``entries`` and an index; yield the path of each file.
 
     Raises ``CheckpointError`` and ``InputError`` as ``transformer.load`` and ``transformer.trace`` do.
     """
@@ -66,7 +66,7 @@ def write_gallery(entries: tuple[Entry, ...], folder: Path) -> Iterator[Path]:
         loaded[entry.checkpoint] = checkpoint
         trace = transformer.trace(checkpoint, entry.sentence, entry.answer)
         title = " ".join(entry.sentence.split())
-        if isinstance(checkpoint.config, PictureConfig):  # its signs would be no title
+        if isinstance(checkpoint.config, PictureConfig):  # the characters of a picture are no title
             title = trace.text
         caption = f"{' '.join(trace.text.split())} · {checkpoint.name}"
         file = folder / f"{number:02}-{checkpoint.name}.html"
@@ -79,7 +79,7 @@ def write_gallery(entries: tuple[Entry, ...], folder: Path) -> Iterator[Path]:
 
 
 def _page(trace: Trace, title: str, caption: str) -> str:
-    """The living picture of one sentence, from the middle of the last stack on."""
+    """Return the living picture of one sentence, from the middle of the last stack on."""
     stack = trace.stacks[-1]
     place = {"stack": stack, "layer": trace.n_layers(stack) // 2}
     focus = Focus(checkpoint=trace.checkpoint.name, sentence=trace.sentence, **place)

@@ -1,4 +1,4 @@
-"""What was typed and what came out, and how probable the model finds it."""
+"""The input and the output of the model, with the probability of the output."""
 
 import streamlit as st
 
@@ -27,7 +27,7 @@ def _view_model_of(name: str, focus: Focus) -> OverviewViewModel:
 
 
 def show_answer(p: Page, view_model: OverviewViewModel) -> None:
-    """Show what was typed and what came out, large."""
+    """Show the input and the output, large."""
     text, answer = p.text, view_model.answer
     size = "####" if max(len(p.focus.sentence), len(answer.text)) < 64 else ""
     found = view_model.next_sentence
@@ -52,7 +52,7 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
 
 
 def _one_line(text: str) -> str:
-    """A typed text as Markdown that shows exactly these words on one line."""
+    """Return a typed text as Markdown that shows exactly these words on one line."""
     return as_plain(" ".join(text.split()))
 
 

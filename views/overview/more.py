@@ -1,4 +1,4 @@
-"""What is below the first screen of Overview: certainty, the next pages, sizes and costs, the code."""
+"""The part of Overview below the first screen: certainty, the next pages, sizes and costs, the code."""
 
 import pandas as pd
 import streamlit as st
@@ -19,13 +19,13 @@ from views.overview.model_output import probability_formula, show_certainty, vie
 from views.overview.overview_view_model import OverviewViewModel, is_tied
 from views.overview.time_and_parameters_figure import time_and_parameters
 
-_CERTAINTY_WIDTH = 560  # pixels; what remains of a window goes to the links beside it
+_CERTAINTY_WIDTH = 560  # pixels; the remaining width is for the links
 
 
 def show_more(p: Page) -> None:
     """Draw it."""
     view_model = view_model_of(p)
-    with st.container(horizontal=True, gap="large"):  # columns would stay side by side on a narrow window
+    with st.container(horizontal=True, gap="large"):  # columns would stay side by side in a narrow window
         with st.container(width=_CERTAINTY_WIDTH):
             show_certainty(p, view_model)
         with st.container(width="stretch"):
@@ -49,7 +49,7 @@ def show_more(p: Page) -> None:
 
 
 def _show_next_pages(p: Page) -> None:
-    """The other pages of the first group with the question that each answers, in the order of the forward pass."""
+    """List the other pages of the first group with the question that each answers, in the order of the forward pass."""
     existing = pages()
     st.markdown(f"#### {p.text['next']}")
     for entry in next(iter(GROUPS.values()))[1:]:
@@ -67,7 +67,7 @@ def _show_size(p: Page, view_model: OverviewViewModel) -> None:
         st.metric(text["parameters"], whole(p.checkpoint.model.n_parameters), help=text["parameters_help"])
     st.download_button(
         text["whole_trace"],
-        data=lambda: trace_to_bytes(p.trace),  # megabytes, made only when somebody asks for it
+        data=lambda: trace_to_bytes(p.trace),  # megabytes, created only on request
         file_name=f"{p.checkpoint.name}-trace.safetensors",
         mime="application/octet-stream",
         icon=":material/download:",
@@ -77,7 +77,7 @@ def _show_size(p: Page, view_model: OverviewViewModel) -> None:
 
 
 def _show_costs(p: Page, view_model: OverviewViewModel) -> None:
-    """Parameters and time of every block; measured, and Plotly loaded, only when somebody opens it."""
+    """Draw parameters and time of every block; measured, and Plotly loaded, only if the reader opens it."""
     with choice.collapsible(p.text["costs"], icon=":material/bar_chart:", key="costs") as costs:
         if not costs.open:
             return

@@ -1,6 +1,6 @@
-"""What the Overview page shows of one run: its output with probabilities, and how much there is to look at.
+"""The data of the Overview page for one run: its output with probabilities, and the amount of recorded numbers.
 
-Everything that the page draws beside the living picture is computed here, without Streamlit. A notebook builds the
+Everything that the page draws except the living picture is computed here, without Streamlit. A notebook builds the
 same object:
 
 >>> import transformer
@@ -30,7 +30,7 @@ class OverviewViewModel(RunViewModel):
 
     @property
     def output_kind(self) -> str:
-        """What comes out: "text" of a decoder, a "class", or "blanks" that are filled."""
+        """The kind of output: "text" of a decoder, a "class", or "blanks" that are filled."""
         config = self.checkpoint.config
         return "text" if config.has_decoder else "class" if config.n_classes else "blanks"
 
@@ -41,7 +41,7 @@ class OverviewViewModel(RunViewModel):
 
     @cached_property
     def parts(self) -> tuple[AnswerPart, ...]:
-        """What probabilities are shown of: the tokens of the output, or every class."""
+        """The probabilities that are shown: of the output's tokens, or of every class."""
         return tuple(class_probabilities(self.trace) if self.output_kind == "class" else self.answer.parts)
 
     @cached_property
@@ -56,16 +56,16 @@ class OverviewViewModel(RunViewModel):
 
     @property
     def lengths(self) -> tuple[int, ...]:
-        """How many tokens each stack has: the time of a pass depends on nothing else."""
+        """The number of tokens of each stack, on which the time of a pass depends."""
         return tuple(len(self.trace.tokens(stack)) for stack in self.trace.stacks)
 
     def costs(self) -> tuple[Cost, ...]:
-        """Measure parameters and time of every block. Takes some passes of the model."""
+        """Measure parameters and time of every block. Takes some forward passes."""
         return tuple(measured_costs(self.trace))
 
 
 def is_tied(costs: tuple[Cost, ...]) -> bool:
-    """Tell whether the projection to the vocabulary has no parameters of its own."""
+    """Return whether the projection to the vocabulary has no parameters of its own."""
     return [cost.parameters for cost in costs if cost.part == Message("projection")] == [0]
 
 

@@ -1,4 +1,4 @@
-"""Where a model's parameters are and where its time goes, block by block."""
+"""Parameters and computing time of a model, block by block."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
-    """Bars per block, stacked by its parts: parameters on the left, measured time on the right where it is given.
+    """Draw bars per block, stacked by its parts: parameters on the left, measured time on the right if given.
 
     ``blocks``: one row per part of a block, in the order of the forward pass, with the columns ``block``
     ("encoder layer 0"), ``part`` ("self-attention", "feed-forward", "norm" …), ``parameters`` (count) and

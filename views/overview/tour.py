@@ -16,7 +16,7 @@ TOUR = "tour"  # in lessons/routes.toml
 def offer_tour(p: Page) -> None:
     """Draw the button that starts the tour, or, after its end, the score and an invitation.
 
-    Neither is drawn during a lesson, or where a checkpoint of the tour is missing.
+    Neither is drawn during a lesson, or if a checkpoint of the tour is missing.
     """
     tour = find_course(TOUR, language())
     if tour is None or p.focus.lesson or {step.focus["checkpoint"] for step in tour.steps} - {*checkpoint_names()}:

@@ -51,7 +51,7 @@ _LONGEST_CODE = 4_000  # characters
 def many(p: Page, room: DeltaGenerator) -> None:
     """Draw the prompts, and the heads that matter in all of them, with their spread and the table.
 
-    ``room`` is the space beside the choice of the section.
+    ``room`` is the space next to the choice of the section.
     """
     known = _ready(p)
     with st.expander(p.text["many_lines"], icon=":material/edit_note:", expanded=known is None):

@@ -202,7 +202,7 @@ def display(pair: Contrast, id: int) -> str:
 
 
 def draw(p: Page, shown: PathsViewModel) -> None:
-    """Draw the sentence that says what happened, and the map with its key beside it."""
+    """Write the result in a sentence, and draw the map with its legend."""
     st.markdown(f"{say_swap(p, shown)} {_say_strongest(p, shown)}")
     if shown.is_wide:
         picture = key = st.container()

@@ -35,7 +35,7 @@ from transformer.interventions.experiment import Experiment, experiment
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 
-WIDE = 20  # columns: a map with at most this many leaves space beside it
+WIDE = 20  # columns: a map with at most this many leaves space next to it
 _NEAR_BEST = 0.9  # times the largest share: locations above it count as equally good, and the deepest is named
 
 Grid = tuple[tuple[Place | None, ...], ...]
@@ -54,7 +54,7 @@ class PathsChoices:
 
     Attributes:
         patches: What is patched in, "tokens" (one vector at one position) or "heads" (one head at all positions).
-        every_part: Whether the map has the outputs of all sub-layers beside the residual stream.
+        every_part: Whether the map has the outputs of all sub-layers in addition to the residual stream.
         row: The row of logits that the word is read from; ``None`` for the first one that changes.
         other: The id of the token, or class, that the answer is measured against; ``None`` for the model's own.
     """
@@ -71,7 +71,7 @@ class HeadMap:
 
     Attributes:
         rows: Stack, kind and layer of each row.
-        values: [row, head]; NaN where there is no head, or no number.
+        values: [row, head]; NaN without a head or a number.
     """
 
     rows: tuple[tuple[str, str, int], ...]
@@ -79,7 +79,7 @@ class HeadMap:
 
     @classmethod
     def of(cls, numbers: Mapping[Head, float]) -> HeadMap:
-        """Lay out the numbers of heads, in the order in which the layers come first; rows without any are left out."""
+        """Lay out the numbers of heads, by layer in the order of first appearance; empty rows are left out."""
         known = {head: value for head, value in numbers.items() if np.isfinite(value)}
         rows = tuple(dict.fromkeys(head[:3] for head in numbers if any(head[:3] == other[:3] for other in known)))
         values = np.full((len(rows), 1 + max((head.head for head in known), default=-1)), np.nan)
@@ -94,7 +94,7 @@ class HeadMap:
         return Head(*self.rows[row], int(column))
 
     def number(self, head: Head) -> float:
-        """Return the number of a head; NaN where it has none."""
+        """Return the number of a head; NaN if it has none."""
         return float(self.values[self.rows.index(head[:3]), head.head])
 
 
@@ -190,7 +190,7 @@ class PathsViewModel:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the map has so many columns that nothing fits beside it."""
+        """Whether the map has so many columns that nothing fits next to it."""
         return len(self.column_labels) > WIDE
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What the model predicts when its tokens get other positions, or none."""
+"""The model's predictions after its tokens get other positions, or none."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ _MAX_IN_A_LINE = 12  # tokens as cards, each with its position
 
 
 def can_reorder(p: Page) -> bool:
-    """Tell whether this model's positions can be changed apart from its tokens."""
+    """Return whether this model's positions can be changed independently of its tokens."""
     return p.checkpoint.config.positions in REORDERED
 
 
@@ -53,7 +53,7 @@ def followed_token(p: Page) -> tuple[str, int]:
 
 
 def choose_change(p: Page) -> None:
-    """Draw the list of what is done to the positions."""
+    """Draw the list of changes to the positions."""
     changes = ["swap", "shuffle", "reverse", "remove"]
     if p.checkpoint.config.kind == "encoder-decoder":
         changes.append("remove_all")
@@ -73,7 +73,7 @@ def another_order(p: Page) -> None:
     _show_readings(read, new, text)
     _show_outputs(read_answer(read.before), read_answer(after), text)
     _show_attention(read, new, after, text)
-    for note in (note for note in after.notes if note not in p.trace.notes):  # the page has written those already
+    for note in (note for note in after.notes if note not in p.trace.notes):  # the page has already shown those
         st.caption(f":material/info: {as_plain(translate(note))}")
     hint = f"{text['swap_hint']} " if new.pair else ""
     st.caption(hint + text["order_text"].format(what=text[f"what_{p.checkpoint.config.positions}"]))
@@ -86,7 +86,7 @@ def _read(p: Page) -> ReorderedInput:
 
 
 def _pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
-    """The two tokens that change places: a pair of words at first, then those that were clicked."""
+    """Return the two tokens that change places: a pair of words by default, then those that were clicked."""
     defaults = read.telling_pair(start_of(p.focus.sentence, p.checkpoint.config.task_prefixes).rstrip())
     tokens = read.before.tokens(read.stack)
     names = {index: [number_text(index, tokens[index].display)] for index in read.movable}
@@ -98,7 +98,7 @@ def _pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
 
 
 def _followed(p: Page, read: ReorderedInput, pair: tuple[int, int]) -> int:
-    """The token that was clicked in the strip, if it is one that was read; else one of ``pair``."""
+    """Return the token that was clicked in the strip if it is part of the input; else one of ``pair``."""
     focus = p.focus
     page_state.belongs_to(FIRST_CHOSEN, (focus.checkpoint, focus.sentence))
     chosen = focus.token or choice.is_on(FIRST_CHOSEN)
@@ -121,7 +121,7 @@ def _run_with(p: Page, new: NewOrder) -> Trace:
 
 
 def _shuffle(text: PageText) -> int:
-    """Draw the button that shuffles again; the number of the shuffle that is shown."""
+    """Draw the button that shuffles again; return the number of the shuffle."""
     asked = choice.value("shuffles")
     count = int(asked) if asked.isascii() and asked.isdecimal() and len(asked) < 6 else 0
     st.button(text["again"], icon=":material/shuffle:", on_click=choice.put, args=("shuffles", count + 1))
@@ -146,7 +146,7 @@ def _show_readings(read: ReorderedInput, new: NewOrder, text: PageText) -> None:
             for position, token in enumerate(by_position)
         )
     rows = [ChipRow(text["before"], before), ChipRow(text["after"], after)]
-    if len(tokens) > _MAX_IN_A_LINE:  # the strip above shows the old order, and the outputs should stay on the screen
+    if len(tokens) > _MAX_IN_A_LINE:  # the strip above shows the old order, and the outputs should stay visible
         rows = rows[1:]
     if pair is None:
         chips(rows, key="order tokens")
@@ -169,7 +169,7 @@ def _take(movable: Sequence[Sequence[int | None]], pair: tuple[int, int], _state
 
 
 def _show_attention(read: ReorderedInput, new: NewOrder, after: Trace, text: PageText) -> None:
-    """What one token attends to in the first layer, before and after, in the head where this has changed most."""
+    """Draw the attention of one token in the first layer, before and after, in the head that changes most."""
     token, change = new.followed, read.attention_change(after, new.followed)
     name = read.tokens[token].display
     position = text["at_none"] if new.order is None else text["at"].format(position=new.order[token])
@@ -192,7 +192,7 @@ def _show_attention(read: ReorderedInput, new: NewOrder, after: Trace, text: Pag
 
 
 def _show_outputs(before: Answer, after: Answer, text: PageText) -> None:
-    """Both outputs, large, with their probabilities, and whether they differ."""
+    """Write both outputs, large, with their probabilities, and whether they differ."""
     with st.container(border=True, horizontal=True, gap="medium", key="order answers"):
         for name, answer in (("before", before), ("after", after)):
             with st.container(width="stretch", gap=None):

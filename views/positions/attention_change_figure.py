@@ -1,4 +1,4 @@
-"""What one token attends to before and after its sentence's positions are changed: two rows of weights."""
+"""The attention of one token before and after a change of positions: two rows of weights."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python beside the Positions page: what computes its numbers, and a snippet that does the same."""
+"""The Python of the Positions page: the functions that compute its numbers, and a snippet."""
 
 from transformer import positions
 from transformer.layers.positional_encodings import alibi_bias
@@ -18,7 +18,7 @@ SOURCES = {
 
 
 def sources(view_model: PositionsViewModel, section: str | None) -> tuple:
-    """Return the code of the scheme that is shown; that of this model's own where it is not the paper's."""
+    """Return the code of the chosen scheme; this model's own if it differs from the paper's."""
     if not view_model.is_own and section != "order":
         return SOURCES[view_model.scheme]
     stack = view_model.checkpoint.model.get_submodule(view_model.stack)
@@ -28,7 +28,7 @@ def sources(view_model: PositionsViewModel, section: str | None) -> tuple:
 
 
 def snippet(view_model: PositionsViewModel) -> str:
-    """Return Python that prints what this model adds, and what it predicts without positions."""
+    """Return Python that prints what this model adds, and its predictions without positions."""
     checkpoint, sentence = view_model.checkpoint, view_model.trace.sentence
     stack = "encoder" if checkpoint.config.has_encoder else "decoder"
     added = ""

@@ -1,4 +1,4 @@
-"""What a position scheme does to scores: a learned bias, DeBERTa's terms, and scores measured by distance."""
+"""The effect of a position scheme on scores: a learned bias, DeBERTa's terms, and scores measured by distance."""
 
 import numpy as np
 import streamlit as st
@@ -39,7 +39,7 @@ def bias(view_model: PositionsViewModel, text: PageText) -> None:
 
 
 def position_terms(view_model: PositionsViewModel, text: PageText) -> None:
-    """Draw DeBERTa's two terms of one head, as they are added to the scores, beside the scores."""
+    """Draw DeBERTa's two terms of one head, as they are added to the scores, next to the scores."""
     stack, layer, head, labels = view_model.stack, view_model.layer, view_model.head, view_model.tokens.labels
     name, rule = f"{stack}.layers.{layer}.self_attention", score_rule(view_model.checkpoint, stack, layer, "self")
     parts = [*rule.added, f"{name}.scores"]
@@ -73,11 +73,11 @@ def position_terms(view_model: PositionsViewModel, text: PageText) -> None:
 
 
 def by_distance(view_model: PositionsViewModel, text: PageText) -> None:
-    """Draw what the model's own heads do, where it has this scheme; then the scheme's formula, where it has one."""
+    """Draw the model's own heads if it has this scheme; then the scheme's formula, if there is one."""
     if view_model.is_own:
         _measured(view_model, text)
         if isinstance(view_model.checkpoint.config, FamilyConfig):
-            return  # the formulas below are those of the paper's sizes and bases, not of this family's
+            return  # the formulas below hold for the paper's sizes and bases, not for this family's
     by_formula = {"sinusoidal": _agreement, "rotary": _agreement, "learned": _learned, "alibi": _alibi}
     if view_model.scheme in by_formula:
         by_formula[view_model.scheme](view_model, text)

@@ -1,4 +1,4 @@
-"""Positions that live in the scores: the relative bias of T5 and the turning angles of rotary encoding."""
+"""Figures of positions within scores: the relative bias of T5 and the angles of rotary encoding."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ def relative_bias(bias: Any, *, distances: Sequence[int]) -> go.Figure:
 
 
 def distance_buckets(buckets: Any, *, distances: Sequence[int]) -> go.Figure:
-    """Which bucket each distance falls into: distances at one height share one learned number per head.
+    """Draw the bucket of each distance: distances at one height share one learned number per head.
 
     ``buckets``: [distance], the number of the bucket; ``distances``: key position − query position of each entry.
     """
@@ -69,7 +69,7 @@ def distance_buckets(buckets: Any, *, distances: Sequence[int]) -> go.Figure:
 
 
 def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int] | None = None) -> go.Figure:
-    """Rotary encoding: the cosine of the angle by which a pair of channels is turned, over the distance.
+    """Draw the cosine of the angle by which rotary encoding rotates a pair of channels, over the distance.
 
     ``angles``: [distance, pair] in radians, m · θ_i, pair i being the channels i and i + d_k/2 of each head;
     ``pairs``: which pairs to draw, at most eight; ``distances``: the distance of each row (0, 1, 2 … if not given).
@@ -106,7 +106,7 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
 
 
 def agreement_by_distance(curves: Mapping[str, Any], *, chosen: str) -> go.Figure:
-    """How much two positions agree at a distance, beside themselves (1): one curve a scheme, ``chosen`` drawn thick.
+    """Draw the similarity of two positions by distance, relative to distance 0: one curve per scheme, ``chosen`` thick.
 
     ``curves``: name → [distance] for the distances 0, 1, 2 …; 0 = no more alike than by chance.
     """

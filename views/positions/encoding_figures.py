@@ -1,4 +1,4 @@
-"""Positional encodings: the whole table, single waves, how alike two positions are, and token + position = sum."""
+"""Figures of positional encodings: the whole table, single waves, similarity, and token + position = sum."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CHANNELS = N_("channels turned: {n} (cosines, then sines)")
 
 
 def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None, dimensions: str = DIMENSIONS) -> go.Figure:
-    """The table of positional encodings, position × dimension, diverging around 0.
+    """Draw the table of positional encodings, position × dimension, diverging around 0.
 
     ``encoding``: [position, model], as many rows as the figure is to show. With ``tokens``, of which there are as
-    many, they stand beside their rows; where there are more rows, a line marks how far the sentence reaches into the
+    many, they label their rows; if there are more rows, a line marks how far the sentence reaches into the
     table. ``dimensions``: what the columns are called, with their number n.
     """
     values = as_array(encoding, name="encoding", axes=("position", "dimension"))
@@ -71,7 +71,7 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None, dime
 
 
 def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSequence | None = None) -> go.Figure:
-    """Single dimensions of the positional encoding as curves over the position, with dots at the sentence's tokens.
+    """Draw single dimensions of the positional encoding over the position, with dots at the sentence's tokens.
 
     ``encoding``: [position, model]; ``dimensions``: which columns to draw, at most eight (one colour each).
     """
@@ -125,7 +125,7 @@ def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSeq
 
 
 def position_similarity(similarity: Any, *, measure: str = N_("cosine similarity")) -> go.Figure:
-    """How alike the encodings of two positions are, position × position, diverging around 0.
+    """Draw the similarity of the encodings of two positions, position × position, diverging around 0.
 
     ``similarity``: [position, position]. Cosines use the whole scale −1…1; any other ``measure`` is scaled to its
     largest absolute value.
@@ -144,7 +144,7 @@ def position_similarity(similarity: Any, *, measure: str = N_("cosine similarity
             limit=limit,
         )
     )
-    style.finish(figure, height=470, top=64)  # below a lesson's bar it ends on the first screen
+    style.finish(figure, height=470, top=64)  # below a lesson's bar, it ends on the first screen
     axis = {"showgrid": False, "zeroline": False, "constrain": "domain"}
     figure.update_xaxes(title_text=_("position"), **axis)
     figure.update_yaxes(title_text=_("position"), autorange="reversed", scaleanchor="x", **axis)
@@ -152,9 +152,9 @@ def position_similarity(similarity: Any, *, measure: str = N_("cosine similarity
 
 
 def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequence, scaled: bool = True) -> go.Figure:
-    """Token embedding + positional encoding = what enters the first layer: three heatmaps on one scale.
+    """Draw token embedding + positional encoding = input of the first layer: three heatmaps on one scale.
 
-    All three: [token, model]; ``token`` as the model has it, multiplied by √d_model where it does that (``scaled``).
+    All three: [token, model]; ``token`` as the model has it, multiplied by √d_model if it does that (``scaled``).
     """
     embedded = _("token embedding × √d_model") if scaled else _("token embedding")
     names = (embedded, _("+ position"), _("= sum, the input of the first layer"))
@@ -165,7 +165,7 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
     third = as_array(total, name="total", axes=("token", "dimension"), sizes=sizes)
     limit = style.symmetric_limit(first, second, third)
     row = min(24.0, max(14.0, 110 / len(tokens)))
-    heights, gap = [min(row * len(tokens), row * style.MAX_ROWS / 2)] * 3, 36.0  # all three on a screen or two
+    heights, gap = [min(row * len(tokens), row * style.MAX_ROWS / 2)] * 3, 36.0  # all three on one or two screens
     figure = stack_panels(names, heights=heights, gap=gap)
     for number, values in enumerate((first, second, third), start=1):
         figure.add_trace(

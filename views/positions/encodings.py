@@ -1,4 +1,4 @@
-"""The encodings that are added to tokens: their table, its waves, how alike positions are, and the sum."""
+"""The encodings that are added to tokens: their table, its waves, their similarity, and the sum."""
 
 import numpy as np
 import streamlit as st
@@ -69,7 +69,7 @@ def waves(view_model: PositionsViewModel, text: PageText) -> None:
 
 
 def similarity(view_model: PositionsViewModel, text: PageText) -> None:
-    """Draw how alike the encodings of every two positions are, and say whether both directions look the same."""
+    """Draw the similarity of the encodings of every two positions, and whether both directions are alike."""
     above = st.container()
     table = view_model.table(choose_positions(view_model, text))
     said = [text["similarity_caption"], text[f"similarity_{view_model.scheme}"]]
@@ -96,7 +96,7 @@ def similarity(view_model: PositionsViewModel, text: PageText) -> None:
 
 
 def token_plus_position(view_model: PositionsViewModel, text: PageText) -> None:
-    """Draw what enters the first layer, and what it is the sum of."""
+    """Draw the input of the first layer as a sum."""
     stack, tokens, trace = view_model.stack, view_model.tokens, view_model.trace
     embedding = view_model.checkpoint.model.get_submodule(stack).embedding
     scale = embedding_scale(embedding, view_model.checkpoint.config.d_model)
@@ -133,7 +133,7 @@ def token_plus_position(view_model: PositionsViewModel, text: PageText) -> None:
 
 
 def _formula(view_model: PositionsViewModel, text: PageText, *, dimension: int = 0) -> None:
-    """Write the formula with the shapes of this sentence and one number worked out."""
+    """Write the formula with the shapes of this sentence and one number computed as an example."""
     tokens, config = view_model.tokens, (view_model.lender or view_model.checkpoint).config
     width, count = config.d_model, len(tokens)
     if view_model.scheme == "learned":
@@ -155,7 +155,7 @@ def _formula(view_model: PositionsViewModel, text: PageText, *, dimension: int =
         rf" PE_{{\text{{pos}},\,2i+1}} &= \cos\left(\text{{pos}} / 10000^{{2i/{width}}}\right) \end{{aligned}}",
         caption=text["sinusoidal_formula"].format(width=width, count=count),
     )
-    position = view_model.token or min(1, count - 1)  # at position 0 every sine is 0: nothing to see
+    position = view_model.token or min(1, count - 1)  # at position 0 every sine is 0
     value = positional_encodings.sinusoidal_table(position + 1, width + width % 2)[position, dimension]
     wave, pair = (r"\sin", dimension) if dimension % 2 == 0 else (r"\cos", dimension - 1)
     angle = rf"\left({position} / 10000^{{{pair}/{width}}}\right)"

@@ -1,4 +1,4 @@
-"""What the Positions page shows of one run: a scheme's numbers, and what changes when tokens get other positions.
+"""The data of the Positions page for one run: a scheme's numbers, and the effect of other positions.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same objects:
 
@@ -33,19 +33,19 @@ from views.view_models import TokenViewModel
 
 BACK = 2  # tokens, for the comparison of the two directions and for the linear map
 FAR = 32  # distances shown to each side
-SHORTEST, LONGEST = 16, 64  # positions that may be shown at least, and that are shown at first
+SHORTEST, LONGEST = 16, 64  # positions: the minimum of the slider, and its default
 REORDERED = ("sinusoidal", "learned", "rotary", "relative")
 
 
 @dataclass(frozen=True)
 class PositionsViewModel(TokenViewModel):
-    """One position scheme, shown beside one run.
+    """One position scheme for one run.
 
     Attributes:
         layer, head: What is in focus, as far as this stack has it.
         scheme: Which scheme is shown.
         lender: The checkpoint whose numbers are shown: that of the run, another one that has this scheme, or ``None``
-            where the numbers come from the formula alone.
+            if the numbers come from the formula alone.
     """
 
     layer: int
@@ -101,7 +101,7 @@ class PositionsViewModel(TokenViewModel):
 
         Returns:
             The position (the token in focus, or the nearest that has neighbours on both sides), and its cosine with
-            the positions ``BACK`` tokens back and ahead; ``None`` where the table is too short.
+            the positions ``BACK`` tokens back and ahead; ``None`` if the table is too short.
         """
         if len(table) <= 2 * BACK:
             return None
@@ -110,7 +110,7 @@ class PositionsViewModel(TokenViewModel):
         return position, float(cosines[0]), float(cosines[2])
 
     def shift_deviation(self, table: np.ndarray) -> float | None:
-        """Return how far PE(p − ``BACK``) is from its linear map of PE(p); ``None`` where there is no such map."""
+        """Return how far PE(p − ``BACK``) is from its linear map of PE(p); ``None`` if there is no such map."""
         if self.scheme != "sinusoidal" or self.is_in_halves or table.shape[1] % 2 or len(table) <= BACK:
             return None
         return float(np.abs(positional_encodings.shift_encoding(table[BACK:], -BACK) - table[:-BACK]).max())
@@ -122,19 +122,19 @@ class PositionsViewModel(TokenViewModel):
 
     @cached_property
     def rotary(self) -> Rotary:
-        """How that layer turns its heads, or the paper's way for a model that turns nothing."""
+        """The rotation of that layer's heads, or the paper's for a model without rotary encoding."""
         return positional_encodings.rotary_of(self.attention) if self.is_own else Rotary(self.checkpoint.config.d_head)
 
     @cached_property
     def rotary_layers(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The layers of this stack that turn by the same angles as the one in focus, and those that turn otherwise."""
+        """The layers of this stack with the same angles as the one in focus, and those with others."""
         layers = self.checkpoint.model.get_submodule(self.stack).layers
         turned = [positional_encodings.rotary_of(layer.self_attention) for layer in layers]
         same = tuple(index for index, other in enumerate(turned) if other == self.rotary)
         return same, tuple(index for index, other in enumerate(turned) if other != self.rotary)
 
     def scores_by_distance(self) -> tuple[np.ndarray, np.ndarray]:
-        """Measure what positions add to scores: [head, distance], and the distances. Takes a second or so."""
+        """Measure what positions add to scores: [head, distance], and the distances. Takes about a second."""
         ids, n_positions = self.measured
         return positional_encodings.measured_position_scores(
             self.checkpoint, ids, stack=self.stack, n_positions=n_positions
@@ -142,13 +142,13 @@ class PositionsViewModel(TokenViewModel):
 
     @property
     def measured(self) -> tuple[tuple[int, ...], int]:
-        """The token ids that the measured texts are drawn from, and how many tokens such a text has."""
+        """The token ids that the measured texts are drawn from, and the number of tokens of such a text."""
         words = tuple(token.id for token in self.tokens if not token.special)
         return words or self.tokens.ids, min(LONGEST, self.checkpoint.config.max_length)
 
     @cached_property
     def bias(self) -> tuple[np.ndarray, np.ndarray]:
-        """The relative bias by distance, [head, distance], and the distances; bucket numbers where nobody lends one."""
+        """The relative bias by distance, [head, distance], and the distances; bucket numbers without a lender."""
         if self.lender is None:
             causal = self.stack == "decoder"
             return positional_encodings.relative_buckets(self.checkpoint.config, 4 * FAR, causal=causal)
@@ -172,7 +172,7 @@ def positions_view_model(
         stack: "encoder" or "decoder".
         layer, head, token: What is in focus; larger numbers than this stack has mean its last one.
         scheme: The scheme to show, that of the model by default.
-        lender: A checkpoint that has the scheme, where the model itself has not; ``None`` for a formula.
+        lender: A checkpoint that has the scheme if the model itself has not; ``None`` for a formula.
     """
     checkpoint = trace.checkpoint
     scheme = scheme or checkpoint.config.positions
@@ -217,7 +217,7 @@ class NewOrder:
 
 @dataclass(frozen=True)
 class ReorderedInput:
-    """What the model reads, with the tokens that may change places.
+    """The input of the model, with the tokens that may change places.
 
     Attributes:
         before: The run with the positions as they are.
@@ -229,12 +229,12 @@ class ReorderedInput:
 
     @property
     def stack(self) -> str:
-        """The stack that reads what was typed."""
+        """The stack that reads the typed text."""
         return "encoder" if self.before.checkpoint.config.has_encoder else "decoder"
 
     @property
     def tokens(self) -> tuple[Token, ...]:
-        """The tokens that are read."""
+        """The tokens of the input."""
         return self.before.tokens(self.stack).tokens[: self.n_read]
 
     @property
@@ -243,7 +243,7 @@ class ReorderedInput:
         return [token.index for token in self.tokens if not token.special]
 
     def telling_pair(self, task_prefix: str = "") -> tuple[int, int]:
-        """Return two words that change places at first: long and unrepeated ones where there are such.
+        """Return the default pair of words that change places: long and unrepeated ones if there are any.
 
         Args:
             task_prefix: What the text begins with that is not the reader's own, e.g. "translate English to French:".
@@ -252,7 +252,7 @@ class ReorderedInput:
         read = np.cumsum([0, *(0 if token.special else len(token.text) for token in tokens)])
         own = [index for index in movable if read[index] >= len(task_prefix)]
         words = [index for index in own if any(letter.isalnum() for letter in tokens[index].text)]
-        # Neither "the" nor "on" where there is something else: a word of three letters that occurs only once.
+        # Neither "the" nor "on" if possible: a word of at least three letters that occurs only once.
         spelt = [tokens[index].text.strip().lower() for index in words]
         telling = [index for index, word in zip(words, spelt, strict=True) if len(word) > 2 and spelt.count(word) == 1]
         start = next(group for group in (telling, words, movable) if len(group) >= 2)
@@ -269,7 +269,7 @@ class ReorderedInput:
             shuffle: The seed of "shuffle".
             followed: The token whose attention is compared; one of ``pair`` by default.
         """
-        if followed is None:  # with a causal mask, the later one of the two attends to more tokens
+        if followed is None:  # with a causal mask, the later of the two attends to more tokens
             followed = (max if self.stack == "decoder" else min)(pair)
         stacks = self.before.stacks if change == "remove_all" else (self.stack,)
         if change.startswith("remove"):
@@ -284,7 +284,7 @@ class ReorderedInput:
         return NewOrder(tuple(stacks), tuple(order.tolist()), pair if change == "swap" else None, followed)
 
     def attention_change(self, after: Trace, token: int) -> AttentionChange:
-        """Return what ``token`` attends to before and after, in the head of the first layer that changes most."""
+        """Return the attention of ``token`` before and after, in the head of the first layer that changes most."""
         tokens = self.tokens
         rows = [one.attention(self.stack, 0, "self").weights[:, token, : self.n_read] for one in (self.before, after)]
         if self.stack == "decoder":  # later tokens are masked, before and after
@@ -295,7 +295,7 @@ class ReorderedInput:
 
 @dataclass(frozen=True)
 class AttentionChange:
-    """What one token attends to in one head, before and after: [token] each."""
+    """The attention of one token in one head, before and after: [token] each."""
 
     head: int
     tokens: Sequence[Token]

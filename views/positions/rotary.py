@@ -1,4 +1,4 @@
-"""Rotary positions: by which angles this model turns its queries and keys."""
+"""Rotary positions: the angles by which this model rotates its queries and keys."""
 
 import streamlit as st
 
@@ -22,7 +22,7 @@ from views.positions.positions_view_model import LONGEST, PositionsViewModel
 
 
 def two_heatmaps(view_model: PositionsViewModel, text: PageText) -> None:
-    """Draw the sinusoids of Vaswani et al. beside the angles by which this model turns its heads."""
+    """Draw the sinusoids of Vaswani et al. next to the angles by which this model rotates its heads."""
     config, rotary, tokens = view_model.checkpoint.config, view_model.rotary, view_model.tokens
     if not rotary.n_turned:
         st.caption(text["nothing_added"])
@@ -55,7 +55,7 @@ def two_heatmaps(view_model: PositionsViewModel, text: PageText) -> None:
 
 
 def angles(view_model: PositionsViewModel, text: PageText) -> None:
-    """Draw what turning leaves of the agreement between two tokens, by their distance."""
+    """Draw the effect of the rotation on the agreement between two tokens, by distance."""
     config, rotary, n_tokens = view_model.checkpoint.config, view_model.rotary, len(view_model.tokens)
     half = rotary.n_turned // 2
     if not half:
@@ -97,7 +97,7 @@ def angles(view_model: PositionsViewModel, text: PageText) -> None:
 
 
 def _other_layers(view_model: PositionsViewModel, text: PageText) -> list[str]:
-    """A sentence about the layers with other angles than those that are drawn (Gemma 3), if there are any."""
+    """Write which layers have other angles than those that are drawn (Gemma 3), if there are any."""
     same, others = (", ".join(map(str, layers)) for layers in view_model.rotary_layers)
     return [text["rotary_others"].format(same=same, others=others)] if others else []
 
@@ -108,7 +108,7 @@ def _agreement(factor: str = "") -> str:
 
 
 def _stretching_formula(scaling: RotaryScaling) -> str:
-    """θ′ of θ, with the numbers of this model; its turning uses θ′."""
+    """Return θ′ of θ, with the numbers of this model, whose rotation uses θ′."""
     match scaling:
         case LinearScaling(factor):
             return rf"\theta'_i = \theta_i / {latex_notation(three_digits(factor))}"

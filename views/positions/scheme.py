@@ -1,4 +1,4 @@
-"""Which position scheme is shown, and whose numbers are drawn."""
+"""The position scheme that is shown, and the checkpoint whose numbers are drawn."""
 
 import streamlit as st
 
@@ -15,7 +15,7 @@ SCHEMES = ("sinusoidal", "learned", "rotary", "relative", "alibi")
 
 
 def chosen_scheme(p: Page) -> PositionsViewModel:
-    """Build the view model of the scheme that the reader has chosen: the model's own unless another one."""
+    """Build the view model of the chosen scheme, by default the model's own."""
     names, first = _schemes(p)
     scheme = choice.read_option("scheme", names, first, owner=p.focus.checkpoint)
     place = {name: getattr(p.focus, name) for name in ("stack", "layer", "head", "token")}
@@ -30,7 +30,7 @@ def choose_scheme(p: Page) -> None:
 
 
 def _schemes(p: Page) -> tuple[dict[str, list[str]], str]:
-    """What each scheme is called, and the one to begin with: the checkpoint's own, if it has one."""
+    """Return the names of the schemes, and the default: the checkpoint's own, if it has one."""
     own = p.checkpoint.config.positions
     schemes = (*SCHEMES, own) if own == "disentangled" else SCHEMES
 
@@ -42,7 +42,7 @@ def _schemes(p: Page) -> tuple[dict[str, list[str]], str]:
 
 
 def _lender(p: Page, scheme: str) -> Checkpoint | None:
-    """The first checkpoint that has a trained scheme which the model has not."""
+    """Return the first checkpoint with a trained scheme that the model lacks."""
     if scheme == p.checkpoint.config.positions or scheme not in ("learned", "relative"):
         return None
     for name in checkpoint_names():
@@ -55,7 +55,7 @@ def _lender(p: Page, scheme: str) -> Checkpoint | None:
 
 
 def say_whose(view_model: PositionsViewModel, text: PageText) -> None:
-    """Write a line that says whose numbers are drawn."""
+    """Write a line that names the source of the numbers."""
     own, scheme, lender = view_model.checkpoint.config.positions, view_model.scheme, view_model.lender
     if view_model.is_own:
         key = "own"

@@ -1,4 +1,4 @@
-"""The list of edits that a person has made: short texts in the session, each shown with a button that takes it back."""
+"""The list of edits of a session: short texts, each shown with a button that removes it."""
 
 from collections.abc import Iterable, Sequence
 
@@ -10,7 +10,7 @@ from transformer.runs.edit_specs import EditSpec
 from ui.shell import choice
 from ui.words.texts import PageText, as_plain, quote
 
-EDIT = "edit"  # once for each edit
+EDIT = "edit"  # the parameter of one edit; an address may have several
 _DROPPED = "surgery edits: dropped"
 MOST = 32  # edits at a time
 LONGEST = 2000  # characters of one: the sentence of a patch
@@ -19,12 +19,12 @@ _EXCLUSIVE = ("zero", "mean", "scale", "patch")  # of one head: only one of thes
 
 
 def specs() -> tuple[str, ...]:
-    """The edits as texts (``transformer.runs.edit_specs``), in the order in which they are applied."""
+    """Return the edits as texts (``transformer.runs.edit_specs``), in the order in which they are applied."""
     return choice.values(EDIT, page="surgery")
 
 
 def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
-    """Drop the edits that this model has no place for (another checkpoint was opened); return those of the last time.
+    """Drop edits that do not fit this model (after another checkpoint was opened); return those dropped last.
 
     Once per run, before the edits are used.
     """
@@ -37,14 +37,14 @@ def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
             fitting[text] = None
         except ValueError:
             dropped.append(text)
-    if dropped:  # said until the list is changed: a page may run again at once
+    if dropped:  # shown until the list changes: a page may run again at once
         st.session_state[_DROPPED] = tuple(dropped)
         choice.put(EDIT, *fitting)
     return st.session_state.get(_DROPPED, ())
 
 
 def say_what_was_dropped(dropped: Sequence[str], text: PageText) -> None:
-    """One line about edits that are not made, the first of them by name."""
+    """Write one line about edits that are not applied, the first of them by name."""
     if dropped:
         named = ", ".join(as_plain(quote(one)) for one in dropped[:_NAMED])
         more = text["dropped_more"].format(count=whole(len(dropped) - _NAMED)) if len(dropped) > _NAMED else ""
@@ -54,7 +54,7 @@ def say_what_was_dropped(dropped: Sequence[str], text: PageText) -> None:
 def add(text: str) -> None:
     """Add an edit, which replaces another one of the same head if both cannot hold.
 
-    An edit that is too many or too long is dropped, and a line says so.
+    An edit that is too long or exceeds the limit is dropped, with a notice.
     """
     if (found := _added(specs(), text)) is None:
         st.session_state[_DROPPED] = (text,)
@@ -69,7 +69,7 @@ def _added(texts: Sequence[str], text: str) -> tuple[str, ...] | None:
 
 
 def toggled(texts: Sequence[str], text: str) -> tuple[str, ...]:
-    """Return the edits with another one, or without it if it is among them; with too many they stay as they are."""
+    """Return the edits with another one, or without it if it is among them; unchanged if there are too many."""
     if text in texts:
         return tuple(old for old in texts if old != text)
     found = _added(texts, text)
@@ -92,7 +92,7 @@ def _change(texts: Iterable[str]) -> None:
 
 
 def show(text: PageText) -> None:
-    """Draw the edits as buttons; a click takes one back."""
+    """Draw the edits as buttons; a click removes one."""
     st.markdown(f"**{text['edits']}**")
     if not specs():
         st.caption(text["none"])
@@ -117,7 +117,7 @@ def describe(spec: EditSpec, text: PageText) -> str:
     value = value.replace("-", " → ") if spec.action == "edge" else value
     place = text["part_short"][f"{spec.stack}_{spec.part}"]
     shown = f"{value[:24]}…" if len(value) > 25 else value
-    # A label of a button is Markdown: nothing that a user typed may be read as markup.
+    # A label of a button is Markdown: no user text may be read as markup.
     return text["edit"][spec.action].format(place=place, layer=spec.layer, head=spec.head, value=as_plain(shown))
 
 

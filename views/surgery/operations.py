@@ -1,4 +1,4 @@
-"""The Surgery page: the importance map of all heads, and the ways to change the model."""
+"""The importance map of all heads, and the controls that change the model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -45,16 +45,16 @@ def importance(p: Page) -> Importance:
 
 
 def choose(p: Page) -> SurgeryChoices:
-    """Draw what a click on a head does and which number the map shows; return them with the edits."""
+    """Draw the choice of what a click on a head does and of the map's number; return both with the edits."""
     with st.container(horizontal=True, gap="medium"):
         click = _choose(p, "click", CLICKS, help=p.text["click_help"])
         return SurgeryChoices(edit_list.specs(), click, _choose(p, "what", ("change", "kl")))
 
 
 def importance_map(p: Page, shown: SurgeryViewModel) -> None:
-    """Draw all heads, one block for each kind of attention; a click does what was chosen.
+    """Draw all heads, one block for each kind of attention; a click applies the chosen edit.
 
-    Where measuring them waits to be asked for, an estimate stands in its place, with its error.
+    If measuring them needs a request, an estimate is shown first, with its error.
     """
     found, number = shown.importance, shown.choices.number
     long = sweeps.is_long(p, len(found.heads))
@@ -75,7 +75,7 @@ def importance_map(p: Page, shown: SurgeryViewModel) -> None:
 
 
 def _check(p: Page, guess: Importance) -> None:
-    """The largest numbers of the estimate beside what silencing those heads does."""
+    """Write the largest numbers of the estimate next to the measured effect of zeroing those heads."""
     heads = strongest(guess, sweeps.CHECKED)
 
     def measured() -> np.ndarray:
@@ -118,7 +118,7 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
 def _choose_head(
     rows: Sequence[tuple[str, str, int]], heads: Sequence[int], click: str, state: State, cell: SelectCell
 ) -> Actions:
-    """``rows``: stack, kind and layer of each row of the map; ``heads``: how many it has."""
+    """Draw the map. ``rows``: stack, kind and layer of each row; ``heads``: how many it has."""
     stack, kind, layer = rows[cell.query]
     if cell.key >= heads[cell.query]:
         return ()
@@ -133,7 +133,7 @@ def _choose(p: Page, name: str, options: tuple[str, ...], **more: str) -> str:
 
 
 def measure(p: Page, found: Importance) -> None:
-    """Measure the heads that are missing, chunk by chunk, with a bar and a way to stop; then run the page again.
+    """Measure the missing heads in chunks, with a progress bar and a stop button; then run the page again.
 
     Whatever the person does meanwhile ends this run of the page, and what was measured stays.
     """

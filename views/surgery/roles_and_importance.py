@@ -1,4 +1,4 @@
-"""Whether heads with a role matter more: what removing a head changes, beside the tests over many sentences."""
+"""Whether heads with a role matter more: the effect of removing a head, against the tests over many sentences."""
 
 import math
 
@@ -15,7 +15,7 @@ from ui.shell.page import Page
 
 
 def roles_and_importance(p: Page, found: Importance) -> None:
-    """Write one line below the map: how the strength of a head's role goes with the KL divergence of removing it."""
+    """Write one line below the map: the correlation of a head's role with the KL divergence of removing it."""
     if not found.complete:
         return
     try:

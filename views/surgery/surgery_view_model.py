@@ -28,7 +28,7 @@ from transformer.runs.traces import Trace
 
 @dataclass(frozen=True)
 class SurgeryChoices:
-    """What the reader chose on the page.
+    """The choices on the page.
 
     Attributes:
         edits: The edits as texts (``transformer.runs.edit_specs``), in the order in which they are applied.
@@ -64,7 +64,7 @@ class ImportanceMap:
 
 @dataclass(frozen=True)
 class SurgeryViewModel:
-    """A run beside the same run with the edits, and the importance of the heads as far as it is known."""
+    """A run next to the same run with the edits, and the importance of the heads as far as it is known."""
 
     location: Head
     choices: SurgeryChoices
@@ -73,7 +73,7 @@ class SurgeryViewModel:
 
     @cached_property
     def found(self) -> Experiment:
-        """The run beside the same run with the edits, made when first asked for.
+        """The run and the same run with the edits, computed on first access.
 
         Raises ``NotFiniteError`` where either has NaN or infinite activations. The map does not need it.
         """
@@ -123,7 +123,7 @@ def surgery_view_model(
         location: The selected head.
         choices: What the reader chose.
         importance: The importance of the heads as far as it is known; by default none is.
-        experiment_with: Returns the run beside the same run with these edits; by default computes it.
+        experiment_with: Returns the run and the same run with these edits; by default computes it.
     """
 
     def compute(edits: tuple[str, ...]) -> Experiment:

@@ -1,4 +1,4 @@
-"""How many tokens the text takes, and the Python that splits it."""
+"""How many tokens the text has, and the Python that splits it."""
 
 import streamlit as st
 
@@ -13,7 +13,7 @@ from views.tokens.tokens_view_model import TokensViewModel
 
 
 def show_counts(view_model: TokensViewModel, text: PageText) -> None:
-    """Write the ids as the model receives them, and how few tokens the text takes."""
+    """Write the ids as the model receives them, and how few tokens the text needs."""
     tokenizer, read = view_model.checkpoint.tokenizer, view_model.tokens
     ids = [str(token.id) for token in read]
     if len(ids) > 12:

@@ -1,4 +1,4 @@
-"""The Tokens page of a model that reads pictures: a token is a square of pixels, and its id is made of their shades."""
+"""The Tokens page of a vision model: a token is a square of pixels, and its id is computed from their shades."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -19,13 +19,13 @@ from ui.words.texts import as_plain
 
 
 def rows_of_patches(n_tokens: int, across: int) -> list[range]:
-    """The places of the tokens as the picture has them: what stands before it, then a row for each row of patches."""
+    """Return the tokens' positions as the picture has them: what precedes it, then one row for each row of patches."""
     before = n_tokens - across**2
     return [range(before), *(range(first, first + across) for first in range(before, n_tokens, across))]
 
 
 def patches(p: Page) -> None:
-    """Every patch with its id; a click follows it, and its id is worked out."""
+    """Draw every patch with its id; a click focuses it and shows the computation of its id."""
     text, tokenizer, config = p.text, p.checkpoint.tokenizer, p.checkpoint.config
     tokens = p.trace.tokens(p.focus.stack)
     signs = [tokenizer.display(token.id) for token in tokens]

@@ -1,4 +1,4 @@
-"""What stands for no text: tokens that were added to a sentence, characters without an entry, special tokens."""
+"""Tokens without text: those added to a sentence, characters without an entry, special tokens."""
 
 import pandas as pd
 import streamlit as st
@@ -14,7 +14,7 @@ from views.tokens.tokens_view_model import TokensViewModel
 
 
 def added_tokens(view_model: TokensViewModel, text: PageText) -> str:
-    """Say which tokens around the text nobody typed: a missing beginning is seen here."""
+    """Write which special tokens were added around the text; a missing beginning is visible here."""
     if view_model.framed is not None:
         before, after = view_model.framed
         return text["added_chat"].format(before=count_text(before, "token"), after=count_text(after, "token"))
@@ -27,7 +27,7 @@ def added_tokens(view_model: TokensViewModel, text: PageText) -> str:
 
 
 def odd_character(p: Page) -> None:
-    """What becomes of a character that the vocabulary may not have."""
+    """Write how the tokenizer treats a character that the vocabulary may lack."""
     tokenizer, text = p.checkpoint.tokenizer, p.text
     typed = choice.text(text["character"], default="😀", key="character", help=text["character_help"], width=200)
     character = typed.strip()[:1]

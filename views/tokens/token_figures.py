@@ -1,4 +1,4 @@
-"""Tokens: the merges that build a word out of its letters, and where tokenizers cut a sentence."""
+"""Figures of tokens: the merges that build a word from its letters, and the boundaries of several tokenizers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from transformer.text.tokens import Token, TokenSequence
 
 _ROW = 38  # pixels of a row of boxes
-_MAX_BYTES = 400  # of a ruler whose boxes still have room for texts
+_MAX_BYTES = 400  # of a ruler with enough room for texts in its boxes
 _LONE_BYTE = re.compile(r"⟨[0-9A-F]{2}⟩")
 
 
@@ -30,13 +30,13 @@ def merge_tree(
     n_steps: int | None = None,
     of_characters: bool = False,
 ) -> go.Figure:
-    """Byte-pair encoding of one word from top to bottom: its bytes, then one merge after the other.
+    """Draw byte-pair encoding of one word from top to bottom: its bytes, then one merge after the other.
 
     ``states``: the pieces after each merge, the first state before any; a piece is as wide as it has first pieces, so
-    that a merged piece stands right below its parts. New pieces are coloured. ``ranks``: for each merge its number
+    that a merged piece is right below its parts. New pieces are coloured. ``ranks``: for each merge its number
     in the tokenizer's list (lower = learned earlier). ``display`` makes a piece readable (é is two bytes, which are no
     letters by themselves). ``n_steps`` keeps room for so many merges, so that the picture stays in its place while
-    somebody steps through it. ``of_characters``: the word begins as characters, not as bytes. Raises ``ValueError``
+    a reader steps through it. ``of_characters``: the word begins as characters, not as bytes. Raises ``ValueError``
     when a state is not the one before with neighbouring pieces joined.
     """
     if not states or not states[0]:
@@ -94,7 +94,7 @@ def merge_tree(
 def _joined(
     before: Sequence[str], layout: list[tuple[int, int]], after: Sequence[str], *, step: int
 ) -> list[tuple[int, int]]:
-    """(start, width) of every piece of ``after``, each of which must be neighbours of ``before`` joined."""
+    """Return (start, width) of every piece of ``after``, each of which must be neighbours of ``before`` joined."""
     places, index = [], 0
     for piece in after:
         text, first = "", index
@@ -113,7 +113,7 @@ def _joined(
 
 
 def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
-    """A ruler of the sentence, one row per tokenizer: every token as a box as wide as it has bytes in UTF-8.
+    """Draw the sentence as one row per tokenizer: every token as a box as wide as its number of bytes in UTF-8.
 
     ``sequences``: what each tokenizer made of the same sentence, by the tokenizer's name. The figure leaves out special
     tokens, which are not part of the sentence. A letter without an accent is one byte, an emoji usually four. A
@@ -137,7 +137,7 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
             y=[row] * len(boxes),
             orientation="h",
             name=style.escape(name),
-            # Neighbours differ in colour, so that the cuts are seen; the colour has no other meaning.
+            # Neighbours differ in colour to show the boundaries; the colour has no other meaning.
             marker={
                 "color": [style.CATEGORICAL[0] if number % 2 else style.CATEGORICAL[4] for number in range(len(boxes))],
                 "line": {"width": 0},
@@ -146,7 +146,7 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
             textposition="inside" if start <= _MAX_BYTES else "none",  # to measure hundreds takes seconds
             insidetextanchor="middle",
             textangle=0,
-            # The width comes along, since Plotly's %{x} is where a box ends.
+            # The width is included, since Plotly's %{x} is the end of a box.
             customdata=[
                 [width, _("id {id}", id=f"<b>{token.id}</b>") if token.id >= 0 else _("not in the vocabulary")]
                 for _start, width, token in boxes
@@ -161,7 +161,7 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
         for name, tokens in sequences.items()
     ]
     style.finish(figure, height=56 * len(labels) + 80)
-    # A label that does not fit its box is left to the hover instead of shrinking out of sight.
+    # A label that does not fit its box appears only in the hover instead of shrinking to nothing.
     figure.update_layout(barmode="overlay", uniformtext={"minsize": 10, "mode": "hide"})
     figure.update_xaxes(title_text=_("bytes of the sentence (a plain letter is one)"), range=[0, max(1, longest)])
     figure.update_yaxes(**style.label_rows(labels, title=_("tokenizer")))
@@ -169,7 +169,7 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
 
 
 def _n_bytes(token: Token) -> int:
-    """Bytes of a token. Lone bytes such as ⟨F0⟩ are not text: they are counted in ``display``."""
+    """Return the bytes of a token. Single bytes such as ⟨F0⟩ are not text: they are counted in ``display``."""
     if lone := _LONE_BYTE.findall(token.display):
         rest = _LONE_BYTE.sub("", token.display)
         return len(lone) + sum(1 if character in "·⏎⇥" else len(character.encode()) for character in rest)

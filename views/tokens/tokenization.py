@@ -30,7 +30,7 @@ COMPARED_MERGES = (100, 500, 2000)
 
 
 def kind_of(token: Token) -> str:
-    """The tone of a token's card."""
+    """Return the tone of a token's card."""
     if token.special or token.display == f"⟨{token.id}⟩":
         return "special"
     if "⟨" in token.display and "⟨" not in token.text:
@@ -39,7 +39,7 @@ def kind_of(token: Token) -> str:
 
 
 def token_cards(p: Page, view_model: TokensViewModel) -> None:
-    """Draw every token that the model read, with its id; a click follows it."""
+    """Draw every token that the model read, with its id; a click focuses it."""
     text, tokenizer = p.text, p.checkpoint.tokenizer
     typed = {token.index for token in view_model.typed_tokens}
     framed = len(view_model.prompt_tokens) if view_model.is_chat else 0
@@ -59,7 +59,7 @@ def token_cards(p: Page, view_model: TokensViewModel) -> None:
             Chip(token.display, number(token), tone(token), hint=_hint(text, tokenizer, token))
             for token in p.trace.tokens(stack)
         )
-        answer = stack == "decoder" and len(p.trace.stacks) > 1  # else the sentence stands in front of it
+        answer = stack == "decoder" and len(p.trace.stacks) > 1  # else the sentence is in front of it
         title = text["given" if p.trace.forced else "writes"] if answer else text["reads"]
         rows.append(ChipRow(title, cards, chosen=p.focus.token if stack == p.focus.stack else None))
     legend = {tone: text[f"legend_{tone}"] for tone in ("word", "part", "byte", "special", "frame")}
@@ -113,7 +113,7 @@ class _Way(NamedTuple):
 
 
 def _ways_to_cut(p: Page) -> dict[str, _Way]:
-    """By the codes that the address holds: ``checkpoint <name>``, ``<number> merges``, "characters" or "words"."""
+    """Return tokenizers by their codes: ``checkpoint <name>``, ``<number> merges``, "characters" or "words"."""
     here = p.checkpoint
     tokenizer, total = here.tokenizer, len(here.tokenizer.merges)
 

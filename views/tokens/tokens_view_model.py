@@ -1,4 +1,4 @@
-"""What the Tokens page shows of one run: the tokens that are read, which of them were typed, and the special ones.
+"""The data of the Tokens page for one run: the input tokens, which of them were typed, and the special ones.
 
 Everything that the page counts is computed here, without Streamlit. A notebook builds the same object:
 
@@ -33,7 +33,7 @@ class TokensViewModel(TokenViewModel):
 
     @cached_property
     def prompt_tokens(self) -> TokenSequence:
-        """What the stack reads, without what a decoder-only model has written after the sentence."""
+        """The input of the stack, without the continuation of a decoder-only model."""
         if self.checkpoint.config.has_encoder:
             return self.tokens
         n_read = len(prompt_ids(self.checkpoint, self.trace.sentence))
@@ -41,17 +41,17 @@ class TokensViewModel(TokenViewModel):
 
     @property
     def n_written(self) -> int:
-        """How many tokens of the stack are not of the prompt."""
+        """How many tokens of the stack are not part of the prompt."""
         return len(self.tokens) - len(self.prompt_tokens)
 
     @property
     def is_chat(self) -> bool:
-        """Whether a chat template writes around what was typed."""
+        """Whether a chat template surrounds the typed text."""
         return self.checkpoint.prompt is not None and bool(self.checkpoint.prompt.chat)
 
     @cached_property
     def typed_tokens(self) -> tuple[Token, ...]:
-        """Those of the prompt that were typed: in a chat all but what its template writes around them."""
+        """The tokens of the prompt that were typed: in a chat, all but those of its template."""
         tokens = self.prompt_tokens
         if not self.is_chat:
             return tokens.tokens
@@ -59,7 +59,7 @@ class TokensViewModel(TokenViewModel):
         typed = self.trace.sentence.strip().encode("utf-8", errors="replace")
         begins = b"".join(pieces).rfind(typed)  # the last occurrence: a system line may hold the same words
         if begins < 0:
-            return tokens.tokens  # a template may change what it is given: nothing can be told apart then
+            return tokens.tokens  # a template may change its input: then the two cannot be distinguished
         ends = list(accumulate(map(len, pieces)))
         return tuple(
             token
@@ -84,7 +84,7 @@ class TokensViewModel(TokenViewModel):
 
     @property
     def framed(self) -> tuple[int, int] | None:
-        """How many tokens a chat template added before and after what was typed; ``None`` where it added none."""
+        """How many tokens a chat template added before and after the typed text; ``None`` if there is no template."""
         n_read, typed = len(self.prompt_tokens), [token.index for token in self.typed_tokens]
         return None if len(typed) == n_read else (min(typed), n_read - 1 - max(typed))
 

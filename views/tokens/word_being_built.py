@@ -1,4 +1,4 @@
-"""A word being cut as the tokenizer does it, step by step: by merges, by longest match or by the best path."""
+"""A word split by the tokenizer, step by step: by merges, by longest match or by the best path."""
 
 import pandas as pd
 import streamlit as st
@@ -23,7 +23,7 @@ FEWER_MERGES = (0, 20, 50, 100, 200, 500, 1000, 2000, 4000, 8000, 16000, 32000, 
 
 @fragment
 def word_being_built(p: Page) -> None:
-    """The word of the followed token, or one that is typed, from its letters to tokens."""
+    """Draw the word of the focused token, or a typed one, from its letters to tokens."""
     with guard():
         tokenizer, text = p.checkpoint.tokenizer, p.text
         sequence = p.trace.tokens(p.focus.stack)
@@ -60,7 +60,7 @@ def word_being_built(p: Page) -> None:
 
 
 def _as_typed(p: Page, word: str) -> str:
-    """A word as one would type it: without the space in front."""
+    """Return a word as a user would type it, without the space in front."""
     return p.checkpoint.tokenizer.readable(word).removeprefix("·")
 
 
@@ -81,7 +81,7 @@ def _choose_merges(p: Page) -> int:
 
 
 def _choose_step(p: Page, owner: tuple[object, ...], last: int) -> int:
-    """Which of the steps 0 … ``last`` is drawn; the last one at first."""
+    """Choose which of the steps 0 … ``last`` is drawn; the last one by default."""
     if not last:
         return 0
     return choice.slider(p.text["step"], 0, last, last, key="merge step", owner=(p.focus.checkpoint, *owner))

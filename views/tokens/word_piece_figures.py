@@ -1,4 +1,4 @@
-"""A word cut by longest match (WordPiece) and by the best path (Unigram): every piece as a box above its letters."""
+"""A word split by longest match (WordPiece) and by the best path (Unigram): every piece as a box above its letters."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 _ROW = 34  # pixels of a row of boxes
 _MAX_ROWS = 26
 
-Box = tuple[float, float, int, str, str]  # start, width, row, text, what a pointer reads
+Box = tuple[float, float, int, str, str]  # start, width, row, text, hover
 
 
 def longest_matches(steps: Sequence[MatchStep], *, word: str, n_steps: int | None = None) -> go.Figure:
-    """WordPiece from top to bottom: each step takes the longest entry that begins where the last one ended.
+    """Draw WordPiece from top to bottom: each step takes the longest entry that begins where the last one ended.
 
     ``steps``: of ``match_steps``. What is not cut yet is pale; a pointer on it reads the longer pieces that were tried.
-    ``n_steps`` keeps room for so many steps, so that the picture stays in its place while somebody steps through it.
+    ``n_steps`` keeps room for so many steps, so that the figure does not move while a reader steps through it.
     """
     taken: list[Box] = []
     before: list[Box] = []
@@ -62,15 +62,15 @@ def candidate_pieces(
     path: Sequence[Candidate],
     display: Callable[[str], str] = str,
 ) -> go.Figure:
-    """Unigram: all entries that fit somewhere in the word, and ``path``, the ones whose scores have the largest sum.
+    """Draw Unigram: all entries that match part of the word, and ``path``, those with the largest sum of scores.
 
-    ``places``: of ``path_steps``, from the left up to the place that is looked at. A pointer on a box reads the piece's
+    ``places``: of ``path_steps``, from the left up to the current position. Hovering over a box shows the piece's
     score and the best sum with which it can be reached. ``display`` makes a piece readable.
     """
     on_path = {(candidate.start, candidate.start + len(candidate.piece)) for candidate in path}
     best: list[Box] = [_box(candidate, 0, display) for candidate in path]
     others: list[Box] = []
-    full: list[int] = []  # for every row below the path: where its last box ends
+    full: list[int] = []  # for every row below the path: the end of its last box
     found = [candidate for place in places for candidate in place.candidates]
     for candidate in sorted(found, key=lambda candidate: (candidate.start, len(candidate.piece))):
         end = candidate.start + len(candidate.piece)

@@ -59,7 +59,7 @@ def roles_through_training(p: Page) -> None:
 
 
 def _shown(history: RoleHistory) -> Sequence[HeadHistory]:
-    """Return the heads with a role in the end, strongest first; if there are none, those that come closest."""
+    """Return the heads with a role in the end, strongest first; if there are none, the closest ones."""
     ordered = sorted(history.heads, key=lambda head: -head.strengths[-1])
     return [head for head in ordered if head.has_role][:_MOST] or ordered[:_WITHOUT_ROLE]
 

@@ -1,6 +1,6 @@
 """Curves of a running training, loss and shares over its steps, redrawn several times per second.
 
-The data have a fixed name beside an unchanging specification, so that the browser moves the lines instead of building
+The data have a fixed name and the specification does not change, so that browsers move the lines instead of building
 the chart again. For the same reason the axes have their final length from the first step.
 """
 

@@ -42,7 +42,7 @@ def map_strip(
 
     Args:
         views: One layer at every step, with the same tokens. With more than ``MAX_CELLS`` tokens, a point of a small
-            map is the largest of several weights, as the colour bar says.
+            map is the largest of several weights, as the title of the colour bar says.
         head: Index of the head.
         names: Titles above the maps.
         notes: Second lines of the titles.
@@ -95,7 +95,7 @@ def _small(weights: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray], str]
     """Return a map that fits a small figure: the largest weight of each block.
 
     Returns:
-        The map, [query, key] (NaN where all cells are masked), the positions of the blocks, and a line that says so (""
+        The map, [query, key] (NaN where all cells are masked), the positions of the blocks, and a note about it (""
         if every cell is shown).
     """
     blocks = [2 * int(np.ceil(count / MAX_CELLS) // 2) + 1 if count > MAX_CELLS else 1 for count in weights.shape]

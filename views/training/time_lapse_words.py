@@ -22,7 +22,7 @@ def step_name(moment: Moment, text: PageText) -> str:
 
 
 def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[str]:
-    """Return the names on the slider; the first says where training started, the last that it is final."""
+    """Return the names on the slider; the first names the start of training, the last the final step."""
     names = [step_name(moment, text) for moment in moments]
     if moments[0].step == 0:
         names[0] = text["time_untrained"] if began_as(card) is None else text["time_before"]

@@ -88,7 +88,7 @@ class TrainingViewModel:
 
     @cached_property
     def settled(self) -> int | None:
-        """The step from which on the head has the role that it has in the end; ``None`` where it has none."""
+        """The step from which on the head has the role that it has in the end; ``None`` if it has none."""
         return settled_moment(self.moments, self.location)
 
     @cached_property
@@ -122,5 +122,5 @@ def training_view_model(moments: Sequence[Moment], location: Head | None = None)
 
 
 def mean_probability(moment: Moment) -> float:
-    """Return the probability per token (geometric mean) of the finished model's output; NaN where there is none."""
+    """Return the probability per token (geometric mean) of the finished model's output; NaN if there is none."""
     return math.exp(moment.log_probability / moment.n_tokens) if moment.n_tokens else math.nan

@@ -1,4 +1,4 @@
-"""One row of a map as a sentence: its words have the colours of their weights, and are understood sooner than cells."""
+"""One row of a map as a sentence whose words are coloured by their weights."""
 
 import math
 from pathlib import Path
@@ -15,7 +15,7 @@ from ui.shell.reducer import send
 from ui.words.texts import PageText
 from views.attention.attention_view_model import AttentionViewModel
 
-_FROM, _LEAST = 3, 0.005  # of the words that look at one: how many are named, and from which weight on
+_FROM, _LEAST = 3, 0.005  # how many of the words that attend to a word are named, and from which weight on
 _KEY = "attention shaded sentence"
 _component = component("shaded_sentence", Path(__file__).with_name("shaded.js"))
 # Of the sentence above a map, in pixels of a projector: the number below it, a line of words, what a line holds.
@@ -23,7 +23,7 @@ _AROUND, _LINE, _LETTER, _ACROSS, _MAX_LINES = 36, 28, 8.0, 900, 2
 
 
 def shaded_sentence(p: Page, shown: AttentionViewModel) -> None:
-    """The row of what is drawn. In self-attention a word looks and is looked at: a click follows it.
+    """Draw the row as a sentence. In self-attention a click on a word focuses it.
 
     What reads pictures has patches in the place of words, as the picture has them, with its ink as dots.
     """
@@ -45,7 +45,7 @@ def shaded_sentence(p: Page, shown: AttentionViewModel) -> None:
 
 
 def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: float, drawing: str, wide: bool) -> dict:
-    """What the component draws: plain text, which it puts on the page with ``textContent``."""
+    """Return the data of the component: plain text, which it inserts with ``textContent``."""
     weights, allowed = view.weights[0, row], view.allowed[row]
     rows_are_queries = name == view.query.labels[row] and drawing not in ("values", "rollout")
     words = []
@@ -80,14 +80,14 @@ def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: f
 
 
 def _strongest(view: AttentionView, key: int) -> list[str]:
-    """The other way round: the words that look most at one, with their weights."""
+    """Return the words that attend most to one word, with their weights."""
     column = np.where(view.allowed[:, key] & (view.allowed.sum(axis=1) > 1), view.weights[0, :, key], 0.0)
     rows = [row for row in np.argsort(-column, kind="stable")[:_FROM].tolist() if column[row] >= _LEAST]
     return [f"{view.query.labels[row]} {three_digits(float(column[row]))}" for row in rows]
 
 
 def height_above(view: AttentionView) -> int:
-    """How much lower a map is, in pixels of a projector, that has the sentence above it."""
+    """Return by how many pixels of a projector a map is lower if the sentence is above it."""
     letters = sum(len(token.display) * _LETTER + 12 for token in view.key)
     return _AROUND + _LINE * min(_MAX_LINES, math.ceil(letters / _ACROSS))
 

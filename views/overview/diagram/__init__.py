@@ -1,4 +1,4 @@
-"""The loaded model as a picture with the shapes that this sentence has in it; every block leads to its page."""
+"""The loaded model as a diagram with the shapes of this sentence; every block links to its page."""
 
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -41,7 +41,7 @@ def model_diagram(config: ModelConfig, trace: Trace, *, layer: int = 0) -> None:
 
 
 def diagram_data(stacks: tuple[Stack, ...], trace: Trace, *, pages: tuple[str, ...]) -> dict[str, Any]:
-    """What the component draws; ``pages`` are those that exist, and only blocks that lead to one can be clicked."""
+    """Return the data of the component; ``pages`` are those that exist: other blocks cannot be clicked."""
     titles = {entry.name: entry.title for group in GROUPS.values() for entry in group if entry.name in pages}
     columns = [
         {
@@ -62,7 +62,7 @@ def diagram_data(stacks: tuple[Stack, ...], trace: Trace, *, pages: tuple[str, .
 
 
 def _read(tokens: TokenSequence) -> str:
-    """All that a stack reads, as the shapes count it: the text, with each special token where it stands."""
+    """Return everything that a stack reads: the text with all special tokens."""
     specials = [token.special for token in tokens]
     begin = specials.index(False) if False in specials else len(tokens)
     end = len(tokens) - (specials[::-1].index(False) if False in specials else 0)
@@ -85,7 +85,7 @@ def _drawn(block: Block, *, titles: dict[str, str], pages: tuple[str, ...]) -> d
 
 
 def _open(blocks: Mapping[str, tuple[str, dict[str, Any]]], /) -> None:
-    """``blocks``: by id, the page that each opens and what that looks at."""
+    """Handle a click; ``blocks`` gives by block id the page that opens, and its focus."""
     if clicked := one_of(heard(_KEY, "opened"), blocks):
         page, place = blocks[clicked]
         send(OpenPage(page, SelectLocation(**place)))

@@ -1,4 +1,4 @@
-"""The blocks of a model's diagram, from its configuration and one trace: which, in which order, of which shape."""
+"""The blocks of a model's diagram, from its configuration and one trace: their order and shapes."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,8 +16,8 @@ _IN_SCORES = ("rotary", "relative", "disentangled")  # positions that are not ad
 class Block:
     """One block of the diagram.
 
-    ``activation`` is what it gives on, ``shape`` and ``axes`` are that activation's in this trace. ``page`` and
-    ``focus`` say where a click leads. ``role`` fixes its colour. ``skips_from``: the block whose input an "add" adds.
+    ``activation`` is its output, ``shape`` and ``axes`` are that activation's in this trace. A click opens ``page``
+    with ``focus``. ``role`` determines its colour. ``skips_from``: the block whose input an "add" adds.
     """
 
     id: str
@@ -45,12 +45,12 @@ class Stack:
 
     @property
     def output(self) -> Block:
-        """The block whose result leaves the stack: the last one before the projection."""
+        """The block whose output leaves the stack: the last one before the projection."""
         return [block for block in self.blocks if block.role != "logits"][-1]
 
 
 def model_stacks(config: ModelConfig, trace: Trace, *, layer: int = 0) -> tuple[Stack, ...]:
-    """The columns of a model, encoder first, with the layer that is looked at drawn for all of its stack."""
+    """Return the columns of a model, encoder first, with the focused layer as an example of all layers of its stack."""
     return tuple(
         Stack(
             name=stack,
@@ -79,7 +79,7 @@ def _blocks(config: ModelConfig, trace: Trace, stack: str, layer: int) -> list[B
             **more,
         )
 
-    reads = "patch" if isinstance(config, PictureConfig) else "token"  # patches are projected: the model sees no ids
+    reads = "patch" if isinstance(config, PictureConfig) else "token"  # patches are projected: the model has no ids
     label = {"patch": "patch_embedding", "token": "embedding"}[reads]
     embedded = block("embedding", label, "embedding", f"{stack}.embedding.token", "embeddings")
     tokens = Block(
@@ -114,7 +114,7 @@ def _blocks(config: ModelConfig, trace: Trace, stack: str, layer: int) -> list[B
 
 
 def _norm(trace: Trace, path: str, name: str, block: Any, **more: Any) -> list[Block]:
-    """The block of a LayerNorm or RMSNorm, where there is one."""
+    """Return the block of a LayerNorm or RMSNorm, if there is one."""
     if f"{path}.output" not in trace:
         return []
     label = "rms_norm" if f"{path}.mean_square" in trace else "norm"
@@ -122,7 +122,7 @@ def _norm(trace: Trace, path: str, name: str, block: Any, **more: Any) -> list[B
 
 
 def _convolution(trace: Trace, path: str, layer: int, block: Any) -> list[Block]:
-    """What DeBERTa-v2 adds to its first layer; it reads what that layer got."""
+    """Return the block that DeBERTa-v2 adds to its first layer; it has the same input as that layer."""
     if f"{path}.convolution" not in trace:
         return []
     more = {"in_layer": True, "focus": {"layer": layer}}
@@ -141,7 +141,7 @@ def _convolution(trace: Trace, path: str, layer: int, block: Any) -> list[Block]
 
 
 def _attention_notes(config: ModelConfig, layer: int, name: str) -> list[str]:
-    """Where positions come in, which heads share keys, how far back a query may look."""
+    """Return notes on an attention block: positions, heads that share keys, the window of a query."""
     if name != "self_attention":
         return []
     notes = [common(f"diagram.{config.positions}")] if config.positions in _IN_SCORES else []
@@ -181,6 +181,6 @@ def _sublayer(config: ModelConfig, trace: Trace, stack: str, layer: int, name: s
     norm = _norm(trace, f"{path}.{name}_norm", f"{name}_norm", block, **more)
     behind = _norm(trace, f"{path}.{name}_output_norm", f"{name}_output_norm", block, **more)
     core = block(name, label, role, activation, page, in_layer=True, focus=focus, note=" · ".join(notes))
-    first = norm[0] if pre_norm and norm else core  # OLMo 2 has a norm behind a sub-layer only
+    first = norm[0] if pre_norm and norm else core  # OLMo 2 has only a norm after each sub-layer
     add = block(f"{name}_add", "add", "add", added, "add_norm", skips_from=first.id, **more)
     return [*norm, core, *behind, add] if pre_norm else [core, add, *norm]

@@ -1,6 +1,6 @@
-"""The handout: one sentence's way through the model as one HTML file that works offline, on a phone, without the app.
+"""The handout: one forward pass of one sentence as an HTML file that works offline, on a phone, without the app.
 
-Made of the app's own drawings (``charts.canvas``) and texts; what a model does not have is left out, or said.
+It consists of the app's figures (``charts.canvas``) and texts; parts that a model lacks are omitted or named.
 """
 
 from math import prod
@@ -24,12 +24,12 @@ from views.overview.handout.vectors import embeddings, positions, tokens
 from views.overview.handout.writing import handout_text
 
 MAX_TOKENS = 100
-MAX_WEIGHTS = 6_000_000  # of attention, all heads together: each is a few bytes of the file
+MAX_WEIGHTS = 6_000_000  # of attention, all heads together: a few bytes of the file each
 STEPS = (overview, tokens, embeddings, positions, attention, heads, add_norm, feed_forward, decoding)
 
 
 def handout_of(folder: str | Path, sentence: str, target: str | None = None) -> str:
-    """The handout of a checkpoint in a ``folder``, at the place in the model where the app opens.
+    """Return the handout of a checkpoint in a ``folder``, with the focus with which the app opens.
 
     Raises ``CheckpointError`` and ``InputError`` as ``transformer.load`` and ``transformer.trace`` do.
     """
@@ -62,7 +62,7 @@ def check_length(trace: Trace) -> None:
 
 
 def handout(trace: Trace, focus: Focus) -> str:
-    """The whole file for ``trace``, in the language that is spoken; ``focus`` chooses stack, layer, head and token.
+    """Return the whole file for ``trace`` in the current language; ``focus`` chooses stack, layer, head and token.
 
     Raises ``InputError`` for a text that is too long.
     """
@@ -71,7 +71,7 @@ def handout(trace: Trace, focus: Focus) -> str:
     focus, _notes = fit_model(focus, checkpoint.config)
     focus, _notes = fit_trace(focus, trace)
     title = text["title"].format(sentence=" ".join(trace.sentence.split()))
-    if isinstance(checkpoint.config, PictureConfig):  # its signs would be no title
+    if isinstance(checkpoint.config, PictureConfig):  # the characters of a picture are no title
         title = text["title_picture"]
     numbers = sum(activation.values.size for activation in trace.activations.values())
     sizes = {"parameters": whole(checkpoint.model.n_parameters), "numbers": whole(numbers)}

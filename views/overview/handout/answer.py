@@ -1,4 +1,4 @@
-"""The first step and the last: the model with its answer, and how logits become that answer, token by token."""
+"""The first step and the last: the model with its answer, and the computation of that answer from logits."""
 
 import json
 from pathlib import Path
@@ -23,14 +23,14 @@ from ui.words.texts import as_plain, common, page_text
 from views.overview import diagram
 from views.overview.handout.writing import every_cell, handout_text, named, section, written
 
-MAX_INSIDE = 50_000  # numbers of unfolded layers in the moving picture, four bytes each
+MAX_INSIDE = 50_000  # numbers of expanded layers in the living picture, four bytes each
 _SHOWN = 8  # candidates of a step
 _PAGES = ("tokens", "embeddings", "positions", "attention", "heads", "add_norm", "feed_forward", "decoding")
 _DRAWING = Path(diagram.__file__).parent
 
 
 def overview(trace: Trace, focus: Focus) -> Section:
-    """The sentence, the answer with its probabilities, and the model as a diagram whose blocks lead on."""
+    """Return the sentence, the answer with its probabilities, and the model as a diagram whose blocks are links."""
     config, answer = trace.checkpoint.config, read_answer(trace)
     page = text_for(page_text("overview"), config)
     caption = page["forced"] if trace.forced else page[f"answers.{work_of(config)}"]
@@ -52,15 +52,15 @@ def overview(trace: Trace, focus: Focus) -> Section:
 
 
 def _diagram(trace: Trace, focus: Focus) -> Live:
-    """The app's own diagram; a click on a block leads to its step."""
+    """Return the app's diagram; a click on a block goes to its step."""
     stacks = diagram.model_stacks(trace.checkpoint.config, trace, layer=focus.layer)
     data = diagram.diagram_data(stacks, trace, pages=_PAGES)
-    for column in data["columns"]:  # one layer is drawn here; there is none to change to
+    for column in data["columns"]:  # one layer is drawn here, which cannot be changed
         column |= {"n_layers": 0, "layer_text": f"{common('diagram.layer')} {column['layer']}"}
     leads = {block.id: block.page for stack in stacks for block in stack.blocks}
     drawn = (_DRAWING / "diagram.js").read_text(encoding="utf-8").replace("export default function", "function draw")
     style = (_DRAWING / "diagram.css").read_text(encoding="utf-8")
-    # Text that somebody typed stands in strings of JavaScript, without a < that could end the script.
+    # User text is inside strings of JavaScript, without a < that could end the script.
     given = ", ".join(json.dumps(part).replace("<", "\\u003c") for part in (data, style, leads))
     return Live(
         "diagram",
@@ -73,7 +73,7 @@ def _diagram(trace: Trace, focus: Focus) -> Live:
 
 
 def decoding(trace: Trace, focus: Focus) -> Section:
-    """Logits and the choice made of them, by what kind of answer the model gives."""
+    """Return logits and the choice made from them, by the kind of the model's output."""
     config = trace.checkpoint.config
     if config.has_decoder:
         return section("decoding", trace, _text_written(trace, focus), look_for=(0, 1))
@@ -89,7 +89,7 @@ def _text_written(trace: Trace, focus: Focus) -> list[Part]:
     for step in found.steps:
         listed = likeliest(step, shown=_SHOWN)
         logits = np.array([candidate.logit for candidate in listed])
-        # The model's own probability p = exp(z − z_max) / Z gives Z back, whatever it left out of the vocabulary.
+        # The model's own probability p = exp(z − z_max) / Z gives Z, whatever it excludes from the vocabulary.
         total = np.exp(float(listed[0].logit) - logits.max()) / listed[0].probability
         rows.append((step.chosen.display, [candidate.display for candidate in listed], logits, float(total)))
     return [
@@ -102,7 +102,7 @@ def _text_written(trace: Trace, focus: Focus) -> list[Part]:
 
 
 def _logit_map(rows: list[tuple[str, list[str], np.ndarray, float]]) -> Drawing:
-    """Rows (label, candidates, their logits, Z): the logits, largest first; a click on one opens its softmax."""
+    """Return rows (label, candidates, their logits, Z): the logits, largest first; a click on one opens its softmax."""
     text = handout_text()
 
     def lines(row: int, column: int) -> list[str]:
@@ -130,7 +130,7 @@ def _logit_map(rows: list[tuple[str, list[str], np.ndarray, float]]) -> Drawing:
 
 
 def _steps(trace: Trace, focus: Focus, found: Decoding, *, n_given: int) -> Drawing:
-    """The walk of the Decoding page: greedy, with the mean of all heads of the layer."""
+    """Return the steps of the Decoding page: greedy, with the mean of all heads of the layer."""
     checkpoint, page, text = trace.checkpoint, page_text("decoding"), handout_text()
     layer = min(focus.layer, checkpoint.config.n_decoder_layers - 1)
     kind = "cross" if checkpoint.config.has_encoder else "self"

@@ -1,4 +1,4 @@
-"""Button that downloads the handout of the current view, for the Share menu of every page."""
+"""The button that downloads the handout of the current view, in the Share menu of every page."""
 
 import streamlit as st
 

@@ -17,7 +17,7 @@ _ACROSS = 4  # small maps side by side: a phone has room for no more
 
 
 def heads(trace: Trace, focus: Focus) -> Section:
-    """Every head of one layer, for each kind of attention that the model has."""
+    """Return every head of one layer, for each kind of attention that the model has."""
     text, parts = handout_text(), []
     for stack, kind in trace.attention_kinds():
         layer = min(focus.layer, trace.n_layers(stack) - 1)
@@ -28,7 +28,7 @@ def heads(trace: Trace, focus: Focus) -> Section:
 
 
 def add_norm(trace: Trace, focus: Focus) -> Section:
-    """The first addition of the layer, and its first norm number by number."""
+    """Return the first addition of the layer, and its first norm number by number."""
     page, text, stack = page_text("add_norm"), handout_text(), focus.stack
     labels, config = trace.tokens(stack).labels, trace.checkpoint.config
     block = getattr(config, "block", "sequential")
@@ -66,7 +66,7 @@ def add_norm(trace: Trace, focus: Focus) -> Section:
 
 
 def _addition(trace: Trace, focus: Focus, labels: tuple[str, ...]) -> list:
-    """In + update = out of the layer's first sub-layer."""
+    """Return in + update = out of the layer's first sub-layer."""
     text = handout_text()
     sublayer = next(each for each in sublayers(trace, focus.stack) if each.layer == focus.layer)
     before, update = trace.values(sublayer.before), trace.values(sublayer.update)
@@ -83,7 +83,7 @@ def _addition(trace: Trace, focus: Focus, labels: tuple[str, ...]) -> list:
 
 
 def feed_forward(trace: Trace, focus: Focus) -> Section:
-    """The units that are strongest anywhere in the sentence, before and after the activation."""
+    """Return the units with the largest values in the sentence, before and after the activation function."""
     page, text, stack = page_text("feed_forward"), handout_text(), focus.stack
     name, config = f"{stack}.layers.{focus.layer}.feed_forward", trace.checkpoint.config
     token, labels = trace.tokens(stack)[focus.token], trace.tokens(stack).labels

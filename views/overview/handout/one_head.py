@@ -20,14 +20,14 @@ from ui.words.model_terms import rotary_words
 from ui.words.texts import as_plain, page_text
 from views.overview.handout.writing import every_cell, factor, handout_text, section, vectors, written
 
-MAX_CELLS = 2_500  # more would make a file that no phone wants, and nobody clicks them all
+MAX_CELLS = 2_500  # more cells would make the file too large for a phone
 _PAIRS = 3  # products that are written out
-PRODUCTS, SCORES, MASKED, WEIGHTS = range(4)  # how far a cell's arithmetic has come
-Cells = list[list[list[list[str]]]]  # [row][column][how far]: lines
+PRODUCTS, SCORES, MASKED, WEIGHTS = range(4)  # the number of steps of a cell's arithmetic
+Cells = list[list[list[list[str]]]]  # [row][column][step]: lines
 
 
 def attention(trace: Trace, focus: Focus) -> Section:
-    """The focused head."""
+    """Return the section of the focused head."""
     page, text = page_text("attention"), handout_text()
     path = attention_path(trace, focus.stack, focus.layer, focus.kind, head=focus.head)
     names = list(page["steps"])
@@ -103,7 +103,7 @@ def _scaled(trace: Trace, focus: Focus, path: AttentionPath, cells: Cells) -> li
 
 
 def _rule_in_words(rule: ScoreRule, *, bias: bool) -> str:
-    """The score by name: "q·k / √d_k" in the paper."""
+    """Return the name of the score: "q·k / √d_k" in the paper."""
     score = "q·k"
     if rule.is_scaled:
         root = "d_k" if rule.radicand == rule.d_head else rule.radicand
@@ -198,7 +198,7 @@ def _cells(
 
 
 def _stages(path: AttentionPath, row: int, column: int) -> list[list[str]]:
-    """The arithmetic of one cell from q and k on, as far as each of the four steps has come."""
+    """Return the arithmetic of one cell from q and k on, up to each of the four steps."""
     page, view = page_text("attention"), path.view
     cell = path.cell(query=row, key=column)
     products = [

@@ -1,4 +1,4 @@
-"""The steps before the first layer: tokens, the rows of E that they fetch, and their positions."""
+"""The steps before the first layer: tokens, the rows of E that they look up, and their positions."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from views.overview.handout.writing import factor, handout_text, named, section,
 
 
 def tokens(trace: Trace, focus: Focus) -> Section:
-    """Every stack's tokens with their ids."""
+    """Return every stack's tokens with their ids."""
     text, parts = handout_text(), []
     for stack in trace.stacks:
         cards = tuple((token.display, str(token.id), token.special) for token in trace.tokens(stack))
@@ -27,7 +27,7 @@ def tokens(trace: Trace, focus: Focus) -> Section:
 
 
 def embeddings(trace: Trace, focus: Focus) -> Section:
-    """The rows of E, and what the model makes of them before positions come in."""
+    """Return the rows of E, and their changes before positions are added."""
     page, text, stack = page_text("embeddings"), handout_text(), focus.stack
     if isinstance(trace.checkpoint.config, PictureConfig):
         return _patches(trace, stack)
@@ -78,7 +78,7 @@ def embeddings(trace: Trace, focus: Focus) -> Section:
 
 
 def _patches(trace: Trace, stack: str) -> Section:
-    """The vectors of the patches of a picture: nothing is looked up for them."""
+    """Return the vectors of the patches of a picture, for which nothing is looked up."""
     text, read, recorded = handout_text(), trace.tokens(stack), trace.values(f"{stack}.embedding.token")
 
     def lines(row: int, column: int) -> list[str]:
@@ -92,7 +92,7 @@ def _patches(trace: Trace, stack: str) -> Section:
 
 
 def positions(trace: Trace, focus: Focus) -> Section:
-    """What is added for the position; where nothing is, where positions come in instead."""
+    """Return what is added for the position, or where positions enter instead."""
     text, stack, labels = handout_text(), focus.stack, trace.tokens(focus.stack).labels
     scheme = trace.checkpoint.config.positions
     bias = f"{stack}.position_bias.values"

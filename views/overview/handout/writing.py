@@ -1,4 +1,4 @@
-"""What all steps of the handout have in common: a section in the words of its page, numbers, and maps of vectors."""
+"""Parts of all steps of the handout: a section with its page's texts, numbers, and maps of vectors."""
 
 from collections.abc import Callable, Sequence
 
@@ -25,7 +25,7 @@ def section(page: str, trace: Trace, parts: Sequence[Part], *, look_for: Sequenc
 
 
 def handout_text() -> dict[str, str]:
-    """The handout's own texts."""
+    """Return the handout's own texts."""
     return page_text("overview")["handout"]
 
 
@@ -35,12 +35,12 @@ def named(name: str, value: str) -> str:
 
 
 def written(value: float) -> str:
-    """Six significant digits, because with three, sums and quotients would not add up."""
+    """Format with six significant digits, because with three, sums and quotients would not add up."""
     return number(f"{float(value):.6g}")
 
 
 def factor(value: float) -> str:
-    """The same, so that it can stand behind any sign."""
+    """Format the same way, so that it can follow any sign."""
     return f"({written(value)})" if value < 0 else written(value)
 
 
@@ -53,7 +53,7 @@ def vectors(
     column: str = "",
     columns: Sequence[object] | None = None,
 ) -> Drawing:
-    """A map of one vector a row, its first dimensions; ``lines(row, column)``: what a click on a cell says."""
+    """Return a map of one vector per row, its first dimensions; ``lines(row, column)``: the text of a clicked cell."""
     text = handout_text()
     shown = values[:, :WIDTH]
     if shown.shape[1] < values.shape[1]:
@@ -73,5 +73,5 @@ def vectors(
 
 
 def every_cell(shape: tuple[int, int], lines: Callable[[int, int], Sequence[str]]) -> list[list[list[str]]]:
-    """``lines`` of all cells, [row][column]."""
+    """Return ``lines`` of all cells, [row][column]."""
     return [[list(lines(row, column)) for column in range(shape[1])] for row in range(shape[0])]
