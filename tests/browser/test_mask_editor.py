@@ -60,4 +60,4 @@ def test_the_keyboard_draws_too_and_a_blocked_row_is_named(editor):
     editor.keyboard.press("Enter")
     settle(editor)
     assert "Cells drawn by hand: 1." in text_of(editor)
-    assert "Nothing to look at is left for “<s>”" in text_of(editor)
+    assert "“<s>” cannot attend to any token" in text_of(editor)

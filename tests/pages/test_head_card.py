@@ -93,9 +93,7 @@ def test_what_is_lost_without_it(
     is_fine(app)
     found = removed_head(tiny_checkpoint(name), read_sentences(), Head(stack, kind, 1, 1))
     assert f"changes by **{signed(found.alone)}** on average" in said(app)
-    assert (
-        ("Who makes up for it?" in said(app)) == bool(found.added.size) == (stack != "encoder" or name != "translator")
-    )
+    assert ("Is it compensated?" in said(app)) == bool(found.added.size) == (stack != "encoder" or name != "translator")
 
 
 @pytest.mark.slow
@@ -153,7 +151,7 @@ def test_a_model_that_can_read_no_sentence_says_so(open_app: Callable) -> None:
         [("two.txt", b"many words " * 300 + b"\nA dog sings.", "text/plain")]
     )
     is_fine(app.run())
-    assert "1 of the sentences say nothing about this head" in said(app)
+    assert "1 of the sentences are not counted for this head" in said(app)
 
 
 def test_own_sentences(open_app: Callable) -> None:
@@ -190,8 +188,8 @@ def test_heads_as_points(open_app: Callable, tiny_checkpoint: Callable, name: st
     section = {"heads_section": TEXT["section_scatter"], "sentence": "The old man told us a long story about a man."}
     app = open_app("heads", checkpoint=f"tiny-{name}", stack=stack, kind=kind, layer="1", head="1", **section)
     is_fine(app)
-    assert "the heads most like 1.1 are: " in said(app)
-    assert "By its map of this sentence, the nearest to 1.1 are: " in said(app)
+    assert "the heads most similar to 1.1 are: " in said(app)
+    assert "By their maps of this sentence, the heads most similar to 1.1 are: " in said(app)
     across = app.selectbox(key="heads_across")
     across.set_value(next(option for option in across.options if option != across.value))
     is_fine(app.run())
@@ -263,7 +261,7 @@ def test_heads_from_one_token_to_another(
     assert float(run_snippet(code).split()[2]) == pytest.approx(weights[0])
 
 
-def test_what_the_mask_hides_nobody_looks_at(open_app: Callable) -> None:
+def test_a_masked_pair_is_reported_as_masked(open_app: Callable) -> None:
     app = open_app("heads", checkpoint="tiny-gpt", heads_section="finder", heads_from="1", heads_to="3")
     is_fine(app)
-    assert any("the mask hides it" in info.value for info in app.info)
+    assert any("it is masked in every layer" in info.value for info in app.info)

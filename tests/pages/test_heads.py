@@ -138,8 +138,8 @@ ROLES = [
 def test_the_page_opens_with_how_many_heads_have_a_role() -> None:
     more = [*ROLES, head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 2, "broad")]
     said = claim(ranked(more), TEXT)
-    assert said.startswith("**4 of these 7 heads have a role in this sentence.** One rests")
-    assert "Our tests find none for 2." in said
+    assert said.startswith("**4 of these 7 heads have a role in this sentence.** One attends mainly to")
+    assert "The tests find none for 2." in said
     assert "none" not in claim(ranked(ROLES[1:]), TEXT), "each of them has a role or rests"
 
 
@@ -149,7 +149,7 @@ def test_where_no_head_has_a_role_the_page_says_so_and_shows_the_sharpest() -> N
     assert said.startswith("**None of these 3 heads has a clear role in this sentence.**") and "the sharpest" in said
     words = head_words(ranked(idle), TEXT)
     assert [words[place].title for place in ((0, 0), (1, 0))] == ["No clear role", TEXT["named_sharpest"]]
-    assert "special tokens: the head rests" in words[0, 1].sentence
+    assert "goes to special tokens." in words[0, 1].sentence
     nan = float("nan")
     short = [head(0, index, "none", broad=nan, sinks=nan) for index in range(3)]
     assert claim(ranked(short), TEXT) == TEXT["claim_too_short"]
@@ -263,7 +263,7 @@ def test_every_measure_has_a_name_and_a_definition_with_its_threshold(tiny_check
         "at least 1.5 times",
         "needs 0.7.",
         "needs 0.85 ",
-        "(n from 8 to 24, less where the model reads less; seed 0)",
+        "(n from 8 to 24, less if the model reads less; seed 0)",
         "in at least 0.5",
     ):
         assert sentence in written

@@ -138,7 +138,7 @@ def test_roles_of_other_weights_are_not_used_and_are_read_again_at_a_click(open_
 def test_without_saved_roles_the_command_is_named(open_app, checkpoints_folder):
     app = over(open_app("heads", checkpoint="tiny-gpt", sentence=SENTENCES[0]), "corpus")
     is_fine(app)
-    assert "No roles over many sentences came with this checkpoint" in app.info[0].value
+    assert "This checkpoint has no roles over many sentences" in app.info[0].value
     assert f"--checkpoint {checkpoints_folder / 'tiny-gpt'} --save" in app.info[0].value
 
 
@@ -222,7 +222,7 @@ def test_words_for_roles_over_many_sentences():
         corpus_role_text(UNCLEAR, TEXT)
         == "no clear role, in 100 % of 40 sentences; the nearest is previous token (mean share 0.3)"
     )
-    assert corpus_role_text(SHORT, TEXT) == "all sentences are too short to tell"
+    assert corpus_role_text(SHORT, TEXT) == "all sentences are too short for a role"
     halfway = one("none", {"broad": 0.44, "none": 0.56})
     assert corpus_role_text(halfway, TEXT) == "no clear role; broad in 44 % of 40 sentences"
     assert percent(1 / 3) == "33.3 %"
