@@ -130,7 +130,7 @@ def test_back_in_the_browser_goes_through_the_steps_and_out_of_the_tour(
 
 
 def test_a_question_waits_for_its_picture(shipped: str, visit: Callable[..., Page]) -> None:
-    """From one stop to the next the picture plays; what it shows on the way is not what is asked about."""
+    """The picture plays from one stop to the next, without revealing the answer to the question."""
     page = visit(f"{shipped}/?lesson=tour", **PROJECTOR)
     waited = []
     for number, step in enumerate(TOUR.steps, 1):

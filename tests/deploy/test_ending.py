@@ -1,4 +1,4 @@
-"""A server told to stop while it computes ends by itself, soon, with all its processes, and without a crash."""
+"""A server that is stopped during a computation ends quickly, with all its processes and without a crash."""
 
 from __future__ import annotations
 

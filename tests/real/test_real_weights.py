@@ -89,7 +89,7 @@ def test_the_induction_heads_are_found(smollm2: transformer.Checkpoint) -> None:
 
 
 def test_the_head_that_names_who_gets_it_is_found_over_ten_pairs(smollm2: transformer.Checkpoint) -> None:
-    """Wang et al. 2023: few heads bring the answer; the gradient estimate of the largest effect holds."""
+    """Wang et al. 2023: few heads produce the answer; the gradient estimate of the largest effect holds."""
     cases, problems = cases_of(smollm2, read_lines(PAIRS))
     found = prompt_batch(smollm2, cases, largest=5)
     assert not problems and all(one.clean > 3 and one.corrupted < -2 for one in found.said)

@@ -59,7 +59,7 @@ def followed(natural) -> transformer.Trace:
 
 @pytest.fixture(scope="module")
 def sinusoidal() -> transformer.Checkpoint:
-    """The model on which the lesson about positions is told."""
+    """The model of the lesson about positions."""
     return transformer.load(ROOT / "checkpoints" / "en-fr-2017")
 
 

@@ -52,7 +52,7 @@ def diagnoses(config: ModelConfig) -> tuple[Diagnosis, ...]:
 
 
 def diagnosis_of(number: int, config: ModelConfig) -> Diagnosis:
-    """Return the diagnosis of patient ``number``, the same for everybody.
+    """Return the diagnosis of patient ``number``, the same in every session.
 
     Each diagnosis occurs once per round, in an order that depends only on the number.
 

@@ -15,7 +15,7 @@ QUANTITIES = ("log_probability", "probability", "logit")
 
 @dataclass(frozen=True)
 class Quantity:
-    """The number F, and what it is a function of.
+    """The number F and its arguments.
 
     Attributes:
         of: One of ``QUANTITIES``.

@@ -48,7 +48,7 @@ Weights = dict[str, Tensor]  # by the name of the parameter, each with the model
 
 @dataclass(frozen=True)
 class Task:
-    """What the models read and what is asked of them.
+    """The inputs and targets of the models.
 
     Attributes:
         read: Word ids, [text, position]; a shorter text is filled up with word 0, on which nothing depends.

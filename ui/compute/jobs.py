@@ -196,7 +196,7 @@ class Job(Generic[Result]):
 
     @property
     def wanted(self) -> bool:
-        """Whether somebody still wants the result."""
+        """Whether a session still waits for the result."""
         now = time.monotonic()
         with self._seen_lock:
             return not self._given_up and not _ending.is_set() and any(until > now for until in self._seen.values())

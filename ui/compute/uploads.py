@@ -1,4 +1,4 @@
-"""Uploaded checkpoints: in a folder outside the repository, as long as somebody uses them.
+"""Uploaded checkpoints: in a folder outside the repository, as long as they are in use.
 
 Everybody with the address of a page can open one; only its sender finds it in the list of checkpoints.
 """

@@ -57,7 +57,7 @@ def settings(environment: Mapping[str, str] | None = None) -> Settings:
 
 
 def stop_if_wrong() -> None:
-    """End the program with a sentence, before anything is loaded or anybody is served."""
+    """Exit with an error message before anything is loaded or served."""
     try:
         settings()
     except SettingError as error:

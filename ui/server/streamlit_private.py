@@ -7,8 +7,8 @@ A minor version of Streamlit may change any of it, so ``requirements.in`` pins o
 - its cookie against forged requests, the only thing that stays the same when a browser reloads a page;
 - its address for files (``route_uploads_through``), and the files that it holds;
 - the name of the threads that run pages, for which a server waits as it ends;
-- the runtime, by which ``deploy/warm_up.py`` opens pages before anybody comes, its sessions and its settings; the type
-  of a page of the navigation;
+- the runtime, by which ``deploy/warm_up.py`` opens pages before the first visitor, its sessions and its settings;
+  the type of a page of the navigation;
 - ``TEST_IDS``, by which style sheets find Streamlit's own elements in the page (``data-testid``).
 """
 

@@ -35,7 +35,7 @@ def enter(page: str) -> None:
 
 
 def replace(page: str, choices: Mapping[str, Texts]) -> None:
-    """Replace all choices of a page, whoever they belonged to."""
+    """Replace all choices of a page, regardless of their owner."""
     state = st.session_state
     state[_CHOICES] = {**state.get(_CHOICES, {}), page: choices}
     state[_OWNERS] = {**state.get(_OWNERS, {}), page: {}}

@@ -49,7 +49,7 @@ def catalogue(language: str, domain: str = MESSAGES) -> Mapping[str, str]:
 
 @lru_cache(maxsize=32)
 def _read(path: str, _changed: int) -> dict[str, str]:
-    import polib  # only if somebody uses another language
+    import polib  # only if another language is used
 
     try:
         entries = polib.pofile(path, encoding="utf-8").translated_entries()

@@ -1,4 +1,4 @@
-"""The sheet in the browser: what it is sent, and what it sends back."""
+"""The sheet in the browser: the data sent to it, and those it returns."""
 
 from __future__ import annotations
 

@@ -109,7 +109,7 @@ class RankedHeads:
         """Return the one to three heads with which the page opens, as (layer, head), ``followed`` last.
 
         The strongest of each role, first of the roles that do something, then of resting and of attending everywhere;
-        the followed head stands for its own role. Where all have the same role: its two strongest. Where no head does
+        the selected head represents its own role. Where all have the same role: its two strongest. Where no head does
         anything: the sharpest, or the followed one.
         """
         known = {place_of(head) for head in self.roles}

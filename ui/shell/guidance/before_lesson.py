@@ -14,7 +14,7 @@ from ui.shell.focus import NO_CHOICES, Focus, address_of, default_of, with_chang
 from ui.shell.page_state import Texts
 
 _OF_LESSON = ("lesson", "lesson_step", "came_from")
-_KEPT = ("language", "presenter")  # whoever changes them during a lesson means it
+_KEPT = ("language", "presenter")  # a change of them during a lesson is intended
 _NAMES = tuple(field.name for field in fields(Focus))
 
 

@@ -45,7 +45,7 @@ class Step:
         answer: The correct option.
         explanation: Shown with the answer, whatever was guessed.
         hint: Shown after a wrong guess, before the second try.
-        wrong: The other options, each with what is shown to somebody who chooses it.
+        wrong: The other options, each with its feedback.
         focus: Every name of ``PLACE`` that differs from ``Focus()``.
         options: Values of the page's controls, by key.
         changes: Every name of ``CHANGES`` with its texts in the address: edits, a painted mask, a second sentence.
@@ -78,7 +78,7 @@ class Step:
         return (self.answer, *(text for text, _feedback in self.wrong)) if self.question else ()
 
     def feedback_on(self, option: int) -> str:
-        """Return what is shown to somebody who chooses the wrong option at this index of ``choices``."""
+        """Return the feedback for the wrong option at this index of ``choices``."""
         return self.wrong[option - 1][1]
 
     def focused(self, focus: Focus, *, default: Focus) -> Focus:
