@@ -47,7 +47,7 @@ def move_to(step: int, *, text: tuple) -> None:
 
 
 def rests_at(_state: State, chosen: SelectStep) -> Actions:
-    """Return the handler of the drawing's event that the reader has stopped at another step."""
+    """Return the actions after the reader has stopped at another step of the drawing."""
     return (SetChoice(PARAMETER, (str(chosen.step),), page="decoding"),)
 
 
