@@ -71,7 +71,7 @@ def take_back(p: Page, choices: MaskChoices) -> None:
 
 
 def paint(state: State, stroke: PaintMask, begins: Sequence[str] = ()) -> Actions:
-    """Return the handler of a stroke: its cells are added to the mask, to ``begins`` if none was chosen."""
+    """Return the actions of a stroke: its cells are added to the mask, to ``begins`` if none was chosen."""
     cells = ((cell.query, cell.key) for cell in stroke.cells)
     after = MaskChoices.from_texts(state.values(_MASK) or begins).painted(cells, allowed=stroke.allowed)
     return (SetChoice(_MASK, after.as_choice()),)

@@ -310,7 +310,7 @@ def _place_name(p: Page, shown: PathsViewModel, place: Place) -> str:
 
 
 def _open(grid: tuple[tuple[Place | None, ...], ...], _state: State, cell: SelectCell) -> Actions:
-    """Return what a click means: a head opens on Attention; a vector is the layer and token that all pages show."""
+    """Return the actions of a click: a head opens on Attention; a vector selects layer and token on all pages."""
     place = grid[cell.query][cell.key]
     if place is None:
         return ()
