@@ -1,4 +1,4 @@
-"""Load test with thirty students: waiting time, memory, and whether a session receives another one's data.
+"""Load test with thirty students: waiting time, memory, and whether sessions receive others' data.
 
     python -m benchmarks.load                            # streamlit run app.py, on a free port of this machine
     python -m benchmarks.load --entry deploy.serve       # the entry for a class

@@ -41,7 +41,7 @@ def segment_numbers(ids: Tensor, separator_id: int, pad_id: int | None, n_segmen
 
 
 class Embedding(nn.Module):
-    """Input embedding: x = dropout(E[id] · √d_model + PE(position)), plus S[segment] if there are segments.
+    """Input embedding: x = dropout(E[id] · √d_model + PE(position)), plus S[segment] with segments.
 
     Row ``id`` of E equals a one-hot vector times E; looking it up is only cheaper.
     """

@@ -167,7 +167,7 @@ class Classifier(nn.Module):
 
 
 class NextSentence(nn.Module):
-    """Next-sentence head: tanh(x₀ W_p + b_p) W + b, where x₀ is the first position (Devlin et al. 2019, §3.1).
+    """Next-sentence head: tanh(x₀ W_p + b_p) W + b for the first position (Devlin et al. 2019, §3.1).
 
     The classes are those of ``NEXT_SENTENCE``.
     """

@@ -45,7 +45,7 @@ def source_tensor(checkpoint: Checkpoint, text: str, *, pads: int = 0) -> Tensor
 
 
 def text_read(checkpoint: Checkpoint, ids: Sequence[int]) -> str:
-    """Return the text of what an encoder read, with ``||`` between two sentences: the inverse of ``source_tensor``."""
+    """Return the input text of an encoder, ``||`` between two sentences: the inverse of ``source_tensor``."""
     decode, end = checkpoint.tokenizer.decode, checkpoint.special.end
     if not checkpoint.framing.between or end not in ids:
         return decode(ids)

@@ -13,7 +13,7 @@ LOGITS = "next_sentence.logits"
 
 
 class NextSentenceAnswer(NamedTuple):
-    """The class of a pair and its probability, and those of both classes in the order of ``NEXT_SENTENCE``."""
+    """The class of a pair with its probability, and both probabilities in the order of ``NEXT_SENTENCE``."""
 
     name: str
     probability: float
@@ -41,7 +41,7 @@ def is_pair(trace: Trace) -> bool:
 
 
 def next_sentence(trace: Trace) -> NextSentenceAnswer | None:
-    """Return what the next-sentence head predicts, or ``None`` if there is no such head or no second sentence."""
+    """Return the prediction of the next-sentence head; ``None`` without the head or a second sentence."""
     if not trace.checkpoint.config.predicts_next_sentence or not is_pair(trace):
         return None
     logits = trace.values(LOGITS).astype(np.float64)

@@ -38,7 +38,7 @@ _SENTENCE_END = re.compile(r"(?<=[a-z]{3}[.!?]) (?=[A-Z])")
 
 
 def cut_texts(texts: Sequence[str]) -> list[str]:
-    """Return a row of each class for every text that has enough words: A, B and the class, with tabs between them.
+    """Return a row of each class for every text that has enough words: A, B and the class, tab-separated.
 
     The same texts give the same rows.
     """
@@ -48,7 +48,7 @@ def cut_texts(texts: Sequence[str]) -> list[str]:
 
 
 def _cut(text: str, chance: random.Random) -> tuple[str, str] | None:
-    """Cut a text at its first inner end of a sentence, or between two words with some words on either side."""
+    """Split a text at its first inner end of a sentence, or between two words with some on either side."""
     if len(sentences := _SENTENCE_END.split(text, maxsplit=1)) == 2:
         return sentences[0], sentences[1]
     words = text.split()
@@ -59,7 +59,7 @@ def _cut(text: str, chance: random.Random) -> tuple[str, str] | None:
 
 
 def consecutive_lines(path: str | Path) -> dict[str, list[str]]:
-    """Return the rows of ``train.tsv``, ``dev.tsv`` and ``test.tsv``: A, B and the class, with tabs between them.
+    """Return the rows of ``train.tsv``, ``dev.tsv`` and ``test.tsv``: A, B and the class, tab-separated.
 
     The first 90 % of the pairs of each play are for training, the next 5 % for development, the last 5 % for the test.
     The same file gives the same rows.

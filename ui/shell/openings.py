@@ -27,7 +27,7 @@ def examples_of(checkpoint: str) -> tuple[Example, ...]:
 
 
 def noted_row(checkpoint: str, sentence: str, place: Sequence[str | int]) -> int | None:
-    """Return the row that an example's note is about, if an example has this sentence and head (as in ``PLACE``)."""
+    """Return the row of an example's note, if an example has this sentence and head (as in ``PLACE``)."""
     for example in examples_of(checkpoint):
         found = tuple(example.place.get(name) for name in PLACE)
         if example.sentence == sentence and found[:-1] == tuple(place):

@@ -1,4 +1,4 @@
-"""The reader's view before a lesson: kept in the focus, hence in the address, and restored when the lesson ends.
+"""The reader's view before a lesson: kept in the focus and the address, restored when the lesson ends.
 
 It is the name of a page and the parameters of its address, ``attention?sentence=…&head=3``, so that it survives a
 reload and a step back in the browser's history.
@@ -35,14 +35,14 @@ def read_view(text: str) -> tuple[str, Focus, dict[str, Texts]]:
 
 
 def view_before_lesson(focus: Focus) -> str:
-    """Return the view to restore after a lesson that begins now; one lesson after another keeps the first one's."""
+    """Return the view to restore after a lesson that begins now; consecutive lessons keep the first view."""
     if focus.lesson:
         return focus.came_from
     return write_view(page_state.current_page(), focus, page_state.choices())
 
 
 def with_own_sentence(focus: Focus, *, given: str) -> str:
-    """Return the view to restore, with the sentence that the reader has typed in place of the one ``given`` by a step.
+    """Return the view to restore, with a typed sentence instead of the one ``given`` by a step.
 
     A sentence for a model of another kind stays with the lesson.
     """

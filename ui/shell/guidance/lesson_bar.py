@@ -98,7 +98,7 @@ def step_focus(lesson: Lesson, number: int, focus: Focus) -> dict[str, object]:
 
 
 def name_step(focus: Focus) -> str:
-    """Return a name for the step in the focus, by which the living picture reports that it has reached its stop."""
+    """Return a name for the step in the focus, with which the living picture reports its stop."""
     return f"{focus.lesson} {focus.lesson_step}"
 
 
