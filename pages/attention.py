@@ -18,6 +18,7 @@ from views.attention.facts import facts, rewrite, say_row
 from views.attention.general import firing, general
 from views.attention.shaded import shaded_sentence
 from views.attention.trust import trust
+from views.attention.weights_only import has_queries, show_weights_only
 
 # The page opens with the path. A head's preferences among all tokens and its strongest examples are questions about
 # texts.
@@ -25,6 +26,9 @@ SECTIONS = {"path": None, "words": words, "trust": trust, "general": general, "f
 SECTIONS_OF_PICTURES = {"picture": on_picture, "path": None, "trust": trust}
 
 with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
+    if not has_queries(p):
+        show_weights_only(p)
+        p.finish()
     head, row = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head), p.focus.token
     if row_guess.is_on():
         row_guess.guess(p, attention_view_model(p.trace, head, row, choices_while_guessing(p)))

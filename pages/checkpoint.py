@@ -17,6 +17,10 @@ SECTIONS = {
 }
 
 with page("checkpoint", strip=False) as p:
+    if p.maps_only:
+        contents.show_maps(p)
+        upload_form(p)
+        p.finish()
     view_model = CheckpointViewModel(p.checkpoint)
     contents.show_sizes(p, view_model)
     upload_form(p)

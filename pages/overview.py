@@ -10,10 +10,14 @@ from ui.show.living_picture import living_picture
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.overview.diagram import model_diagram
+from views.overview.maps_of_file import show_maps
 from views.overview.model_output import show_answer, view_model_of
 from views.overview.more import show_more
 
 with page("overview", strip=False) as p:
+    if p.maps_only:
+        show_maps(p)
+        p.finish()
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(translate(note))}")
     if not is_presenting():  # the picture shows both, too

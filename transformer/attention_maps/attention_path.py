@@ -22,11 +22,45 @@ from transformer.runs.traces import Trace
 
 
 @dataclass(frozen=True)
-class AttentionPath:
-    """Arrays of one head.
+class HeadMap:
+    """The weights of one head, which every model shows.
 
     Attributes:
         view: The whole layer.
+        head: Index of the head.
+    """
+
+    view: AttentionView
+    head: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.head < self.view.n_heads:
+            raise ValueError(f"{self.view.name}: there is no head {self.head}; choose 0 to {self.view.n_heads - 1}")
+
+    @property
+    def scores(self) -> np.ndarray:
+        """Recorded scores before the mask, [query, key]: Q Kᵀ / √d_k (+ bias), or as the rule of the model defines."""
+        return self.view.scores[self.head]
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Attention weights, [query, key]."""
+        return self.view.weights[self.head]
+
+    def require_cell(self, *, query: int, key: int) -> None:
+        """Check that a query and a key token exist.
+
+        Raises:
+            ValueError: If one of them does not.
+        """
+        require_cell(self.view, head=self.head, query=query, key=key)
+
+
+@dataclass(frozen=True)
+class AttentionPath(HeadMap):
+    """Arrays of one head.
+
+    Attributes:
         rule: How this model turns q · k into a score.
         query: [query, channel].
         key: [key, channel].
@@ -36,8 +70,6 @@ class AttentionPath:
         context: weights @ V, [query, channel].
     """
 
-    view: AttentionView
-    head: int
     rule: ScoreRule
     query: np.ndarray
     key: np.ndarray
@@ -47,27 +79,9 @@ class AttentionPath:
     context: np.ndarray
 
     @property
-    def scores(self) -> np.ndarray:
-        """Recorded scores before the mask, [query, key]: Q Kᵀ / √d_k (+ bias), or as ``rule`` defines."""
-        return self.view.scores[self.head]
-
-    @property
-    def weights(self) -> np.ndarray:
-        """Attention weights, [query, key]."""
-        return self.view.weights[self.head]
-
-    @property
     def d_head(self) -> int:
         """Width of the head, d_k."""
         return self.query.shape[1]
-
-    def require_cell(self, *, query: int, key: int) -> None:
-        """Check that a query and a key token exist.
-
-        Raises:
-            ValueError: If one of them does not.
-        """
-        require_cell(self.view, head=self.head, query=query, key=key)
 
     def cell(self, *, query: int, key: int) -> CellArithmetic:
         """Return the arithmetic of one weight of this head.
@@ -107,9 +121,7 @@ def attention_path(trace: Trace, stack: str, layer: int, kind: str, *, head: int
     Raises:
         ValueError: If the layer or head does not exist.
     """
-    view = trace.attention(stack, layer, kind)
-    if not 0 <= head < view.n_heads:
-        raise ValueError(f"{view.name}: there is no head {head}; choose 0 to {view.n_heads - 1}")
+    view = HeadMap(trace.attention(stack, layer, kind), head).view
     query, key, value, context = (
         trace.values(f"{view.name}.{name}")[head] for name in ("query", "key", "value", "context")
     )

@@ -64,13 +64,22 @@ class Relevance:
         return self.total + sum(self.absorbed.values()) - self.out
 
 
+def require_own_layers(model: Model) -> None:
+    """Check that the rules of AttnLRP can replace the backward pass of each layer.
+
+    Raises:
+        NotExposedError: If the model's own code in ``transformers`` computes.
+    """
+    if not model.own_code:
+        raise not_exposed(Message("the backward pass of each of its layers"))
+
+
 def attention_lrp(checkpoint: Checkpoint, quantity: Quantity) -> Relevance:
     """Return the relevance of every input token for one number, at its row of the embedding table.
 
     Positions are added after that. The backward pass is modified on a copy of the model; the shared one is not touched.
     """
-    if not checkpoint.model.own_code:
-        raise not_exposed(Message("the backward pass of each of its layers"))
+    require_own_layers(checkpoint.model)
     with gradients():
         model = _copy_with_rules(checkpoint.model)
         inputs = {stack: value.requires_grad_() for stack, value in embeddings(checkpoint, quantity).items()}

@@ -89,7 +89,9 @@ def _weights(path: Path, family: Family, fields: dict, stack: ExitStack) -> Stor
 def read_config(folder: Path, fields: dict) -> FamilyConfig:
     """Return the config that ``config.json`` describes, without reading the weights."""
     try:
-        config = _family(fields).config(Values(fields))
+        family = _family(fields)
+        check_not_quantised(fields)
+        config = family.config(Values(fields))
         return replace(config, pooling=pooling_of(folder)) if _names_headless(config, fields) else config
     except CheckpointError as error:
         if is_gguf(folder):
@@ -97,6 +99,21 @@ def read_config(folder: Path, fields: dict) -> FamilyConfig:
                 "{file}, whose keys are read as a config.json: {problem}", file=folder, problem=error
             ) from error
         raise CheckpointError("{where}: {problem}", where=folder / "config.json", problem=error) from error
+
+
+def check_not_quantised(fields: dict) -> None:
+    """Refuse weights in the format of AWQ, GPTQ, bitsandbytes or the like.
+
+    Raises:
+        CheckpointError: If ``config.json`` names such a format.
+    """
+    if found := fields.get("quantization_config"):
+        method = found.get("quant_method") if isinstance(found, dict) else found
+        raise CheckpointError(
+            "the weights are quantised ({method}), and only their own kernels read them. Take the folder of the same "
+            "model in float16 or bfloat16, or a GGUF file of it.",
+            method=str(method)[:40],
+        )
 
 
 def open_model(folder: Path, fields: dict) -> OpenedModel:

@@ -31,9 +31,11 @@ from transformer.files.layout import (
     shown_name,
 )
 from transformer.files.model_card import card_of
-from transformer.files.names import resolve
+from transformer.files.names import OWN_CODE, resolve
 from transformer.files.once import once
+from transformer.guests.attention_file import attention_file_of, read_attention_file
 from transformer.guests.opening import needs_own_code, open_guest, with_defaults
+from transformer.guests.recorded_maps import RecordedMaps, RecordedTokens
 from transformer.models import Model
 from transformer.pictures.patch_tokenizer import load_tokenizer
 from transformer.text.foreign.tokenizer import open_tokenizer
@@ -43,6 +45,8 @@ from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import END_ID, FRAMINGS, PAD_ID, Tokenizer
 
 SMALL = 2**24  # numbers that may be allocated whatever a config claims
+ADAPTER = "adapter_config.json"
+MERGE = 'peft.AutoPeftModelForCausalLM.from_pretrained(adapter).merge_and_unload().save_pretrained("merged")'
 _PICKLES = ("*.pt", "*.pth", "*.bin", "*.pkl", "*.ckpt")
 
 
@@ -117,18 +121,23 @@ def load(path: str | Path, *, device: str | torch.device = "cpu", own_code: bool
 
     A directory in Hugging Face's layout can be opened: if its family is known, with our own layers
     (``transformer.families``); otherwise its own code in ``transformers`` runs it (``transformer.guests``). So can a
-    GGUF file, and checkpoints that other programs keep on this computer, by name (``transformer.files.names``). No more
-    memory is allocated for the weights than their file justifies.
+    GGUF file, a file of attention maps (``docs/attention_files.md``), and checkpoints that other programs keep on this
+    computer, by name (``transformer.files.names``). No more memory is allocated for the weights than their file
+    justifies.
 
     Args:
-        path: Directory, file or name.
+        path: Directory, file or name; ``transformers:`` in front of it means ``own_code``.
         device: Where the model runs.
         own_code: Whether ``transformers`` runs a model of a known family, too.
 
     Raises:
         CheckpointError: If a file is missing, broken, or does not fit the others; the message states both numbers.
     """
-    path = resolve(path)
+    own_code = own_code or str(path).startswith(OWN_CODE)
+    path = resolve(str(path).removeprefix(OWN_CODE))
+    if (maps := attention_file_of(path)) is not None:
+        content = read_attention_file(maps)
+        return Checkpoint(path, RecordedMaps(content).eval(), RecordedTokens(content), card="", frame=Framing())
     if is_foreign(path):
         return _load_foreign(path, device, own_code=own_code)
     _check_files(path)
@@ -261,6 +270,12 @@ def _check_files(path: Path) -> None:
             "{path} is not a directory; a checkpoint is a directory with {files}, or a GGUF file",
             path=path,
             files=", ".join((CONFIG, WEIGHTS, TOKENIZER)),
+        )
+    if (path / ADAPTER).is_file():
+        raise CheckpointError(
+            "{path} is a PEFT adapter, which changes the weights of another model. Merge them where both are: {code}",
+            path=path,
+            code=MERGE,
         )
     if not (path / WEIGHTS).is_file() and _pickles(path):
         raise _only_pickles(path)

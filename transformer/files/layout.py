@@ -2,6 +2,7 @@
 
 import hashlib
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from transformer.config import ModelConfig
@@ -9,7 +10,9 @@ from transformer.disk.gguf_file import is_gguf
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError, MessageError
 from transformer.families.foreign_folder import fields_of, fingerprint_files, read_config
+from transformer.guests.attention_file import attention_file_of, read_attention_file
 from transformer.guests.opening import guest_config, needs_own_code
+from transformer.guests.recorded_maps import config_of_maps
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"
@@ -21,8 +24,10 @@ _AT_ONCE = 2**22  # bytes of a file in memory during hashing
 def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
     """Return the SHA-256 of the files that determine what a model computes, as 64 hexadecimal digits."""
     path, digest = Path(path), hashlib.sha256()
-    own = (path / file for file in (weights, CONFIG, TOKENIZER))
-    for file in fingerprint_files(path) if is_foreign(path) else own:
+    own: Iterable[Path] = (path / file for file in (weights, CONFIG, TOKENIZER))
+    if (maps := attention_file_of(path)) is not None:
+        own = (maps,)
+    for file in fingerprint_files(path) if maps is None and is_foreign(path) else own:
         with open(file, "rb") as content:
             while part := content.read(_AT_ONCE):
                 digest.update(part)
@@ -32,9 +37,9 @@ def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
 def file_of_results(path: Path, name: str) -> Path:
     """Return where a file of results, such as ``head_roles.json``, is stored.
 
-    This is the folder of a checkpoint, or beside a GGUF file with its name in front (``tiny.gguf.head_roles.json``).
+    This is the folder of a checkpoint, or beside a file with its name in front (``tiny.gguf.head_roles.json``).
     """
-    return path.with_name(f"{path.name}.{name}") if is_gguf(path) else path / name
+    return path.with_name(f"{path.name}.{name}") if path.is_file() else path / name
 
 
 def is_same_fingerprint(recorded: object, fingerprint: str) -> bool:
@@ -81,6 +86,8 @@ def config_of(path: Path, *, own_code: bool = False) -> ModelConfig:
         ValueError: If it is invalid.
     """
     path = Path(path)
+    if (maps := attention_file_of(path)) is not None:
+        return config_of_maps(read_attention_file(maps))
     if not is_foreign(path):
         return own_config(path / CONFIG)
     fields = fields_of(path)

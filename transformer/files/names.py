@@ -14,6 +14,7 @@ from transformer.errors import CheckpointError
 from transformer.families.foreign_folder import FAMILIES, read_json
 from transformer.guests.opening import can_run
 
+OWN_CODE = "transformers:"  # in front of a folder or name: its own code in ``transformers`` runs it
 OLLAMA, LM_STUDIO = "ollama:", "lmstudio:"
 CONFIG = "config.json"
 _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from transformer.disk.tensor_files import TensorFile, check_type
 from transformer.errors import CheckpointError
-from transformer.families.foreign_folder import FAMILIES, pooling_of
+from transformer.families.foreign_folder import FAMILIES, check_not_quantised, pooling_of
 from transformer.families.memory import check_memory
 from transformer.families.rope import rotary_of
 from transformer.families.values import Values, class_names
@@ -109,13 +109,7 @@ def _config(fields: dict) -> GuestConfig:
             "model_type {kind} is known neither here nor to the installed transformers; code in a folder is not run",
             kind=repr(kind)[:80],
         )
-    if found := fields.get("quantization_config"):
-        method = found.get("quant_method") if isinstance(found, dict) else found
-        raise CheckpointError(
-            "the weights are quantised ({method}), and only their own kernels read them. Take the folder of the same "
-            "model in float16 or bfloat16, or a GGUF file of it.",
-            method=str(method)[:40],
-        )
+    check_not_quantised(fields)
     architecture = _architecture(fields)
     task = next(task for task in _TASKS if architecture.endswith(task))
     theirs = _their_config(fields)

@@ -24,7 +24,7 @@ class AttentionView:
         query: Tokens that attend; in cross-attention, those of the target.
         key: Tokens that are attended to; in cross-attention, those of the source.
         weights: [head, query, key]; each row sums to 1 over ``key``, or is all 0 if no key is allowed.
-        scores: [head, query, key], scaled by 1/√d_k, before the mask.
+        scores: [head, query, key], scaled by 1/√d_k, before the mask; log w where only weights are known.
         allowed: [query, key]; ``True`` where the query may attend to the key.
 
     Raises:
@@ -100,6 +100,12 @@ class AttentionView:
     def sinks(self) -> np.ndarray:
         """Mask of the keys, [key], that is ``True`` for special tokens and for separate punctuation."""
         return np.array([token.special or stands_alone(self.key, token.index) for token in self.key], dtype=bool)
+
+
+def scores_of(weights: np.ndarray) -> np.ndarray:
+    """Return log w: scores whose softmax is w. Weights determine scores up to one constant per row."""
+    with np.errstate(divide="ignore"):
+        return np.log(weights)
 
 
 def stands_alone(tokens: TokenSequence, index: int) -> bool:

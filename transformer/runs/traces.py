@@ -13,7 +13,7 @@ import numpy as np
 
 from transformer.errors import NotFiniteError
 from transformer.runs.activation import Activation
-from transformer.runs.attention_view import KINDS, AttentionView
+from transformer.runs.attention_view import KINDS, AttentionView, scores_of
 from transformer.runs.not_finite import NotFinite, first_not_finite, not_finite_error
 from transformer.runs.run import Run
 from transformer.text.message import did_you_mean
@@ -191,14 +191,16 @@ class Trace:
                 f"{s} {k}-attention in layers 0–{self.n_layers(s) - 1}" for s, k in self.attention_kinds()
             )
             raise ValueError(f"there is no {stack} {kind}-attention in layer {layer}; this model has {kinds}")
+        weights = self.values(f"{prefix}.weights")
+        scored = f"{prefix}.scores" in self.activations
         return AttentionView(
             name=prefix,
             stack=stack,
             layer=layer,
             kind=kind,
-            weights=self.values(f"{prefix}.weights"),
+            weights=weights,
             allowed=self.values(f"{prefix}.allowed"),
-            scores=self.values(f"{prefix}.scores"),
+            scores=self.values(f"{prefix}.scores") if scored else scores_of(weights),
             query=self.tokens(stack),
             key=self.tokens("encoder" if kind == "cross" else stack),
         )

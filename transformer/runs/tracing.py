@@ -9,7 +9,9 @@ from torch import Tensor
 
 from transformer.errors import NotFiniteError
 from transformer.files.checkpoints import Checkpoint
+from transformer.guests.recorded_maps import RecordedMaps
 from transformer.probes import Edit, record
+from transformer.runs.activation import Activation
 from transformer.runs.decoding import decode
 from transformer.runs.decoding_strategies import Greedy, Strategy
 from transformer.runs.edits import check_edits
@@ -75,6 +77,8 @@ def trace(
 
 def trace_of(run: Run) -> Trace:
     """Record the pass that ``run`` describes; raises what ``trace`` raises."""
+    if isinstance(run.checkpoint.model, RecordedMaps):
+        return _recorded_trace(run, run.checkpoint.model)
     checkpoint, edits, target_pads = run.checkpoint, run.edits, run.target_pads
     model, tokenizer, config = checkpoint.model, checkpoint.tokenizer, checkpoint.config
     check_edits(model.probes, edits)
@@ -116,6 +120,28 @@ def trace_of(run: Run) -> Trace:
         text=text,
         forced=run.target is not None and config.has_decoder,
         notes=tuple(notes),
+        run=run,
+    )
+
+
+def _recorded_trace(run: Run, model: RecordedMaps) -> Trace:
+    """Return the trace of a file of attention maps: of the text that it holds, whatever the sentence is."""
+    if run.edits or run.source_pads or run.target_pads:
+        raise model.lacks
+    content = model.content
+    activations: dict[str, Activation] = {}
+    for maps in content.maps:
+        for layer, (weights, allowed) in enumerate(zip(maps.weights, maps.allowed, strict=True)):
+            for name, values in (("allowed", allowed), ("weights", weights)):
+                name = f"{maps.stack}.layers.{layer}.{maps.kind}_attention.{name}"
+                values.flags.writeable = False  # traces are shared between threads
+                activations[name] = Activation(name, model.probes[name].axes, values)
+    return Trace(
+        activations=activations,
+        source=content.source,
+        target=content.target,
+        prediction=None,
+        text=(content.target or content.source).text,
         run=run,
     )
 

@@ -21,8 +21,9 @@ from transformer.files.chats import with_prompt
 from transformer.files.languages import with_languages
 from transformer.files.layout import config_of as read_config
 from transformer.files.model_card import HISTORY
-from transformer.files.names import found_names, resolve
-from transformer.files.received_files import is_received
+from transformer.files.names import OWN_CODE, found_names, resolve
+from transformer.files.received_files import MAPS, is_received
+from transformer.guests.attention_file import attention_file_of
 from transformer.runs.run import Run
 from transformer.text.prompt import Prompt
 from transformer.training.recipe import Recipe, load_recipe
@@ -44,6 +45,7 @@ RENAMED = {"en-fr-natural": "en-fr"}  # an old link opens the same weights under
 _LOOKS_AGAIN = 30  # seconds between searches through the folders of other programs
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _typed: dict[str, Path] = {}  # opened by path, on a server for one person
+_LISTED = ("config.json", *MAPS)  # a folder with one of these is a checkpoint
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
 
 
@@ -71,7 +73,9 @@ def checkpoint_names() -> tuple[str, ...]:
 
 def _inside(folder: Path) -> list[str]:
     try:
-        return [name for name in os.listdir(folder) if os.path.isfile(f"{folder}/{name}/{_FILES[0]}")]
+        return [
+            name for name in os.listdir(folder) if any(os.path.isfile(f"{folder}/{name}/{file}") for file in _LISTED)
+        ]
     except OSError:
         return []
 
@@ -118,7 +122,9 @@ def for_one_person() -> bool:
 
 
 def open_folder(typed: str) -> str:
-    """Open a checkpoint by name (``transformer.files.names``), or by the path of its folder or GGUF file.
+    """Open a checkpoint by name (``transformer.files.names``), or by the path of its folder or file.
+
+    ``transformers:`` in front has its own code run it.
 
     Returns:
         The name by which it can be chosen until the server stops.
@@ -127,10 +133,12 @@ def open_folder(typed: str) -> str:
         transformer.CheckpointError: If the path has no checkpoint that can be opened, or ``for_one_person`` is false.
     """
     known, typed = for_one_person(), typed.strip()
+    own_code = OWN_CODE if typed.startswith(OWN_CODE) else ""
+    typed = typed.removeprefix(OWN_CODE)
     try:
         given = Path(typed).expanduser()
         path = (resolve(given) if known else given).resolve(strict=True)
-        known = known and (path.is_dir() or is_gguf(path))
+        known = known and (path.is_dir() or is_gguf(path) or attention_file_of(path) is not None)
     except (OSError, RuntimeError, ValueError) as error:  # no such folder, no such user, not a path
         if isinstance(error, transformer.CheckpointError):
             raise
@@ -142,7 +150,7 @@ def open_folder(typed: str) -> str:
             files=", ".join(_FILES),
         )
     by_name = () if given.exists() else (typed,)
-    names = (*by_name, path.name, f"{path.parent.name}/{path.name}", str(path))
+    names = [own_code + name for name in (*by_name, path.name, f"{path.parent.name}/{path.name}", str(path))]
     name = next(name for name in names if name not in checkpoint_names() or checkpoint_path(name).resolve() == path)
     if name not in checkpoint_names():
         _typed[name] = path
@@ -197,7 +205,9 @@ def load_checkpoint(
         transformer.CheckpointError: If its files are missing or do not fit together, or it does not know a language.
     """
     path = checkpoint_path(name)
-    found = store.get(path, ("checkpoint", _stamp(path)), lambda: _open(path), wait="wait.open")
+    own_code = name.startswith(OWN_CODE)
+    key = ("checkpoint", _stamp(path), own_code)
+    found = store.get(path, key, lambda: _open(path, own_code=own_code), wait="wait.open")
     if prompt is not None:
         return with_prompt(found, prompt)
     if not (reads or writes):
@@ -259,7 +269,7 @@ def config_of(name: str) -> ModelConfig:
         ValueError: If it is missing or wrong.
     """
     path = checkpoint_path(name)
-    return _config(path, _stamp(path, _FILES[:1]))
+    return _config(path, _stamp(path, _FILES[:1]), name.startswith(OWN_CODE))
 
 
 @once_a_run
@@ -299,19 +309,19 @@ def _stamp(path: Path, files: Sequence[str] = _FILES) -> tuple[tuple[int, int], 
 
 
 @lru_cache(maxsize=32)
-def _config(path: Path, _changed: tuple) -> ModelConfig:
-    return read_config(path)
+def _config(path: Path, _changed: tuple, own_code: bool) -> ModelConfig:
+    return read_config(path, own_code=own_code)
 
 
-def _open(path: Path) -> transformer.Checkpoint:
+def _open(path: Path, *, own_code: bool) -> transformer.Checkpoint:
     set_threads()
     limit_texts()
     freeze_loaded_objects()
     try:
-        return transformer.load(path)
+        return transformer.load(path, own_code=own_code)
     except NotEnoughMemoryError:
         store.give_up("models")  # it replaces the others, which are read again on demand
-        return transformer.load(path)
+        return transformer.load(path, own_code=own_code)
 
 
 @lru_cache(maxsize=1)

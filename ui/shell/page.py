@@ -19,8 +19,10 @@ from streamlit.delta_generator import DeltaGenerator
 import transformer
 from transformer.config import ModelConfig, PictureConfig
 from transformer.errors import NotExposedError
+from transformer.files.names import OWN_CODE
 from transformer.files.once import once
 from transformer.files.received_files import is_received
+from transformer.guests.recorded_maps import RecordedMaps
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
@@ -62,6 +64,12 @@ from ui.words.once_a_run import end_run, once_a_run
 from ui.words.texts import PageText, as_plain, common, page_text
 
 OF_WORDS = ("decoding", "surgery", "lens", "paths", "bugs")  # pages about one token of the output, or a class
+OF_MAPS = ("overview", "attention", "heads", "checkpoint")  # pages that need nothing but maps and tokens
+LACKING = {  # what a file of attention maps does not hold of what the other pages show; "model" for all others
+    "tokens": "vocabulary",
+    **dict.fromkeys(("embeddings", "positions", "add_norm", "feed_forward"), "vectors"),
+    **dict.fromkeys(("decoding", "lens"), "predictions"),
+}
 WRITING = ("overview", "decoding")  # pages about generation
 PROMPT_ONLY = Greedy(1)  # the recorded pass then reads only the prompt
 FRAME_STYLE = Path(__file__).with_name("page.css")
@@ -95,6 +103,16 @@ class Page:
     def reads_pictures(self) -> bool:
         """Whether the model reads images, so that a token is a patch."""
         return isinstance(readable_config(self.focus.checkpoint), PictureConfig)
+
+    @property
+    def maps_only(self) -> bool:
+        """Whether the checkpoint is a file of attention maps, from which nothing can be computed."""
+        return isinstance(self.checkpoint.model, RecordedMaps)
+
+    @property
+    def reads_sentences(self) -> bool:
+        """Whether other sentences can be read, so that lists of them mean something."""
+        return not (self.reads_pictures or self.maps_only)
 
     @property
     def encodes_sentences(self) -> bool:
@@ -140,7 +158,7 @@ class Page:
         path = checkpoint_path(name)
         elsewhere = path.parent.resolve() != (REPOSITORY / "checkpoints").resolve()
         if name in typed_checkpoints() or (elsewhere and for_one_person()):  # others need not know the server's folders
-            return str(path)
+            return (OWN_CODE if name.startswith(OWN_CODE) else "") + str(path)
         return f"checkpoints/{name}"
 
     @property
@@ -292,6 +310,9 @@ def _draw_frame(
         place_among_pages(p.name, shown=lesson is None and not is_presenting())
         _look_for(p.text, p.checkpoint.config, shown=lesson is None and not is_presenting())
         _glossary(p.name)
+    if p.maps_only and p.name not in OF_MAPS:
+        lacking = common(f"maps_only.{LACKING.get(p.name, 'model')}")
+        p.nothing_to_show(common("maps_only.page", name=as_plain(p.checkpoint.name), lacking=lacking))
     if strip:
         p.focus, missing = fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)

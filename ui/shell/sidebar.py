@@ -8,6 +8,7 @@ from streamlit.delta_generator import DeltaGenerator
 from transformer.config import ModelConfig, PictureConfig
 from transformer.families.family_config import FamilyConfig
 from transformer.files.layout import shown_name
+from transformer.guests.recorded_maps import MapsConfig
 from ui.compute.loading import choosable_checkpoints, group_of, readable_config
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MAX_PADS, Focus, with_task
@@ -41,6 +42,8 @@ def sidebar() -> None:
             if not focus.presenter:
                 with st.expander(common("sidebar.more_picture"), key="sidebar more"):
                     _sentence(focus, help="sidebar.picture_text_help")
+        elif isinstance(config, MapsConfig):  # it holds one text, and nothing can be read by it
+            room = st.container(gap="small")
         else:
             reads_pairs = config is not None and config.predicts_next_sentence
             _sentence(focus, help=f"sidebar.{'pair' if reads_pairs else 'sentence'}_help")
@@ -100,6 +103,9 @@ def _checkpoint(focus: Focus) -> None:
     )
     if (config := readable_config(focus.checkpoint)) is not None:
         layers = max(config.n_encoder_layers, config.n_decoder_layers)
+        if isinstance(config, MapsConfig):
+            st.caption(common("sidebar.maps", layers=layers, heads=config.n_heads))
+            return
         size = common("sidebar.size", layers=layers, heads=config.n_heads, width=config.d_model)
         family = [config.family] if isinstance(config, FamilyConfig) else []
         work = "picture" if isinstance(config, PictureConfig) else work_of(config)

@@ -20,6 +20,7 @@ from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
+from transformer.attention_maps.attention_path import AttentionPath
 from transformer.attention_maps.whole_words import merge_into_words, spans
 from transformer.pictures.picture_text import levels_in
 from transformer.text.message import N_
@@ -101,7 +102,8 @@ def _weights(p: Page, shown: AttentionViewModel, height: int) -> None:
         height=height,
         follow_pointer=True,
     )
-    show_map(figure, key="attention map", means=cell_opener(shown.choices.key))
+    means = cell_opener(shown.choices.key) if isinstance(shown.path, AttentionPath) else _follow_row
+    show_map(figure, key="attention map", means=means)
 
 
 def _lines(p: Page, shown: AttentionViewModel, height: int) -> None:

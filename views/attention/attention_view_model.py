@@ -17,7 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from transformer.attention_maps.attention_arithmetic import CellArithmetic, why_masked
-from transformer.attention_maps.attention_path import AttentionPath, attention_path, norm_weighted
+from transformer.attention_maps.attention_path import AttentionPath, HeadMap, attention_path, norm_weighted
 from transformer.attention_maps.rollout import Rollout, attention_rollout
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
@@ -81,14 +81,14 @@ class AttentionViewModel:
         location: The head.
         row: The query token, by its position in the sequence that the stack reads.
         choices: What the reader chose.
-        path: The head from queries and keys to its output; ``path.view`` has the whole layer.
+        path: The head from queries and keys to its output, or its weights alone; ``path.view`` has the whole layer.
     """
 
     trace: Trace = field(repr=False)
     location: Head
     row: int
     choices: AttentionChoices
-    path: AttentionPath = field(repr=False)
+    path: AttentionPath | HeadMap = field(repr=False)
 
     @property
     def view(self) -> AttentionView:
@@ -201,7 +201,12 @@ class AttentionViewModel:
 
 
 def attention_view_model(
-    trace: Trace, location: Head, row: int, choices: AttentionChoices = AttentionChoices()
+    trace: Trace,
+    location: Head,
+    row: int,
+    choices: AttentionChoices = AttentionChoices(),
+    *,
+    weights_only: bool = False,
 ) -> AttentionViewModel:
     """Return what the Attention page shows of one head.
 
@@ -210,12 +215,18 @@ def attention_view_model(
         location: The head.
         row: The query token, by its position.
         choices: What the reader chose.
+        weights_only: Whether the trace has no queries and keys.
 
     Raises:
         ValueError: For a layer, head, row or column that does not exist, or another drawing.
     """
     if choices.drawing not in DRAWINGS:
         raise ValueError(f"there is no drawing {choices.drawing!r}; choose one of {', '.join(DRAWINGS)}")
-    path = attention_path(trace, location.stack, location.layer, location.kind, head=location.head)
+    place = location.stack, location.layer, location.kind
+    path: AttentionPath | HeadMap = (
+        HeadMap(trace.attention(*place), location.head)
+        if weights_only
+        else attention_path(trace, *place, head=location.head)
+    )
     path.require_cell(query=row, key=0 if choices.key is None else choices.key)
     return AttentionViewModel(trace, location, row, choices, path)

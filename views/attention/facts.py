@@ -63,8 +63,8 @@ def facts(p: Page, shown: AttentionViewModel) -> None:
         _numbers(p.text, shown)
 
 
-def _numbers(text: PageText, shown: AttentionViewModel) -> None:
-    """Draw entropy and the share of special tokens and punctuation, and the key with the largest ‖α·v‖."""
+def row_numbers(text: PageText, shown: AttentionViewModel) -> None:
+    """Draw entropy and the share of special tokens and punctuation."""
     numbers, drawing = shown.numbers, shown.choices.drawing
     of = {"values": "‖α·v‖: ", "rollout": f"{text['show_rollout']}: "}.get(drawing, "")
     if numbers.n_allowed < 2:
@@ -84,7 +84,12 @@ def _numbers(text: PageText, shown: AttentionViewModel) -> None:
         text["sinks_of"].format(mean=three_digits(numbers.mean_sink_share)),
         text["sinks_help"],
     )
-    if drawing == "rollout":
+
+
+def _numbers(text: PageText, shown: AttentionViewModel) -> None:
+    """Draw the numbers of the row, and the key with the largest ‖α·v‖."""
+    row_numbers(text, shown)
+    if shown.choices.drawing == "rollout":
         st.caption(text["rollout_no_head"])
         return
     name, portion = text["nothing"], "0"

@@ -8,7 +8,7 @@ from charts.toolkit.numbers import number
 from charts.toolkit.style import signed, three_digits
 from charts.toolkit.words import _
 from transformer.attention_maps.rollout import attention_rollout
-from transformer.attribution.attention_lrp import attention_lrp
+from transformer.attribution.attention_lrp import attention_lrp, require_own_layers
 from transformer.attribution.attention_trust import (
     Aligned,
     InputAttributions,
@@ -41,6 +41,7 @@ _FIGURE = "attention-and-answer"
 def trust(p: Page, shown: AttentionViewModel) -> None:
     """Draw the choice of the answer and the method's settings, all measures token by token, and the check."""
     st.markdown(p.text["trust_intro"])
+    require_own_layers(p.checkpoint.model)  # before any control of it
     view = shown.view
     row = _answer_row(p, view)
     if row is None:

@@ -25,6 +25,19 @@ def show_sizes(p: Page, view_model: CheckpointViewModel) -> None:
         st.metric(text["fingerprint"], checkpoint.short_fingerprint, help=help, width="content")
 
 
+def show_maps(p: Page) -> None:
+    """Show what a file of attention maps holds."""
+    st.markdown(p.text["maps"])
+    rows = [
+        {
+            N_("name"): "cross" if maps.kind == "cross" else maps.stack,
+            N_("shape"): " × ".join(map(str, (len(maps.weights), *maps.weights[0].shape))),
+        }
+        for maps in p.checkpoint.model.content.maps
+    ]
+    show_table(pd.DataFrame(rows), name="attention-maps")
+
+
 def show_card(p: Page, view_model: CheckpointViewModel) -> None:
     """Show the model card; as plain text if its Markdown could load images from another server."""
     text, checkpoint, received = p.text, view_model.checkpoint, is_received(p.focus.checkpoint)

@@ -7,11 +7,16 @@ import streamlit as st
 
 from charts.toolkit.style import three_digits
 from transformer.disk.gguf_file import is_gguf
+from transformer.errors import CheckpointError
+from transformer.files.names import OWN_CODE
 from transformer.files.verify import TOLERANCE, verify
 from transformer.text.message import N_
 from ui.compute.jobs import jobs
+from ui.compute.loading import for_one_person, open_folder
+from ui.shell import focus as shared_focus
 from ui.shell.page import Page
 from ui.show.figures import show_table
+from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 
 _ASKED = "checkpoint verified"
@@ -27,9 +32,28 @@ def family_view(p: Page) -> None:
     )
     if checkpoint.unread:
         st.caption(p.text["unread"].format(names=as_plain(", ".join(checkpoint.unread[:20]))))
+    _own_code(p)
     _proof(p)
     rows = {N_("our name"): checkpoint.mapping.keys(), N_("name in the file"): checkpoint.mapping.values()}
     show_table(pd.DataFrame(rows), name="mapping", height=420, caption=p.text["mapping_caption"])
+
+
+def _own_code(p: Page) -> None:
+    """Offer to have the same folder run by its own code in ``transformers``, or say that it is."""
+    checkpoint = p.checkpoint
+    if not checkpoint.model.own_code:
+        st.caption(p.text["own_code_runs"])
+        return
+    offered = for_one_person() and checkpoint.path.is_dir() and find_spec("transformers") is not None
+    if not (offered and st.button(p.text["own_code"], key="run by own code", help=p.text["own_code_help"])):
+        return
+    try:
+        name = open_folder(f"{OWN_CODE}{checkpoint.path.resolve()}")
+    except (CheckpointError, OSError) as error:
+        st.warning(as_plain(translate(error)), icon=":material/folder_open:")
+        return
+    shared_focus.change(checkpoint=name)
+    st.rerun()
 
 
 def _proof(p: Page) -> None:

@@ -24,7 +24,7 @@ def choose(p: Page) -> tuple[HeadsChoices, Corpus | None]:
     """
     text = p.text
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        scopes = SCOPES[:1] if p.reads_pictures else SCOPES  # lists of sentences are no pictures
+        scopes = SCOPES if p.reads_sentences else SCOPES[:1]
         explained = text["scope_help"]
         scope = chosen_option(text, "scope", scopes, key="heads_scope", help=explained, label_visibility="collapsed")
         corpus = known_corpus(p, scope)

@@ -28,7 +28,7 @@ _ON_THE_MAP = ("consistency", "confidence", "sinks", "broad", "induction")  # me
 
 def show_section(p: Page, heads: HeadsViewModel) -> None:
     """Let the reader choose a section, and draw that one."""
-    offered = sections(heads, of_sentences=not p.reads_pictures)
+    offered = sections(heads, of_sentences=p.reads_sentences)
     section = chosen_section(p.text, offered, key="heads_section", owner=offered)
     with st.container(key=CARD):
         _draw(p, section, heads)

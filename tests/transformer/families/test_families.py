@@ -286,6 +286,10 @@ def refused(folder: Path, *words: str) -> None:
         ("deberta-v2", {"pos_att_type": "p2p"}, ["pos_att_type"]),
         ("deberta-v2, one term, narrow table", {"legacy": False}, ["embedding_size 20", "36"]),
         ("mistral", {"sliding_window": -3}, ["sliding_window", "-3"]),
+        *(
+            ("llama", {"quantization_config": {"quant_method": method}}, [f"quantised ({method})", "GGUF"])
+            for method in ("awq", "gptq", "bitsandbytes")
+        ),
     ],
 )
 def test_a_config_that_lies_is_refused_in_a_sentence(
