@@ -538,6 +538,10 @@ def test_what_a_layer_adds(natural, followed) -> None:
     lengths = [float(np.linalg.norm(followed.values(f"encoder.layers.{layer}.residual.in")[cat])) for layer in range(3)]
     lengths.append(float(np.linalg.norm(followed.values("encoder.layers.2.residual.out")[cat])))
     assert lengths == sorted(lengths) and 1.75 < lengths[-1] / lengths[0] < 2
+    ends = np.linalg.norm(followed.values("encoder.layers.2.residual.out"), axis=1)
+    assert followed.source[int(ends.argmax())].display == "</s>" and ends.max() > 3 * np.sort(ends)[-2]
+    sinks = [followed.attention("encoder", layer).weights.sum(axis=1).argmax(axis=-1) for layer in range(3)]
+    assert np.sum(np.concatenate(sinks) == ends.argmax()) >= 8, "many heads use it as a sink"
     third = step(ADDS, 3, sentence=CAT)
     assert right(ADDS, 3, sentence=CAT) == "nearly twice as long"
     assert f"about {lengths[0]:.0f} to about {lengths[-1]:.0f}." in third.explanation
