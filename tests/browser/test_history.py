@@ -67,9 +67,11 @@ def said(page: Page) -> dict[str, list[str]]:
 def test_a_setting_that_was_changed_before_leaving_is_there_on_return(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}{OWN}")
     hand, key = Hand(page), "attention_predicted_cross"
+    hand.click(page.locator(".st-key-attention-more button"))
     expect(switch(page, key)).to_be_checked()
     hand.click(page.locator(f".st-key-{key} label"))
     settle(page)
+    page.keyboard.press("Escape")
     left, before = page.url, entry(page)
     assert said(page)[key] == ["false"] and said(page)["sentence"] == ["My dog is big."]
     turn_to(page, hand, "Heads")
@@ -77,6 +79,7 @@ def test_a_setting_that_was_changed_before_leaving_is_there_on_return(app: str, 
     assert said(page)["sentence"] == ["My dog is big."] and key not in said(page)
     back(page)
     assert page.url == left
+    hand.click(page.locator(".st-key-attention-more button"))
     expect(switch(page, key)).not_to_be_checked()
     expect(page.get_by_test_id("stSidebar").get_by_role("textbox").first).to_have_value("My dog is big.")
 

@@ -101,10 +101,17 @@ def test_every_step_of_every_kind_of_model(open_page: Callable, checkpoint: str)
 @pytest.mark.parametrize(("stack", "kind"), [("encoder", "self"), ("decoder", "self"), ("decoder", "cross")])
 def test_all_attentions_of_the_translator_in_all_drawings(open_page: Callable, stack: str, kind: str) -> None:
     app = open_page(stack=stack, kind=kind, layer="1", head="1", token="2", pads="3")
-    for drawing in ("lines", "values", "map"):
-        app.segmented_control(key="attention_show").set_value(drawing).run()
+    shown = app.segmented_control(key="attention_show")
+    assert shown.options == [TEXT["show_map"], TEXT["show_lines"]]
+    shown.set_value("lines").run()
+    is_fine(app)
+    for drawing in ("rollout", "values"):  # chosen under "More", and then named in the row
+        app.button(key=f"show {drawing}").click().run()
         is_fine(app)
-        assert app.segmented_control(key="attention_show").value == drawing
+        shown = app.segmented_control(key="attention_show")
+        assert shown.value == drawing and shown.options[-1] == TEXT[f"show_{drawing}"] and len(shown.options) == 3
+    shown.set_value("map").run()
+    assert len(app.segmented_control(key="attention_show").options) == 2
 
 
 def test_the_entropy_and_the_sinks_are_those_of_the_focused_row(open_page: Callable, tiny_checkpoint: Callable) -> None:

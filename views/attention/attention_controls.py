@@ -14,22 +14,28 @@ from ui.shell.reducer import Meaning, State
 from views.attention.attention_view_model import DRAWINGS, AttentionChoices, predicts_by_default
 
 ARITHMETIC = "attention arithmetic"  # the container next to the map
+RARER = ("values", "rollout")  # drawings that are chosen under "More"
 SHOW, STRETCH, KEY, GUESS = "attention_show", "attention_stretch", "attention_key", "attention_guess"
 
 
 def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
-    """Draw the controls in one row, so that the figure is on the first screen, with room below for a sentence."""
+    """Draw the controls in one row, so that the figure is on the first screen, with room below for a sentence.
+
+    The row has what a first look needs, and a rarer drawing while it is shown; the rest is under "More". In a lesson
+    the switch for the names of the rows stays in the row, because steps are about it.
+    """
     keys = p.trace.tokens("encoder" if p.focus.kind == "cross" else p.focus.stack)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        drawing = chosen_option(p.text, "show", DRAWINGS, key=SHOW, label_visibility="collapsed")
-        predicted = p.focus.stack == "decoder" and choice.toggle(
-            p.text["predicted"],
-            default=predicts_by_default(p.focus.stack, p.focus.kind),
-            key=_predicted_key(p),
-            help=p.text["predicted_help"],
-        )
+        now = choice.read_option(SHOW, choice.names_of(p.text, "show", DRAWINGS), DRAWINGS[0])
+        drawings = [name for name in DRAWINGS if name not in RARER or name == now]
+        drawing = chosen_option(p.text, "show", drawings, key=SHOW, label_visibility="collapsed")
+        predicted = _names_predictions(p) if p.focus.lesson else False
         guess_switch(p)  # off: while it is on, the page draws nothing that would reveal the row
         with st.popover(p.text["more"], icon=":material/tune:", key="attention more"):
+            with st.container(horizontal=True, gap="small"):
+                for name in RARER:
+                    st.button(p.text[f"show_{name}"], key=f"show {name}", on_click=choice.put, args=(SHOW, name))
+            predicted = predicted or (not p.focus.lesson and _names_predictions(p))
             key = choice.select(
                 p.text["cell"],
                 range(len(keys)),
@@ -43,6 +49,16 @@ def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
                 p.text["stretch"], key=STRETCH, help=p.text["stretch_help"]
             )
     return AttentionChoices(drawing, predicted, stretch, key), st.container()
+
+
+def _names_predictions(p: Page) -> bool:
+    """Draw the switch between the names of the rows, where they have two."""
+    return p.focus.stack == "decoder" and choice.toggle(
+        p.text["predicted"],
+        default=predicts_by_default(p.focus.stack, p.focus.kind),
+        key=_predicted_key(p),
+        help=p.text["predicted_help"],
+    )
 
 
 def choices_while_guessing(p: Page) -> AttentionChoices:

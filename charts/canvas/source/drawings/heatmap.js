@@ -6,8 +6,9 @@ import { shortNumber, smallDecimals } from "../toolkit/numbers.js";
 import { drawText, drawToken, fontOf, shorten } from "../toolkit/text.js";
 import { colourOf } from "../toolkit/theme.js";
 import { matrixBitmap, paintMask } from "./bitmap.js";
-import { HeatmapLayout, SLANT } from "./heatmap_layout.js";
+import { HeatmapLayout, isProjected } from "./heatmap_layout.js";
 
+const READ_FROM_AFAR = 13; // px: smaller digits are left out on a projector
 const NUMBERS_FROM = 34; // px: narrower cells carry no number, on paper only those whose number would be too small to read
 
 export class Heatmap extends HeatmapLayout {
@@ -67,8 +68,11 @@ export class Heatmap extends HeatmapLayout {
     const signed = this.scale === "diverging" || this.limit > 1;
     const more = signed ? smallDecimals(this.limit) - 2 : 0;
     const wide = digits + more + (signed && theme.paper ? 3 : 2); // letters
-    const letters = Math.min(theme.size * 0.84, this.stepY * 0.5, this.stepX / wide / 0.54);
-    const withNumbers = theme.paper ? letters >= theme.smallest : this.stepX >= NUMBERS_FROM && this.stepY >= 17;
+    const projected = isProjected(theme);
+    const letters = Math.min(theme.size * 0.84, this.stepY * (projected ? 0.72 : 0.5), this.stepX / wide / 0.54);
+    const withNumbers = theme.paper
+      ? letters >= theme.smallest
+      : this.stepX >= NUMBERS_FROM && this.stepY >= 17 && (!projected || letters >= READ_FROM_AFAR);
     for (let row = top; row <= bottom; row++)
       for (let column = left; column <= right; column++) {
         const [x, y, width, height] = this.cellBox(row, column, ratio);
@@ -86,8 +90,10 @@ export class Heatmap extends HeatmapLayout {
         const ink = brightness(paint) > 0.3 ? [24, 28, 38] : [255, 255, 255];
         context.font = `500 ${letters}px ${theme.font}, sans-serif`;
         const number = shortNumber(value, digits, signed, this.limit);
+        const isZero = !/[1-9N]/.test(number);
+        if (isZero && projected) continue;
         // A number that rounds to zero is a dot, so that the eye finds those that do not.
-        drawText(context, /[1-9N]/.test(number) ? number : "·", x + width / 2, y + height / 2 + 0.5, {
+        drawText(context, isZero ? "·" : number, x + width / 2, y + height / 2 + 0.5, {
           align: "center",
           colour: cssOf(ink, Math.abs(value) < 0.05 * this.limit ? 0.5 : 1),
         });
@@ -107,17 +113,6 @@ export class Heatmap extends HeatmapLayout {
       (to - from) * this.stepX,
       this.stepY,
     ]);
-  }
-
-  // Labels that have no room are left out at regular steps.
-  every(kind, theme) {
-    const letter = theme.size * 0.875;
-    const [needed, step] =
-      kind === "row"
-        ? [letter * 1.12, this.stepY]
-        : [this.slanted ? (letter * 0.95) / Math.sin(SLANT) : this.longest + 8, this.stepX];
-    if (kind === "column" && !this.slanted && this.longest <= step - 6) return 1;
-    return [1, 2, 5, 10, 20, 50, 100].find((count) => count * step >= needed) ?? 200;
   }
 
   paintLabels(context, theme) {
@@ -148,7 +143,7 @@ export class Heatmap extends HeatmapLayout {
     const y = this.rowY(row) + this.stepY / 2;
     if (y < this.plot.y || y > this.plot.y + this.plot.height) return;
     const x = this.plot.x - 8;
-    context.font = fontOf(theme, 0.875, tint ? 600 : 400);
+    context.font = fontOf(theme, this.labelScale, tint ? 600 : 400);
     const half = theme.size * 0.66;
     if (tint) {
       const width = Math.min(this.rowRoom, context.measureText(this.rows[row]).width);
@@ -175,7 +170,7 @@ export class Heatmap extends HeatmapLayout {
   paintColumnLabel(context, theme, column, tint = null) {
     const x = this.columnX(column) + this.stepX / 2;
     if (x < this.plot.x || x > this.plot.x + this.plot.width) return;
-    context.font = fontOf(theme, 0.875, tint ? 600 : 400);
+    context.font = fontOf(theme, this.labelScale, tint ? 600 : 400);
     const half = theme.size * 0.66;
     const style = this.labelStyle(theme, this.specialColumns.has(column), tint);
     const label = this.columns[column];
@@ -185,7 +180,7 @@ export class Heatmap extends HeatmapLayout {
     // The last of the labels that stand alone may be wider than its cell.
     const inside = this.slanted ? x : Math.min(x, this.box.x + this.box.width - width / 2);
     context.translate(inside, this.plot.y - (this.slanted ? theme.size * 0.45 : theme.size * 0.78));
-    if (this.slanted) context.rotate(-SLANT);
+    if (this.slanted) context.rotate(-this.slant);
     if (tint) this.pill(context, theme, tint, this.slanted ? -5 : -width / 2 - 5, -half, width + 10, 2 * half);
     drawToken(context, label, 0, 0, { align: this.slanted ? "left" : "center", room, ...style });
     context.restore();

@@ -2,8 +2,15 @@
 
 import { fontOf, widest } from "../toolkit/text.js";
 
-export const SLANT = Math.PI / 4;
+const [SLANT, STEEP] = [Math.PI / 4, (Math.PI * 65) / 180]; // of the columns' labels; steep where columns are narrow
+const LINE = 1.12; // the least height of a row, in heights of its letters
 const PROJECTED = 20; // px; letters as large as presenter.css makes them are read from the back of a room
+// Sizes of labels, as shares of the theme's: as large as there is room, but at least 11 px, and 16 on a projector.
+const [LARGEST, SMALLEST, SMALLEST_PROJECTED, SMALLER_BY] = [0.875, 0.65, 0.77, 0.035];
+const TALLEST = 30; // in letters: so tall a map becomes for the sake of its labels
+
+// Then a map fills the width, whatever its height.
+export const isProjected = (theme) => theme.size >= PROJECTED && !theme.paper;
 
 export class HeatmapLayout {
   // spec: { rows, columns, rowTitle, columnTitle, specialRows, specialColumns, scale, limit, titles, rounded }
@@ -28,19 +35,54 @@ export class HeatmapLayout {
     return this.fit(context, theme, options);
   }
 
-  fit(context, theme, { x = 0, y = 0, width, room, least = null, widestCell = null, tallestCell = 44 }) {
+  // Before a label is left out, all become smaller, and then the rows taller.
+  fit(context, theme, options) {
+    const fixed = theme.paper || (options.least ?? null) !== null;
+    const smallest = isProjected(theme) ? SMALLEST_PROJECTED : SMALLEST;
+    for (let scale = LARGEST; scale > smallest && !fixed; scale -= SMALLER_BY) {
+      const height = this.place(context, theme, { ...options, scale });
+      if (this.showsAllLabels(theme)) return height;
+    }
+    const lowest = LINE * smallest * theme.size * this.rows.length;
+    for (const slant of fixed || lowest > TALLEST * theme.size ? [] : [SLANT, STEEP]) {
+      const height = this.place(context, theme, { ...options, scale: smallest, lowest, slant });
+      if (this.showsAllLabels(theme)) return height;
+    }
+    return this.place(context, theme, options);
+  }
+
+  showsAllLabels(theme) {
+    return this.every("row", theme) === 1 && this.every("column", theme) === 1;
+  }
+
+  // Labels that have no room are left out at regular steps.
+  every(kind, theme) {
+    const letter = this.labelScale * theme.size;
+    const [needed, step] =
+      kind === "row"
+        ? [letter * LINE, this.stepY]
+        : [this.slanted ? (letter * 0.95) / Math.sin(this.slant) : this.longest + 8, this.stepX];
+    if (kind === "column" && !this.slanted && this.longest <= step - 6) return 1;
+    return [1, 2, 5, 10, 20, 50, 100].find((count) => count * step >= needed - 0.01) ?? 200;
+  }
+
+  // `scale`, `slant`: of the labels; `lowest`: the least height of all rows.
+  place(context, theme, options) {
+    const { x = 0, y = 0, width, room, least = null, tallestCell = 44 } = options;
+    const { scale = LARGEST, slant = SLANT, lowest = 0 } = options;
     const unit = theme.size / 16;
-    const projected = theme.size >= PROJECTED && !theme.paper; // then it fills the width, whatever its height
-    widestCell ??= projected ? 160 : 76;
+    const projected = isProjected(theme);
+    const widestCell = options.widestCell ?? (projected ? 160 : 76);
     const [nRows, nColumns] = [this.rows.length, this.columns.length];
-    context.font = fontOf(theme, 0.875, theme.paper ? 400 : 600); // a marked label is bold
+    Object.assign(this, { labelScale: scale, slant });
+    context.font = fontOf(theme, scale, theme.paper ? 400 : 600); // a marked label is bold
     this.rowRoom = Math.min(widest(context, this.rows) + 2, width * 0.3, 190 * unit);
-    context.font = fontOf(theme);
+    context.font = fontOf(theme, scale);
     const labels = this.columns.map((label) => Math.min(context.measureText(label).width, 130 * unit));
     const longest = Math.max(...labels);
     const titleRoom = this.titles ? Math.round((10 + 16 * this.titleLines) * unit) : 0;
     const left = titleRoom + this.rowRoom + 10;
-    const letter = theme.size * 0.875;
+    const letter = theme.size * scale;
     // A cell may be as wide as its label needs, within reason.
     const widestWanted = Math.max(widestCell * unit, longest + 12);
     const cellFor = (overhang) => Math.max(1, Math.min(widestWanted, (width - left - 6 - overhang) / nColumns));
@@ -58,22 +100,22 @@ export class HeatmapLayout {
         this.cellWidth = cellFor(
           Math.max(
             0,
-            ...labels.map((label, c) => label * Math.cos(SLANT) + letter * 0.5 - (nColumns - c - 0.5) * this.cellWidth),
+            ...labels.map((label, c) => label * Math.cos(slant) + letter * 0.5 - (nColumns - c - 0.5) * this.cellWidth),
           ),
         );
       this.cellWidth = Math.min(this.cellWidth, widestCell * unit);
-      labelRoom = longest * Math.sin(SLANT) + letter * 1.1;
+      labelRoom = longest * Math.sin(slant) + letter * 1.1;
     }
     this.labelRoom = labelRoom;
     const top = (this.titles ? Math.round(24 * unit) : 0) + labelRoom;
     // Few tokens: wide cells, room for words and numbers. Many: squares, as long as the height allows.
-    // Up to twelve rows each keeps its label; of more, some are left out, and rows may be lower.
-    const lowest = least ?? (nRows > 12 ? 10 : 12) * theme.size;
-    const fitting = Math.max((room - top) / nRows, Math.min(18 * unit, lowest / nRows));
+    // Up to twelve rows each keeps its label in full size; of more, some are left out, and rows may be lower.
+    const tall = least ?? Math.max(lowest, (nRows > 12 ? 10 : 12) * theme.size);
+    const fitting = Math.max((room - top) / nRows, Math.min(18 * unit, tall / nRows));
     this.cellHeight = Math.max(1, Math.min(tallestCell * unit, Math.max(this.cellWidth, 1.2 * letter), fitting));
     this.cellWidth = Math.min(
       this.cellWidth,
-      Math.max(this.cellHeight / (projected ? 0.2 : 0.55), this.slanted ? 1 : longest + 12),
+      Math.max(this.cellHeight / (projected ? 0.2 : 0.55), this.slanted ? letter / Math.sin(slant) : longest + 12),
     );
     this.box = { x, y, width };
     this.plot = { x: x + left, y: y + top, width: this.cellWidth * nColumns, height: this.cellHeight * nRows };
@@ -130,7 +172,7 @@ export class HeatmapLayout {
     if (insideY && x >= plot.x - this.rowRoom - 10 && x < plot.x) return { row };
     if (y < plot.y && y >= plot.y - this.labelRoom) {
       // Slanted labels lean to the right: follow them down to their column.
-      const lean = this.slanted ? x - (plot.y - y) : x;
+      const lean = this.slanted ? x - (plot.y - y) / Math.tan(this.slant) : x;
       const under = Math.floor((lean - plot.x + this.panX) / this.stepX);
       if (lean >= plot.x && lean < plot.x + plot.width && under < this.columns.length) return { column: under };
     }
