@@ -74,7 +74,7 @@ def suggested_sentence(p: Page) -> str:
 
 def ready_pairs(p: Page) -> tuple[tuple[str, str], ...]:
     """Return the (clean, corrupted) pairs that fit this model, those of the page's sentence first."""
-    return store.get(p.run, "swaps", lambda: _offered_pairs(p.checkpoint, p.focus.sentence, read_answer(p.trace).text))
+    return store.get(p.run, "swaps", lambda: offered_pairs(p.checkpoint, p.focus.sentence, read_answer(p.trace).text))
 
 
 def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:
@@ -91,7 +91,7 @@ def _label(sentence: str, clean: str, corrupt: str) -> str:
     return changed if clean == sentence else f"… {changed}"
 
 
-def _offered_pairs(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[tuple[str, str], ...]:
+def offered_pairs(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[tuple[str, str], ...]:
     """Return (clean, corrupt) pairs, those of this sentence first, beginning with words of the output."""
     if isinstance(checkpoint.config, PictureConfig):
         others = [(sentence, other) for _, other in other_pictures(sentence)]
