@@ -76,6 +76,7 @@ def test_every_token_has_the_letter_of_its_sentence(open_app: Callable, tiny_che
         assert f"{token.id} · {'A' if token.index < first else 'B'}" in json.dumps(
             json.loads(cards.proto.json), ensure_ascii=False
         )
+    assert "`</s>` (id 2) between the sentences" in said(app)
     assert page_text("tokens")["segments"].format(end="</s>") in said(app)
     assert "segment" not in said(open_app("tokens", checkpoint="tiny-bert", sentence="The cat sat."))
 

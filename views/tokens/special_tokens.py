@@ -18,9 +18,11 @@ def added_tokens(view_model: TokensViewModel, text: PageText) -> str:
     if view_model.framed is not None:
         before, after = view_model.framed
         return text["added_chat"].format(before=count_text(before, "token"), after=count_text(after, "token"))
+    before, after = view_model.added
+    places = {"added_before": before, "added_between": view_model.added_between, "added_after": after}
     said = [
         text[where].format(tokens=", ".join(f"`{in_code(token.display)}` (id {token.id})" for token in found))
-        for where, found in zip(("added_before", "added_after"), view_model.added, strict=True)
+        for where, found in places.items()
         if found
     ]
     return text["added"].format(what=", ".join(said)) if said else text["added_none"]

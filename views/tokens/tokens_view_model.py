@@ -97,6 +97,12 @@ class TokensViewModel(TokenViewModel):
         return tokens[:first], tokens[last + 1 :]
 
     @property
+    def added_between(self) -> Sequence[Token]:
+        """The separator that was added between two sentences; nothing after one sentence."""
+        tokens = self.prompt_tokens.tokens
+        return [token for token in tokens[:-1] if token.role == "end"] if self.sentence_letters else []
+
+    @property
     def special_ids(self) -> list[int]:
         """The ids of special tokens with a role, then of the others that occur in this run."""
         special = self.checkpoint.tokenizer.special
