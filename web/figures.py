@@ -18,6 +18,7 @@ from transformer.predictions.living_picture_numbers import living_picture_number
 from transformer.runs.inputs import MAX_CHARACTERS
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
+from ui.shell.selectors import text_for
 from ui.words.catalogues import browser_words, gettext
 from ui.words.texts import language, page_text, use_language
 
@@ -36,6 +37,10 @@ _MESSAGES = {  # of transformer/runs/inputs.py, transformer/runs/decoding.py and
     "target": "The target",
     "text": "The text",
 }
+_MASK_TEXTS = (
+    *("preset", "preset_own", "preset_no_causal", "preset_window", "preset_window_encoder", "preset_itself"),
+    *("preset_word", "size", "word", "scope", "scope_layer", "scope_all", "reset"),
+)
 _STEP_TEXTS = ("after", "at_beginning", "comes_greedy", "comes_greedy_end", "comes_given", "comes_forced")
 
 
@@ -129,6 +134,8 @@ def _in_this_language(run: Trace) -> dict[str, Any]:
         "words": dict(words),
         "language": language(),
     }
+    page = text_for(page_text("masks"), run.checkpoint.config)
+    found["masks"] = {name: page[name] for name in _MASK_TEXTS}
     if run.checkpoint.config.has_decoder:
         page = page_text("decoding")
         heads = run.checkpoint.config.n_heads

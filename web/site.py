@@ -19,6 +19,7 @@ from transformer.files.checkpoints import Checkpoint, load
 from ui.words.texts import languages, use_language
 from web.figures import description_of, opening_of, recorded_picture
 from web.graphs import WEIGHTS, graphs_of
+from web.lessons import bar_texts, lessons_for
 
 FOLDER = Path(__file__).parent
 RUNTIME = "onnxruntime.wasm.gz"
@@ -78,9 +79,10 @@ def write_site(
         checkpoint = load(path)
         progress(f"exporting {checkpoint.name} …")
         models.append(_write_model(folder / "models" / checkpoint.name, checkpoint, spoken))
-    texts = {one: parse_toml((FOLDER / f"{one}.toml").read_text(encoding="utf-8")) for one in spoken}
+    texts = {one: _texts(one) for one in spoken}
     runtime = (FOLDER / RUNTIME).read_bytes()
     site = {"app": app, "models": models, "texts": texts, "runtime": _listed(RUNTIME, runtime)}
+    site["lessons"] = lessons_for([model["checkpoint"] for model in models], spoken)
     colours = f"const COLOURS = {json.dumps(canvas_colours())};\n"
     for script in SCRIPTS:
         write_text(folder / f"{script}.js", colours + (FOLDER / f"{script}.bundle.js").read_text(encoding="utf-8"))
@@ -130,6 +132,11 @@ def write_single_file(file: Path, checkpoints: Sequence[Path], *, app: str = "",
         page = _page(site, _FILE_POLICY, f'<script type="module">\n{start}</script>')
     write_text(file, page)
     return file.stat().st_size
+
+
+def _texts(language: str) -> dict[str, Any]:
+    with use_language(language):
+        return bar_texts() | parse_toml((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
 
 
 def _base64(content: bytes) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import functools
 import http.server
+import re
 import shutil
 import threading
 from collections.abc import Iterator
@@ -21,11 +22,16 @@ from charts.canvas.attention_overview import attention_overview
 from charts.canvas.choices import AnyHead
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.living_picture_canvas import living_picture_canvas
+from charts.canvas.mask_editor import mask_editor
 from charts.toolkit.payload_bytes import unpack
 from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.living_picture_numbers import living_picture_numbers
+from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
+from ui.shell.guidance import lessons as lesson_files
+from ui.show.drawings import add_captions
 from ui.words.texts import use_language
+from views.masks.masks_view_model import MaskChoices, masks_view_model
 from web.site import write_single_file, write_site
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
@@ -60,7 +66,7 @@ class Site:
 
     def __init__(self, address: str, page: Page) -> None:
         self.address, self.page = address, page
-        page.set_default_timeout(120_000)  # a busy machine
+        page.set_default_timeout(60_000)  # a busy machine
         self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)
@@ -109,12 +115,53 @@ def browser(chromium: Browser) -> Browser:
     return chromium
 
 
+LESSON = """
+title = "A short lesson"
+aim = "See the bar."
+minutes = 1
+[focus]
+checkpoint = "tiny-bert"
+sentence = "The ___ sat."
+[[step]]
+page = "overview"
+title = "Look"
+do = "Follow `The`."
+notice = "Columns are **tokens**."
+question = "What is a column?"
+answer = "a token"
+explanation = "Each has one."
+hint = "Count them."
+wrong = [["a letter", "There are more letters."], ["a layer", "Layers are rows."]]
+open = "the answer is found in the picture"
+options = { "living picture stop" = "self_attention" }
+[[step]]
+page = "masks"
+title = "Hide a word"
+do = "Compare the outputs."
+notice = "The word is hatched."
+question = "What is hidden?"
+answer = "the word"
+explanation = "No token attends to it."
+wrong = [["the blank", ""]]
+cover = "page"
+mask = ["word 0"]
+"""
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, checkpoints_folder) -> Path:
-    """A site with a tiny translator, a model that fills in blanks, and the one that reads digits."""
-    out = tmp_path_factory.mktemp("site")
+    """A site with a tiny translator, a model that fills in blanks, the one that reads digits, and a lesson."""
+    out, texts = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("lessons")
     models = [checkpoints_folder / "tiny-translator", checkpoints_folder / "tiny-bert", CHECKPOINTS / "vit-digits"]
-    sizes = write_site(out, models, app="http://127.0.0.1:1")
+    (texts / "en").mkdir()
+    (texts / "en" / "00-short.toml").write_text(LESSON, encoding="utf-8")
+    for name, more in (("checkpoint", "elsewhere"), ("page", "surgery")):  # two lessons that the page cannot show
+        old = {"checkpoint": "tiny-bert", "page": "overview"}[name]
+        changed = LESSON.replace(f'{name} = "{old}"', f'{name} = "{more}"')
+        (texts / "en" / f"01-{name}.toml").write_text(changed, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lesson_files, "LESSONS", texts)
+        sizes = write_site(out, models, app="http://127.0.0.1:1")
     assert {"index.html", "site.js", "worker.js", "onnxruntime.wasm.gz", "LICENSES.txt"} <= set(sizes)
     return out
 
@@ -169,8 +216,6 @@ def figures_agree(site: Site, checkpoint: Checkpoint, sentence: str, target: str
     for name, tokens in said["stacks"].items():
         assert [token["id"] for token in tokens] == list(traced.tokens(name).ids)
     with use_language(language):
-        from ui.show.drawings import add_captions
-
         picture = living_picture_numbers(traced, inside=[(stack, layer)])
         inks = {name: checkpoint.tokenizer.thumbnails(traced.tokens(name).ids) for name in traced.stacks}
         pictures = inks if any(inks.values()) else None
@@ -299,6 +344,96 @@ def test_the_page_is_used_on_a_phone(site: Site) -> None:
     page.wait_for_selector(".figure[data-shown]", timeout=120_000)
     assert page.get_by_role("textbox", name="Sentence").input_value() == "The dog sleeps."
     assert page.get_by_role("button", name="Put back").first.is_visible()
+    assert site.errors == []
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "texts"),
+    [
+        ("translator", ("decoder", "cross"), ["word 1"]),
+        ("translator", ("decoder", "cross"), ["layer", "block 0-1,1-1"]),
+        ("translator", ("decoder", "self"), ["no_causal"]),
+        ("translator", ("decoder", "self"), ["window 2", "allow 0-1", "block 2-2"]),
+        ("translator", ("encoder", "self"), ["itself"]),
+        ("bert", ("encoder", "self"), ["word 0", "layer"]),
+        ("bert", ("encoder", "self"), ["window 1", "allow 0-2"]),
+    ],
+)
+def test_a_mask_does_what_it_does_in_python(site: Site, tiny_checkpoint, kind: str, place: Any, texts: Any) -> None:
+    checkpoint = tiny_checkpoint(kind)
+    site.open(f"?checkpoint=tiny-{kind}")
+    sentence = "The ___ sat on the mat." if kind == "bert" else "The cat sat on the mat."
+    traced = transformer.trace(checkpoint, sentence)
+    choices, head = MaskChoices.from_texts(texts), Head(*place, 1, 1)
+    made = masks_view_model(traced, head, choices)
+    mask = {
+        **{"stack": place[0], "kind": place[1], "layer": None if choices.everywhere else 1},
+        **{"preset": choices.preset, "size": choices.size, "word": choices.word},
+        "cells": {f"{query}-{key}": allowed for (query, key), allowed in choices.cells.items()},
+    }
+    said = site.ask(
+        {"sentence": sentence, "target": "", "forced": [], "removed": [], "mask": mask},
+        maskEditor={"stack": place[0], "kind": place[1], "layer": 1, "head": 1},
+    )
+    assert said["text"] == traced.text
+    assert said["after"] == made.found.answer_after.text
+    drawn = mask_editor(made.now, head=1, own=made.own.allowed, shifted_labels=made.predicted_labels)
+    with use_language("en"):
+        agree(said["figures"]["maskEditor"], add_captions(drawn))
+
+
+def test_a_mask_is_painted_with_the_mouse_and_kept_in_the_address(site: Site) -> None:
+    site.open(
+        "?page=masks&checkpoint=tiny-bert&sentence=The+cat+sat.&stack=encoder&kind=self&layer=0&head=0&language=en"
+    )
+    page = site.page
+    canvas = page.locator(".figure canvas").first
+    canvas.focus()
+    for key in ("ArrowRight", "ArrowDown", "Space"):
+        page.keyboard.press(key)
+    page.wait_for_url(re.compile(r"mask=block\+[01]-[01]"))
+    assert "With your mask:" in page.locator(".answer").inner_text()
+    page.get_by_label("In", exact=True).select_option("layer")
+    page.wait_for_url("**mask=layer**")
+    page.reload()
+    page.wait_for_selector(".figure[data-shown]", timeout=120_000)
+    assert page.get_by_label("In", exact=True).input_value() == "layer"
+    page.get_by_role("button", name="Reset").click()
+    page.wait_for_function("!location.search.includes('mask=')")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    assert site.errors == []
+
+
+def test_a_lesson_is_played_with_a_wrong_guess_first(site: Site) -> None:
+    """The reader's own sentence and model come back; what cannot be shown here is not offered."""
+    site.open("?checkpoint=tiny-translator&sentence=The+dog+sleeps.&language=en")
+    page = site.page
+    lessons = page.get_by_label("Lessons…", exact=True)
+    assert lessons.locator("option").all_inner_texts() == ["Lessons…", "A short lesson"]
+    lessons.select_option("00-short")
+    page.wait_for_url("**checkpoint=tiny-bert**lesson=00-short**")
+    bar = page.get_by_role("region", name="A short lesson")
+    bar.get_by_text("a layer", exact=True).click()
+    bar.get_by_role("button", name="Check").click()
+    assert "Layers are rows. Hint: Count them." in bar.get_by_role("status").inner_text()
+    assert bar.get_by_role("radio").count() == 2
+    bar.get_by_text("a token", exact=True).click()
+    bar.get_by_role("button", name="Check").click()
+    assert "Right: a token. Each has one." in bar.get_by_role("status").inner_text()
+    bar.get_by_role("button", name="Next").click()
+    page.wait_for_selector(".figure.covered")
+    assert page.locator(".answer").is_hidden()
+    assert page.evaluate(SMALL) == []
+    bar.get_by_text("the word", exact=True).click()
+    bar.get_by_role("button", name="Check").click()
+    page.locator(".answer").get_by_text("With your mask:").wait_for()
+    page.go_back()
+    bar.get_by_text("1 / 2").wait_for()
+    page.go_forward()
+    bar.get_by_text("2 / 2").wait_for()
+    bar.get_by_role("button", name="Finish").click()
+    page.get_by_text("You answered 2 questions, 1 correctly on the first try and 2 in the end.").wait_for()
+    page.wait_for_url("**checkpoint=tiny-translator&sentence=The+dog+sleeps.**")
     assert site.errors == []
 
 

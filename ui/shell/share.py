@@ -39,7 +39,8 @@ def link(
     return f"{page_url}?{urlencode({**own, **others, **note_parameters}, doseq=True)}"
 
 
-ON_THE_WEB = ("tokens", "attention", "heads", "decoding")  # its other page is the living picture: web/source/state.js
+# Its other page is the living picture: web/source/state.js.
+ON_THE_WEB = ("tokens", "attention", "heads", "masks", "decoding")
 
 
 def web_link(web_page: str, shown_link: str) -> str:

@@ -115,7 +115,7 @@ export class Figures {
     const template = this.texts.living_picture;
     const { listed, arrays } = this.written();
     const removed = run.request.removed ?? [];
-    const edited = removed.length > 0 || Object.keys(run.request.painted ?? {}).length > 0;
+    const edited = removed.length > 0 || Boolean(run.request.mask);
     const metadata = {
       ...template,
       stacks: template.stacks.map((stack) => ({
@@ -151,7 +151,21 @@ export class Figures {
     return { query, key: kind === "cross" ? this.run.stacks.encoder : query };
   }
 
-  attentionMap({ stack, kind, layer, head, selected = null }) {
+  attentionMap(place) {
+    return this.pack(...this.mapOf(place));
+  }
+
+  // A map whose mask is painted on; `original` is the run with the model's own mask, on the same tokens.
+  maskEditor({ original, ...place }) {
+    const [metadata, arrays] = this.mapOf(place);
+    const { stack, kind, layer } = place;
+    const allowed = original.outputs[`${stack}.${kind}.allowed`].values;
+    const cells = metadata.rows.length * metadata.columns.length;
+    const own = bits(allowed.slice(layer * cells, (layer + 1) * cells));
+    return this.pack({ ...metadata, kind: "mask" }, { ...arrays, own });
+  }
+
+  mapOf({ stack, kind, layer, head, selected = null }) {
     const { shifted, ...template } = this.texts.maps[`${stack}.${kind}`];
     const { query, key } = this.sides(stack, kind);
     const [rows, columns] = [query.length, key.length];
@@ -174,7 +188,7 @@ export class Figures {
       special_columns: specials(key),
       selected,
     };
-    return this.pack(metadata, { values, allowed: bits(allowed) });
+    return [metadata, { values, allowed: bits(allowed) }];
   }
 
   // Every head; weights in 1/255, as charts/canvas/attention_maps.py sends them.

@@ -1,6 +1,7 @@
 // One model in ONNX Runtime: what a sentence becomes, every number of it, and what the model writes.
 
 import * as runtime from "onnxruntime-web/wasm";
+import { signOf } from "./masks.js";
 import { Pictures, Text } from "./tokens.js";
 
 const WEIGHTS = "model.safetensors";
@@ -43,8 +44,9 @@ export class Model {
     return "encoder" in this.sessions;
   }
 
-  // Everything about one request: { sentence, target, forced: [id], removed: [[stack, kind, layer, head]], painted:
-  // { "stack.kind": { allow: [[layer, query, key]], block: … } } }. `stopped` is asked between steps of writing.
+  // Everything about one request: { sentence, target, forced: [id], removed: [[stack, kind, layer, head]], answer: [id] that
+  // is read instead of writing one, mask: { stack, kind, layer (null: all), preset, size, keys, cells } (masks.js) }.
+  // `stopped` is asked between steps of writing.
   async run(request, stopped = () => false) {
     const { framing } = this.described;
     const found = { request, stacks: {}, outputs: {}, forced: Boolean(request.target), finished: true };
@@ -71,7 +73,8 @@ export class Model {
     const memory = found.outputs.memory;
     const prompt = this.prompt(request);
     let answer;
-    if (request.target) {
+    if (request.answer) answer = request.answer;
+    else if (request.target) {
       const given = this.target(request.target);
       answer = [...given, ...framing.end];
       this.checkLength(prompt.length + answer.length - 1, "target");
@@ -106,7 +109,7 @@ export class Model {
     const room = limit - prompt.length;
     if (room < forced.length + 1) throw new InputProblem("room", { length: prompt.length + forced.length, limit });
     const most = Math.min(room, Math.max(forced.length, forced.length + (source ? 2 * source.length + 10 : 40)));
-    const known = request.painted ? [] : (this.guess ?? []);
+    const known = request.mask ? [] : (this.guess ?? []); // a mask may let a position read later ones
     const ids = [...forced];
     const ended = () => ids.length >= most || framing.ends.includes(ids[ids.length - 1]);
     while (!ended()) {
@@ -121,7 +124,7 @@ export class Model {
         if (ended() || ids[ids.length - 1] !== guess[k]) break;
       }
     }
-    this.guess = ids;
+    if (!request.mask) this.guess = ids;
     return ids;
   }
 
@@ -168,13 +171,13 @@ export class Model {
       for (const [s, k, layer, head] of request.removed ?? [])
         if (s === stack && k === kind) factors[layer * heads + head] = 0;
       const paint = new Float32Array(layers[stack] * ids.length * keys);
-      const { allow = [], block = [] } = request.painted?.[`${stack}.${kind}`] ?? {};
-      for (const [cells, sign] of [
-        [allow, 1],
-        [block, -1],
-      ])
-        for (const [layer, query, key] of cells)
-          if (query < ids.length && key < keys) paint[(layer * ids.length + query) * keys + key] = sign;
+      const { mask } = request;
+      if (mask?.stack === stack && mask.kind === kind)
+        for (let layer = 0; layer < layers[stack]; layer++)
+          if (mask.layer === null || mask.layer === layer)
+            for (let query = 0; query < ids.length; query++)
+              for (let key = 0; key < keys; key++)
+                paint[(layer * ids.length + query) * keys + key] = signOf(mask, query, key);
       feeds[`${stack}.${kind}.heads`] = new runtime.Tensor("float32", factors, [layers[stack], heads]);
       feeds[`${stack}.${kind}.paint`] = new runtime.Tensor("float32", paint, [layers[stack], ids.length, keys]);
     }

@@ -9,6 +9,8 @@ import { Stage } from "../../charts/canvas/source/frame/stage.js";
 import { fromBase64 } from "../../charts/canvas/source/toolkit/base64.js";
 import { make } from "../../charts/canvas/source/toolkit/elements.js";
 import { decodePayload } from "../../charts/canvas/source/toolkit/payload.js";
+import { LessonBar } from "./lessons.js";
+import { OWN, isOwn, parseMask, presetsFor, wordsOf } from "./masks.js";
 import { drawingPad } from "./pad.js";
 import { PAGES, appAddress, openingOf, readState, writeState } from "./state.js";
 
@@ -25,7 +27,9 @@ class Site {
     this.asked = 0;
     this.opened = null; // what the worker says of the model that is open
     this.inside = null;
+    this.bar = new LessonBar(this, site.lessons);
     document.head.append(make("style", { textContent: STYLE }));
+    if (this.bar.lesson && !asked().includes("sentence=")) this.take(this.bar.step);
     this.build();
     this.startWorker();
     addEventListener("popstate", () => {
@@ -77,17 +81,32 @@ class Site {
     this.host.setAttribute("aria-busy", "true");
     this.sent = performance.now();
     const { sentence, target, forced, removed, language } = this.state;
-    this.worker.postMessage({
-      run: { id: ++this.asked, request: { sentence, target, forced, removed }, shown: this.shown(), language },
-    });
+    const request = {
+      sentence,
+      target,
+      forced,
+      removed,
+      ...(this.state.page === "masks" ? { mask: this.mask() } : {}),
+    };
+    this.worker.postMessage({ run: { id: ++this.asked, request, shown: this.shown(), language } });
+  }
+
+  // The mask of the reader, for the attention that is shown.
+  mask() {
+    const { stack, kind, layer, mask } = this.state;
+    const { preset, size, word, cells, everywhere } = mask;
+    return { stack, kind, layer: everywhere ? null : layer, preset, size, word, cells };
   }
 
   // The figures of the page, by the names of figures.js.
   shown() {
     const { page, stack, kind, layer, head, token, cell, forced } = this.state;
-    const begin = { stack, kind, layer, head, token };
+    const { lesson, step } = this.bar;
+    const stop = lesson && step.page === page ? { stop: step.stop, step: this.bar.place } : {};
+    const begin = { stack, kind, layer, head, token, ...stop };
     if (page === "tokens") return {};
     if (page === "overview") return { livingPicture: { begin, inside: this.inside } };
+    if (page === "masks") return { maskEditor: { stack, kind, layer, head } };
     if (page === "heads") return { overview: { stack, kind, layer, head } };
     if (page === "decoding") {
       const layers = this.opened.layers.decoder;
@@ -149,19 +168,49 @@ class Site {
     const { state } = this;
     this.found = data;
     this.answer.replaceChildren(make("span", { textContent: `→ ${data.text}`, lang: "" }));
+    if (state.page === "masks" && data.after !== undefined) this.answer.replaceChildren(...this.beforeAndAfter(data));
     if (!data.finished) this.answer.append(make("span", { className: "hint", textContent: ` ${data.unfinished}` }));
     this.tokens.replaceChildren(...(state.page === "tokens" ? this.tokenLists(data) : []));
     this.place?.toggleAttribute("hidden", state.page === "tokens");
-    const name = { overview: "livingPicture", attention: "attentionMap", heads: "overview", decoding: "steps" }[
-      state.page
-    ];
+    const name = {
+      overview: "livingPicture",
+      attention: "attentionMap",
+      heads: "overview",
+      masks: "maskEditor",
+      decoding: "steps",
+    }[state.page];
     if (data.figures[name]) await this.draw(data.figures[name], state.page);
     await this.showArithmetic(data);
+    this.uncover();
     this.host.setAttribute("aria-busy", "false");
     this.host.dataset.shown = String(data.done);
     globalThis.glassformerTook = performance.now() - this.sent; // for benchmarks
     this.writeAddress();
     this.fillControls();
+  }
+
+  beforeAndAfter({ text, after }) {
+    const { texts } = this;
+    const line = (label, said) =>
+      make(
+        "span",
+        { className: "compared" },
+        make("small", { textContent: `${label} ` }),
+        make("span", { textContent: said, lang: "" }),
+      );
+    const same = isOwn(this.state.mask);
+    return [
+      line(texts.own_mask, text),
+      ...(same ? [] : [line(texts.this_mask, after === text ? texts.same_output : after)]),
+    ];
+  }
+
+  // What a question of a lesson hides until the guess.
+  uncover() {
+    const hidden = this.bar.covers;
+    this.host.classList.toggle("covered", hidden);
+    this.host.dataset.cover = hidden ? this.texts.guess_first : "";
+    this.answer.hidden = hidden;
   }
 
   async draw(bytes, page) {
@@ -192,6 +241,11 @@ class Site {
     if (event === "step") {
       this.at = value;
       return this.fillControls();
+    }
+    if (event === "edit" && state.page === "masks") {
+      const cells = { ...state.mask.cells };
+      for (let k = 0; k < value.cells.length; k += 2) cells[`${value.cells[k]}-${value.cells[k + 1]}`] = value.allowed;
+      return this.set({ mask: { ...state.mask, cells } });
     }
     if (state.page === "attention") {
       const { query, key } = value;
@@ -269,6 +323,7 @@ class Site {
       (value) => this.change(value),
       texts.model,
     );
+    models.className = "models";
     const writes = model.kind !== "encoder-only";
     const [prompt, classes] = [model.kind === "decoder-only", model.classes?.length];
     const label = model.picture
@@ -290,6 +345,7 @@ class Site {
       (value) => value && this.takeExample(model.examples[Number(value)]),
       texts.examples,
     );
+    this.examples.className = "examples";
     this.progress = make("progress", { max: 1, value: 0, hidden: Boolean(this.opened) });
     this.answer = make("p", { className: "answer", role: "status", "aria-live": "polite" });
     this.shows = make("p", { className: "hint", hidden: true });
@@ -315,7 +371,15 @@ class Site {
     this.arithmetics = make("div", { className: "arithmetics" });
     this.recorded = make("div");
     this.root.replaceChildren(
-      make("header", {}, make("h1", { textContent: "Glassformer" }), models, this.examples, languageChoice),
+      make(
+        "header",
+        {},
+        make("h1", { textContent: "Glassformer" }),
+        models,
+        this.examples,
+        ...this.lessonChoice(),
+        languageChoice,
+      ),
       make(
         "main",
         {},
@@ -332,8 +396,55 @@ class Site {
         this.recorded,
       ),
       this.foot(),
+      this.bar.element,
     );
+    this.root.classList.toggle("in-lesson", Boolean(this.bar.lesson));
+    this.bar.show();
     this.fillControls();
+  }
+
+  lessonChoice() {
+    if (!site.lessons.length) return [];
+    const { texts, state } = this;
+    const named = site.lessons.map(({ name, texts: said }) => [name, said[state.language].title]);
+    const start = (name) =>
+      name &&
+      this.openStep(
+        site.lessons.find((lesson) => lesson.name === name),
+        1,
+      );
+    return [this.select([["", texts.lessons], ...named], this.bar.lesson?.name ?? "", start, texts.lessons)];
+  }
+
+  openStep(lesson, number) {
+    if (!this.state.lesson) this.own = structuredClone(this.state); // what the reader comes back to
+    Object.assign(this.state, { lesson: lesson.name, step: number });
+    const { checkpoint } = this.state;
+    this.take(this.bar.step);
+    history.pushState(null, "", addressOf(this.state));
+    scrollTo(0, 0);
+    this.build();
+    if (checkpoint === this.state.checkpoint && this.opened) this.ask();
+    else this.open();
+  }
+
+  // The view of a step.
+  take({ page, place, mask }) {
+    this.inside = null;
+    this.at = 0;
+    Object.assign(this.state, place, { page, mask: parseMask(mask), forced: [], removed: [], cell: null });
+  }
+
+  leaveLesson(said = "") {
+    const { checkpoint, language } = this.state;
+    Object.assign(this.state, { ...openingOf(this.model), ...(this.own ?? {}), language, lesson: "", step: 1 });
+    this.own = null;
+    history.pushState(null, "", addressOf(this.state));
+    this.build();
+    this.shows.hidden = !said;
+    this.shows.textContent = said;
+    if (checkpoint === this.state.checkpoint) this.ask();
+    else this.open();
   }
 
   foot() {
@@ -400,7 +511,7 @@ class Site {
       button.addEventListener("click", action);
       return button;
     };
-    if (state.page === "attention") {
+    if (state.page === "attention" || state.page === "masks") {
       const kinds = opened.attentions.map(([stack, kind]) => [
         `${stack} ${kind}`,
         opened.names[state.language][`${stack}.${kind}`],
@@ -424,7 +535,8 @@ class Site {
       );
       const gone = state.removed.some((head) => String(head) === String(this.headHere()));
       parts.push(labelled(texts.layer, layers), labelled(texts.head, heads));
-      parts.push(press(gone ? texts.restore : texts.remove, () => this.toggleHead(this.headHere())));
+      if (state.page === "masks") parts.push(...this.maskControls(labelled, press));
+      else parts.push(press(gone ? texts.restore : texts.remove, () => this.toggleHead(this.headHere())));
     }
     if (state.page === "decoding" && this.found?.choices.length) {
       const step = Math.min(this.at ?? 0, this.found.choices.length - 1);
@@ -454,6 +566,51 @@ class Site {
     return parts;
   }
 
+  maskControls(labelled, press) {
+    const { state, opened } = this;
+    const said = opened.masks[state.language];
+    const { stack, kind, mask } = state;
+    const words = this.found ? wordsOf(this.found.stacks[kind === "cross" ? "encoder" : stack] ?? []) : [];
+    const names = presetsFor(stack, kind, words).map((name) => [
+      name,
+      said[name === "window" && stack === "encoder" ? "preset_window_encoder" : `preset_${name}`],
+    ]);
+    const change = (changes) => this.set({ mask: { ...mask, ...changes } });
+    const preset = this.select(names, mask.preset, (name) => change({ preset: name, cells: {} }), said.preset);
+    const parts = [labelled(said.preset, preset)];
+    if (mask.preset === "window") {
+      const sizes = Array.from({ length: 8 }, (_, k) => [String(k + 1), String(k + 1)]);
+      parts.push(
+        labelled(
+          said.size,
+          this.select(sizes, String(mask.size), (size) => change({ size: Number(size) }), said.size),
+        ),
+      );
+    }
+    if (mask.preset === "word") {
+      const listed = words.map(({ text }, k) => [String(k), text]);
+      parts.push(
+        labelled(
+          said.word,
+          this.select(listed, String(mask.word), (word) => change({ word: Number(word) }), said.word),
+        ),
+      );
+    }
+    const scopes = [
+      ["all", said.scope_all],
+      ["layer", said.scope_layer],
+    ];
+    const scope = this.select(
+      scopes,
+      mask.everywhere ? "all" : "layer",
+      (name) => change({ everywhere: name === "all" }),
+      said.scope,
+    );
+    parts.push(labelled(said.scope, scope));
+    if (!isOwn(mask)) parts.push(press(said.reset, () => this.set({ mask: { ...OWN, cells: {} } })));
+    return parts;
+  }
+
   headHere() {
     const { stack, kind, layer, head } = this.state;
     return [stack, kind, layer, head];
@@ -470,6 +627,7 @@ class Site {
     this.sentence.value = sentence;
     this.target.value = target;
     this.pad.show?.();
+    this.state.mask = { ...OWN, cells: {} };
     this.shows.hidden = false;
     this.shows.textContent = shows[this.state.language];
     this.set({ ...place, sentence, target, forced: [], cell: null });
@@ -477,7 +635,13 @@ class Site {
 
   change(checkpoint) {
     this.state.checkpoint = checkpoint;
-    Object.assign(this.state, openingOf(this.model), { forced: [], removed: [], cell: null });
+    Object.assign(this.state, openingOf(this.model), {
+      forced: [],
+      removed: [],
+      cell: null,
+      lesson: "",
+      mask: { ...OWN, cells: {} },
+    });
     this.opened = null;
     this.build();
     this.open();

@@ -1,3 +1,5 @@
+import { maskTexts, parseMask } from "./masks.js";
+
 // What is shown, and the address that says it: the same parameters as the app's (ui/shell/focus.py), and `page`.
 
 // As Focus begins. An address that says any of VIEW says all of it; one that says none opens as the checkpoint does.
@@ -11,7 +13,7 @@ const DEFAULTS = {
   token: 0,
 };
 const VIEW = Object.keys(DEFAULTS);
-export const PAGES = ["overview", "tokens", "attention", "heads", "decoding"];
+export const PAGES = ["overview", "tokens", "attention", "heads", "masks", "decoding"];
 
 const whole = (text) => (/^\d{1,9}$/.test(text) ? Number(text) : 0);
 
@@ -28,6 +30,7 @@ export function readState(search, models, languages) {
     removed: asked.getAll("edit").map(parseRemoved).filter(Boolean),
     lesson: asked.get("lesson") ?? "",
     step: whole(asked.get("lesson_step") ?? "") || 1,
+    mask: parseMask(asked.getAll("mask")),
     cell: null,
   };
   if (!VIEW.some((name) => asked.has(name))) return { ...state, ...openingOf(model) };
@@ -57,6 +60,7 @@ export function writeState(state) {
   for (const name of ["checkpoint", ...VIEW]) query.set(name, String(state[name]));
   query.set("language", state.language);
   for (const head of state.removed) query.append("edit", specOf(head));
+  if (state.page === "masks") for (const text of maskTexts(state.mask)) query.append("mask", text);
   if (state.forced.length) query.set("forced", state.forced.join(","));
   if (state.lesson) {
     query.set("lesson", state.lesson);

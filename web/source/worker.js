@@ -2,17 +2,19 @@
 
 import { fetchFiles } from "./files.js";
 import { Figures } from "./figures.js";
+import { wordsOf } from "./masks.js";
 import { InputProblem, Model, begin } from "./model.js";
 
 let model = null;
-let last = null; // the run that was computed last: another layer or figure of it needs no pass
+let last = {}; // the runs that were computed last: another layer or figure of them needs no pass
 let newest = 0;
 let begun = false;
 
 const pause = () => new Promise((resolve) => setTimeout(resolve));
 
 async function open({ id, files, runtime }) {
-  model = last = null;
+  model = null;
+  last = {};
   let loaded = 0;
   const whole = [runtime, ...files].reduce((sum, { bytes }) => sum + bytes, 0);
   const advance = (bytes) => postMessage({ progress: (loaded += bytes) / whole });
@@ -22,13 +24,15 @@ async function open({ id, files, runtime }) {
   const read = await fetchFiles(files, advance);
   model = await Model.open(read);
   const { layers, heads, attentions, languages } = model.described;
-  const names = Object.fromEntries(Object.entries(languages).map(([language, { names: said }]) => [language, said]));
-  postMessage({ opened: id, layers, heads, attentions, names });
+  const each = (part) =>
+    Object.fromEntries(Object.entries(languages).map(([language, said]) => [language, said[part]]));
+  postMessage({ opened: id, layers, heads, attentions, names: each("names"), masks: each("masks") });
 }
 
-async function run({ id, request, shown, language }) {
+// A run that is known is not computed again; null: it was stopped for a newer request.
+async function runOf(name, request, id) {
   const key = JSON.stringify(request);
-  if (last?.key !== key) {
+  if (last[name]?.key !== key) {
     let asked = performance.now();
     const stopped = async () => {
       if (performance.now() - asked < 30) return false;
@@ -37,20 +41,48 @@ async function run({ id, request, shown, language }) {
       return newest !== id;
     };
     const found = await model.run(request, stopped);
-    if (!found) return;
-    last = { key, found };
+    if (!found) return null;
+    last[name] = { key, found };
   }
-  const { found } = last;
-  const figures = new Figures(model, found, language);
+  return last[name].found;
+}
+
+// Under a mask: the pass on the tokens of the original run, so that both maps have the same rows, and what is written.
+async function masked({ mask, ...request }, original, id) {
+  const { stack, kind, word } = mask;
+  const span = wordsOf(original.stacks[kind === "cross" ? "encoder" : stack])[word];
+  const keys = span ? Array.from({ length: span.end - span.start }, (_, k) => span.start + k) : [];
+  const same = { ...request, mask: { ...mask, keys } };
+  const changed = await runOf("changed", original.answer ? { ...same, answer: original.answer } : same, id);
+  if (!changed) return null;
+  const after = original.answer && !request.target ? await runOf("after", same, id) : changed;
+  return after && { changed, after };
+}
+
+async function run({ id, request, shown, language }) {
+  const { mask, ...plain } = request;
+  const found = await runOf("original", plain, id);
+  if (!found) return;
+  const under = mask ? await masked(request, found, id) : null;
+  if (mask && !under) return;
+  const figures = new Figures(model, under?.changed ?? found, language);
   const bytes = {};
-  for (const [name, options] of Object.entries(shown)) bytes[name] = figures[name](options);
+  for (const [name, options] of Object.entries(shown)) bytes[name] = figures[name]({ ...options, original: found });
   const tokens = (list) =>
-    list?.map(({ id: number, text, label, special, role }) => ({ id: number, text, label, special, role }));
+    list?.map(({ id: number, text, label, special, role, first }) => ({
+      id: number,
+      text,
+      label,
+      special,
+      role,
+      first,
+    }));
   postMessage(
     {
       done: id,
       figures: bytes,
       text: found.text,
+      after: under?.after.text,
       finished: found.finished,
       unfinished: figures.texts.messages.unfinished.replace("{count}", found.answer?.length),
       answer: found.answer ?? [],

@@ -1,0 +1,179 @@
+// A lesson at the foot of the page: what to do, a question with two tries, and the explanation (lessons/, in the app
+// ui/shell/guidance/).
+
+import { make } from "../../charts/canvas/source/toolkit/elements.js";
+import { rich } from "./rich_text.js";
+
+const MOST_TRIES = 2;
+
+// The same order of the options whenever this tab shows a question.
+function shuffled(count, seed) {
+  let state = [...seed].reduce((sum, letter) => (Math.imul(sum, 31) + letter.codePointAt(0)) >>> 0, 7);
+  const next = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const order = Array.from({ length: count }, (_, k) => k);
+  for (let k = count - 1; k > 0; k--) {
+    const other = Math.floor(next() * (k + 1));
+    [order[k], order[other]] = [order[other], order[k]];
+  }
+  return order;
+}
+
+function seedOfTab() {
+  try {
+    const known = sessionStorage.getItem("lesson seed") ?? String(Math.random());
+    sessionStorage.setItem("lesson seed", known);
+    return known;
+  } catch {
+    return "no storage"; // a page of file:, or cookies refused
+  }
+}
+
+export class LessonBar {
+  // site: the page, with `state`, `texts`, `openStep(step)`, `uncover()` and `leaveLesson()`
+  constructor(site, lessons) {
+    this.site = site;
+    this.lessons = lessons;
+    this.seed = seedOfTab();
+    this.tries = new Map(); // "lesson step" -> indices of the chosen options; the answer is 0
+    this.element = make("section", { className: "lesson", hidden: true });
+  }
+
+  get lesson() {
+    return this.lessons.find(({ name }) => name === this.site.state.lesson);
+  }
+  get number() {
+    return Math.min(Math.max(1, this.site.state.step), this.lesson.steps.length);
+  }
+  get step() {
+    return this.lesson?.steps[this.number - 1];
+  }
+  get words() {
+    return this.step.texts[this.site.state.language];
+  }
+  get place() {
+    return `${this.lesson.name} ${this.number}`;
+  }
+  get tried() {
+    return this.tries.get(this.place) ?? [];
+  }
+  get answered() {
+    const { tried } = this;
+    const left = this.words.choices.length - tried.length;
+    return tried.length > 0 && (tried[tried.length - 1] === 0 || tried.length === MOST_TRIES || left < MOST_TRIES);
+  }
+  // Whether the figure waits for the guess.
+  get covers() {
+    return Boolean(this.lesson) && this.step.covered && this.words.choices.length > 0 && !this.tried.length;
+  }
+
+  score() {
+    const all = [...this.tries].filter(([place]) => place.startsWith(`${this.lesson.name} `));
+    return {
+      answered: all.length,
+      first: all.filter(([, tries]) => tries[0] === 0).length,
+      end: all.filter(([, tries]) => tries[tries.length - 1] === 0).length,
+    };
+  }
+
+  show() {
+    this.element.hidden = !this.lesson;
+    if (!this.lesson) return this.element.replaceChildren();
+    const { texts } = this.site;
+    const { title } = this.lesson.texts[this.site.state.language];
+    this.element.setAttribute("aria-label", title);
+    const count = this.lesson.steps.length;
+    const head = make(
+      "div",
+      { className: "row head" },
+      make("strong", { textContent: `${this.number} / ${count} · ${this.words.title}` }),
+      this.button(texts.back, () => this.go(this.number - 1), this.number === 1),
+      this.number < count
+        ? this.button(texts.next, () => this.go(this.number + 1))
+        : this.button(texts.finish, () => this.finish()),
+      this.button(texts.leave, () => this.site.leaveLesson()),
+    );
+    const { do: task, notice } = this.words;
+    const lines = [make("p", {}, make("b", { textContent: `${texts.do} ` }), ...rich(task))];
+    if (notice) lines.push(make("p", {}, make("b", { textContent: `${texts.notice} ` }), ...rich(notice)));
+    const asked = this.words.choices.length ? [this.answered ? this.explanation() : this.question()] : [];
+    this.element.replaceChildren(head, make("div", { className: "columns" }, make("div", {}, ...lines), ...asked));
+  }
+
+  question() {
+    const { texts } = this.site;
+    const { question, choices, hint } = this.words;
+    const chosen = this.tried[this.tried.length - 1];
+    const feedback = chosen === undefined ? "" : this.feedback(chosen);
+    const group = make("fieldset", {}, make("legend", {}, ...rich(question)));
+    for (const option of shuffled(choices.length, `${this.seed} ${this.place}`)) {
+      if (this.tried.includes(option)) continue;
+      const input = make("input", { type: "radio", name: "lesson option", value: String(option) });
+      input.addEventListener("change", () => (check.disabled = false));
+      group.append(make("label", {}, input, make("span", {}, ...rich(choices[option]))));
+    }
+    const check = this.button(
+      texts.check,
+      () => {
+        const option = Number(group.querySelector("input:checked").value);
+        this.tries.set(this.place, [...this.tried, option]);
+        this.show();
+        this.site.uncover();
+        this.element.querySelector("[role=status]")?.focus();
+      },
+      true,
+    );
+    const said = feedback
+      ? make(
+          "p",
+          { role: "status", tabIndex: -1 },
+          ...feedback,
+          ...(hint ? [make("b", { textContent: ` ${texts.hint} ` })] : []),
+          ...rich(hint),
+        )
+      : "";
+    return make("div", {}, said, group, check);
+  }
+
+  // What is wrong with an option, without the answer.
+  feedback(option) {
+    const { choices, feedback } = this.words;
+    return [
+      make("span", { className: "wrong", textContent: "✗ " }),
+      ...rich(`**${sentence(choices[option])}** ${feedback[option] ?? ""}`),
+    ];
+  }
+
+  explanation() {
+    const { texts } = this.site;
+    const { choices, explanation } = this.words;
+    const last = this.tried[this.tried.length - 1];
+    const right = last === 0;
+    const said = texts[right ? "right" : "wrong"].replace("{answer}", sentence(choices[0]).replace(/\.$/, ""));
+    const before = right ? [make("span", { className: "right", textContent: "✓ " })] : [...this.feedback(last), " "];
+    return make("p", { role: "status", tabIndex: -1 }, ...before, ...rich(`${said} ${explanation}`));
+  }
+
+  go(number) {
+    this.site.openStep(this.lesson, number);
+  }
+
+  finish() {
+    const score = this.score();
+    const said = this.site.texts.score.replace(/\{(\w+)\}/g, (_, name) => score[name]);
+    this.site.leaveLesson(score.answered ? said : "");
+  }
+
+  button(text, action, disabled = false) {
+    const button = make("button", { type: "button", textContent: text, disabled });
+    button.addEventListener("click", action);
+    return button;
+  }
+}
+
+// An option that is a sentence has its own full stop.
+const sentence = (option) => (/[.…?]$/.test(option) ? option : `${option}.`);
