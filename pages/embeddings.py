@@ -5,10 +5,10 @@ from transformer.layers.embedding_space import analogy, nearest_rows, principal_
 from transformer.layers.gradient_step import training_step
 from ui.lab.training_step import one_training_step
 from ui.shell.choice import chosen_section
-from ui.shell.page import page
+from ui.shell.page import Page, page
 from ui.show.figures import show_source
 from views.embeddings import embedding_sections
-from views.embeddings.embeddings_view_model import embeddings_view_model
+from views.embeddings.embeddings_view_model import embeddings_view_model, telling_token
 from views.embeddings.patch_embedding import patch_embedding
 
 SECTIONS = {
@@ -19,7 +19,14 @@ SECTIONS = {
     "training": lambda p, _: one_training_step(p),
 }
 
-with page("embeddings", needs=("token",)) as p:
+
+def begins(p: Page) -> tuple[str, int]:
+    """Begin at a word of the first stack that has near neighbours."""
+    stack = p.trace.stacks[0]
+    return stack, 0 if p.reads_pictures else telling_token(p.trace, stack)
+
+
+with page("embeddings", needs=("token",), begins=begins) as p:
     if p.reads_pictures:
         patch_embedding(p)
         p.finish()

@@ -11,6 +11,7 @@ from ui.shell import choice
 from ui.shell.page import page
 from ui.show.living_picture import edited_picture
 from views.surgery import edit_list
+from views.surgery.example import show_example
 from views.surgery.operations import choose, formula_and_code, importance, importance_map, measure, more_edits
 from views.surgery.roles_and_importance import roles_and_importance
 from views.surgery.surgery_view_model import surgery_view_model
@@ -37,7 +38,10 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     # The controls of the edits are drawn by now: the page ends here if their run is not finite.
     with answers:
         show_answers(p, shown.found)
-        show_numbers(p, shown.found)
+        if not choices.edits and shown.importance.complete and not focus.lesson:
+            show_example(p, shown.importance)
+        else:
+            show_numbers(p, shown.found)
     if choices.edits:
         st.subheader(text["depth"], anchor=False)
         show_steps(p, shown.found)

@@ -9,7 +9,7 @@ import pytest
 from tests.browser.conftest import settle
 
 pytestmark = pytest.mark.browser
-PAGE = "masks?checkpoint=tiny-translator&sentence=The+cat+sat+on+the+mat.&stack=decoder&target=Le+chat+dort."
+PAGE = "masks?checkpoint=tiny-translator&sentence=The+cat+sat+on+the+mat.&stack=decoder&target=Le+chat+dort.&mask=own"
 MAP = ".st-key-mask-editor canvas"
 
 

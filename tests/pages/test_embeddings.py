@@ -37,7 +37,7 @@ def test_every_section(open_app, checkpoint):
 def test_the_row_is_what_the_one_hot_vector_picks_and_what_the_probe_recorded(
     open_app, tiny_checkpoint, checkpoint, stack
 ):
-    app = open_app("embeddings", checkpoint=checkpoint, sentence=SENTENCE, stack=stack, token="1")
+    app = open_app("embeddings", checkpoint=checkpoint, sentence=SENTENCE, stack=stack, token="1", lens_start="1")
     is_fine(app)
     table = app.dataframe[0].value
     model = tiny_checkpoint(checkpoint).model
@@ -168,6 +168,8 @@ def test_the_neighbours_of_word2vec_are_those_of_the_followed_word(open_app):
         figure = json.loads(app.get("plotly_chart")[-1].proto.spec)
         assert vectors.words[nearest.id] in json.dumps(figure["layout"]["yaxis"], ensure_ascii=False)
         assert TEXT["word2vec_caption"].format(count="5,231", width=100) in said(app)
-    special = show(open_app("embeddings", checkpoint="tiny-gpt", sentence="The dog sleeps.", token="0"), "neighbours")
+    special = show(
+        open_app("embeddings", checkpoint="tiny-gpt", sentence="The dog sleeps.", lens_start="1"), "neighbours"
+    )
     is_fine(special)
     assert TEXT["word2vec_unknown"].format(word="<s>", count="5,231") in said(special)

@@ -78,7 +78,7 @@ def test_a_choice_stays_in_the_address_while_its_control_is_not_drawn(open_app: 
 
 
 MASKS = [
-    MaskChoices(),
+    MaskChoices(everywhere=False),
     MaskChoices(preset="no_causal"),
     MaskChoices(preset="window", size=3, everywhere=False),
     MaskChoices(preset="itself", cells={(2, 0): True, (1, 1): False}),

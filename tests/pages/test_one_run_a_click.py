@@ -124,7 +124,7 @@ def test_a_click_on_the_map_opens_the_arithmetic_of_its_cell(open_app: Callable[
 def test_a_stroke_is_drawn_and_a_click_on_a_head_of_surgery_switches_it_off(
     open_app: Callable[..., AppTest], drawn: list[str]
 ) -> None:
-    app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE)
+    app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, mask="own")
     trigger(app, "mask editor", "edit", {"cells": [0, 1], "allowed": False})
     assert app.query_params["mask"] == "block 0-1"
     app = open_app("surgery", checkpoint="tiny-translator", sentence=SENTENCE)

@@ -9,6 +9,7 @@ import pytest
 
 import transformer
 from charts.toolkit.style import signed
+from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine, said
 from transformer.heads.head_roles import CorpusRole, CorpusRoles
 from transformer.heads.role_measures import HeadMeasures
@@ -59,6 +60,22 @@ def test_an_answer_without_edits_is_written_once(open_app, monkeypatch):
     is_fine(app)
     assert common("effect.no_edits") in said(app)
     assert written == ["Nobody has typed this before."]
+
+
+def test_before_anything_is_changed_the_output_without_a_needed_head_is_shown(open_app, monkeypatch):
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    sentence = "My grandmother bakes apple pie every Sunday."
+    app = open_app("surgery", checkpoint="en-fr", sentence=sentence)
+    is_fine(app)
+    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), sentence)
+    button(app, TEXT["example_button"]).click()
+    app.run()
+    is_fine(app)
+    (spec,) = chosen_texts(app, "edit")
+    found = experiment(trace, edits_from(trace.checkpoint, [spec]))
+    assert found.answer_after.text != found.answer_before.text
+    assert all(word_of(piece) in said(app) for piece in word_diff(found.answer_before.text, found.answer_after.text))
+    assert not any(element.label == TEXT["example_button"] for element in app.button)
 
 
 def test_heads_with_a_job_are_compared_with_the_others(tiny_checkpoint):

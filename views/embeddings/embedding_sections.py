@@ -18,6 +18,7 @@ from views.embeddings.embeddings_view_model import N_NEIGHBOURS, EmbeddingsViewM
 from views.embeddings.vocabulary_figures import nearest_neighbours, neighbour_frame, vocabulary_projection
 
 SHOWN_DIMENSIONS = 8
+_NEAREST = 8  # rows, beside those that the sentence fetches
 
 
 def _displays(view_model: EmbeddingsViewModel) -> tuple[str, ...]:
@@ -31,14 +32,28 @@ def fetched_rows(p: Page, view_model: EmbeddingsViewModel) -> None:
     """Draw the rows of E that the sentence looks up, among their neighbours in E on request."""
     text, tokens, table, token = p.text, view_model.tokens, view_model.table, view_model.focused
     vocabulary, width = table.shape
-    st.markdown(text["first"].format(token=as_plain(token.display), id=token.id, width=width))
-    show_figure(
-        embedding_rows(table[list(tokens.ids)], tokens=tokens, vocabulary_size=vocabulary, followed=view_model.token),
-        name="embedding-rows",
-        caption=text["rows_caption" if view_model.is_scaled else "rows_caption_unscaled"].format(
-            vocabulary=whole(vocabulary), width=width
-        ),
-    )
+    nearest = view_model.neighbours[:_NEAREST]
+    said = text["first"].format(token=as_plain(token.display), id=token.id, width=width)
+    name = as_plain(_displays(view_model)[nearest[0].id])
+    st.markdown(said if p.focus.lesson else f"{said} {text['first_nearest'].format(token=name)}")
+    rows, beside = (st.container(), None) if p.focus.lesson else st.columns([13, 7])
+    with rows:
+        show_figure(
+            embedding_rows(
+                table[list(tokens.ids)], tokens=tokens, vocabulary_size=vocabulary, followed=view_model.token
+            ),
+            name="embedding-rows",
+            caption=text["rows_caption" if view_model.is_scaled else "rows_caption_unscaled"].format(
+                vocabulary=whole(vocabulary), width=width
+            ),
+        )
+    if beside is not None:  # a lesson asks for the nearest row itself
+        with beside:
+            show_figure(
+                nearest_neighbours(neighbour_frame(_displays(view_model), nearest), of=token.display),
+                name="nearest-rows",
+                caption=text["nearest_caption"],
+            )
     if not choice.toggle(text["window"], key="embeddings window"):
         return
     around, names = view_model.window, _displays(view_model)

@@ -24,6 +24,7 @@ from transformer.interventions.head_importance import Importance
 from transformer.runs.edit_specs import EditSpec, edits_from
 from transformer.runs.head_places import Head, all_heads
 from transformer.runs.traces import Trace
+from views.view_models import RunViewModel
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,7 @@ class ImportanceMap:
 
 
 @dataclass(frozen=True)
-class SurgeryViewModel:
+class SurgeryViewModel(RunViewModel):
     """A run next to the same run with the edits, and the importance of the heads as far as it is known."""
 
     location: Head
@@ -130,4 +131,4 @@ def surgery_view_model(
         return experiment(trace, edits_from(trace.checkpoint, edits))
 
     known = importance or Importance(all_heads(trace.checkpoint.config), ())
-    return SurgeryViewModel(location, choices, known, experiment_with or compute)
+    return SurgeryViewModel(trace, location, choices, known, experiment_with or compute)

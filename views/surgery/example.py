@@ -1,0 +1,50 @@
+"""What removing one head does, shown before the reader has changed anything."""
+
+import streamlit as st
+
+from charts.toolkit.style import signed
+from transformer.errors import NotFiniteError
+from transformer.interventions.head_importance import Importance
+from transformer.predictions.comparison import word_diff
+from transformer.runs.edit_specs import EditSpec
+from ui.compute.store import store
+from ui.lab.effects import marked_text
+from ui.lab.experiments import experiment_with
+from ui.shell.page import Page
+from ui.words.texts import as_plain, common
+from views.surgery import edit_list
+
+_TRIES = 8  # heads that are removed before the page shows the first of them
+
+
+def show_example(p: Page, found: Importance) -> None:
+    """Show the output without a head that the output needs, and a button that removes it."""
+    spec = store.get(p.run, "surgery example", lambda: needed_head(p, found))
+    effect, text = experiment_with(p.run, (spec,)), p.text
+    with st.container(border=True, gap="xsmall", key="example removal"):
+        st.markdown(text["example"].format(head=edit_list.describe(EditSpec.parse(spec), text)))
+        before, after = effect.answer_before, effect.answer_after
+        if before.text == after.text:
+            st.markdown(text["example_same"].format(change=signed(effect.change)))
+        else:
+            st.markdown(f"##### {marked_text(word_diff(before.text, after.text)) or as_plain(after.text)}")
+            st.caption(common("effect.diff"))
+        st.button(text["example_button"], icon=":material/content_cut:", on_click=edit_list.add, args=(spec,))
+
+
+def needed_head(p: Page, found: Importance) -> str:
+    """Return the removal, as text, of the most important head without which the output changes.
+
+    The heads are tried from the one that lowers log p most; if the output stays as it is without each of them, that
+    one.
+    """
+    ranked = sorted(found.measured, key=lambda one: one.change)
+    specs = [f"zero:{head.stack}.{head.layer}.{head.kind}.{head.head}" for head in (one.place for one in ranked)]
+    before = experiment_with(p.run).answer_before.text
+    for spec in specs[: 1 if p.checkpoint.foreign else _TRIES]:
+        try:
+            if experiment_with(p.run, (spec,)).answer_after.text != before:
+                return spec
+        except NotFiniteError:
+            continue
+    return specs[0]
