@@ -397,7 +397,10 @@ class SheetNumber:
 
 @dataclass(frozen=True)
 class SheetTable:
-    """A small table of numbers with its heading above; rows are pairs of a name and cells."""
+    """A small table of numbers with its heading above; rows are pairs of a name and cells.
+
+    ``W_Q`` in the heading is W with the index Q.
+    """
 
     heading: str
     columns: Sequence[str]
@@ -411,7 +414,8 @@ class SheetTable:
             for name, cells in self.rows
         )
         above = f"<thead><tr><td></td>{head}</tr></thead>" if self.columns else ""
-        return f"<table><caption>{markdown_html(self.heading)}</caption>{above}<tbody>{body}</tbody></table>"
+        heading = re.sub(r"_(\w)", r"<sub>\1</sub>", escape(self.heading))
+        return f"<table><caption>{heading}</caption>{above}<tbody>{body}</tbody></table>"
 
 
 @dataclass(frozen=True)

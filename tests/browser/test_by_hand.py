@@ -88,7 +88,7 @@ def test_the_whole_sheet_is_on_a_screen_of_1280_by_720_and_can_be_read(sheet: Pa
 
 
 def test_a_reader_changes_a_number_and_takes_it_back(sheet: Page) -> None:
-    expect(sheet.locator(".next b")).to_have_text("mat")
+    expect(sheet.locator(".result .next b")).to_have_text("mat")
     cell(sheet, "WK.1.1").click()
     for _ in range(3):
         sheet.keyboard.press("ArrowUp", delay=PERSON)
@@ -153,7 +153,7 @@ def test_a_cell_tells_its_formula_its_sources_and_its_code(sheet: Page) -> None:
 
 def test_a_number_is_predicted_and_then_revealed(sheet: Page) -> None:
     sheet.get_by_role("button", name="Predict, then reveal").click()
-    expect(sheet.locator(".next b")).to_have_text("?")
+    expect(sheet.locator(".result .next b")).to_have_text("?")
     cell(sheet, "x.1.0").click()
     sheet.keyboard.type("3", delay=PERSON)
     sheet.keyboard.press("Enter")
@@ -180,16 +180,16 @@ def test_two_heads_other_words_and_back_through_the_history(sheet: Page) -> None
     sheet.get_by_label("Word 4").select_option("the")
     sheet.get_by_label("Word 3").select_option("saw")
     sheet.get_by_role("button", name="Remove the last word").click()
-    expect(sheet.locator(".next")).to_have_text("the cat saw the → dog")
+    expect(sheet.locator(".result .next")).to_have_text("the cat saw the → dog")
     sheet.wait_for_url(re.compile("hand_words=0.1.4.0"))
     settle(sheet)
     sheet.get_by_role("button", name="Append the predicted word").click()
-    expect(sheet.locator(".next")).to_have_text("the cat saw the dog → .")
+    expect(sheet.locator(".result .next")).to_have_text("the cat saw the dog → .")
 
 
 def test_an_address_opens_the_sheet_in_french(visit, app) -> None:
     page = visit(f"{app}/{PAGE}&language=fr&hand_words=0.2.4.0&hand_cells=P.3.0:0.7")
-    expect(page.locator(".next")).to_have_text("le chien voit le → chat")
+    expect(page.locator(".result .next")).to_have_text("le chien voit le → chat")
     expect(cell(page, "P.3.0")).to_have_text("0,7")
     expect(page.get_by_role("button", name="Prédire, puis révéler")).to_be_visible()
 

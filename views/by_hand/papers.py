@@ -139,7 +139,7 @@ def _strips(
     projections = [
         table
         for name in "QKV"
-        for table in (weight(f"W{name}", f"b{name}", f"W {name}"), result(name, f"{name} = x·W {name} + b"))
+        for table in (weight(f"W{name}", f"b{name}", f"W_{name}"), result(name, f"{name} = x·W_{name} + b"))
     ]
     return [
         [given("E", "E", vocabulary), given("P", "P", words), result("x", "x = 2·E[w] + P")],
@@ -151,17 +151,17 @@ def _strips(
             result("context", "C = α·V"),
         ],
         [
-            weight("WO", "bO", "W O"),
-            result("out", "A = C·W O + b"),
+            weight("WO", "bO", "W_O"),
+            result("out", "A = C·W_O + b"),
             result("sum1", "x + A"),
             *norm(1, "y = LayerNorm(x + A)"),
         ],
         [
-            weight("W1", "b1", "W 1"),
-            result("pre", "y·W 1 + b"),
+            weight("W1", "b1", "W_1"),
+            result("pre", "y·W_1 + b"),
             result("hidden", "H = max(0, ·)"),
-            weight("W2", "b2", "W 2"),
-            result("ff", "F = H·W 2 + b"),
+            weight("W2", "b2", "W_2"),
+            result("ff", "F = H·W_2 + b"),
         ],
         [
             result("sum2", "y + F"),

@@ -20,6 +20,8 @@ const WIDTH = 1205; // of the sheet at a size of 1, in pixels
 const HEIGHT = 590;
 
 const keyOf = ([name, r, c]) => `${name}.${r}.${c}`;
+// Two decimals, as far as a cell of five characters has room for them: −10.9, 104.
+const placesOf = (value) => [2, 1].find((places) => value.toFixed(places).length <= 5) ?? 0;
 const isSame = (a, b) => Math.round(a * 100) === Math.round(b * 100); // as far as is shown
 
 export class Sheet {
@@ -38,7 +40,7 @@ export class Sheet {
     this.pointed = null;
     root.replaceChildren(make("style", { textContent: style }));
     this.frame = root.appendChild(
-      make("div", { className: "sheet", sheet: this, role: "group", "aria-label": this.say("sheet") }),
+      make("div", { className: "sheet", sheet: this, role: "group", "aria-label": this.phrase("sheet") }),
     );
     this.bar = this.frame.appendChild(make("div", { className: "bar" }));
     this.paper = this.frame.appendChild(make("div", { className: "paper" }));
@@ -56,7 +58,7 @@ export class Sheet {
     this.observer.disconnect();
   }
 
-  say(name, values = {}) {
+  phrase(name, values = {}) {
     const template = this.data.texts[name] ?? name;
     return template.replace(/\{(\w+)\}/g, (place, key) => values[key] ?? place);
   }
@@ -131,15 +133,15 @@ export class Sheet {
   }
 
   rowNames(id) {
-    const list = make("div", { className: "names" }, make("h3", { textContent: this.say(`strip_${id}`) }));
+    const list = make("div", { className: "names" }, make("h3", { textContent: this.phrase(`strip_${id}`) }));
     for (const word of this.words) list.append(make("div", { textContent: word, "aria-hidden": "true" }));
     return list;
   }
 
   wordChoices(id) {
-    const list = make("div", { className: "names" }, make("h3", { textContent: this.say(`strip_${id}`) }));
+    const list = make("div", { className: "names" }, make("h3", { textContent: this.phrase(`strip_${id}`) }));
     this.state.words.forEach((chosen, place) => {
-      const select = make("select", { "aria-label": this.say("word", { number: place + 1 }) });
+      const select = make("select", { "aria-label": this.phrase("word", { number: place + 1 }) });
       this.data.vocabulary.forEach((word, id_) => select.append(make("option", { textContent: word, value: id_ })));
       select.value = String(chosen);
       select.onchange = () => {
@@ -154,12 +156,12 @@ export class Sheet {
   drawBlock(each) {
     const kinds = ["tiny", "tall", "narrow", "named", "changes", "share"].filter((kind) => each[kind]);
     const box = make("div", { className: ["block", ...kinds].join(" ") });
-    const caption = make("h4", { title: this.say(`name_${each.of}`) });
+    const caption = make("h4", { title: this.phrase(`name_${each.of}`) });
     caption.append(...indexed(each.short ?? each.heading));
     const table = make("table", { role: "grid", "aria-label": this.nameOf(each) });
     const heads = each.cols.map((name) => make("th", { scope: "col", textContent: name }));
     table.append(
-      make("thead", {}, make("tr", {}, make("th", { className: "corner", textContent: this.say("row") }), ...heads)),
+      make("thead", {}, make("tr", {}, make("th", { className: "corner", textContent: this.phrase("row") }), ...heads)),
     );
     const body = table.appendChild(make("tbody"));
     each.rows.forEach((name, r) => {
@@ -184,10 +186,10 @@ export class Sheet {
   }
 
   nameOf(each) {
-    const name = this.say(`name_${each.of}`);
+    const name = this.phrase(`name_${each.of}`);
     return each.head === undefined || this.state.heads === 1
       ? name
-      : this.say("of_head", { name, head: each.head + 1 });
+      : this.phrase("of_head", { name, head: each.head + 1 });
   }
 
   // Every number, as it is now.
@@ -224,7 +226,7 @@ export class Sheet {
     const value = this.value(cell);
     if (this.isMasked(cell)) return cell[0].startsWith("scores") ? "−∞" : decimals(0, 0);
     if (cell[0] === "onehot") return String(value);
-    if (isComputed(cell[0])) return decimals(value + 0, 2).replace(/^−(0[.,]00)$/, "$1");
+    if (isComputed(cell[0])) return decimals(value + 0, placesOf(value)).replace(/^−(0[.,]00)$/, "$1");
     return decimals(value, Number.isInteger(Math.round(value * 100) / 10) ? 1 : 2);
   }
 
@@ -247,42 +249,53 @@ export class Sheet {
       bars.append(make("div", { className: id === best && !hidden ? "best" : "" }, ...row_));
     });
     this.result.replaceChildren(line, bars);
+    this.summary.replaceChildren(...line.cloneNode(true).childNodes); // on a phone, where the result is far away
   }
 
   // --- the bar above ----------------------------------------------------------------------------------------------
 
   drawBar() {
     const button = (name, onclick, more = {}) =>
-      make("button", { type: "button", textContent: this.say(name), onclick, ...more });
+      make("button", { type: "button", textContent: this.phrase(name), onclick, ...more });
     const pressed = (name, is, onclick, values = {}) =>
-      make("button", { type: "button", textContent: this.say(name, values), onclick, "aria-pressed": String(is) });
+      make("button", { type: "button", textContent: this.phrase(name, values), onclick, "aria-pressed": String(is) });
     this.undoButton = button("undo", () => this.goBack("undo"));
     this.redoButton = button("redo", () => this.goBack("redo"));
     this.resetButton = button("reset", () =>
       this.change(() => this.state.set({ words: [...this.state.opening], heads: 1, cells: new Map() })),
     );
-    const heads = make("span", { className: "group", role: "group", "aria-label": this.say("heads") });
+    const heads = make("span", { className: "group", role: "group", "aria-label": this.phrase("heads") });
     for (const count of [1, 2])
       heads.append(pressed(`heads_${count}`, this.state.heads === count, () => this.setHeads(count)));
-    const words = make("span", { className: "group", role: "group", "aria-label": this.say("words") });
+    const words = make("span", { className: "group", role: "group", "aria-label": this.phrase("words") });
     const count = this.state.words.length;
     words.append(
-      make("button", { type: "button", textContent: "−", title: this.say("fewer"), "aria-label": this.say("fewer"), disabled: count === 1, onclick: () => this.setCount(count - 1) }),
-      make("span", { className: "count", textContent: this.say(count === 1 ? "count_one" : "count", { count }) }),
-      make("button", { type: "button", textContent: "+", title: this.say("more"), "aria-label": this.say("more"), disabled: count === MAX_WORDS, onclick: () => this.setCount(count + 1) }),
+      make("button", { type: "button", textContent: "−", title: this.phrase("fewer"), "aria-label": this.phrase("fewer"), disabled: count === 1, onclick: () => this.setCount(count - 1) }),
+      make("span", { className: "count", textContent: this.phrase(count === 1 ? "count_one" : "count", { count }) }),
+      make("button", { type: "button", textContent: "+", title: this.phrase("more"), "aria-label": this.phrase("more"), disabled: count === MAX_WORDS, onclick: () => this.setCount(count + 1) }),
     ); // prettier-ignore
     const predict = pressed("predict", this.predict, () => this.togglePredict());
-    predict.title = this.say("predict_help");
+    predict.title = this.phrase("predict_help");
     const legend = make(
       "span",
       { className: "legend" },
-      make("b", { textContent: this.say("legend_blue") }),
-      ` ${this.say("legend")}`,
+      make("b", { textContent: this.phrase("legend_blue") }),
+      ` ${this.phrase("legend")}`,
     );
     const focused = this.bar.getRootNode().activeElement;
     const again =
       focused && this.bar.contains(focused) ? [...this.bar.querySelectorAll("button")].indexOf(focused) : -1;
-    this.bar.replaceChildren(this.undoButton, this.redoButton, this.resetButton, heads, words, predict, legend);
+    this.summary = make("p", { className: "next", "aria-hidden": "true" });
+    this.bar.replaceChildren(
+      this.undoButton,
+      this.redoButton,
+      this.resetButton,
+      heads,
+      words,
+      predict,
+      legend,
+      this.summary,
+    );
     if (again >= 0) this.bar.querySelectorAll("button")[again].focus();
   }
 
@@ -306,7 +319,7 @@ export class Sheet {
     this.lit.clear();
     this.drawBar();
     this.write();
-    this.tell(this.say(this.predict ? "said_predict" : "said_show"));
+    this.tell(this.phrase(this.predict ? "said_predict" : "said_show"));
   }
 
   // --- changes ----------------------------------------------------------------------------------------------------
@@ -364,8 +377,8 @@ export class Sheet {
     const drawn = [...this.lit].filter((key) => this.cells.has(key)).length;
     const next = this.isHidden(last) ? "?" : this.data.vocabulary[last[2]];
     const values = { count: drawn, next, probability: this.isHidden(last) ? "?" : decimals(this.value(last), 2) };
-    if (!cell) return this.tell(this.say("said_all", values));
-    this.tell(this.say("said_changed", { cell: this.label(cell), value: this.text(cell), ...values }));
+    if (!cell) return this.tell(this.phrase("said_all", values));
+    this.tell(this.phrase("said_changed", { cell: this.label(cell), value: this.text(cell), ...values }));
   }
 
   tell(sentence) {
@@ -412,7 +425,7 @@ export class Sheet {
     const each = td.sheetBlock;
     const hidden = this.isHidden(cell);
     const formula = make("div", { className: "formula" }, make("b", {}, ...indexed(this.label(cell))));
-    if (found?.text) formula.append(` = ${this.text(cell)}. ${this.say(`why_${found.text}`)}`);
+    if (found?.text) formula.append(` = ${this.text(cell)}. ${this.phrase(`why_${found.text}`)}`);
     else if (found) {
       formula.append(" = ");
       let power = false; // after "e^" a number stands above the line
@@ -423,9 +436,9 @@ export class Sheet {
         power = !Array.isArray(part) && part.endsWith("^");
       }
       formula.append(" = ", make("b", { className: "answer", textContent: hidden ? "?" : this.text(cell) }));
-    } else formula.append(` = ${this.text(cell)} · ${this.say("change_help")}`);
+    } else formula.append(` = ${this.text(cell)} · ${this.phrase("change_help")}`);
     const about = make("div", { className: "about" });
-    about.append(make("span", { textContent: this.say(`about_${each.of}`) }));
+    about.append(make("span", { textContent: this.phrase(`about_${each.of}`) }));
     const step = this.data.steps[each.step ?? each.of];
     if (step) {
       const code = make("code", { textContent: step.code, title: `${step.file}, ${step.line}` });
@@ -452,7 +465,7 @@ export class Sheet {
   }
 
   footButtons(cell, each, hidden) {
-    const button = (name, onclick) => make("button", { type: "button", textContent: this.say(name), onclick });
+    const button = (name, onclick) => make("button", { type: "button", textContent: this.phrase(name), onclick });
     if (!hidden) return this.predict ? [] : [button("hide", () => this.hide(cell))];
     const whole = each.rows.flatMap((_, r) => each.cols.map((__, c) => each.cell(r, c)));
     return [
@@ -475,7 +488,7 @@ export class Sheet {
     }
     this.write();
     this.cells.get(keyOf(this.focused)).focus();
-    this.tell(this.say("said_revealed", { cell: this.label(cells[0]), value: this.text(cells[0]) }));
+    this.tell(this.phrase("said_revealed", { cell: this.label(cells[0]), value: this.text(cells[0]) }));
   }
 
   // --- pointer and keyboard ------------------------------------------------------------------------------------------
@@ -588,7 +601,7 @@ export class Sheet {
       inputMode: "decimal",
       autocomplete: "off",
       value: first ?? (guess ? "" : this.text(cell)),
-      "aria-label": guess ? this.say("guess", { cell: this.label(cell) }) : this.label(cell),
+      "aria-label": guess ? this.phrase("guess", { cell: this.label(cell) }) : this.label(cell),
     });
     if (!guess) {
       input.setAttribute("role", "spinbutton");
@@ -658,7 +671,7 @@ export class Sheet {
 
   // What a guess is worth, for eyes and ears.
   verdict(name, cell) {
-    const sentence = this.say(name, { cell: this.label(cell), value: this.text(cell) });
+    const sentence = this.phrase(name, { cell: this.label(cell), value: this.text(cell) });
     this.foot.querySelector(".formula").append(make("span", { className: "verdict", textContent: sentence }));
     this.tell(sentence);
   }
