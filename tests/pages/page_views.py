@@ -99,4 +99,5 @@ VIEWS = (
     View("checkpoint", refuses=False),
     View("lessons", refuses=False),
     View("glossary", refuses=False),
+    View("by_hand", refuses=False),
 )
