@@ -25,6 +25,7 @@ FOLLOW = GROUPS["follow"]
 DRAWINGS = ", ".join(
     (
         ".js-plotly-plot",
+        ".sheet td",
         "canvas",
         "svg.marks",
         "[data-testid=stMetric]",
