@@ -268,6 +268,7 @@ def told_in_french(number: int, name: str = HEADS) -> Step:
 
 def test_many_heads(checkpoint, trace) -> None:
     config = checkpoint.config
+    assert f"**{SHARP}**" in step(HEADS, 1, sentence=CAT).do and "entropy penalty" in checkpoint.card
     assert right(HEADS, 1, sentence=CAT) == str(config.n_encoder_layers * config.n_heads)
     assert config.n_decoder_layers * config.n_heads == 24
     focused(1, BACK)
