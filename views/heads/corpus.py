@@ -69,7 +69,7 @@ def offer_reading(p: Page, scope: str, corpus: Corpus | None) -> DeltaGenerator:
 def compute(p: Page, scope: str, room: DeltaGenerator) -> None:
     """Read the sentences of ``scope`` if requested, with a progress bar and a stop button; then run the page again.
 
-    Call it last: the page stays as it is meanwhile, and whatever the person does ends the reading.
+    Call it last: the page does not change meanwhile, and any action of the reader ends the reading.
     """
     if scope == "sentence":
         return
