@@ -262,7 +262,7 @@ def test_a_long_sweep_is_estimated_until_it_is_asked_for(open_app, tiny_checkpoi
     assert drawn[-1].arrays["values"][:2] == pytest.approx(guess.table("encoder", "self"), abs=1e-5)
     for place in strongest(guess, 5):
         change = next(one.change for one in measured.measured if one.place == place)
-        assert f"truly {signed(change)}" in said(app), "its error stands beside it"
+        assert f"measured {signed(change)}" in said(app), "its error stands beside it"
     shown = next(control for control in app.segmented_control if control.key == "surgery what")
     assert TEXT["estimate_kl"] in said(shown.set_value("kl").run()), "no slope tells a divergence"
     is_fine(app.button(key="sweep start").click().run())
