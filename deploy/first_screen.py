@@ -1,4 +1,4 @@
-"""A title in the first bytes of a page, so that the window is not blank while Streamlit's scripts load.
+"""A title in the first bytes of a page, so that the window is not blank while scripts load.
 
 Streamlit's ``index.html`` is empty until some megabytes of scripts have been read and the first page has been computed.
 The title stands over it until the page has its own.

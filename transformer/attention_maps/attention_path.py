@@ -39,7 +39,7 @@ class HeadMap:
 
     @property
     def scores(self) -> np.ndarray:
-        """Recorded scores before the mask, [query, key]: Q Kᵀ / √d_k (+ bias), or as the rule of the model defines."""
+        """Recorded scores before the mask, [query, key]: Q Kᵀ / √d_k (+ bias), or by the model's own rule."""
         return self.view.scores[self.head]
 
     @property
