@@ -10,6 +10,7 @@ import pytest
 import transformer
 from tests.foreign_checkpoints import foreign_checkpoint
 from tests.pages.conftest import is_fine, said
+from tests.transformer.families.test_lora import write_adapter
 from transformer.__main__ import main
 from ui.compute import loading
 from ui.words.texts import page_text
@@ -31,6 +32,19 @@ def test_a_button_opens_the_same_folder_by_its_own_code(
     assert not loading.load_checkpoint(name).model.own_code and loading.load_checkpoint("hf-gpt2").model.own_code
     assert page_text("checkpoint")["own_code_runs"] in said(app)
     assert not [button for button in app.button if button.key == "run by own code"]
+
+
+def test_an_adapter_opens_by_its_path(open_app, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    foreign_checkpoint("hf-llama", tmp_path)
+    write_adapter(tmp_path / "adapter", tmp_path / "hf-llama", "q_proj")
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    monkeypatch.setattr(loading, "_typed", {})
+    app = open_app("checkpoint", checkpoint="hf-llama")
+    app.text_input(key="typed folder").set_value(str(tmp_path / "adapter"))
+    app = next(button for button in app.button if button.label == "Open").click().run()
+    is_fine(app)
+    assert app.selectbox(key="sidebar checkpoint").value == "adapter"
+    assert page_text("checkpoint")["adapter"].split("{base}")[1] in said(app)
 
 
 def test_a_command_takes_the_same_name(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

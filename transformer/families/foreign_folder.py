@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
+from torch import Tensor
 
 from transformer.disk.gguf_file import GgufFile, is_gguf, parts_of
 from transformer.disk.plain_files import json_object
@@ -82,8 +83,12 @@ def fields_of(path: Path) -> dict:
     return config_fields(GgufFile(path)) if is_gguf(path) else read_json(path / "config.json")
 
 
-def _weights(path: Path, family: Family, fields: dict, stack: ExitStack) -> StoredWeights | GgufWeights:
-    return GgufWeights(GgufFile(path), fields) if is_gguf(path) else StoredWeights(path, family.prefixes, stack)
+def _weights(
+    path: Path, family: Family, fields: dict, stack: ExitStack, changes: dict[str, Tensor] | None
+) -> StoredWeights | GgufWeights:
+    if is_gguf(path):
+        return GgufWeights(GgufFile(path), fields)
+    return StoredWeights(path, family.prefixes, stack, changes)
 
 
 def read_config(folder: Path, fields: dict) -> FamilyConfig:
@@ -116,10 +121,10 @@ def check_not_quantised(fields: dict) -> None:
         )
 
 
-def open_model(folder: Path, fields: dict) -> OpenedModel:
+def open_model(folder: Path, fields: dict, changes: dict[str, Tensor] | None = None) -> OpenedModel:
     """Open the model of a folder with the ``config.json`` fields ``fields``.
 
-    Nothing is allocated before all checks have passed.
+    Nothing is allocated before all checks have passed. ``changes`` of an adapter are added to its tensors.
 
     Raises:
         CheckpointError: The family is unknown, the config does not fit the weights, weights are missing or not finite,
@@ -127,7 +132,7 @@ def open_model(folder: Path, fields: dict) -> OpenedModel:
     """
     family, config = _family(fields), read_config(folder, fields)
     with ExitStack() as stack:
-        weights = _weights(folder, family, fields, stack)
+        weights = _weights(folder, family, fields, stack, changes)
         check_memory(folder, weights.n_numbers)
         config = _resolve_config(config, family, weights, fields)
         table = _add_tied_names(family.table(config), family, config)

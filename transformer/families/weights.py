@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from transformer.disk.plain_files import read_plain_text
 from transformer.disk.tensor_files import StoredTensor, TensorFile, check_type
 from transformer.errors import CheckpointError
+from transformer.families.lora import add_change, check_all_fit
 from transformer.models import Model
 
 WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
@@ -55,10 +56,15 @@ class StoredWeights:
         folder: The checkpoint folder.
         prefixes: Prefixes that are stripped, repeatedly.
         stack: Closes the files.
+        changes: What is added to some tensors, by their stored names (``transformer.families.lora``).
     """
 
-    def __init__(self, folder: Path, prefixes: Iterable[str], stack: ExitStack) -> None:
+    def __init__(
+        self, folder: Path, prefixes: Iterable[str], stack: ExitStack, changes: dict[str, Tensor] | None = None
+    ) -> None:
         self.folder, self.used = folder, set()
+        prefixes = tuple(prefixes)
+        self._changes = {plain_name(name, prefixes): change for name, change in (changes or {}).items()}
         self._where: dict[str, tuple[Path, str]] = {}
         self._files: dict[Path, TensorFile] = {}
         for file in weight_files(folder):
@@ -74,6 +80,7 @@ class StoredWeights:
                         other=name,
                     )
                 self._where[plain] = (file, name)
+        check_all_fit(self._changes, set(self._where))
 
     def __contains__(self, name: str) -> bool:
         return name in self._where
@@ -90,7 +97,7 @@ class StoredWeights:
         """Return a tensor in float32, a new array."""
         file, full = self._where[name]
         self.used.add(name)
-        return self._files[file].read(full).to(torch.float32)
+        return add_change(name, self._files[file].read(full).to(torch.float32), self._changes)
 
     def unread(self) -> list[str]:
         """Return the names of tensors that were not read."""

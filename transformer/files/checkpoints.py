@@ -17,6 +17,7 @@ from transformer.errors import CheckpointError
 from transformer.families.build import build_model, set_special_ids
 from transformer.families.foreign_folder import fields_of, open_model, read_json
 from transformer.families.framing import framing_of, padding_of
+from transformer.families.lora import Adapter, is_adapter, read_adapter
 from transformer.files.layout import (
     CARD,
     CONFIG,
@@ -29,6 +30,7 @@ from transformer.files.layout import (
     own_config,
     shown_fingerprints,
     shown_name,
+    with_adapter,
 )
 from transformer.files.model_card import card_of
 from transformer.files.names import OWN_CODE, resolve
@@ -45,8 +47,6 @@ from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import END_ID, FRAMINGS, PAD_ID, Tokenizer
 
 SMALL = 2**24  # numbers that may be allocated whatever a config claims
-ADAPTER = "adapter_config.json"
-MERGE = 'peft.AutoPeftModelForCausalLM.from_pretrained(adapter).merge_and_unload().save_pretrained("merged")'
 _PICKLES = ("*.pt", "*.pth", "*.bin", "*.pkl", "*.ckpt")
 
 
@@ -59,6 +59,7 @@ class Checkpoint:
         frame: Ids around a text, if they differ from those of our own models.
         mapping: For a third-party checkpoint, our name and the original name of every tensor.
         unread: Original tensors that are not used.
+        adapter: The LoRA adapter that is merged into the weights, if any.
         prompt: Meaning of a typed text, if it is not plain text (``transformer.files.chats``).
     """
 
@@ -71,6 +72,7 @@ class Checkpoint:
     mapping: Mapping[str, str] = field(default_factory=dict, repr=False)
     unread: tuple[str, ...] = ()
     prompt: Prompt | None = None
+    adapter: Adapter | None = None
 
     @property
     def framing(self) -> Framing:
@@ -93,7 +95,7 @@ class Checkpoint:
     @property
     def name(self) -> str:
         """Name of its directory for display, also for "." and ".."."""
-        return shown_name(Path(os.path.abspath(self.path)).name)
+        return shown_name(Path(os.path.abspath(self.adapter.folder if self.adapter else self.path)).name)
 
     @property
     def config(self) -> ModelConfig:
@@ -103,7 +105,8 @@ class Checkpoint:
     @once
     def fingerprint(self) -> str:
         """SHA-256 of weights, config and tokenizer, in hexadecimal: identifies exactly this checkpoint."""
-        return fingerprint(self.path, weights=self.weights)
+        of_weights = fingerprint(self.path, weights=self.weights)
+        return with_adapter(of_weights, self.adapter.files) if self.adapter else of_weights
 
     @property
     def short_fingerprint(self) -> str:
@@ -135,6 +138,17 @@ def load(path: str | Path, *, device: str | torch.device = "cpu", own_code: bool
     """
     own_code = own_code or str(path).startswith(OWN_CODE)
     path = resolve(str(path).removeprefix(OWN_CODE))
+    if is_adapter(path):
+        adapter = read_adapter(path)
+        base = resolve(adapter.base)
+        if not (base.is_dir() and is_foreign(base)):
+            raise CheckpointError(
+                "{path} changes the weights of {base}, which is not on this computer as a folder in Hugging Face's "
+                "layout",
+                path=path,
+                base=adapter.base[:200],
+            )
+        return _load_foreign(base, device, own_code=own_code, adapter=adapter)
     if (maps := attention_file_of(path)) is not None:
         content = read_attention_file(maps)
         return Checkpoint(path, RecordedMaps(content).eval(), RecordedTokens(content), card="", frame=Framing())
@@ -165,13 +179,16 @@ def load(path: str | Path, *, device: str | torch.device = "cpu", own_code: bool
     return Checkpoint(path=path, model=model, tokenizer=tokenizer, card=card_of(path))
 
 
-def _load_foreign(path: Path, device: str | torch.device, *, own_code: bool) -> Checkpoint:
+def _load_foreign(
+    path: Path, device: str | torch.device, *, own_code: bool, adapter: Adapter | None = None
+) -> Checkpoint:
+    changes = adapter.changes if adapter else None
     if path.is_dir() and _pickles(path) and not any(path.glob("*.safetensors*")):
         raise _only_pickles(path)
     fields = fields_of(path)
     generation = read_json(path / GENERATION) if (path / GENERATION).is_file() else {}
     as_guest = own_code or needs_own_code(path, fields)
-    opened = open_guest(path, fields) if as_guest else open_model(path, fields)
+    opened = open_guest(path, fields, changes) if as_guest else open_model(path, fields, changes)
     fields = with_defaults(fields) if as_guest else fields
     tokenizer = open_tokenizer(path, config=fields, generation=generation)
     pad = padding_of(opened.config, tokenizer)
@@ -184,6 +201,7 @@ def _load_foreign(path: Path, device: str | torch.device, *, own_code: bool) -> 
         frame=framing_of(opened.config, tokenizer, fields, generation),
         mapping=opened.mapping,
         unread=opened.unread,
+        adapter=replace(adapter, changes={}) if adapter else None,
     )
 
 
@@ -270,12 +288,6 @@ def _check_files(path: Path) -> None:
             "{path} is not a directory; a checkpoint is a directory with {files}, or a GGUF file",
             path=path,
             files=", ".join((CONFIG, WEIGHTS, TOKENIZER)),
-        )
-    if (path / ADAPTER).is_file():
-        raise CheckpointError(
-            "{path} is a PEFT adapter, which changes the weights of another model. Merge them where both are: {code}",
-            path=path,
-            code=MERGE,
         )
     if not (path / WEIGHTS).is_file() and _pickles(path):
         raise _only_pickles(path)

@@ -10,6 +10,8 @@ from transformer.disk.gguf_file import is_gguf
 from transformer.disk.plain_files import json_object
 from transformer.errors import CheckpointError, MessageError
 from transformer.families.foreign_folder import fields_of, fingerprint_files, read_config
+from transformer.families.lora import base_of, is_adapter
+from transformer.files.names import resolve
 from transformer.guests.attention_file import attention_file_of, read_attention_file
 from transformer.guests.opening import guest_config, needs_own_code
 from transformer.guests.recorded_maps import config_of_maps
@@ -31,6 +33,14 @@ def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:
         with open(file, "rb") as content:
             while part := content.read(_AT_ONCE):
                 digest.update(part)
+    return digest.hexdigest()
+
+
+def with_adapter(fingerprint: str, files: Iterable[Path]) -> str:
+    """Return the fingerprint of weights that the files of an adapter change."""
+    digest = hashlib.sha256(fingerprint.encode())
+    for file in files:
+        digest.update(file.read_bytes())
     return digest.hexdigest()
 
 
@@ -85,7 +95,7 @@ def config_of(path: Path, *, own_code: bool = False) -> ModelConfig:
     Raises:
         ValueError: If it is invalid.
     """
-    path = Path(path)
+    path = resolve(base_of(path)) if is_adapter(path) else Path(path)
     if (maps := attention_file_of(path)) is not None:
         return config_of_maps(read_attention_file(maps))
     if not is_foreign(path):

@@ -51,6 +51,8 @@ def verify(
     """
     if not checkpoint.foreign:
         raise ValueError(f"{checkpoint.name} is a checkpoint of this project; there is nothing to compare it with")
+    if checkpoint.adapter:
+        raise ValueError(f"{checkpoint.name} is an adapter merged into its base; verify the base: {checkpoint.path}")
     theirs, found = _theirs(checkpoint), []
     known = [length for length in lengths if length <= checkpoint.config.max_length]
     for done, length in enumerate(known):

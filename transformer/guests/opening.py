@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from transformer.disk.tensor_files import TensorFile, check_type
 from transformer.errors import CheckpointError
 from transformer.families.foreign_folder import FAMILIES, check_not_quantised, pooling_of
+from transformer.families.lora import add_change, check_all_fit
 from transformer.families.memory import check_memory
 from transformer.families.rope import rotary_of
 from transformer.families.values import Values, class_names
@@ -203,7 +204,7 @@ def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]
     )
 
 
-def open_guest(folder: Path, fields: dict) -> OpenedGuest:
+def open_guest(folder: Path, fields: dict, changes: dict[str, Tensor] | None = None) -> OpenedGuest:
     """Open the model of a folder, which runs with its own code in ``transformers``; no code in the folder is run.
 
     Nothing is allocated before the size of the model is known.
@@ -215,7 +216,7 @@ def open_guest(folder: Path, fields: dict) -> OpenedGuest:
     config = guest_config(folder, fields)
     if config.pooling:
         config = replace(config, pooling=pooling_of(folder))
-    network, unread = _network(folder, fields, config)
+    network, unread = _network(folder, fields, config, changes or {})
     try:
         stacks, ids, trial = _tried(network, config)
     except Exception as error:
@@ -340,7 +341,9 @@ def turns_alike(attention: Any, rotary: PartialRotaryEncoding) -> bool:
     return bool(torch.allclose(rotary(given), query, atol=1e-4 * float(query.abs().max())))
 
 
-def _network(folder: Path, fields: dict, config: GuestConfig) -> tuple[nn.Module, tuple[str, ...]]:
+def _network(
+    folder: Path, fields: dict, config: GuestConfig, changes: dict[str, Tensor]
+) -> tuple[nn.Module, tuple[str, ...]]:
     """Return the network with its weights in float32, and the names of stored tensors that it does not have."""
     import transformers
 
@@ -362,7 +365,7 @@ def _network(folder: Path, fields: dict, config: GuestConfig) -> tuple[nn.Module
         if expected > 4 * n_numbers + 2**24:
             raise CheckpointError("it holds {found} numbers but the config asks for {expected}",
                                   found=n_numbers, expected=expected)  # fmt: skip
-        given = {"state_dict": _tensors(files), "dtype": torch.float32, "output_loading_info": True}
+        given = {"state_dict": _tensors(files, changes), "dtype": torch.float32, "output_loading_info": True}
         try:
             network, report = model_class.from_pretrained(None, config=theirs, attn_implementation=register(), **given)
         except KeyError:  # the network supports only its own attention function
@@ -388,10 +391,11 @@ def _network(folder: Path, fields: dict, config: GuestConfig) -> tuple[nn.Module
     return network.eval(), tuple(sorted(map(str, report["unexpected_keys"])))
 
 
-def _tensors(files: list[Path]) -> dict[str, Tensor]:
+def _tensors(files: list[Path], changes: dict[str, Tensor]) -> dict[str, Tensor]:
     """Load all tensors into the memory of this process: truncating a mapped file would end the server."""
     found: dict[str, Tensor] = {}
     for file in files:
         with TensorFile(file) as weights:
-            found |= {name: weights.read(name).float() for name in weights.tensors}
+            found |= {name: add_change(name, weights.read(name).float(), changes) for name in weights.tensors}
+    check_all_fit(changes, set(found))
     return found

@@ -33,7 +33,10 @@ def family_view(p: Page) -> None:
     if checkpoint.unread:
         st.caption(p.text["unread"].format(names=as_plain(", ".join(checkpoint.unread[:20]))))
     _own_code(p)
-    _proof(p)
+    if checkpoint.adapter:
+        st.caption(p.text["adapter"].format(base=as_plain(checkpoint.adapter.base)))
+    else:
+        _proof(p)
     rows = {N_("our name"): checkpoint.mapping.keys(), N_("name in the file"): checkpoint.mapping.values()}
     show_table(pd.DataFrame(rows), name="mapping", height=420, caption=p.text["mapping_caption"])
 
@@ -44,11 +47,12 @@ def _own_code(p: Page) -> None:
     if not checkpoint.model.own_code:
         st.caption(p.text["own_code_runs"])
         return
+    folder = checkpoint.adapter.folder if checkpoint.adapter else checkpoint.path
     offered = for_one_person() and checkpoint.path.is_dir() and find_spec("transformers") is not None
     if not (offered and st.button(p.text["own_code"], key="run by own code", help=p.text["own_code_help"])):
         return
     try:
-        name = open_folder(f"{OWN_CODE}{checkpoint.path.resolve()}")
+        name = open_folder(f"{OWN_CODE}{folder.resolve()}")
     except (CheckpointError, OSError) as error:
         st.warning(as_plain(translate(error)), icon=":material/folder_open:")
         return

@@ -125,12 +125,6 @@ def test_a_path_that_is_no_directory(folder: Path) -> None:
     refused(folder / "config.json", "config.json is not a directory")
 
 
-def test_an_adapter_names_the_merge(tmp_path: Path) -> None:
-    (tmp_path / "adapter_config.json").write_text('{"peft_type": "LORA"}')
-    (tmp_path / "adapter_model.safetensors").write_bytes(b"")
-    refused(tmp_path, r"is a PEFT adapter, .*merge_and_unload\(\)")
-
-
 @pytest.mark.parametrize("file", ["config.json", "model.safetensors", "tokenizer.json"])
 def test_a_missing_file(file: str, folder: Path) -> None:
     (folder / file).unlink()

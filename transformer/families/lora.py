@@ -1,0 +1,150 @@
+"""LoRA adapters of PEFT, merged into the weights of their base: W + (α / r) · B A (Hu et al. 2022)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+from pathlib import Path
+
+from torch import Tensor
+
+from transformer.disk.plain_files import json_object
+from transformer.disk.tensor_files import TensorFile, check_type
+from transformer.errors import CheckpointError
+
+CONFIG, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
+_IN_FRONT = "base_model.model."
+_PARTS = (".lora_A.weight", ".lora_B.weight")
+# Settings under which an adapter is more than W + (α / r) · B A, and their values where it is not.
+_PLAIN = {
+    "peft_type": "LORA",
+    "bias": "none",
+    "use_dora": False,
+    "modules_to_save": None,
+    "rank_pattern": {},
+    "alpha_pattern": {},
+    "lora_bias": False,
+    "layer_replication": None,
+    "trainable_token_indices": None,
+}
+
+
+@dataclass(frozen=True)
+class Adapter:
+    """An adapter in a folder.
+
+    Attributes:
+        folder: The folder.
+        base: Path or name of the base checkpoint.
+        changes: What is added to each tensor of the base, by its name there.
+    """
+
+    folder: Path
+    base: str
+    changes: dict[str, Tensor]
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files that determine what it changes."""
+        return (self.folder / CONFIG, self.folder / WEIGHTS)
+
+
+def is_adapter(folder: Path) -> bool:
+    """Return whether a folder holds an adapter."""
+    return (Path(folder) / CONFIG).is_file()
+
+
+def base_of(folder: Path) -> str:
+    """Return the path or name of the base that an adapter names.
+
+    Raises:
+        CheckpointError: If it names none.
+    """
+    base = _fields(folder).get("base_model_name_or_path")
+    if not isinstance(base, str) or not base.strip():
+        raise CheckpointError("{path} names no base model", path=folder / CONFIG)
+    beside = Path(folder) / base  # a path may be relative to the adapter
+    return str(beside) if beside.is_dir() else base
+
+
+def read_adapter(folder: Path) -> Adapter:
+    """Read an adapter.
+
+    Raises:
+        CheckpointError: If it is not plain LoRA, or its files are broken.
+    """
+    fields = _fields(folder)
+    for name, plain in _PLAIN.items():
+        if fields.get(name, plain) not in (plain, None):
+            raise CheckpointError(
+                "{path} says {name} {value}; only plain LoRA can be merged, with {name} {expected}",
+                path=folder / CONFIG,
+                name=name,
+                value=repr(fields[name])[:80],
+                expected=repr(plain),
+            )
+    rank, alpha = fields.get("r"), fields.get("lora_alpha")
+    if not (type(rank) is int and rank > 0 and isinstance(alpha, int | float) and abs(alpha) < 1e6):
+        raise CheckpointError("{path} says r {rank} and lora_alpha {alpha}", path=folder / CONFIG,
+                              rank=repr(rank)[:80], alpha=repr(alpha)[:80])  # fmt: skip
+    scale = alpha / (sqrt(rank) if fields.get("use_rslora") else rank)
+    changes = {}
+    file = Path(folder) / WEIGHTS
+    with TensorFile(file) as stored:
+        modules = {name.removesuffix(part) for name in stored.tensors for part in _PARTS if name.endswith(part)}
+        known = {module + part for module in modules for part in _PARTS}
+        if strange := sorted(known ^ stored.tensors.keys()):
+            raise CheckpointError("{file} lacks or has {name}, which is not a pair of LoRA's matrices", file=file,
+                                  name=strange[0][:200])  # fmt: skip
+        for module in sorted(modules):
+            for part in _PARTS:
+                check_type(file, module + part, stored.tensors[module + part].type)
+            down, up = (stored.read(module + part).float() for part in _PARTS)
+            if down.ndim != 2 or up.ndim != 2 or not up.shape[1] == down.shape[0] == rank:
+                raise CheckpointError(
+                    "{file}: {name} has the shapes {down} and {up}, which do not fit rank {rank}",
+                    file=file,
+                    name=module[:200],
+                    down=tuple(down.shape),
+                    up=tuple(up.shape),
+                    rank=rank,
+                )
+            change = scale * (up @ down)
+            changes[f"{module.removeprefix(_IN_FRONT)}.weight"] = change.T if fields.get("fan_in_fan_out") else change
+    return Adapter(Path(folder), base_of(folder), changes)
+
+
+def add_change(name: str, tensor: Tensor, changes: dict[str, Tensor]) -> Tensor:
+    """Return a tensor of the base with what an adapter adds to it.
+
+    Raises:
+        CheckpointError: If the shapes differ.
+    """
+    change = changes.get(name)
+    if change is None:
+        return tensor
+    if change.shape != tensor.shape:
+        raise CheckpointError(
+            "the adapter changes {name} by {found}, but the base has {expected}",
+            name=name,
+            found=tuple(change.shape),
+            expected=tuple(tensor.shape),
+        )
+    return tensor + change
+
+
+def check_all_fit(changes: dict[str, Tensor], names: set[str]) -> None:
+    """Check that the base has every tensor that an adapter changes.
+
+    Raises:
+        CheckpointError: If it lacks one.
+    """
+    if unknown := sorted(changes.keys() - names):
+        raise CheckpointError("the adapter changes {name}, which the base does not have", name=unknown[0][:200])
+
+
+def _fields(folder: Path) -> dict:
+    try:
+        return json_object(Path(folder) / CONFIG)
+    except (OSError, ValueError) as error:
+        raise CheckpointError("{problem}", problem=error) from error
