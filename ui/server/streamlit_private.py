@@ -74,6 +74,7 @@ _SECRET, _NONCE_DIGITS = secrets.token_bytes(32), 16
 
 TEST_IDS = {
     "InputInstructions",
+    "stAlert",
     *("stBaseButton-primary", "stButton", "stButtonGroup", "stCaptionContainer", "stColumn"),
     *("stElementContainer", "stFullScreenFrame"),
     *(
