@@ -156,6 +156,12 @@ def _fine_tuning(recipe: Recipe) -> str:
             f"teacher model | the checkpoint `{Path(recipe.teacher).name}`: a share of {recipe.teacher_weight:g} of "
             "the loss is the cross-entropy with its probabilities (Kim and Rush 2016, §3.1; Hinton et al. 2015)"
         )
+    if recipe.model.predicts_next_sentence:
+        rows.append(
+            "next sentence | half of the pairs follow each other; their mean loss counts "
+            f"{recipe.next_sentence_weight:g} times beside that of masked tokens (Devlin et al. 2019, §3.1). RoBERTa "
+            "was trained without this task and matched or slightly improved on BERT's results (Liu et al. 2019, §4.2)"
+        )
     if (entropy := recipe.entropy) is not None:
         rows.append(
             f"entropy penalty | uniform attention cost {entropy.penalty:g} nats per prediction; the penalty fell to 0 "
