@@ -73,6 +73,10 @@ def _download(name: str, revision: str, file: Any, folder: Path) -> None:
     """
     from huggingface_hub import hf_hub_download
 
+    if (left := folder / file.rfilename).is_file():  # a killed download's, which the hub's client would not read again
+        if _is_as_said(left, file):
+            return
+        left.unlink()
     try:
         path = hf_hub_download(
             name,

@@ -17,6 +17,7 @@ import pytest
 import transformer
 from tests.foreign_checkpoints import foreign_checkpoint
 from transformer.__main__ import main
+from transformer.files import fetch as fetch_files
 
 hub = pytest.importorskip("huggingface_hub")
 COMMIT = "0" * 40
@@ -242,6 +243,25 @@ def test_killed_at_any_step_it_leaves_no_wrong_file_and_goes_on(
         assert fetch_and_die(None, output, count) == 0
         assert {file.name: file.read_bytes() for file in (output / "mine").iterdir()} == loopback.files
         assert [path.name for path in output.iterdir()] == ["mine"]
+
+
+@pytest.mark.slow
+def test_killed_before_a_wrong_file_is_deleted_it_fetches_that_file_again(
+    loopback: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(path: Path, _file: object) -> bool:
+        if path.name == "model.safetensors":
+            raise KeyboardInterrupt
+        return True
+
+    arguments = ["fetch", "me/mine", "--yes", "--output", str(tmp_path / "out")]
+    loopback.how = "another file"
+    with monkeypatch.context() as patch:
+        patch.setattr(fetch_files, "_is_as_said", killed)
+        assert main(arguments) == 130
+    loopback.how = ""
+    assert main(arguments) == 0
+    assert {file.name: file.read_bytes() for file in (tmp_path / "out" / "mine").iterdir()} == loopback.files
 
 
 def check_what_is_there(loopback: Hub, folder: Path) -> None:
