@@ -142,7 +142,7 @@ def test_a_long_sweep_is_estimated_until_it_is_asked_for(
     strongest = recovered_shares(both, both.first_turn, [every])[0][np.argmax(np.abs(estimates))]
     assert f"measured {signed(float(strongest))}" in said(app), "its error stands beside it"
     is_fine(button.click().run())
-    assert "ranks the places" in said(app) and "Share" in drawn[-1].metadata["title"]
+    assert "ranks the locations" in said(app) and "Share" in drawn[-1].metadata["title"]
     assert not any(button.key == "sweep start" for button in app.button)
     is_fine(app.run())
     assert not any(button.key == "sweep start" for button in app.button)
