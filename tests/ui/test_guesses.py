@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
@@ -90,3 +91,13 @@ def test_every_wrong_option_has_its_feedback_and_no_title_names_the_answer(place
         assert step.answer.strip("`") not in re.findall(r"`([^`]*)`", step.title + step.notice), place
     for said in (*feedback, step.hint):
         assert len(step.answer) < 5 or step.answer.lower() not in said.lower(), f"{place}: “{said}” says the answer"
+
+
+@pytest.mark.parametrize("language", ["en", "fr"])
+@pytest.mark.parametrize("extreme", [max, min], ids=["longest", "shortest"])
+def test_the_length_of_an_option_does_not_give_it_away(language: str, extreme: Callable[[list[int]], int]) -> None:
+    steps = [step for lesson in lessons(language)[0] for step in lesson.steps]
+    lengths = [[len(option) for option in step.choices] for step in steps]
+    by_length = sum(each.count(extreme(each)) == 1 and each[ANSWER] == extreme(each) for each in lengths)
+    by_chance = sum(1 / len(each) for each in lengths)
+    assert by_length < 1.2 * by_chance
