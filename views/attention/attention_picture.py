@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import streamlit as st
@@ -43,6 +44,7 @@ MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
 SECOND_STRIP = 28  # the tokens of both sides are above a map of cross-attention
 ONE_LINE = 14  # tokens in one line of a strip
 LESSON_HEIGHT = 375  # above the bar of a lesson, with the tokens and the controls that it names
+_PRESENTED = Path(__file__).with_name("attention_presented.css")
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,10 @@ def map_height() -> int:
 def draw(p: Page, shown: AttentionViewModel) -> None:
     """Draw the main figure; a click on a cell opens its arithmetic, a click on a token focuses it."""
     height = map_height()
-    if shown.view.kind == "cross":  # two strips of tokens, which take two lines each if there are many
+    has_strip = not is_presenting() or bool(p.focus.lesson)
+    if not has_strip:  # a lesson may be about it
+        st.html(_PRESENTED)
+    if shown.view.kind == "cross" and has_strip:  # two strips of tokens, which take two lines each if there are many
         height -= SECOND_STRIP * (3 if len(shown.view.key.labels) > ONE_LINE else 1)
     if shown.is_wide and shown.cell is None and not p.reads_pictures:
         height -= height_above(shown.view)

@@ -9,6 +9,7 @@ from transformer.text.best_path import path_steps, pieces_of_path
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.longest_match import match_steps, pieces_of
 from transformer.text.message import N_
+from transformer.text.tokenizer import Tokenizer
 from ui.shell import choice
 from ui.shell.fragments import fragment
 from ui.shell.page import Page, guard
@@ -28,7 +29,7 @@ def word_being_built(p: Page) -> None:
         tokenizer, text = p.checkpoint.tokenizer, p.text
         sequence = p.trace.tokens(p.focus.stack)
         followed = tokenizations.word_of(tokenizer, sequence, p.focus.token)
-        followed = followed or next(iter(tokenizer.words(sequence.text)), "")
+        followed = followed or most_divided_word(tokenizer, sequence.text)
         with st.container(horizontal=True, vertical_alignment="bottom"):
             typed = choice.text(
                 text["word"],
@@ -57,6 +58,16 @@ def word_being_built(p: Page) -> None:
                 _draw_path(p, word)
             case _:
                 st.markdown(text["whole_word"].format(word=as_plain(_as_typed(p, word))))
+
+
+def most_divided_word(tokenizer: Tokenizer, text: str) -> str:
+    """Return the word of most tokens, of several the longest, where no word is followed; "" if there is none."""
+
+    def size(word: str) -> tuple[int, int]:
+        text = tokenizer.bytes_of(word).decode("utf-8", errors="replace")
+        return len(tokenizer.encode(text, continues=True)), len(word)
+
+    return max(tokenizer.words(text), key=size, default="")
 
 
 def _as_typed(p: Page, word: str) -> str:
