@@ -23,6 +23,7 @@ with page("checkpoint", strip=False) as p:
         p.finish()
     view_model = CheckpointViewModel(p.checkpoint)
     contents.show_sizes(p, view_model)
+    contents.show_shares(p, view_model)
     upload_form(p)
     names = [name for name in SECTIONS if name != "family" or p.checkpoint.foreign]
     for name, tab in zip(names, tabs(p.text, names, key="checkpoint view"), strict=True):

@@ -204,6 +204,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.add_norm import norm_figures, residual_figures, vector_strips_figure
     from views.attention import attention_row_figures, query_key_space_figure, trust_figure
     from views.bugs import two_curves_figure
+    from views.checkpoint import parameter_shares_figure
     from views.compare import stream_distance_figure
     from views.decoding import beam_tree_figure, decoding_figures
     from views.embeddings import embedding_row_figures, vocabulary_figures
@@ -267,6 +268,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "relative_bias": distance_figures.relative_bias(numbers.normal(size=(3, 5)), distances=range(-2, 3)),
         "distance_buckets": distance_figures.distance_buckets([2, 1, 0, 17], distances=range(-2, 2)),
         "rotary_angles": distance_figures.rotary_angles(numbers.normal(size=(6, 4)), pairs=[0, 3]),
+        "parameter_shares": parameter_shares_figure.parameter_shares([60.0, 40.0], names=["·<b>", "norm"]),
         "norm_statistics": norm_figures.norm_statistics(
             np.ones(n), std_before=np.ones(n), mean_after=np.zeros(n), std_after=np.ones(n), tokens=tokens
         ),

@@ -36,7 +36,7 @@ OTHERS_PRESENTED = ("compare", "surgery", "positions", "add_norm", "feed_forward
 PLOTLY, VEGA = "PlotlyChart", "ArrowVegaLiteChart"
 CHARTS = {PLOTLY: "stPlotlyChart", VEGA: "stVegaLiteChart"}  # what is drawn with them
 NEEDS = {
-    PLOTLY: {"tokens", "embeddings", "positions", "add_norm", "feed_forward", "decoding", "lens", "bugs"},
+    PLOTLY: {"checkpoint", "tokens", "embeddings", "positions", "add_norm", "feed_forward", "decoding", "lens", "bugs"},
     VEGA: {"training"},
 }
 # Lower edges of the sidebar's selectors, down to the heads.

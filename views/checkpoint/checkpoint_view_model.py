@@ -11,13 +11,14 @@ A notebook builds the same object:
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass
 
 from transformer import Checkpoint
 from transformer.config import PictureConfig
 from transformer.families.foreign_folder import stored_files
 from transformer.files.checkpoints import WEIGHTS
-from transformer.layers.costs import ParameterStatistics, parameter_statistics
+from transformer.layers.costs import ParameterStatistics, parameter_costs, parameter_statistics
 
 
 @dataclass(frozen=True)
@@ -34,6 +35,14 @@ class CheckpointViewModel:
     def n_parameters(self) -> int:
         """How many trained numbers the model has."""
         return self.checkpoint.model.n_parameters
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """The share of all trained numbers that each kind of part has, in percent, the largest first."""
+        numbers: Counter[str] = Counter()
+        for cost in parameter_costs(self.checkpoint.model):
+            numbers[cost.part] += cost.parameters
+        return {part: 100 * count / numbers.total() for part, count in numbers.most_common() if count}
 
     @property
     def vocabulary_size(self) -> int | None:

@@ -4,13 +4,15 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import number, whole
+from charts.toolkit.words import localize
 from transformer.files.received_files import is_received
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell.page import Page
-from ui.show.figures import show_table
+from ui.show.figures import show_figure, show_table
 from ui.words.texts import without_pictures
 from views.checkpoint.checkpoint_view_model import CheckpointViewModel
+from views.checkpoint.parameter_shares_figure import parameter_shares
 
 
 def show_sizes(p: Page, view_model: CheckpointViewModel) -> None:
@@ -36,6 +38,21 @@ def show_maps(p: Page) -> None:
         for maps in p.checkpoint.model.content.maps
     ]
     show_table(pd.DataFrame(rows), name="attention-maps")
+
+
+def show_shares(p: Page, view_model: CheckpointViewModel) -> None:
+    """Draw in which parts of the model the trained numbers are."""
+    shares = view_model.shares
+    names = list(map(localize, shares))
+    largest, second = (*zip(names, shares.values(), strict=True), ("", 0.0))[:2]
+    said = {"part": largest[0], "share": whole(round(largest[1])), "other": second[0], "rest": whole(round(second[1]))}
+    st.markdown(p.text["shares" if second[0] else "shares_one"].format(**said))
+    show_figure(
+        parameter_shares(list(shares.values()), names=names),
+        name="parameter-shares",
+        caption="",
+        alt=p.text["shares_alt"],
+    )
 
 
 def show_card(p: Page, view_model: CheckpointViewModel) -> None:
