@@ -11,7 +11,6 @@ is kept.
 
 import json
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from torch import Tensor
 from torch.func import functional_call, vmap
 
 from transformer.disk.whole_files import write_text
+from transformer.models import Model
 from transformer.probes import record
 from transformer.toy.by_hand import FILE, HEAD_COUNTS, MAX_WORDS, PARAMETERS, TRANSPOSED, empty_model
 
@@ -148,7 +148,7 @@ def fit(*, models: int, steps: int, seed: int = 0, sparsity: float = 1.5e-3) -> 
     return best, kept
 
 
-def _initial(model: torch.nn.Module, models: int, generator: torch.Generator) -> Weights:
+def _initial(model: Model, models: int, generator: torch.Generator) -> Weights:
     """Draw random weights; the biases of attention, which the paper does not have, are 0 and stay 0."""
     weights = {}
     for name, parameter in model.named_parameters():
@@ -162,10 +162,10 @@ def _initial(model: torch.nn.Module, models: int, generator: torch.Generator) ->
     return weights
 
 
-def _task_loss(model: torch.nn.Module, weights: Weights, task: Task) -> Tensor:
+def _task_loss(model: Model, weights: Weights, task: Task) -> Tensor:
     """Return the cross-entropy of the next word and of the attention of head 0, [model]."""
 
-    def run(one: Mapping[str, Tensor]) -> tuple[Tensor, Tensor]:
+    def run(one: Weights) -> tuple[Tensor, Tensor]:
         with record(names=[_WEIGHTS]) as recording:
             logits = functional_call(model, one, (task.read,))
         return logits, recording.tensors[_WEIGHTS]

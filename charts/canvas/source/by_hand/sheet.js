@@ -566,9 +566,6 @@ export class Sheet {
     } else if (this.canType(cell) && (event.key === "Enter" || event.key === "F2" || /^[-−.,\d]$/.test(event.key))) {
       event.preventDefault();
       this.startTyping(td, event.key.length === 1 ? event.key : null);
-    } else if (!isComputed(cell[0]) && (event.key === "PageUp" || event.key === "PageDown")) {
-      event.preventDefault();
-      this.setNumber(cell, limited(this.value(cell) + (event.key === "PageUp" ? STEP : -STEP)), true);
     } else if (event.key === "h" && isComputed(cell[0]) && !this.isHidden(cell) && !this.predict) this.hide(cell);
   }
 
