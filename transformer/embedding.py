@@ -60,18 +60,18 @@ class Embedding(nn.Module):
 
     def add_segments(self, n_segments: int, width: int, pad_id: int | None) -> None:
         """Create the segment embeddings S, [segment, model], if ``n_segments`` is not 0."""
-        self.segment_table = None
+        self.segment_table: nn.Embedding | None = None
         if n_segments:
             self.separator_id, self.pad_id = SPECIAL_TOKENS.index("</s>"), pad_id
             self.segment_table = nn.Embedding(n_segments, width)
             nn.init.normal_(self.segment_table.weight, std=0.02)
             self.segment = Probe("position", "model")
 
-    def embed_segments(self, ids: Tensor) -> Tensor:
-        """Return S[segment] of every token, [batch, position, model]."""
-        table = self.segment_table
+    def embed_segments(self, ids: Tensor, table: nn.Embedding) -> Tensor:
+        """Return S[segment] of every token, [batch, position, model]; ``table`` is S."""
         numbers = segment_numbers(ids, self.separator_id, self.pad_id, table.num_embeddings)
-        return self.segment(table(numbers))
+        embedded: Tensor = self.segment(table(numbers))
+        return embedded
 
     def forward(self, ids: Tensor, start: int = 0) -> Tensor:
         """Embed token ids.
@@ -87,5 +87,5 @@ class Embedding(nn.Module):
         if self.position_encoding is not None:
             embedded = embedded + self.position(self.position_encoding(ids.shape[1], start))
         if self.segment_table is not None:
-            embedded = embedded + self.embed_segments(ids)
+            embedded = embedded + self.embed_segments(ids, self.segment_table)
         return self.dropout(self.sum(embedded))

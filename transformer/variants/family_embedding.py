@@ -47,7 +47,7 @@ class FamilyEmbedding(Embedding):
         """Embed ids [batch, position] as [batch, position, model]."""
         embedded = self.token(self.table(ids) * self.scale)
         if self.segment_table is not None:
-            embedded = embedded + self.embed_segments(ids)
+            embedded = embedded + self.embed_segments(ids, self.segment_table)
         if self.position_encoding is not None:
             embedded = embedded + self.position(self.position_encoding(ids.shape[1], start))
         embedded = self.sum(embedded)
