@@ -26,14 +26,27 @@ sys.path.insert(0, str(APP))  # only for a moment: an installation adds no packa
 try:
     from charts import notebook as figures
     from charts.canvas.living_picture_canvas import living_picture_canvas
-    from charts.notebook import *  # noqa: F403
+    from charts.notebook import CanvasFigure, attention_heads, attention_overview, value_map
 finally:
     sys.path.remove(str(APP))
+
+__all__ = [
+    "CanvasFigure",
+    "Document",
+    "atlas",
+    "attention_grid",
+    "attention_heads",
+    "attention_lines",
+    "attention_map",
+    "attention_overview",
+    "batch",
+    "living_picture",
+    "value_map",
+]
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from charts.canvas.figure import CanvasFigure
     from transformer.files.checkpoints import Checkpoint
     from transformer.runs.traces import Trace
 

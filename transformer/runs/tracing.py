@@ -129,6 +129,7 @@ def _recorded_trace(run: Run, model: RecordedMaps) -> Trace:
     if run.edits or run.source_pads or run.target_pads:
         raise model.lacks
     content = model.content
+    read = content.target or content.source
     activations: dict[str, Activation] = {}
     for maps in content.maps:
         for layer, (weights, allowed) in enumerate(zip(maps.weights, maps.allowed, strict=True)):
@@ -141,7 +142,7 @@ def _recorded_trace(run: Run, model: RecordedMaps) -> Trace:
         source=content.source,
         target=content.target,
         prediction=None,
-        text=(content.target or content.source).text,
+        text=read.text if read else "",
         run=run,
     )
 
