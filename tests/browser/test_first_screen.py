@@ -45,6 +45,29 @@ _EDGES = """() => [...document.querySelectorAll("[data-testid=stSidebar] [class*
   .map((node) => node.getBoundingClientRect().bottom)"""
 
 
+# What is seen of the main area in the window: its controls, and the words outside of controls, formulas and figures.
+_SEEN = r"""() => {
+  const main = document.querySelector("[data-testid=stMain]");
+  const seen = (box) => box.width > 0 && box.height > 0 && box.top < innerHeight && box.bottom > 0;
+  const controls = "button, a[href], input, select, textarea, summary, [role=tab], [role=radio], [role=slider]";
+  const shown = [...main.querySelectorAll(controls)].filter((node) => seen(node.getBoundingClientRect()));
+  const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
+  let words = 0;
+  while (walker.nextNode()) {
+    const range = document.createRange();
+    range.selectNodeContents(walker.currentNode);
+    const within = walker.currentNode.parentElement;
+    if (!seen(range.getBoundingClientRect()) || !within.checkVisibility()) continue;
+    if (within.closest("button, svg, style, script, h1, .katex")) continue;
+    words += (walker.currentNode.textContent.match(/[\p{L}\p{N}][\p{L}\p{N}’'-]*/gu) || []).length;
+  }
+  return [shown.length, words];
+}"""
+# Pages that show one picture and its sentence first, the rest below or behind "More".
+SPARE = ("add_norm", "feed_forward", "heads", "masks", "surgery", "embeddings", "checkpoint", "positions", "paths")
+MOST_CONTROLS, MOST_WORDS = 30, 120
+
+
 def bottom(what: Locator) -> float:
     box = what.bounding_box()
     return box["y"] + box["height"]
@@ -94,6 +117,20 @@ def test_every_page_draws_on_the_first_screen_and_shuts_nobody_out(shipped: str,
     assert not hidden
     assert not problems, "\n".join(problems)
     assert drawn == {entry.name: needed(entry.name) for entry in PAGES}
+
+
+def test_a_first_view_has_few_controls_and_few_words(shipped: str, visit: Callable[..., Page]) -> None:
+    sentence = "My grandmother bakes apple pie every Sunday."
+    page = visit(f"{shipped}/?checkpoint=en-fr&sentence={sentence}", width=1280, height=720)
+    crowded = {}
+    for name in SPARE:
+        open_page(page, page_text(name).title)
+        settle(page)
+        controls, words = page.evaluate(_SEEN)
+        assert controls > 3 and words > 5, name
+        if controls > MOST_CONTROLS or words > MOST_WORDS:
+            crowded[name] = controls, words
+    assert not crowded
 
 
 @pytest.mark.parametrize("name", by_day([entry.name for entry in PAGES], ["masks", "tokens", "training"]))
