@@ -60,7 +60,7 @@ def test_the_sheet_and_the_test_pictures() -> None:
 def test_the_pages_speak_of_patches_and_leave_out_what_is_about_words() -> None:
     attention = opened("attention", token=0)
     options = [[option.content for option in group.proto.options] for group in attention.get("button_group")]
-    assert ["On the picture", "The path of this head, step by step", "How far to trust this map"] in options
+    assert ["On the image", "The path of this head, step by step", "How far to trust this map"] in options
     tokens = opened("tokens", token=2)
     assert any(
         "11 \\cdot 17^{3} + 7 \\cdot 17^{2} + 16 \\cdot 17^{1} + 3 \\cdot 17^{0} = 56345" in latex.value

@@ -50,7 +50,7 @@ def test_colours_are_the_log_probability_so_far_and_finished_texts_are_framed() 
     hover = dict(zip(kept.text, kept.customdata, strict=True))
     assert "after “&lt;b&gt;”" in hover["·incompr…"] and "·incomprehensible" in hover["·incompr…"]
     assert "Σ log p = −1.9" in hover["·incompr…"] and "still open" in hover["·incompr…"]
-    assert "finished, number 1 by score" in hover["&lt;/s&gt; #1"]
+    assert "finished, rank 1 by score" in hover["&lt;/s&gt; #1"]
 
 
 def test_a_window_shows_only_its_steps() -> None:

@@ -64,7 +64,7 @@ def test_the_final_word_is_drawn_last_and_named_first():
         ("embedding", "layer 0"), ("a", "b", "c"), (5, 6, 7), np.array([[0.1, 0.9], [0.2, 0], [0.7, 0]])
     )
     figure = word_probabilities(course)
-    assert [trace.name for trace in figure.data] == ["c (formerly first)", "b (runner-up)", "a (final)"]
+    assert [trace.name for trace in figure.data] == ["c (ranked first earlier)", "b (runner-up)", "a (final)"]
     np.testing.assert_allclose(figure.data[-1].y, [0.1, 0.9], rtol=1e-6)
     assert figure.data[-1].line.color == style.CHOSEN
     assert figure.layout.yaxis.range[0] < 0 and figure.layout.yaxis.range[1] > 1, "a fixed scale of 0…1"

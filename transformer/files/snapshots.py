@@ -55,7 +55,9 @@ def snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
             "{path} has no snapshot of step {step}; {problem}",
             path=checkpoint.path,
             step=step,
-            problem=Message("it has those of steps {steps}", steps=listed) if steps else Message("it has no snapshots"),
+            problem=Message("it has snapshots of steps {steps}", steps=listed)
+            if steps
+            else Message("it has no snapshots"),
         )
     file = snapshot_file(step)
     model = load_snapshot(checkpoint.path / file, checkpoint.config, step=step)

@@ -85,12 +85,12 @@ def not_finite_error(found: NotFinite, tokens: TokenSequence | None, *, edited: 
         )
     if edited:
         return NotFiniteError(
-            "With these edits, {place}, the first activation of the forward pass that is not finite. No number "
+            "With these edits, {place}. This is the first activation of the forward pass that is not finite. No number "
             "computed after it means anything: undo or weaken an edit.",
             place=place,
         )
     return NotFiniteError(
-        "{place}, the first activation of the forward pass that is not finite. No number computed after it means "
-        "anything: the weights of this model are too large or damaged.",
+        "{place}. This is the first activation of the forward pass that is not finite. No number computed after it "
+        "means anything: the weights of this model are too large or damaged.",
         place=place,
     )

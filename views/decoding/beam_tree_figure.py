@@ -23,10 +23,10 @@ _ROW = 30  # pixels
 _ORDER = ("kept", "open", "finished", "pruned")
 _DONE = style.CATEGORICAL[2]
 _FATES = {
-    "kept": N_("number {rank} of its step: kept"),
-    "pruned": N_("number {rank} of its step: pruned"),
-    "open": N_("number {rank} of its step: still open when the search ended"),
-    "finished": N_("finished, number {rank} by score"),
+    "kept": N_("rank {rank} at its step: kept"),
+    "pruned": N_("rank {rank} at its step: pruned"),
+    "open": N_("rank {rank} at its step: still open when the search ended"),
+    "finished": N_("finished, rank {rank} by score"),
 }
 
 

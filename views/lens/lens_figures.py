@@ -92,7 +92,9 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
 def _cells(lens: Lens, colour: str) -> tuple[dict, np.ndarray]:
     """Return the heatmap, and the position of each cell on the colour scale (0…1)."""
     classes, word = lens.of_classes, "%{customdata}"
-    followed = _("followed class: {word}", word=word) if classes else _("followed word: {word}", word=word)
+    followed = (
+        _("class that you follow: {word}", word=word) if classes else _("word that you follow: {word}", word=word)
+    )
     hover = style.lines(_("after {step}, at {token}", step="%{y}", token="%{x}"), "%{text}", followed)
     if colour == "probability":
         values, most = lens.probability, 1.0
@@ -151,7 +153,7 @@ def _candidates(lens: Lens) -> list[list[str]]:
 def word_probabilities(course: WordProbabilities) -> go.Figure:
     """Draw the probabilities of the followed word, the runner-up and earlier leaders, step by step."""
     figure = Sheet()
-    names = [N_("{token} (final)"), N_("{token} (runner-up)")] + [N_("{token} (formerly first)")] * (
+    names = [N_("{token} (final)"), N_("{token} (runner-up)")] + [N_("{token} (ranked first earlier)")] * (
         len(course.words) - 2
     )
     colours = [style.CHOSEN, style.BAR, *(style.CATEGORICAL[place] for place in (1, 2, 3, 4, 7))]

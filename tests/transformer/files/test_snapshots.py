@@ -126,7 +126,7 @@ def test_every_step_has_a_fingerprint_of_its_own(folder: Path) -> None:
 
 
 def test_a_step_that_is_not_there(folder: Path, tiny_checkpoint: Callable) -> None:
-    with pytest.raises(CheckpointError, match="has no snapshot of step 100; it has those of steps 0, 300"):
+    with pytest.raises(CheckpointError, match="has no snapshot of step 100; it has snapshots of steps 0, 300"):
         snapshot(transformer.load(folder), 100)
     with pytest.raises(CheckpointError, match="it has no snapshots"):
         snapshot(tiny_checkpoint("bert"), 0)

@@ -156,7 +156,7 @@ def test_snapshots_of_a_run_that_was_published_without_them(workplace, tmp_path,
     assert "no snapshot of step 3 from before the checkpoint" in capsys.readouterr().err
     write_history(out / "history.csv", [{"step": 4, "dev_score": 1.0}])
     assert main([*command, "--steps", "4"]) == 2
-    assert "it has those of steps 0" in capsys.readouterr().err
+    assert "it has snapshots of steps 0" in capsys.readouterr().err
     (out / "config.json").write_text("{}")
     assert main([*command, "--steps", "0"]) == 2
     assert "the snapshots of this run do not fit it" in capsys.readouterr().err
