@@ -3,11 +3,9 @@
 import streamlit as st
 
 from ui.shell.page import page
-from views.by_hand.papers import offer_papers
-from views.by_hand.sheet_in_browser import STYLE, chosen, draw_sheet
+from views.by_hand.sheet_in_browser import STYLE, draw_sheet
 
 with page("by_hand", strip=False) as p:
     st.html(STYLE)
     with st.container(key="by hand page"):
         draw_sheet(p)
-        offer_papers(p, chosen())

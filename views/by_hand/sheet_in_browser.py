@@ -20,6 +20,7 @@ from ui.shell.reducer import send
 from ui.show.figures import source_of
 from ui.words.texts import PageText, language
 from views.by_hand.by_hand_view_model import STEPS, ByHandViewModel, SheetChoices, Step
+from views.by_hand.papers import offer_papers
 
 STYLE = Path(__file__).with_name("page.css")
 _KEY = "by hand"
@@ -38,7 +39,7 @@ def chosen() -> SheetChoices:
 
 @fragment
 def draw_sheet(p: Page) -> None:
-    """Draw the sheet; a change in it is kept in the address."""
+    """Draw the sheet and the menu of its papers; a change in it is kept in the address."""
     with guard():
         texts = chosen().to_texts()
         data = sheet_data(p.text, texts, pages={name: page.title for name, page in pages().items()})
@@ -48,6 +49,7 @@ def draw_sheet(p: Page) -> None:
             on_state_change=_keep,
             on_opened_change=_open,
         )
+        offer_papers(p, chosen())
 
 
 def sheet_data(text: PageText, texts: Mapping[str, str], *, pages: Mapping[str, str]) -> dict[str, Any]:
