@@ -144,7 +144,7 @@ export class Heatmap extends HeatmapLayout {
     if (y < this.plot.y || y > this.plot.y + this.plot.height) return;
     const x = this.plot.x - 8;
     context.font = fontOf(theme, this.labelScale, tint ? 600 : 400);
-    const half = theme.size * 0.66;
+    const half = Math.min(theme.size * 0.66, Math.max(this.stepY, this.labelScale * theme.size) / 2);
     if (tint) {
       const width = Math.min(this.rowRoom, context.measureText(this.rows[row]).width);
       this.hideNeighbours(context, theme, row, x);
@@ -163,7 +163,7 @@ export class Heatmap extends HeatmapLayout {
     const before = Math.floor((row - 1) / step) * step;
     context.fillStyle = cssOf(theme.ground);
     for (let near = before; near <= row + step; near += step)
-      if (near !== row && Math.abs(near - row) * this.stepY < theme.size * 1.11)
+      if (near !== row && Math.abs(near - row) * this.stepY < this.labelScale * theme.size)
         context.fillRect(x - this.rowRoom, this.rowY(near) + (this.stepY - theme.size) / 2, this.rowRoom, theme.size);
   }
 
@@ -171,7 +171,8 @@ export class Heatmap extends HeatmapLayout {
     const x = this.columnX(column) + this.stepX / 2;
     if (x < this.plot.x || x > this.plot.x + this.plot.width) return;
     context.font = fontOf(theme, this.labelScale, tint ? 600 : 400);
-    const half = theme.size * 0.66;
+    const apart = this.slanted ? this.stepX * Math.sin(this.slant) : Infinity;
+    const half = Math.min(theme.size * 0.66, Math.max(apart, this.labelScale * theme.size) / 2);
     const style = this.labelStyle(theme, this.specialColumns.has(column), tint);
     const label = this.columns[column];
     const room = this.slanted ? 130 * (theme.size / 16) : Math.max(this.stepX * this.every("column", theme) - 4, 8);
