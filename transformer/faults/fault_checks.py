@@ -64,13 +64,14 @@ def scale(patient: Patient) -> Finding | None:
 def positions(patient: Patient) -> Finding | None:
     """Check whether word order matters: the change of layer 0's result if the words are reversed.
 
-    In an encoder each word is compared with itself at its new position. In a decoder-only model, whose causal mask
-    tells early from late, only the last word is compared, which sees all others in both orders. The change is in units
-    of the usual size.
+    In an encoder each word is compared with itself at its new position; one with segments keeps its separators, and
+    only the words before the first one move, so that each stays in its segment. In a decoder-only model, whose causal
+    mask tells early from late, only the last word is compared, which sees all others in both orders. The change is in
+    units of the usual size.
     """
     stack = "encoder" if patient.has("encoder") else "decoder"
     ids = patient.source if stack == "encoder" else patient.read
-    n_moved = ids.shape[1] if stack == "encoder" else ids.shape[1] - 1
+    n_moved = _first_separator(patient, ids) if stack == "encoder" else ids.shape[1] - 1
     order = torch.tensor([*reversed(range(n_moved)), *range(n_moved, ids.shape[1])])
     other = ids[:, order]
     if n_moved < 2 or torch.equal(other, ids):
@@ -82,6 +83,15 @@ def positions(patient: Patient) -> Finding | None:
         before, after = before[:, -1:], after[:, -1:]
     change = _change(before, after)
     return Finding("positions", change, "> 0", change < _NOTHING, {"tokens": n_moved})
+
+
+def _first_separator(patient: Patient, ids: Tensor) -> int:
+    """Return the position of the first separator of an encoder with segments, otherwise the number of tokens."""
+    embedding = patient.model.encoder.embedding
+    if getattr(embedding, "segment_table", None) is None:
+        return ids.shape[1]
+    separators = (ids[0] == embedding.separator_id).nonzero()
+    return int(separators[0]) if len(separators) else ids.shape[1]
 
 
 def causal(patient: Patient) -> Finding | None:
