@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def trace_of_shape(layers: int, heads: int, *, source: int, target: int) -> Trace:
-    """Return a trace of a translation model with so many layers per stack and tokens, with random weights."""
+    """Return a trace of a randomly initialised translation model with the given numbers of layers and tokens."""
     checkpoint = transformer.load("checkpoints/en-fr")
     config = replace(checkpoint.config, n_encoder_layers=layers, n_decoder_layers=layers, n_heads=heads)
     torch.manual_seed(0)
@@ -88,7 +88,7 @@ def trace_of_shape(layers: int, heads: int, *, source: int, target: int) -> Trac
 
 
 def decoder_of_shape(layers: int, heads: int, tokens: int) -> Trace:
-    """Return a trace of a decoder-only model with so many layers and tokens, with random weights."""
+    """Return a trace of a randomly initialised decoder-only model with the given numbers of layers and tokens."""
     checkpoint = transformer.load("checkpoints/gpt-en")
     config = replace(checkpoint.config, n_decoder_layers=layers, n_heads=heads, d_model=64 * heads, d_ff=256 * heads)
     torch.manual_seed(0)

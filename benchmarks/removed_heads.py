@@ -41,7 +41,7 @@ def without_head(model: Model, head: Head) -> Iterator[None]:
 
 
 def changed_shares(checkpoint: Checkpoint, sources: Sequence[str]) -> dict[Head, float]:
-    """Return for each head the share of ``sources`` that have another greedy translation without it."""
+    """Return, for each head, the share of ``sources`` whose greedy translation changes without it."""
     model, tokenizer = checkpoint.model, checkpoint.tokenizer
     original = greedy_texts(model, tokenizer, sources)
     shares = {}

@@ -24,6 +24,6 @@ _SHARE = """() => {
 
 
 def visible_share(page: Page) -> float:
-    """Return the visible share of the main figure's height; 1 is all of it."""
+    """Return the visible share of the main figure's height, from 0 to 1."""
     page.wait_for_function(f"({_SHARE})() !== null", timeout=PATIENCE)
     return page.evaluate(_SHARE)

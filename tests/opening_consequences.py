@@ -1,4 +1,4 @@
-"""What the pages of the laboratory show of an opening, without Streamlit: has each page's question a visible answer?"""
+"""Whether each page of the laboratory visibly answers its question for an opening, computed without Streamlit."""
 
 from __future__ import annotations
 

@@ -186,7 +186,7 @@ class ModelConfig:
 
     @property
     def switch_lengths(self) -> frozenset[int]:
-        """Text lengths beyond which even the first tokens are encoded differently; a cache ends there."""
+        """Text lengths beyond which even the first tokens are encoded differently, so that a cache becomes invalid."""
         return frozenset()
 
     def heads_in(self, stack: str) -> int:

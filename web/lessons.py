@@ -25,7 +25,7 @@ def lessons_for(checkpoints: Collection[str], languages: Collection[str]) -> lis
 
 
 def bar_texts() -> dict[str, str]:
-    """Return the texts around a step, as the app has them, in the language of this run."""
+    """Return the texts around a step, the same as in the app, in the language of this run."""
     page = page_text("lessons")
     return {name: page[name] for name in _TEXTS}
 
@@ -42,7 +42,7 @@ def _is_possible(step: Step, checkpoints: Collection[str]) -> bool:
 
 
 def _described(versions: dict[str, Lesson]) -> dict[str, Any]:
-    """Return one lesson: its steps' places, and its texts in every language."""
+    """Return one lesson: what each of its steps opens, and its texts in every language."""
     lesson = next(iter(versions.values()))
     steps = []
     for number, step in enumerate(lesson.steps):

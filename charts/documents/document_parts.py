@@ -244,7 +244,7 @@ class Preview:
 
 @dataclass(frozen=True)
 class Views:
-    """Several parts in one place, one of which is visible: (label, parts). On paper all of them are.
+    """Alternative views, (label, parts) each: one is visible on the screen, and all of them are printed.
 
     ``name`` is unique in the document.
     """

@@ -15,7 +15,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def said_by(content: bytes, suffix: str) -> dict[str, str]:
-    """Return title, checkpoint, fingerprint, sentence, target, view and software, as far as the file has them."""
+    """Return the title, checkpoint, fingerprint, sentence, target, view and software that the file contains."""
     if suffix == "svg":
         return json.loads(ElementTree.fromstring(content).find(f"{SVG}metadata").text)
     if suffix == "png":

@@ -137,7 +137,7 @@ def test_a_first_view_has_few_controls_and_few_words(shipped: str, visit: Callab
 def test_a_page_that_is_opened_first_fetches_the_library_it_needs(
     shipped: str, sit: Callable[..., Seat], name: str
 ) -> None:
-    """By day one page per library, and one without; the others are covered by the test above."""
+    """Test one page per library and one without in every run; the others are covered by the test above."""
     seat = sit(f"{shipped}/{'' if name == 'overview' else name}?checkpoint=en-fr")
     seat.page.wait_for_load_state("networkidle")
     fetched = {urlsplit(url).path.rpartition("/")[2].split(".")[0] for url in seat.requests}

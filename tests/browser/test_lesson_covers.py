@@ -40,7 +40,7 @@ _SEEN = """(parts) => {
   };
 }"""
 # One step for each kind of covered part: a map, bars, numbers, outputs, a table, another map, a count, heads, curves.
-# By day one for each way to cover: several parts and one part; the whole page with 04-many-heads 3 below.
+# Every run tests one of each way to cover, several parts and one part; 04-many-heads 3 below covers the whole page.
 KINDS = by_day(
     [
         ("04-many-heads", 3),

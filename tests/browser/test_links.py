@@ -20,7 +20,7 @@ from tests.pages.test_shared_links import VIEW, VIEWS, left_in
 pytestmark = pytest.mark.browser
 NOTE = "Look at <b>this</b> & *that*: why?"
 ICON = "sticky_note_2"
-# Each kind of control and figure at night; by day one. A view of each page without a browser:
+# Nightly runs test each kind of control and figure, other runs one. A view of each page without a browser:
 # tests/pages/test_shared_links.py.
 DRAWN = by_day([("surgery", 0), ("training", 0), ("overview", 0), ("decoding", 1), ("lens", 1)], [("surgery", 0)])
 

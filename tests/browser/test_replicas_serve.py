@@ -75,7 +75,7 @@ def is_whole(page: Page) -> None:
     expect(page.get_by_role("heading", name="Attention", exact=True, level=1)).to_be_visible(timeout=SOON)
     expect(layer(page, 1)).to_be_checked(timeout=SOON)
     now = int(parse_qs(urlsplit(page.url).query).get("head", ["0"])[0])
-    # A click during reconnection is lost; a reader clicks again.
+    # A click during reconnection is lost, so click again, as a reader would.
     for _ in range(10):
         head(page, 1 - now).click(timeout=SOON)
         try:
@@ -111,7 +111,7 @@ def test_the_loss_of_one_and_a_rolling_restart_lose_no_view(
             page.keyboard.type("ici.", delay=KEY)
         for page, box in zip(pages, boxes, strict=True):
             is_whole(page)
-            expect(box).to_have_value("Je suis ici.", timeout=SOON)  # including what was typed meanwhile
+            expect(box).to_have_value("Je suis ici.", timeout=SOON)  # including what was typed in the meantime
         replaced(first)
         second._process.terminate()  # one after the other, as for a new version
         second._process.wait(timeout=60)

@@ -54,7 +54,7 @@ _SIGHT = """(name) => {
 TOUR, SHORT, LONG = 3, 45, 90  # minutes
 
 
-# By day the tour, and the short class in French, whose lines are longer.
+# Every run tests the tour, and the short class in French, whose lines are longer.
 @pytest.mark.parametrize(
     ("language", "minutes"),
     [

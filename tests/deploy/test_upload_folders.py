@@ -1,4 +1,4 @@
-"""Uploads are removed with their server, even if it is killed; those of a running server stay."""
+"""Uploads are removed when their server ends, even if it is killed; those of a running server stay."""
 
 from __future__ import annotations
 

@@ -126,7 +126,7 @@ def test_the_snippet_finds_no_difference(open_app, run_snippet, checkpoint):
 
 
 def test_all_ready_analogies_are_listed_with_their_misses(open_app, tiny_checkpoint, monkeypatch):
-    """With examples from this tokenizer's own single tokens, the table shows the library's results."""
+    """Compare the table with the library's results, for examples whose words are single tokens here."""
     checkpoint = tiny_checkpoint("translator")
     single = [
         word

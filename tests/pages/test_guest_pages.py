@@ -56,7 +56,7 @@ def outcome(app: AppTest) -> str:
 
 
 def cases() -> list[object]:
-    """By day each view once, with the five guests in turn; at night every guest."""
+    """Return each view once, with the five guests in turn; nightly runs test every guest."""
     found = []
     for number, view in enumerate(OPENED):
         own = [kind for kind in BY_DAY if kind in guests_of(view)]
@@ -104,7 +104,7 @@ def table_of(outcomes: Iterable[tuple[str, str, str]]) -> str:
 
 @pytest.mark.skipif("GUEST_PAGES" not in os.environ, reason="writes the table from the file that GUEST_PAGES names")
 def test_the_table_of_the_documentation_is_written_from_what_the_pages_did() -> None:
-    """Runs last: ``GUEST_PAGES=FILE pytest -m "slow or nightly or not slow" tests/pages/test_guest_pages.py``."""
+    """Run this last: ``GUEST_PAGES=FILE pytest -m "slow or nightly or not slow" tests/pages/test_guest_pages.py``."""
     lines = Path(os.environ["GUEST_PAGES"]).read_text(encoding="utf-8").splitlines()
     table = table_of(tuple(json.loads(line)) for line in lines)
     assert "?" not in table, "some guests have not opened some page"

@@ -50,7 +50,7 @@ def families_of(view: View) -> list[str]:
 
 
 def cases() -> list[object]:
-    """Every view with every family; by day each view once, with the families in turn."""
+    """Every view with every family in nightly runs; otherwise each view once, with the families in turn."""
     return [
         pytest.param(view, family, id=f"{view.name}, {family}", marks=() if number % n == k else pytest.mark.nightly)
         for number, view in enumerate(OPENED)

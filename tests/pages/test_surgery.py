@@ -1,4 +1,4 @@
-"""The Surgery page: the map of all heads, every way to change the model, and its output then."""
+"""The Surgery page: the map of all heads, every way to edit the model, and the output after each edit."""
 
 from __future__ import annotations
 

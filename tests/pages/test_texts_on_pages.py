@@ -24,7 +24,7 @@ BY_DAY = 3  # texts for each view in every run, besides one that cannot be read
 def cases() -> list[object]:
     """Return the combinations of kinds and views; results for a text and a kind serve all its views.
 
-    By day, each view is tested with one kind, the kinds in turn.
+    Except in nightly runs, each view is tested with one kind, the kinds in turn.
     """
     found = []
     for kind in KINDS:

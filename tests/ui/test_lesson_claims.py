@@ -599,7 +599,7 @@ def test_the_way_of_a_sentence(checkpoint, trace) -> None:
     on = steps[1].focus["token"]
     assert trace.source[on].display == "·on" and trace.source[7].display == "</s>"
     others = trace.attention("encoder", 0, "self").weights[:, on].copy()
-    others[:, [on, 7]] = 0  # the token itself, and what is no word
+    others[:, [on, 7]] = 0  # the token itself, and tokens that are not words
     key = others.max(axis=0).argmax()
     assert right(WAY, 2, sentence=CAT) == f"`{trace.source[key].display}`" == "`·mat`"
     first, second = np.flatnonzero(others[:, key] > 0.995)

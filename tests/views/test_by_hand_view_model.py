@@ -1,4 +1,4 @@
-"""What the By hand page shows: an address as a sheet, the code behind its tables, and the papers."""
+"""Content of the By hand page: the sheet of an address, the code for its tables, and the printed sheets."""
 
 from __future__ import annotations
 

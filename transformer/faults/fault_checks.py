@@ -18,7 +18,7 @@ from transformer.faults.patients import Patient
 
 PADS = 4
 _NOTHING = 1e-3  # smaller changes, relative to the usual size, are rounding
-_REPEATS = 0.9  # share of rows from which on a model counts as repeating its input
+_REPEATS = 0.9  # least share of rows for which a model counts as repeating its input
 
 
 @dataclass(frozen=True)
@@ -180,7 +180,7 @@ def _mean_entropy(patient: Patient, tensors: Mapping[str, Tensor]) -> float:
 
 
 def _sublayers(tensors: Mapping[str, Tensor]) -> list[tuple[str, str, str, str]]:
-    """Return (layer, sublayer, stream before it, stream after it), in the order of the pass."""
+    """Return (layer, sublayer, residual stream before it, and after it), in the order of the pass."""
     found = []
     stream = [name for name in tensors if ".residual." in name]
     for before, after in zip(stream, stream[1:], strict=False):

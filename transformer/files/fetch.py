@@ -30,7 +30,7 @@ def fetch(checkpoint: str, output: str | Path, *, agree: Callable[[], bool]) -> 
         agree: Called after the size was printed; returns whether to continue.
 
     Raises:
-        InputError: If this is no such name, cannot be fetched, or is not what the hub announced.
+        InputError: If the name is invalid, or the files cannot be fetched or do not match the hub's announcement.
     """
     from huggingface_hub import HfApi
 
@@ -69,7 +69,7 @@ def _download(name: str, revision: str, file: Any, folder: Path) -> None:
     """Download one file, which must match the hub's announcement.
 
     Raises:
-        InputError: If it does not; the file is removed then.
+        InputError: If it does not match; the file is then removed.
     """
     from huggingface_hub import hf_hub_download
 

@@ -45,7 +45,7 @@ def receive(files: Mapping[str, bytes], folder: Path) -> Path:
     ``files`` maps file names to their content.
 
     Raises:
-        CheckpointError: If something is wrong with it; nothing is kept then.
+        CheckpointError: If the upload is invalid; in that case nothing is kept.
     """
     files = {name: content for name, content in files.items() if name not in LEFT_OUT and not is_snapshot(name)}
     maps = _maps_alone(files)

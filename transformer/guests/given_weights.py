@@ -155,7 +155,7 @@ def _check_counts(layers: Sequence[np.ndarray], n_queries: int, n_keys: int, *, 
 
 
 def _check_weights(layer: np.ndarray, index: int) -> None:
-    """Refuse numbers that are no attention weights, and say where they are."""
+    """Refuse numbers that are not attention weights, with their location."""
     if not np.isfinite(layer).all():
         head, row = np.argwhere(~np.isfinite(layer).all(axis=-1))[0]
         raise MessageError(

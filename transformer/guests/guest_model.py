@@ -33,7 +33,7 @@ class GuestConfig(FamilyConfig):
 
     Attributes:
         architecture: The class in ``transformers``.
-        n_experts: Number of experts per feed-forward layer; 0 for layers that are no mixture of experts.
+        n_experts: Number of experts per feed-forward layer; 0 for layers that are not a mixture of experts.
     """
 
     architecture: str = ""

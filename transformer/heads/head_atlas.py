@@ -80,7 +80,7 @@ class RowMeasures:
         self.checkpoint, self.stack = checkpoint, lens_stack(checkpoint)
         model = checkpoint.model
         self.parts: Collection[str] = {*ROWS, "value", "std", "mean_square", read_out(model, self.stack)}
-        # By attention: W_O W_Oᵀ of every head, [head, channel, channel], for ‖v W_O‖² = v W_O W_Oᵀ vᵀ.
+        # For each attention layer, W_O W_Oᵀ of every head, [head, channel, channel]: ‖v W_O‖² = v W_O W_Oᵀ vᵀ.
         self.lengths = {}
         for place in attention_layers(checkpoint.config):
             stack, kind, layer = place
@@ -435,7 +435,7 @@ class _Layer:
     def _examples(
         self, own: Mapping[str, np.ndarray], name: str, buckets: np.ndarray, in_turn: np.ndarray
     ) -> dict[int, tuple[Example, ...]]:
-        """Return for every bucket the ``N_EXAMPLES`` rows that come first in ``in_turn``.
+        """Return the first ``N_EXAMPLES`` rows of ``in_turn`` for every bucket.
 
         ``buckets`` [row] assigns rows to buckets.
         """

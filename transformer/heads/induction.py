@@ -71,7 +71,7 @@ def repeated_lengths(max_length: int) -> tuple[int, ...]:
 def repeated_sequences(
     vocabulary_size: int, lengths: Sequence[int], *, seed: int, special: SpecialIds = SPECIAL_IDS
 ) -> list[Tensor]:
-    """Return for every n of ``lengths`` a sequence ``<s>`` r₁ … r_n r₁ … r_n, [1 + 2·n].
+    """Return a sequence ``<s>`` r₁ … r_n r₁ … r_n, [1 + 2·n], for every n in ``lengths``.
 
     All r are different, and none is a special token.
     """

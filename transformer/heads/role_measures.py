@@ -178,7 +178,7 @@ def head_measures(
 def copying_measures(checkpoint: Checkpoint) -> dict[Head, Measure]:
     """Measure from the weights alone whether a head's output raises the logit of the token it attends to.
 
-    Only stacks from which one linear step leads to words are included.
+    Only stacks whose output is projected linearly onto the vocabulary are included.
 
         copying = Σ λ / Σ |λ|      −1 … 1, over the eigenvalues λ of W_E W_V W_O W_U
 
@@ -202,7 +202,7 @@ def _pairs_for(checkpoint: Checkpoint) -> tuple:
 
 
 def _thresholds(tallies: Tallies, *, causal: bool) -> dict[str, float]:
-    """Return the score from which on a head of this layer has each of the counted roles."""
+    """Return the least score at which a head of this layer has each of the counted roles."""
     least = {"monotone": LEAST_MONOTONE, "broad": LEAST_BROAD}
     for name in ("sink", "delimiter", "repeated", "rare", "diagonal"):
         if name in tallies:

@@ -142,7 +142,7 @@ def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
 
 
 def settled_moment(moments: Sequence[Moment], place: Head) -> int | None:
-    """Return the index of the first moment from which on a head keeps its final role, or ``None``."""
+    """Return the index of the moment since which a head has had its final role, or ``None``."""
     roles = [moment.role(place).role for moment in moments]
     if roles[-1] in UNCLEAR:
         return None
@@ -151,7 +151,7 @@ def settled_moment(moments: Sequence[Moment], place: Head) -> int | None:
 
 
 def settled_heads(moments: Sequence[Moment]) -> tuple[tuple[Head, ...], ...]:
-    """Return for every moment the heads whose role is settled from then on (see ``settled_moment``)."""
+    """Return the heads whose role becomes final at each moment (see ``settled_moment``)."""
     found: list[list[Head]] = [[] for _ in moments]
     for role in moments[-1].roles:
         if (index := settled_moment(moments, role.place)) is not None:

@@ -21,8 +21,8 @@ is assigned to a specific relative position". They found −1 and +1; here every
 
     score(d) = share of the rows i, among those that may attend to i + d, in which argmax_j α_ij = i + d
 
-A special token is no neighbour: if it is at i + d, the row does not count, as at the edge of the text. In short
-sentences these are a tenth of all rows, so counting them would fail every head that leaves special tokens alone. The
+A special token does not count as a neighbour: if it is at i + d, row i is skipped, as at the edge of the text. In short
+sentences these are a tenth of all rows, so counting them would fail every head that ignores special tokens. The
 score of a head is that of its best offset among those that at least half of all rows have: in short sentences, a head
 with its weight on the first token would otherwise look like one with a large offset. A window counts the rows whose
 argmax is at one of three neighbouring offsets, all of which the row has, with a fourth key to choose ("the last three
@@ -59,7 +59,7 @@ class Measure:
     Attributes:
         score: Score over ``rows`` rows (or arcs, or words).
         chance: Score of attention without a preference.
-        least: Score from which on the head has the role.
+        least: Least score at which the head has the role.
     """
 
     score: float

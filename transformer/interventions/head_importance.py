@@ -137,7 +137,7 @@ def answer_log_p(trace: Trace, logits: Tensor) -> Tensor:
 
 
 def chunks(heads: Iterable[Head], rows: int) -> Iterator[tuple[Head, ...]]:
-    """Split ``heads`` into chunks of at most ``rows``, each of one stack, in their order."""
+    """Split ``heads`` into chunks of at most ``rows`` heads from a single stack, in order."""
     for _, group in groupby(heads, key=lambda head: head.stack):
         stack = tuple(group)
         yield from (stack[start : start + rows] for start in range(0, len(stack), rows))

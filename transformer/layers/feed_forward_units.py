@@ -141,7 +141,7 @@ def vocabulary_matrix(checkpoint: Checkpoint, stack: str) -> tuple[np.ndarray, b
     """Return the vocabulary matrix, [vocabulary, model], and whether this stack projects onto it.
 
     If it does not, these are the rows of the embedding, normalised to length 1. The matrix includes the factor by which
-    some families first multiply the stream (T5).
+    some families first multiply the residual stream (T5).
     """
     module = getattr(checkpoint.model, stack)
     writes = hasattr(module, "vocabulary_projection")
@@ -162,7 +162,7 @@ def direct_path(trace: Trace, stack: str, layer: int, position: int, vectors: np
     - Pre-norm: the norm after this layer's feed-forward, if any (Gemma 2), and the final norm.
     - Post-norm: this layer's feed-forward norm and all norms of later layers.
 
-    All parts of the stream together give exactly the logits (up to the β, which belong to no part).
+    All parts of the residual stream together give exactly the logits (except the β, which belong to no part).
     """
     for name in norms_on_the_way(trace, stack, layer):
         gain, bias, _ = norm_parameters(trace.checkpoint, name)
@@ -174,7 +174,7 @@ def direct_path(trace: Trace, stack: str, layer: int, position: int, vectors: np
 def norms_on_the_way(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
     """Return the norms between a layer's feed-forward output and the vocabulary, in order."""
     final, behind = f"{stack}.final_norm", f"{stack}.layers.{layer}.feed_forward_output_norm"
-    if f"{final}.input" in trace:  # pre-norm: the norms of later layers are beside the stream, not in it
+    if f"{final}.input" in trace:  # pre-norm: the norms of later layers are not on the residual path
         return (behind, final) if f"{behind}.input" in trace else (final,)
     first = f"{stack}.layers.{layer}.feed_forward_norm"
     norms = [name.removesuffix(".input") for name in trace.names() if name.endswith("_norm.input")]

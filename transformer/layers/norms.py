@@ -189,7 +189,7 @@ def add_and_norm(trace: Trace, stack: str, layer: int, norm: str, position: int)
     if order == "post":
         add = Half("add", found.kind, found.norm, {"x": before, "update": update, "sum": total})
         return add, _norm(trace, found.norm, position, found.kind, start="")
-    # In parallel layers (GPT-NeoX), the second sublayer reads the stream from before the layer and is added last.
+    # In parallel layers (GPT-NeoX), the second sublayer reads the input of the layer and is added last.
     alike = np.array_equal(before, trace.values(f"{found.norm}.input")[position])
     add = Half(
         "add", found.kind, found.norm, {"x" if alike else "x_and_attention": before, "update": update, "sum": total}

@@ -259,7 +259,7 @@ def stream_similarity(first: Trace, second: Trace, stack: str) -> StreamSimilari
     """Compare the residual streams of two runs of one checkpoint, token by token and layer by layer.
 
     Raises:
-        ValueError: If the streams differ in width: vectors of two models have no common axes.
+        ValueError: If the residual streams differ in width: vectors of two models have no common axes.
     """
     start, layers = f"{stack}.layers.0.residual.in", range(first.n_layers(stack))
     names = (start, *(f"{stack}.layers.{layer}.residual.out" for layer in layers))

@@ -41,8 +41,8 @@ class Lens:
         rank: Its rank, 1 = most likely, [step, position].
         divergence: KL(last step ‖ this step) in nats, [step, position]; 0 if they predict the same.
         entropy: Entropy in bits, [step, position].
-        decided: First step from which on the followed word stays the most likely, [position]; −1 if it is not at the
-            end.
+        decided: Step since which the followed word has been the most likely, [position]; −1 if it is not the most
+            likely at the end.
         final_norm: Whether there is a final norm to apply (pre-norm).
         pieces: Text of each id that occurs.
         transport: The argument of ``logit_lens``.
@@ -100,7 +100,7 @@ def logit_lens(
     columns: slice = slice(None),
     spread: bool = True,
 ) -> Lens:
-    """Read p_k = softmax(W · LayerNorm_final(x_k)) from the stream x_k before and after every layer.
+    """Read p_k = softmax(W · LayerNorm_final(x_k)) from the residual stream x_k before and after every layer.
 
     A post-norm model has no final LayerNorm: the output of a layer is already normalised, that of the embedding is
     not. A classifier's head is applied to each token alone as well; its logits for the sentence are their mean.
@@ -186,13 +186,13 @@ def _read_cells(logits: Tensor, followed: Tensor, count: int, final: np.ndarray 
 
 
 def decided_step(agrees: np.ndarray) -> np.ndarray:
-    """Return the first step from which on ``agrees`` [step, position] stays true: [position]; −1 if never."""
+    """Return the step since which ``agrees`` [step, position] has stayed true, [position]; −1 if it ends as false."""
     from_the_end = np.logical_and.accumulate(agrees[::-1], axis=0).sum(axis=0)
     return np.where(from_the_end > 0, len(agrees) - from_the_end, -1)
 
 
 def lens_stack(checkpoint: Checkpoint) -> str:
-    """Return the stack whose stream is read out as words or classes; a translation encoder has no words."""
+    """Return the stack whose residual stream is read out as words or classes, never a translation encoder."""
     return "decoder" if checkpoint.config.has_decoder else "encoder"
 
 
@@ -240,7 +240,7 @@ def streams_between(checkpoint: Checkpoint) -> tuple[str, ...]:
 
 
 def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the names of the steps, and the activation of the stream at each."""
+    """Return the names of the steps, and the activation of the residual stream at each."""
     start, *after = streams_between(trace.checkpoint)
     if sublayers:
         found = sublayers_of(trace, stack)
@@ -253,7 +253,7 @@ def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], 
 def _logits(
     trace: Trace, names: Sequence[str], rows: slice = slice(None), transport: Tensor | None = None
 ) -> Iterator[Tensor]:
-    """Yield the logits [position, word] of each recorded stream; the last step needs no transport."""
+    """Yield the logits [position, word] of each recorded residual stream; the last step needs no transport."""
     checkpoint = trace.checkpoint
     ids = trace.tokens(lens_stack(checkpoint)).ids
     for step, name in enumerate(names):

@@ -25,7 +25,7 @@ class WordAlignment:
     special: np.ndarray
 
     def best(self, *, specials: bool = True) -> np.ndarray:
-        """Return the source word with the largest weight for each target word (the first of equal ones).
+        """Return the source word with the largest weight for each target word (the first if there are ties).
 
         ``specials=False`` chooses among real words only, if there are any.
         """

@@ -1,4 +1,4 @@
-"""Batches of at most so many tokens: of similar lengths for padding, or of any lengths for packing."""
+"""Batches with a maximum number of tokens: texts of similar length for padding, or of any length for packing."""
 
 from collections.abc import Sequence
 

@@ -99,7 +99,7 @@ def beam_search(
         logits = state.feed(ids[:, None].to(model.device))
     penalty = length_penalty(len(texts[0]), strategy.length_penalty)
     found = finished or [(total / penalty, total, text) for text, total in zip(texts, totals.tolist(), strict=True)]
-    best = sorted(found, key=lambda text: text[0], reverse=True)[: strategy.width]  # of equal scores the first found
+    best = sorted(found, key=lambda text: text[0], reverse=True)[: strategy.width]  # stable: ties keep their order
     return [Hypothesis(ids, text_of(ids), total, score, bool(finished)) for score, total, ids in best]
 
 

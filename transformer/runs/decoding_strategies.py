@@ -86,7 +86,7 @@ def reshape_logits(logits: Tensor, *, temperature: float = 1.0, top_k: int = 0, 
     """
     logits = logits / temperature
     if 0 < top_k < logits.shape[-1]:
-        # By rank, not by value: of equal logits exactly k are kept, the first ones, as in greedy decoding.
+        # By rank, not by value: exactly k logits are kept, and ties keep the first, as in greedy decoding.
         kept = logits.sort(dim=-1, descending=True, stable=True).indices[..., :top_k]
         dropped = torch.ones_like(logits, dtype=torch.bool).scatter(-1, kept, False)
         logits = logits.masked_fill(dropped, -torch.inf)

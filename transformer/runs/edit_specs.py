@@ -1,4 +1,4 @@
-"""Edits as short texts, for lists, messages and addresses: ``zero:encoder.0.self.3``.
+"""Edits as short strings, for lists, messages and URLs: ``zero:encoder.0.self.3``.
 
 ===========================================  =====================================================================
 ``zero:encoder.0.self.3``                    remove head 3 of encoder self-attention, layer 0 (``ablate_head``)

@@ -14,7 +14,7 @@ from transformer.families.memory import free_memory
 from transformer.models import Model
 
 MAX_BYTES: int | None = None  # limit for one recorded pass; if None, only the free memory counts
-ALWAYS = 10_000_000  # bytes that every text may take without asking the system for the free memory
+ALWAYS = 10_000_000  # bytes; a smaller recording is always allowed, without checking the free memory
 _NUMBER, _TRUTH = 4, 1  # bytes of a float32 and of a bool
 _TEMPORARY = 3  # number of temporary arrays as large as the scores of one layer: masked, softmax, times allowed
 _SPARED = 2  # use at most half of the free memory, since another visitor may ask at the same moment

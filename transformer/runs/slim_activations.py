@@ -16,7 +16,7 @@ from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import RecordedActivations
 from transformer.runs.not_finite import first_not_finite
 
-LARGE = 48_000_000  # bytes from which on a trace is reduced
+LARGE = 48_000_000  # bytes; a trace of at least this size is reduced
 # Pages that show every head read the attention of all layers at once.
 _KEPT = ("residual.in", "residual.out", "attention.scores", "attention.weights", "attention.allowed")
 

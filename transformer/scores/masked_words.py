@@ -93,7 +93,7 @@ def _text(tokenizer: Tokenizer, ids: Sequence[int]) -> str:
 def recovered_words(
     model: Model, examples: Sequence[Sequence[int]], hidden: Sequence[HiddenWord], tokens: int
 ) -> list[bool]:
-    """Return for each masked word whether the most likely token is right at all its positions.
+    """Return whether the most likely token is right at all positions of each masked word.
 
     Every token of every masked word is replaced by ``<mask>``, all words of a sentence at once. ``tokens`` is the
     number of tokens in a batch.

@@ -25,7 +25,7 @@ class MatchStep:
 
     @property
     def end(self) -> int:
-        """Number of characters of the word that are split after this step."""
+        """Number of characters of the word that have been matched after this step."""
         if self.found is None:
             return self.start
         return self.start + len(self.found) - (2 if self.start else 0)

@@ -117,13 +117,13 @@ def fit(*, models: int, steps: int, seed: int = 0, sparsity: float = 1.5e-3) -> 
     """Train several models at once.
 
     Args:
-        models: How many, each from its own random weights.
+        models: Number of models, each with its own random initial weights.
         steps: Steps of Adam; rounding begins after a third of them.
-        seed: Determines all random weights.
-        sparsity: Factor of Σ|w|.
+        seed: Seed of all random weights.
+        sparsity: Weight of the penalty Σ|w|.
 
     Returns:
-        The lowest loss of each model, and its rounded weights then.
+        The lowest loss of each model, and its rounded weights at that step.
     """
     task = make_task()
     shared = {count: empty_model(count) for count in HEAD_COUNTS}

@@ -253,7 +253,7 @@ class MaskedTokenNextSentence(MaskedToken):
     """Predict masked tokens and, for a pair of sentences, whether the second follows the first.
 
     "The training loss is the sum of the mean masked LM likelihood and the mean next sentence prediction likelihood"
-    (Devlin et al. 2019, §A.2). Texts that are no pair have no next sentence: they count as 0 in the second mean.
+    (Devlin et al. 2019, §A.2). Texts that are not a pair have no next sentence: they count as 0 in the second mean.
     """
 
     MASKED = 0.15  # as in the paper: in short sentences, the class depends on words that more masks would hide

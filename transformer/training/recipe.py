@@ -33,7 +33,7 @@ class Entropy:
 
     Attributes:
         penalty: λ, in nats per prediction for evenly spread attention.
-        falls_from: Share of the run from which on it falls, to 0 at the end (or at the restart).
+        falls_from: Share of the run after which it starts to fall, to 0 at the end (or at the restart).
     """
 
     penalty: float

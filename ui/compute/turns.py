@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 LONGEST = 0.3  # seconds; several times the duration of a page whose numbers are known
 NEW = 1.0  # seconds of processor time, expected for a visitor's first script
-WEIGHT = 30.0  # a second of processor time counts as much as so many seconds of waiting
+WEIGHT = 30.0  # seconds of waiting that count as much as one second of processor time
 
 
 @dataclass(eq=False)
@@ -57,7 +57,7 @@ class Turns:
 
     @contextmanager
     def next(self, visitor: Visitor) -> Iterator[None]:
-        """Wait for a turn of this visitor."""
+        """Wait for this visitor's turn."""
         script = self._here.script = _Script(visitor.expected, time.monotonic() + WEIGHT * visitor.expected)
         self._enter(script)
         begun = time.thread_time()

@@ -22,7 +22,7 @@ def experiment_with(
 
     Args:
         run: The original run; its own output is ``experiment_with(run).answer_before``.
-        specs: Edits as texts (``transformer.runs.edit_specs``).
+        specs: Edits as strings (``transformer.runs.edit_specs``).
         checkpoint: Another file of the same model.
         sentence: Another sentence, for which the model generates its own output.
         keep_answer: Whether the other sentence, of as many tokens, is read with the original output instead.

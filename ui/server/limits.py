@@ -89,7 +89,7 @@ def hosts(address: str | None) -> list[str]:
 
 
 def without_folders(text: str) -> str:
-    """Return an error message, on a public server without the folders of the server's files."""
+    """Return an error message; a public server removes the folders of its files from it."""
     if not public():
         return text
     for folder in filter(None, os.environ.get("GLASSFORMER_CHECKPOINTS", "").split(os.pathsep)):

@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 from ui.server.limits import LOOPBACK
 
 _EVERY_INTERFACE = ("", "0.0.0.0", "::")
-_FAR_AWAY = ("192.0.2.1", 9)  # an address that nobody has (RFC 5737); nothing is sent to it
+_FAR_AWAY = ("192.0.2.1", 9)  # a reserved address (RFC 5737); nothing is sent to it
 
 
 def is_local(url: str) -> bool:

@@ -55,7 +55,7 @@ def _place() -> int:
 
 @lru_cache(maxsize=1)
 def _close_addresses() -> None:
-    """Close Streamlit's own addresses, at which it accepts files and reports metrics."""
+    """Disable Streamlit's own endpoints for file uploads and metrics."""
     take_no_files()
     tell_no_metrics()
 

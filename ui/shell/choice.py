@@ -50,7 +50,7 @@ def is_on(key: str, *, default: bool = False, page: str = "") -> bool:
 
 
 def values(key: str, *, page: str = "") -> tuple[str, ...]:
-    """Return the texts of a choice with several values."""
+    """Return the values of a multiple choice, as strings."""
     return page_state.values(key, page=page)
 
 
@@ -377,7 +377,7 @@ def _report_tab(page: str, key: str, names: Mapping[str, str], first: str) -> No
 
 
 def as_texts(values: Sequence[Any]) -> tuple[str, ...]:
-    """Return the values of a choice as texts of the address."""
+    """Return the values of a choice as strings for the URL."""
     return tuple(map(_text, values))
 
 

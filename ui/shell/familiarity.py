@@ -9,7 +9,7 @@ from ui.words.language_guess import guess_language
 from ui.words.texts import common
 
 READ = "en"  # the language that every recipe's model reads
-_MANY_BYTES = 0.2  # share of tokens from which on a sentence counts as unlike the training text
+_MANY_BYTES = 0.2  # least share of tokens for which a sentence counts as unlike the training text
 
 
 def unlike_training(trace: Trace, name: str) -> str:

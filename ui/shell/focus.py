@@ -43,8 +43,8 @@ PLACE = ("stack", "kind", "layer", "head")
 # as people write it by hand, it opens at the head of the checkpoint's opening.
 VIEW = ("sentence", "target", *PLACE, "token", "pads", "lesson")
 
-# A text that is somewhat too long stays in its box, to be shortened. A session must not hold megabytes: of a text that
-# is so many times too long, only the readable part is kept.
+# A text that is somewhat too long stays in its box, to be shortened. A session must not hold megabytes: if a text
+# is more than this many times too long, only the readable part is kept.
 _TOO_MUCH = 5
 _CUT = "focus: what was cut"
 _PICTURE = re.compile(r"(?=.*[0-9])[0-9a-g]{64}")

@@ -126,7 +126,7 @@ class Page:
 
     @property
     def run(self) -> Run:
-        """What the trace is made from, as far as this kind of model uses it: the key of derived results."""
+        """The inputs of the trace that this kind of model uses; they are the key of derived results."""
         config, focus = self.checkpoint.config, self.focus
         target = focus.target if config.has_decoder else ""
         alone = config.kind == "decoder-only" and not (target or focus.written or self.name in WRITING)
@@ -197,7 +197,7 @@ class Page:
         st.rerun()
 
     def nothing_to_show(self, sentence: str) -> NoReturn:
-        """Show in one line why the page has nothing to show, and end it."""
+        """Explain in one line why the page has nothing to show, and end it."""
         st.info(sentence, icon=":material/info:")
         self.finish()
 
@@ -353,12 +353,12 @@ def _view(p: Page, *, of_sentence: bool) -> dict[str, str]:
 def guard() -> Iterator[None]:
     """Turn any error within the block into a sentence on the page; for fragments."""
     try:
-        admit()  # the reader may have lost the seat meanwhile
+        admit()  # the reader may have lost their seat in the meantime
         yield
     except _Finished:
         pass
     except transformer.InputError as error:
-        if line := shared_focus.cut_line():  # before other problems with it
+        if line := shared_focus.cut_line():  # shown before any other problem with the sentence
             st.warning(as_plain(line), icon=":material/content_cut:")
         st.warning(as_plain(translate(error)), icon=":material/edit:")
     except transformer.NotFiniteError as error:

@@ -1,6 +1,6 @@
 """The reader's choices on each page; the session holds them, and the address is their copy.
 
-A choice is kept as the texts of its parameter in the address, e.g. ``("lines",)`` for ``attention_show=lines``; a
+A choice is kept as the strings of its URL parameter, e.g. ``("lines",)`` for ``attention_show=lines``; a
 choice that is not kept is at its default. Widgets are set from here before they are drawn and report to here in their
 callbacks (``ui.shell.choice``). A control that is not drawn therefore keeps its value, and the address of a page is
 known before the page runs: ``navigation`` sends it when another page is opened.
@@ -95,12 +95,12 @@ def all_choices() -> Mapping[str, Mapping[str, Texts]]:
 
 
 def values(key: str, *, page: str = "") -> Texts:
-    """Return the texts of a choice, none if it is at its default, on the running page or ``page``."""
+    """Return the strings of a choice on the running page or ``page``; none if it is at its default."""
     return all_choices().get(page or current_page(), {}).get(key, ())
 
 
 def keep(key: str, texts: Sequence[str], *, page: str = "", adopted: bool = False, owner: object = None) -> None:
-    """Set the texts of a choice; none resets it to its default.
+    """Set the strings of a choice; without any, it is reset to its default.
 
     ``adopted`` says that it was not made at its own control, and belongs to ``owner``, or to the control's owner when
     it is drawn.

@@ -48,7 +48,7 @@ class State:
     lines: tuple[str, ...] = ()
 
     def values(self, key: str) -> Texts:
-        """Return the texts of a choice of the current page, none for its default."""
+        """Return the strings of a choice of the current page; none for its default."""
         return self.choices.get(self.page, {}).get(key, ())
 
 
@@ -95,7 +95,7 @@ def reduce(state: State, action: Action, means: Meaning | None = None) -> State:
 
 
 def _looking_at(state: State, **values: object) -> State:
-    """Return the state with another focus if it differs: the same stack again keeps its token."""
+    """Return the state with a new focus; selecting the current stack again leaves the token unchanged."""
     new = {name: value for name, value in values.items() if value not in (None, getattr(state.focus, name))}
     focus, lines = shared_focus.with_changes(state.focus, **new)
     return replace(state, focus=focus, lines=(*state.lines, *lines))

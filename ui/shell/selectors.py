@@ -51,7 +51,7 @@ def text_for(text: PageText, config: ModelConfig | None) -> PageText:
 
 
 def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:
-    """Draw in ``room`` the selectors in ``needs`` for which the model has a choice."""
+    """Draw the selectors in ``needs`` for which the model has a choice, in ``room``."""
     kinds = attention_kinds(config)
     stacks = tuple(dict.fromkeys(stack for stack, _ in kinds))
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers

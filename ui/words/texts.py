@@ -204,9 +204,9 @@ def model_sentences() -> Mapping[str, Any]:
 
 
 def examples(kind: str = "") -> tuple[Example, ...]:
-    """Return examples for models without their own: all, or for one ``kind`` its own first.
+    """Return all examples for models that have none of their own, or those for one ``kind``, its own first.
 
-    Examples that suit only another kind are left out then.
+    With a ``kind``, examples that suit only other kinds are left out.
     """
     shown, first = read_texts(ROOT, "examples", language()), model_sentences()["first_example"]
     own = first.get(kind, "")

@@ -1,4 +1,4 @@
-"""What the Add & Norm page shows of one token: its vector through one norm, and the residual stream of its stack.
+"""Content of the Add & Norm page for one token: its vector through one norm, and the residual stream of its stack.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
 

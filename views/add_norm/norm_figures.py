@@ -28,7 +28,7 @@ def norm_statistics(
 ) -> go.Figure:
     """Draw mean and standard deviation over the model's dimensions of every token, before and after LayerNorm.
 
-    All four: [token]. ``after`` names the second state ("after normalising", or "at the output").
+    All four arrays have the axis [token]. ``after`` names the second state ("after normalising", or "at the output").
     """
     axes, sizes = ("token",), {"token": len(tokens)}
     panels = [

@@ -60,7 +60,7 @@ def residual_growth(
 
 
 def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], tokens: TokenSequence) -> go.Figure:
-    """Draw how much each sub-layer adds to each token: the update's length relative to the stream, and its direction.
+    """Draw what each sub-layer adds to each token: length relative to the residual stream, and direction.
 
     ``ratio``: [sub-layer, token], ‖update‖ / ‖stream before it‖; ``cosine``: the same shape, the cosine between the
     two (1 = the same direction, −1 = the opposite, 0 = something new).

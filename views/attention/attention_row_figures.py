@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 
 
 def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = False) -> go.Figure:
-    """Draw the softmax of one query: its scores, those that the mask leaves, their exponentials, the weights (0…1).
+    """Draw the softmax of one query: all scores, the unmasked scores, their exponentials, the weights (0…1).
 
     ``view`` carries scores, mask and weights of a layer; ``head`` and ``row`` (the query's index) choose one row.
-    Masked keys are hatched and have neither score, power nor weight; if no key is masked, the second panel would
-    repeat the first and is left out. The largest score is taken from all of them before
-    the power, as the model does: it changes no weight, and the largest power is 1. The weights' axis is fixed to 0…1;
-    ``stretch`` ends it at the largest weight, and the axis says so.
+    Masked keys are hatched and have no score, exponential or weight. If no key is masked, the second panel would repeat
+    the first and is left out. As in the model, the largest score is subtracted from all scores before the exponential:
+    this changes no weight, and the largest exponential is 1. The axis of the weights is fixed to 0…1, or ends at the
+    largest weight if ``stretch`` is set, which its title then says.
     """
     require_index(head, name="head", size=view.n_heads)
     require_index(row, name="row", size=len(view.query))

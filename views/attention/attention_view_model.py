@@ -25,7 +25,7 @@ from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
 DRAWINGS = ("map", "lines", "values", "rollout")
-FEW_KEYS = 48  # a map of up to this many columns leaves room next to it: as high as a window allows, it is no wider
+FEW_KEYS = 48  # up to this many columns, a map as high as the window leaves space next to it
 
 
 @dataclass(frozen=True)
@@ -208,7 +208,7 @@ def attention_view_model(
     *,
     weights_only: bool = False,
 ) -> AttentionViewModel:
-    """Return what the Attention page shows of one head.
+    """Return what the Attention page shows for one head.
 
     Args:
         trace: The recorded sentence.

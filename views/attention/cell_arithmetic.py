@@ -35,7 +35,7 @@ _STYLE = Path(__file__).with_suffix(".css")
 _SHOWN = 2  # products written out on the first line
 _SMALL = 0.0005  # of log p: a factor of 1.00
 _PARTS = 6  # parts of query and key with a row or a column of their own
-_HEIGHT = 330  # pixels of their table
+_HEIGHT = 330  # height of that table in pixels
 
 
 def explain_cell(p: Page, shown: AttentionViewModel) -> None:

@@ -1,4 +1,4 @@
-"""What the Bugs page shows of one case: an original run and a run with one of six bugs, or none.
+"""Content of the Bugs page for one case: an original run and a run with one of six bugs, or none.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
 

@@ -1,4 +1,4 @@
-"""What the By hand page shows: the sheet as its reader has changed it, and the code behind each of its tables.
+"""Content of the By hand page: the sheet with the reader's changes, and the code for each of its tables.
 
 A notebook builds the same object:
 
@@ -46,7 +46,7 @@ class Step:
     page: str
 
 
-# By table, as in charts/canvas/source/by_hand/blocks.js (`step` or `of`).
+# One step per table, as in charts/canvas/source/by_hand/blocks.js (`step` or `of`).
 STEPS: Mapping[str, Step] = {
     "onehot": Step(Embedding.forward, "self.table(ids)", "tokens"),
     "E": Step(Embedding.__init__, "self.table = table", "embeddings"),
@@ -99,7 +99,7 @@ class SheetChoices:
 
     @classmethod
     def from_texts(cls, *, words: str, heads: str, cells: str) -> SheetChoices:
-        """Read the texts of an address, "" for a default; what the sheet does not have is left out."""
+        """Read the parameters of a URL, "" for a default; values that do not exist on the sheet are ignored."""
         sheet = load_sheet()
         ids = [int(word) for word in words.split(".") if word.isascii() and word.isdigit() and len(word) < 3]
         known = tuple(each for each in ids if each < len(sheet.ids))[:MAX_WORDS]
@@ -112,7 +112,7 @@ class SheetChoices:
         return cls(known or sheet.text, 2 if heads == "2" else 1, changed)
 
     def to_texts(self) -> dict[str, str]:
-        """Return the texts of an address, "" for a default."""
+        """Return the parameters of a URL, "" for a default."""
         opening = self.words == load_sheet().text
         return {
             "words": "" if opening else ".".join(map(str, self.words)),

@@ -27,19 +27,19 @@ _KEY = "by hand"
 _SENT = "by hand: sent by the sheet"
 # Names of the choices in the address.
 _CHOICES = {"words": "hand_words", "heads": "hand_heads", "cells": "hand_cells"}
-_TEXTS = "sheet_"  # what the texts of the sheet begin with
+_TEXTS = "sheet_"  # prefix of the names of the sheet's texts
 
 _component = st.components.v2.component("glassformer_by_hand", js=by_hand_script())
 
 
 def chosen() -> SheetChoices:
-    """Return what the reader has changed, as far as the sheet has it."""
+    """Return the reader's changes that exist on the sheet."""
     return SheetChoices.from_texts(**{name: choice.value(key) for name, key in _CHOICES.items()})
 
 
 @fragment
 def draw_sheet(p: Page) -> None:
-    """Draw the sheet and the menu of its papers; a change in it is kept in the address."""
+    """Draw the sheet and the menu of its printed versions; changes are kept in the URL."""
     with guard():
         texts = chosen().to_texts()
         data = sheet_data(p.text, texts, pages={name: page.title for name, page in pages().items()})
@@ -57,7 +57,7 @@ def sheet_data(text: PageText, texts: Mapping[str, str], *, pages: Mapping[str, 
 
     Args:
         text: Texts of the page.
-        texts: What the reader has changed, as texts of the address.
+        texts: The reader's changes, as URL parameters.
         pages: Titles of the pages by name, which the tables link to.
     """
     sheet = load_sheet()

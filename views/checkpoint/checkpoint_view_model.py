@@ -59,7 +59,7 @@ class CheckpointViewModel:
 
     @property
     def settings(self) -> dict[str, str]:
-        """The fields of the configuration as texts."""
+        """The fields of the configuration as strings."""
         return {name: str(value) for name, value in asdict(self.checkpoint.config).items()}
 
     def parameters(self) -> tuple[ParameterStatistics, ...]:

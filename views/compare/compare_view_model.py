@@ -1,4 +1,4 @@
-"""What the Compare page shows of one run and one or two others: outputs, one head's maps, and other differences.
+"""Content of the Compare page for two or three runs: outputs, one head's maps, and other differences.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
 

@@ -64,7 +64,7 @@ def _show_answer(p: Page, shown: CompareViewModel, index: int, *, task: str) -> 
 
 
 def marked(pieces: tuple[Piece, ...], own: str, colour: str) -> str:
-    """Return one side of a diff as Markdown; words that only this side has are on a coloured ground."""
+    """Return one side of a diff as Markdown; words that only this side has have a coloured background."""
     shown, begun = "", False  # whether B's text has begun, which determines the spaces
     for piece in pieces:
         first, begun = not begun, begun or piece.fate != "removed"

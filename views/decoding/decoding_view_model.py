@@ -65,11 +65,11 @@ class Location:
 
 @dataclass(frozen=True)
 class Branch:
-    """A text in which another word was forced at some step, and the model went on from there.
+    """A text in which another word was forced at some step, and which the model continued.
 
     Attributes:
-        kept: Ids that it has in common with the text it left.
-        word: The ids that were forced then.
+        kept: Ids that it shares with the text from which it branches off.
+        word: The ids that were forced at that step.
     """
 
     kept: tuple[int, ...] = ()
@@ -440,7 +440,7 @@ class SearchedTree(DecodingViewModel):
 
     @property
     def first_steps(self) -> int:
-        """The number of first steps to choose from: 1 if the whole tree fits."""
+        """Number of steps at which the drawn part of the tree can start; 1 if the whole tree fits."""
         return max(1, self.tree.n_steps - STEPS_OF_TREE + 1)
 
     @property
@@ -636,7 +636,7 @@ def best_alignment(checkpoint: Checkpoint) -> int | None:
 
 
 def write_branches(branches: tuple[Branch, ...]) -> str:
-    """Return branches as the address has them: "5.17-300" if 300 was forced after 5 and 17; several with commas."""
+    """Return branches in the notation of the URL: "5.17-300" if 300 was forced after 5 and 17, separated by commas."""
     return ",".join([f"{'.'.join(map(str, b.kept))}-{'.'.join(map(str, b.word))}" for b in branches])
 
 

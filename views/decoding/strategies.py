@@ -59,7 +59,7 @@ def strategies(p: Page) -> None:
 
 
 def _side_by_side() -> list[DeltaGenerator]:
-    """Return a container for each strategy, one below the other in a narrow window, where buttons keep their words."""
+    """Return one container per strategy; narrow windows stack them, so that the button labels still fit."""
     grid = st.grid(len(NAMES), min_column_width=180, gap="medium")
     return [grid.container() for _ in NAMES]
 

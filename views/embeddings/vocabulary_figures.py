@@ -83,7 +83,7 @@ def vocabulary_projection(
 
 
 def _away_from_each_other(points: np.ndarray) -> list[str]:
-    """Return for each point the side for its label that is away from its nearest neighbour."""
+    """Return the side for the label of each point, away from its nearest neighbour."""
     sides = []
     for index, point in enumerate(points):
         others = np.delete(points, index, axis=0)

@@ -140,7 +140,7 @@ class FeedForwardViewModel(TokenViewModel):
 
     @property
     def read(self) -> str:
-        """The name of the activation that the layer reads: the normalised stream in a pre-norm model."""
+        """The name of the activation that the layer reads: the normalised residual stream in a pre-norm model."""
         if self.checkpoint.config.norm != "post":
             return f"{self.name}_norm.output"
         layer = self.name.rsplit(".", 1)[0]

@@ -113,8 +113,8 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = N_("h
 def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
     """Draw the words that a hidden unit makes more probable (to the right) and less probable (to the left).
 
-    ``words``: columns ``piece`` (as displayed) and ``effect``, what the unit adds to the piece's logit, or what
-    ``axis`` names if it is something else.
+    ``words``: columns ``piece`` (as displayed) and ``effect``, what the unit adds to the logit of the piece. If the
+    effect is another quantity, ``axis`` is its name.
     """
     require_columns(words, name="words", columns=("piece", "effect"))
     ordered = words.sort_values("effect", ascending=False, kind="stable")

@@ -1,4 +1,4 @@
-"""What the Glossary page shows: a search box, a filter by page, and the entries found."""
+"""Content of the Glossary page: a search box, a filter by page, and the entries found."""
 
 from collections.abc import Sequence
 from typing import NoReturn

@@ -29,7 +29,7 @@ _OWN, _WANTED, _SHOWN = (f"heads: {name}" for name in ("own sentences", "sentenc
 
 @dataclass(frozen=True)
 class Corpus:
-    """Roles with the name of the list of sentences that they were found in, and the list if it is available."""
+    """Roles over a list of sentences, with the list's name and, if available, its sentences."""
 
     roles: CorpusRoles
     name: str

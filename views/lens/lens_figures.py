@@ -38,7 +38,7 @@ def room_of(lens: Lens) -> int:
 def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None = None) -> go.Figure:
     """Draw the most likely word after every step at every position, the last step on top.
 
-    A frame marks the step from which on the followed word stays the most likely.
+    A frame marks the step since which the followed word has been the most likely.
 
     Args:
         lens: The readout.

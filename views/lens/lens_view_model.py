@@ -1,4 +1,4 @@
-"""What the Lens page shows, as values: every layer read out as if it were the last, and a word's logit as a sum.
+"""Content of the Lens page, as values: every layer read out as if it were the last, and a word's logit as a sum.
 
 A notebook builds the same:
 
@@ -167,7 +167,7 @@ class LensViewModel(RunViewModel):
 
     @property
     def top_from(self) -> int:
-        """The first step from which on the followed word stays on top of the readout; −1 if it is not at the end."""
+        """The step since which the followed word has been the most likely; −1 if it is not so at the end."""
         return int(self.lens.decided[self._column])
 
     @cached_property

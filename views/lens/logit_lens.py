@@ -106,7 +106,7 @@ def _lens(p: Page, choices: LensChoices, fit: JacobianLens | None, position: int
 
 
 def draw(p: Page, shown: LensViewModel) -> None:
-    """Draw the grid, below sentences about the step from which on words stay the most probable."""
+    """Draw the grid, below sentences about the step since which words have been the most likely."""
     text, lens = p.text, shown.lens
     if shown.selected is not None:
         st.markdown(f"{_say_place(p, shown)} {_say_counts(p, shown)}")

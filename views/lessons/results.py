@@ -21,7 +21,7 @@ def offer_results(p: Page, found: Sequence[Lesson]) -> None:
     text, language = p.text, texts.language()
 
     def file() -> bytes:
-        with texts.use_language(language):  # a download is made outside of the session's run
+        with texts.use_language(language):  # the file is generated outside the session's run
             return results(answered, text=text).encode("utf-8", errors="replace")
 
     st.subheader(p.text["results"], anchor=False)

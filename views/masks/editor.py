@@ -22,8 +22,8 @@ from ui.shell.reducer import State
 from ui.show.drawings import show_mask_editor
 from views.masks.masks_view_model import MaskChoices, predicted_labels, presets, words_to_block
 
-_MASK = "mask"  # the choices, as texts
-_HISTORY = "mask history"  # of one map: the texts of its masks, the current one last
+_MASK = "mask"  # the choices, as strings
+_HISTORY = "mask history"  # history of one map: its masks as strings, the current one last
 _OF = "mask of"  # the map of the history
 _MAX_STEPS = 50
 _TRIES = 8  # words that are blocked before the page opens on the first of them

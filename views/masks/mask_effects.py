@@ -26,7 +26,7 @@ from views.masks.masks_view_model import MasksViewModel
 
 
 def say_what_is_blocked(p: Page, shown: MasksViewModel) -> None:
-    """Say above the outputs which word no token may attend to."""
+    """Name the word that no token may attend to, above the outputs."""
     if word := shown.blocked_word:
         where = p.text["blocked_all" if shown.choices.everywhere else "blocked_layer"]
         st.markdown(where.format(word=as_plain(word), layer=shown.location.layer))

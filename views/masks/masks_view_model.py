@@ -79,7 +79,7 @@ class MaskChoices:
         return replace(self, cells={**self.cells, **dict.fromkeys(cells, allowed)})
 
     def specs(self, view: AttentionView) -> tuple[str, ...]:
-        """Return the edits as texts (``transformer.runs.edit_specs``)."""
+        """Return the edits as strings (``transformer.runs.edit_specs``)."""
         prefix = f"mask:{view.stack}.{'*' if self.everywhere else view.layer}.{view.kind}="
         values = []
         if self.preset == "window":

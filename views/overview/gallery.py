@@ -66,7 +66,7 @@ def write_gallery(entries: tuple[Entry, ...], folder: Path) -> Iterator[Path]:
         loaded[entry.checkpoint] = checkpoint
         trace = transformer.trace(checkpoint, entry.sentence, entry.answer)
         title = " ".join(entry.sentence.split())
-        if isinstance(checkpoint.config, PictureConfig):  # the characters of a picture are no title
+        if isinstance(checkpoint.config, PictureConfig):  # the symbols of an image would be unreadable as a title
             title = trace.text
         caption = f"{' '.join(trace.text.split())} · {checkpoint.name}"
         file = folder / f"{number:02}-{checkpoint.name}.html"

@@ -55,7 +55,7 @@ _WAYS = {"all": INPUTS, **{name: (name,) for name in INPUTS}}
 
 
 def patching(p: Page, row: DeltaGenerator, *, patches: str) -> None:
-    """Draw in ``row`` the choice of the swap, then the effect of each patch and the largest effect.
+    """Draw the choice of the swap in ``row``, then the effect of each patch and the largest effect.
 
     ``patches`` is "tokens" (one vector at one position) or "heads" (one head at all positions).
     """
@@ -359,7 +359,7 @@ def _pair_in_python(p: Page, shown: PathsViewModel) -> str:
 
 
 def head_to_head(p: Page, row: DeltaGenerator) -> None:
-    """Draw in ``row`` the choice of the swap, then the earlier heads that reach the head in focus (path patching)."""
+    """Draw the choice of the swap in ``row``, then the earlier heads that affect the focused head (path patching)."""
     shown = choose(p, row, patches="heads")
     focus, text = p.focus, p.text
     receiver = Head(focus.stack, focus.kind, focus.layer, focus.head)

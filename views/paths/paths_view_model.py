@@ -1,6 +1,6 @@
-"""What the Paths page shows of a sentence in which a word is swapped, as one value: built without Streamlit.
+"""Content of the Paths page for a sentence in which a word is swapped, computed without Streamlit.
 
-A notebook builds the same:
+A notebook builds the same object:
 
     >>> import transformer
     >>> from views.paths.paths_view_model import paths_view_model

@@ -154,7 +154,7 @@ def position_similarity(similarity: Any, *, measure: str = N_("cosine similarity
 def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequence, scaled: bool = True) -> go.Figure:
     """Draw token embedding + positional encoding = input of the first layer: three heatmaps on one scale.
 
-    All three: [token, model]; ``token`` as the model has it, multiplied by √d_model if it does that (``scaled``).
+    All three have the axes [token, model]. ``token`` is multiplied by √d_model if the model does so (``scaled``).
     """
     embedded = _("token embedding × √d_model") if scaled else _("token embedding")
     names = (embedded, _("+ position"), _("= sum, the input of the first layer"))

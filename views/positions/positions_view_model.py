@@ -42,7 +42,7 @@ class PositionsViewModel(TokenViewModel):
     """One position scheme for one run.
 
     Attributes:
-        layer, head: What is in focus, as far as this stack has it.
+        layer, head: The focused layer and head, if this stack has them.
         scheme: Which scheme is shown.
         lender: The checkpoint whose numbers are shown: that of the run, another one that has this scheme, or ``None``
             if the numbers come from the formula alone.
@@ -189,7 +189,7 @@ def positions_view_model(
 
 @dataclass(frozen=True)
 class NewOrder:
-    """The positions that tokens get in place of their own.
+    """The positions that tokens get instead of their own.
 
     Attributes:
         stacks: The stacks whose positions change.

@@ -19,7 +19,7 @@ _EXCLUSIVE = ("zero", "mean", "scale", "patch")  # of one head: only one of thes
 
 
 def specs() -> tuple[str, ...]:
-    """Return the edits as texts (``transformer.runs.edit_specs``), in the order in which they are applied."""
+    """Return the edits as strings (``transformer.runs.edit_specs``), in the order in which they are applied."""
     return choice.values(EDIT, page="surgery")
 
 

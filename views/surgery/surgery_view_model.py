@@ -32,9 +32,9 @@ class SurgeryChoices:
     """The choices on the page.
 
     Attributes:
-        edits: The edits as texts (``transformer.runs.edit_specs``), in the order in which they are applied.
+        edits: The edits as strings (``transformer.runs.edit_specs``), in the order in which they are applied.
         click: What a click on a head does: "zero" and "mean" edit it, "focus" selects it.
-        number: What the map shows of each head, "change" of log p of the answer or "kl".
+        number: What the map shows for each head, the "change" of log p of the output, or "kl".
     """
 
     edits: tuple[str, ...] = ()

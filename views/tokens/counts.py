@@ -1,4 +1,4 @@
-"""How many tokens the text has, and the Python that splits it."""
+"""How many tokens the text has, and the Python code that splits it."""
 
 import streamlit as st
 

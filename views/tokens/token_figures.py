@@ -34,8 +34,8 @@ def merge_tree(
 
     ``states``: the pieces after each merge, the first state before any; a piece is as wide as it has first pieces, so
     that a merged piece is right below its parts. New pieces are coloured. ``ranks``: for each merge its number
-    in the tokenizer's list (lower = learned earlier). ``display`` makes a piece readable (é is two bytes, which are no
-    letters by themselves). ``n_steps`` keeps room for so many merges, so that the picture stays in its place while
+    in the tokenizer's list (lower = learned earlier). ``display`` makes a piece readable (é is two bytes, which are not
+    letters by themselves). ``n_steps`` reserves space for that many merges, so that the figure does not move while
     a reader steps through it. ``of_characters``: the word begins as characters, not as bytes. Raises ``ValueError``
     when a state is not the one before with neighbouring pieces joined.
     """

@@ -26,7 +26,7 @@ def longest_matches(steps: Sequence[MatchStep], *, word: str, n_steps: int | Non
     """Draw WordPiece from top to bottom: each step takes the longest entry that begins where the last one ended.
 
     ``steps``: of ``match_steps``. What is not cut yet is pale; a pointer on it reads the longer pieces that were tried.
-    ``n_steps`` keeps room for so many steps, so that the figure does not move while a reader steps through it.
+    ``n_steps`` reserves space for that many steps, so that the figure does not move while a reader steps through it.
     """
     taken: list[Box] = []
     before: list[Box] = []

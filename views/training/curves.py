@@ -32,7 +32,7 @@ SCORES = {
 
 
 def say_what_changed(p: Page) -> None:
-    """Say in one line how far the loss fell, if the checkpoint has its curves."""
+    """Show how far the loss fell in one line, if the checkpoint has its curves."""
     try:
         history = load_history(p.focus.checkpoint)
     except CheckpointError:

@@ -1,6 +1,6 @@
-"""What the Training page shows of one sentence through training: outputs, one head's maps, the roles of all heads.
+"""Content of the Training page for one sentence: outputs, one head's maps and the roles of all heads at each step.
 
-Everything that the page draws of it is computed here, without Streamlit. A notebook builds the same object:
+Everything that the page draws for it is computed here, without Streamlit. A notebook builds the same object:
 
 >>> import transformer
 >>> from transformer.heads.roles_through_training import development
@@ -88,7 +88,7 @@ class TrainingViewModel:
 
     @cached_property
     def settled(self) -> int | None:
-        """The step from which on the head has the role that it has in the end; ``None`` if it has none."""
+        """The step since which the head has had its final role; ``None`` if it has none in the end."""
         return settled_moment(self.moments, self.location)
 
     @cached_property

@@ -90,7 +90,7 @@ def test_rows_sum_to_one_and_masks_hold(tiny_checkpoint, kind):
         assert (view.weights[0][~view.allowed] == 0).all() and (view.weights >= 0).all()
         if stack == "decoder" and attention == "self":
             assert np.array_equal(view.allowed, np.tril(np.ones_like(view.allowed)))
-        elif pads:  # only padding itself contains shares of padding
+        elif pads:  # padding contributes only to the rows of padding
             assert not view.allowed[: len(view.query) - (0 if stack == "decoder" else pads), -pads:].any()
         assert view.query is trace.tokens(stack)
 

@@ -1,6 +1,6 @@
 """Tiny random models of other families, made by Hugging Face's classes, for comparison with ours.
 
-They are unusual on purpose: widths that are no powers of two, shared heads, windows shorter than the text, large
+They are unusual on purpose: widths that are not powers of two, shared heads, windows shorter than the text, large
 weights.
 """
 

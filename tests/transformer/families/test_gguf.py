@@ -226,7 +226,7 @@ def test_a_whole_checkpoint_is_traced_and_writes(tmp_path: Path) -> None:
 
 
 def test_a_tokenizer_is_read_from_a_file_larger_than_its_process_may_be(tmp_path: Path) -> None:
-    """The process has a few gigabytes of its own; a model of a billion parameters needs as much."""
+    """The tokenizer's process may use a few gigabytes, less than the file of a large model."""
     backend = byte_level(special=("<|endoftext|>",))
     model = build("gpt2", vocab_size=backend.get_vocab_size())
     file = write_gguf(tmp_path / "model.gguf", model, tokens=token_keys(backend, "gpt2", pre="gpt-2"))

@@ -1,4 +1,4 @@
-"""A property that is computed once; a page test checks that it does not make others wait."""
+"""A property that is computed once; a page test checks that it does not block other threads."""
 
 from transformer.files.once import once
 

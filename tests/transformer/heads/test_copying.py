@@ -1,4 +1,4 @@
-"""Copying by the weights alone equals the circuit of every head from which one linear step leads to words."""
+"""Copying, computed from the weights alone, equals the circuit of every head with a linear path to the vocabulary."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def same(spread: Spread, values: list[float]) -> None:
 
 
 def places_of(part: PartOverLines, both: Contrast, turn: Turn) -> list[Place]:
-    """By the lists that the page patches for one pair."""
+    """Return the locations of a part, from the lists that the page patches for one pair."""
     if part.kind == "feed_forward":
         rows, name = token_places(both, turn, part.stack), part.kind
     else:

@@ -131,7 +131,7 @@ def test_a_vocabulary_without_room_for_all_bytes_is_refused() -> None:
     assert Tokenizer.train(["a"], 260).decode(Tokenizer.train(["a"], 260).encode("é🦊")) == "é🦊"
 
 
-# ---- files that are no tokenizer of this project --------------------------------------------------------------------
+# ---- files that are not a tokenizer of this project -----------------------------------------------------------------
 
 
 @pytest.mark.parametrize("content", ["", "{}", "not json", "[1, 2]", '{"version": "1.0"}', "\x00"])

@@ -31,7 +31,7 @@ def check_ids(file: Path, ids: dict[str, int]) -> dict[str, int]:
     """Check the ids of all entries of a vocabulary and return them.
 
     Raises:
-        CheckpointError: There are too many entries, an entry is too long, or an id is no integer ≥ 0.
+        CheckpointError: There are too many entries, an entry is too long, or an id is not an integer ≥ 0.
     """
     if not ids:
         raise unreadable(file, Message("it contains no vocabulary"))

@@ -341,7 +341,7 @@ class SentencePieceReader(Reader):
 
     def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
         """Return ids of texts without the tokens around them."""
-        target = target and self._marian  # M2M100 has one vocabulary, and need not know an output language
+        target = target and self._marian  # M2M100 has a single vocabulary and needs no output language here
         return [
             self.theirs(
                 **({"text_target": text} if target else {"text": text}),

@@ -65,7 +65,7 @@ def is_answered(step: Step, tries: Sequence[int]) -> bool:
 
 
 def add_guess(name: str, number: int, option: int | None) -> None:
-    """Record one try; ``None`` is no choice yet."""
+    """Record one try; ``None`` means that nothing has been chosen yet."""
     if option is not None:
         st.session_state[_GUESSES] = {**_all_tries(), (name, number): (*tries_at((name, number)), option)}
 

@@ -60,7 +60,7 @@ def _order() -> list[str]:
 
 
 def _turn(page: str, focus: Focus, lesson: Lesson | None) -> list[bool]:
-    """Return whether there is a previous and a next one: lesson step during a lesson, otherwise page."""
+    """Return whether there is a previous and a next lesson step, or page if no lesson is open."""
     if lesson:
         return [focus.lesson_step > 1, focus.lesson_step < len(lesson.steps)]
     place = _order().index(page)

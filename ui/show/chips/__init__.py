@@ -73,7 +73,7 @@ def _send_choice(key: str, counts: Sequence[int], means: Meaning | None) -> None
 
 
 def read_choice(value: object, counts: Sequence[int]) -> SelectChip | None:
-    """Validate a click from the browser, {"row": …, "card": …}, on rows of so many cards."""
+    """Validate a click from the browser, {"row": …, "card": …}, on rows with the given numbers of cards."""
     numbers = whole_numbers(value, ("row", "card"))
     choice = numbers and SelectChip(*numbers)
     return choice if choice and choice.row < len(counts) and choice.card < counts[choice.row] else None

@@ -23,9 +23,9 @@ _AROUND, _LINE, _LETTER, _ACROSS, _MAX_LINES = 36, 28, 8.0, 900, 2
 
 
 def shaded_sentence(p: Page, shown: AttentionViewModel) -> None:
-    """Draw the row as a sentence. In self-attention a click on a word focuses it.
+    """Draw the row as a sentence. In self-attention, a click on a word focuses it.
 
-    What reads pictures has patches in the place of words, as the picture has them, with its ink as dots.
+    For a model that reads images, draw image patches instead of words, arranged as in the image, with dots for ink.
     """
     data = shaded(
         p.text,

@@ -71,7 +71,7 @@ def handout(trace: Trace, focus: Focus) -> str:
     focus, _notes = fit_model(focus, checkpoint.config)
     focus, _notes = fit_trace(focus, trace)
     title = text["title"].format(sentence=" ".join(trace.sentence.split()))
-    if isinstance(checkpoint.config, PictureConfig):  # the characters of a picture are no title
+    if isinstance(checkpoint.config, PictureConfig):  # the symbols of an image would be unreadable as a title
         title = text["title_picture"]
     numbers = sum(activation.values.size for activation in trace.activations.values())
     sizes = {"parameters": whole(checkpoint.model.n_parameters), "numbers": whole(numbers)}

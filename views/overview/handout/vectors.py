@@ -78,7 +78,7 @@ def embeddings(trace: Trace, focus: Focus) -> Section:
 
 
 def _patches(trace: Trace, stack: str) -> Section:
-    """Return the vectors of the patches of a picture, for which nothing is looked up."""
+    """Return the vectors of image patches, which are computed instead of looked up in a table."""
     text, read, recorded = handout_text(), trace.tokens(stack), trace.values(f"{stack}.embedding.token")
 
     def lines(row: int, column: int) -> list[str]:
