@@ -8,7 +8,7 @@ class Counted:
 
     @once
     def value(self) -> int:
-        """Count the computations."""
+        """How often it was computed."""
         self.n_computed += 1
         return self.n_computed
 
