@@ -47,9 +47,9 @@ def test_pipeline_names_the_head_or_row_that_does_not_exist(causal_view):
 def test_dot_product_shows_products_sum_and_score():
     figure = dot_product([1.0, -2.0, 3.0, 0.5], key=[2.0, 1.0, 1.0, 0.0], query_token="·a", key_token="<s>")
     np.testing.assert_allclose(figure.data[2].y, [2.0, -2.0, 3.0, 0.0])
-    assert figure.layout.annotations[2].text == "<b>q × k: the sum is 3, ÷ √4 = 1.5 is the score</b>"
+    assert figure.layout.annotations[2].text == "<b>q × k: the sum is 3; the score is 3 ÷ √4 = 1.5</b>"
     biased = dot_product([1.0], key=[2.0], query_token="a", key_token="b", bias=0.5)
-    assert biased.layout.annotations[2].text == "<b>q × k: the sum is 2, ÷ √1 + 0.5 = 2.5 is the score</b>"
+    assert biased.layout.annotations[2].text == "<b>q × k: the sum is 2; the score is 2 ÷ √1 + 0.5 = 2.5</b>"
     assert figure.layout.annotations[1].text == "<b>k of &lt;s&gt;</b>"
     assert figure.data[2].marker.color[0] == style.POSITIVE
     assert figure.data[2].marker.color[1] == style.NEGATIVE

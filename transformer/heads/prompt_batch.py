@@ -225,7 +225,7 @@ def lines_of(content: bytes | str, name: str = "") -> tuple[Line, ...]:
         found = tuple(Line(at, line.strip()) for at, line in enumerate(text.splitlines(), 1) if line.strip())
     if not found:
         raise InputError(
-            "There is no line to read. Write one prompt a line, or CSV with the columns {columns}.",
+            "There is no line to read. Write one prompt per line, or CSV with the columns {columns}.",
             columns=", ".join(COLUMNS),
         )
     return found

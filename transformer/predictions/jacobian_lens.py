@@ -95,7 +95,7 @@ def jacobian_lens(
     """
     stack = lens_stack(checkpoint)
     if not checkpoint.config.n_classes and not hasattr(checkpoint.model.get_submodule(stack), "vocabulary_projection"):
-        raise InputError("{name} has no words to read out: it ends with vectors.", name=checkpoint.name)
+        raise InputError("{name} outputs vectors, so it has no words to read out.", name=checkpoint.name)
     given = sentences
     if _is_masked(checkpoint):
         given = [_mask_one_word(sentence, number) for number, sentence in enumerate(sentences)]

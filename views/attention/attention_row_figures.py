@@ -108,12 +108,12 @@ def dot_product(
     total = float(products.sum(dtype=np.float64))
     own = total / np.sqrt(len(first)) + (bias or 0.0) if score is None else score
     numbers = {"sum": style.three_digits(total), "n": len(first), "score": style.three_digits(float(own))}
-    sum_line = _("q × k: the sum is {sum}, ÷ √{n} = {score} is the score", **numbers)
+    sum_line = _("q × k: the sum is {sum}; the score is {sum} ÷ √{n} = {score}", **numbers)
     if score is not None:
         sum_line = _("q × k: the sum is {sum}, from which this model computes the score {score}", **numbers)
     elif bias is not None:
         numbers["bias"] = style.three_digits(bias)
-        sum_line = _("q × k: the sum is {sum}, ÷ √{n} + {bias} = {score} is the score", **numbers)
+        sum_line = _("q × k: the sum is {sum}; the score is {sum} ÷ √{n} + {bias} = {score}", **numbers)
     heights = [100.0, 100.0, 130.0]
     names = [
         _("q of {token}", token=style.escape(query_token)),

@@ -45,7 +45,7 @@ def aligned_measures(
     signed = [measure for measure in aligned.measures if measure.signed]
     titles = {
         True: _("what {answer} depends on: {quantity}", answer=style.escape(_(answer)), quantity=unit),
-        False: _("what attention says: shares, 0…1"),
+        False: _("attention measures: shares, 0…1"),
     }
     panels = [panel for panel in (shares, signed) if panel]
     heights = [_ROW * len(panel) for panel in panels]

@@ -75,7 +75,7 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
     """
     require_columns(candidates, name="candidates", columns=("piece", "logit", "scaled", "probability", "kept", "final"))
     chosen, cut = _flags(candidates)
-    names = [_("logit"), f"÷ {style.three_digits(float(temperature))}", _("softmax, cut"), _("final")]
+    names = [_("logit"), f"÷ {style.three_digits(float(temperature))}", _("softmax and cut"), _("final")]
     figure = place_side_by_side(names, spacing=0.06, widths=(1, 1, 1.15, 1.75))  # apart on paper of 84 mm, too
     colours = [style.CHOSEN if is_chosen else style.BAR for is_chosen in chosen]
     for panel, column in enumerate(("logit", "scaled", "probability", "final"), start=1):

@@ -168,7 +168,7 @@ def _draw_path(p: Page, word: str) -> None:
             {
                 N_("last piece"): [tokenizer.readable(candidate.piece) for candidate in here],
                 N_("score"): [candidate.score for candidate in here],
-                N_("sum before it"): [candidate.total - candidate.score for candidate in here],
+                N_("sum before this piece"): [candidate.total - candidate.score for candidate in here],
                 N_("sum"): [candidate.total for candidate in here],
             }
         ),
