@@ -23,8 +23,8 @@ from ui.words.texts import page_text
 Open = Callable[..., AppTest]
 PAGES = [entry.name for group in GROUPS.values() for entry in group]
 KINDS = ("translator", "gpt", "bert", "sentiment")
-# Pages about the checkpoint rather than a sentence show no number of a forward pass.
-OF_NO_SENTENCE = {"checkpoint", "training", "lessons", "glossary"}
+# Pages about the checkpoint, or about a model of their own, show no number of a forward pass.
+OF_NO_SENTENCE = {"checkpoint", "training", "lessons", "glossary", "by_hand"}
 
 
 @pytest.fixture
