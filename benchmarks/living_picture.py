@@ -229,7 +229,7 @@ def questions(browser: Browser, folder: Path) -> None:
 
 
 def models_to_ask() -> Iterator[tuple[str, Trace, dict]]:
-    """Yield name, trace and opening of one model per kind, and of GPT-2 small's shape with random weights."""
+    """Yield the name, trace and opening of one model per kind, and of a random model of GPT-2 small's shape."""
     for name in ("en-fr", "gpt-en", "bert-en", "vit-digits"):
         file = REPOSITORY / "checkpoints" / name / "opening.toml"
         opening = tomllib.loads(file.read_text(encoding="utf-8"))["opening"]

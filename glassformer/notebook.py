@@ -182,11 +182,11 @@ def atlas(checkpoint: Checkpoint, sentences: Sequence[str] | None = None, *, lan
 def batch(checkpoint: Checkpoint, prompts: str | Path | Iterable[Sequence[str]], *, largest: int = 10) -> pd.DataFrame:
     """Return what every head contributes over many prompts or pairs, as a table.
 
-    It has mean, standard deviation and count of attribution and patching in logits, and roles
+    Its columns are the mean, standard deviation and count of attribution and patching in logits, and the roles
     (``transformer.heads.prompt_batch``).
 
     ``prompts`` is a file, or rows of (clean, corrupted, answer, other), of which the last may be missing. Lines that
-    the model cannot read are left out, with a warning each.
+    the model cannot read are left out, each with a warning.
 
     Raises:
         InputError: If no line is left.

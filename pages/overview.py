@@ -20,7 +20,7 @@ with page("overview", strip=False) as p:
         p.finish()
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(translate(note))}")
-    if not is_presenting():  # the picture shows both, too
+    if not is_presenting():  # the figure below shows input and output as well
         show_answer(p, view_model_of(p))
     living_picture(p)
     if not embedded.is_embedded():  # there one figure is shown alone, and the blocks would come first

@@ -168,7 +168,7 @@ def test_decoding_needs_nothing_that_only_training_needs() -> None:
 
 @pytest.mark.parametrize("package", FORBIDDEN)
 def test_no_source_file_imports_what_its_package_must_not(package: str) -> None:
-    """Also inside functions, which the tests above do not run."""
+    """Include imports inside functions, which the tests above do not run."""
     assert sources(package)
     for path in sources(package):
         forbidden = {name for name in imports_of(path) if name.split(".")[0] in FORBIDDEN[package]}
@@ -224,7 +224,7 @@ def test_nothing_imports_a_page() -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    """Also inside functions: a deferred import still closes a cycle."""
+    """Include imports inside functions: a deferred import still closes a cycle."""
     assert not circle_in(graph())
 
 

@@ -104,8 +104,8 @@ def attention_grid(
 ) -> CanvasFigure:
     """Draw all heads of several layers, weights as uint8 [tile, query, key].
 
-    The scale is fixed from 0 to 1; with ``stretch`` that of every map ends at its own largest weight, and the legend
-    says so: with hundreds of tokens, most weights would be black on a fixed scale.
+    The scale is fixed from 0 to 1. With ``stretch``, the scale of each map ends at its largest weight, as the legend
+    says, because with hundreds of tokens most weights would be black on a fixed scale.
 
     ``views`` has one view per layer, all of the same tokens. ``selected`` is (layer, head). ``captions`` are short role
     labels below the tiles; those of the heads in ``clear`` stand out, the others are pale. ``order`` lists (layer,

@@ -9,7 +9,7 @@ from charts.toolkit import shades, style
 from charts.toolkit.sheet import bar, scatter
 from charts.toolkit.words import _
 
-_FEW_BARS = 20  # upright ones, with a number each
+_FEW_BARS = 20  # vertical bars, each with a number
 # Plotly's uniformtext: numbers of one size, or none rather than tiny ones.
 NUMBERS_ALIKE = {"minsize": style.TICK_SIZE - 2, "mode": "hide"}
 

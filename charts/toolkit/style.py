@@ -50,7 +50,7 @@ TEXT_SIZE = 14
 TICK_SIZE = 13
 TITLE_SIZE = 15
 MAX_LABELS = 40  # written labels of one axis
-MAX_ROWS = 64  # rows that get the height of a line each
+MAX_ROWS = 64  # rows, each as high as a line of text
 ABOVE_NAMES = 24  # pixels by which a colour bar is raised if a panel's name is below it
 
 HATCH = {"shape": "/", "fgcolor": MASKED, "bgcolor": "rgba(128,128,128,0.12)", "size": 8, "solidity": 0.2}
@@ -214,7 +214,7 @@ def label_axis(labels: Sequence[str], *, title: str) -> dict[str, Any]:
     """Return settings of an axis with ``labels[k]`` at position k; equal labels remain separate.
 
     Labels are horizontal as long as they fit, then slanted, then vertical. Beyond ``MAX_LABELS`` only every second,
-    third … is shown, more of them when zoomed in; hover names each.
+    third … is shown, and more after zooming in; hovering shows any label.
     """
     shared = {
         "title_text": title,

@@ -33,7 +33,7 @@ def drawn_step(page: Page) -> int:
 
 
 def rest(page: Page, step: int) -> None:
-    """Wait until the sections below follow."""
+    """Wait until the sections below show that step."""
     expect(page.get_by_text(f"Step {step} is marked")).to_be_visible(timeout=60_000)
     settle(page)
 

@@ -109,7 +109,7 @@ def test_a_long_answer_fits_a_column_of_the_lens(
 
 
 def for_a_paper(page: Page, tmp_path: Path) -> None:
-    """As SVG and PDF: shapes, and text in an embedded font."""
+    """Check the export for a paper, as SVG and PDF: shapes, and text in an embedded font."""
     exports_of(page)
     title = "Figure 4: <more> & less, a title that is too long for one line of a column of this width"
     page.get_by_role("textbox", name="Title", exact=True).fill(title)

@@ -52,7 +52,7 @@ def test_a_sentence_becomes_a_chat(open_app, folder: Path) -> None:
 
 
 def test_what_the_template_writes_is_told_from_what_was_typed(open_app, folder: Path) -> None:
-    """Also if the system message contains the same words."""
+    """This holds even if the system message contains the same words."""
     checkpoint = transformer.load(folder)
     alone = len(checkpoint.tokenizer.encode(SENTENCE))
     app = open_app("tokens", checkpoint=folder.name, sentence=SENTENCE, way="chat", system=f"Say: {SENTENCE}")

@@ -49,7 +49,7 @@ def test_a_warm_run_asks_the_disk_little(open_app: Callable[..., AppTest], monke
 
     monkeypatch.setattr(os, "stat", counted)
     is_fine(app.run())
-    # For its age and existence; a checkpoint's also with its weights. There used to be a hundred reads.
+    # Once each for existence and age, and once more with a checkpoint's weights. There used to be a hundred reads.
     assert asked and max(asked.values()) <= 3, asked.most_common(3)
 
 

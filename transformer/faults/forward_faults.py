@@ -77,9 +77,9 @@ def position_bias(model: Model, tensors: dict[str, Tensor], scores: str) -> Tens
 def other_norm_order(model: Model) -> Model:
     """Return a model with the same weights in the other order: pre-norm as post-norm, or the reverse.
 
-    Both orders have a LayerNorm for every sublayer. Only pre-norm has a final one at the end of each stack: as
-    post-norm it is left out; post-norm weights as pre-norm get an untrained one (γ = 1, β = 0). The parameters are
-    shared, not copied: ``model`` is not changed.
+    Both orders have a LayerNorm for every sublayer. Only pre-norm has a final one at the end of each stack: it is
+    dropped on conversion to post-norm, and added untrained (γ = 1, β = 0) on conversion to pre-norm. The parameters
+    are shared, not copied: ``model`` is not changed.
     """
     config = replace(model.config, norm="post" if model.config.norm == "pre" else "pre")
     with torch.random.fork_rng(devices=[]):  # keeps torch's generator unchanged by the new model's first weights

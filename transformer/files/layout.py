@@ -62,7 +62,7 @@ def is_same_fingerprint(recorded: object, fingerprint: str) -> bool:
 
 
 def shown_fingerprints(one: str, other: str) -> tuple[str, str]:
-    """Return two different fingerprints for display: short, unless they agree that far."""
+    """Return two different fingerprints for display, shortened unless their short forms are equal."""
     short = one[:SHORT_DIGITS], other[:SHORT_DIGITS]
     return (one, other) if short[0] == short[1] else short
 

@@ -43,7 +43,7 @@ def began_as(card: str) -> str | None:
 
 
 def best_row(path: Path) -> dict[str, float] | None:
-    """Return the row of a ``history.csv`` with the highest dev score (the first of equals).
+    """Return the row of a ``history.csv`` with the highest dev score (the first if there are ties).
 
     That step was kept as the checkpoint. The result is ``None`` if there is no such file or no score in it.
     """

@@ -132,7 +132,7 @@ def choose_role(scores: Mapping[str, float], chances: Mapping[str, float]) -> st
     """
     clear = [place for place in PLACES if scores.get(place, np.nan) >= least_share(chances.get(place, np.nan))]
     if clear:
-        return max(clear, key=lambda place: scores[place])  # the first of equals
+        return max(clear, key=lambda place: scores[place])  # the first if there are ties
     if scores.get("broad", np.nan) >= LEAST_BROAD:
         return "broad"
     return "monotone" if scores.get("monotone", np.nan) >= LEAST_MONOTONE else "none"
@@ -267,7 +267,7 @@ def summarise(roles: Sequence[HeadRole]) -> CorpusRole:
     long_enough = [role for role in roles if not math.isnan(role.scores["broad"])]  # long enough to have a role
     count = Counter(role.role for role in long_enough)
     shares = {role: count[role] / len(long_enough) for role in ROLES if count[role]}
-    often = max(shares, key=shares.__getitem__, default="none")  # the first of equals
+    often = max(shares, key=shares.__getitem__, default="none")  # the first if there are ties
     scores, counts = {}, {}
     for name in dict.fromkeys(name for role in roles for name in role.scores):
         values = [value for role in roles if not math.isnan(value := role.scores.get(name, math.nan))]

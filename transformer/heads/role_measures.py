@@ -85,8 +85,8 @@ class HeadMeasures:
     def strongest(self) -> str:
         """Name of the measure that best describes this head; "" if nothing was measured.
 
-        Of the measures that are reached it is the strongest, a general one only if no other is reached; otherwise the
-        strongest of all that can mean a role.
+        It is the strongest of the measures that reach their thresholds, and a general one only if no other does. If
+        none does, it is the strongest of all measures that can mean a role.
         """
         reached = [name for name, measure in self.measures.items() if measure.reached and name != "copying"]
         sharp = [name for name in reached if name not in GENERAL]

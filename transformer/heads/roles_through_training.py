@@ -178,7 +178,7 @@ def changed_most(moments: Sequence[Moment]) -> tuple[Head, float]:
         for before, after in zip(moments[0].views, moments[-1].views, strict=True)
         for head, change in enumerate(map_change(before, after))
     ]
-    change, place = max(moved, key=lambda pair: pair[0])  # the first of equals
+    change, place = max(moved, key=lambda pair: pair[0])  # the first if there are ties
     return place, change
 
 
@@ -192,7 +192,7 @@ def greatest_turn(moments: Sequence[Moment], place: Head) -> tuple[int, float]:
         raise ValueError(f"{len(moments)} moments are too few for a change; give at least two")
     views = [moment.view(place.stack, place.layer, place.kind) for moment in moments]
     changes = [float(map_change(before, after)[place.head]) for before, after in pairwise(views)]
-    index = max(range(len(changes)), key=changes.__getitem__)  # the first of equals
+    index = max(range(len(changes)), key=changes.__getitem__)  # the first if there are ties
     return index + 1, changes[index]
 
 

@@ -95,7 +95,7 @@ class Contrast:
         return changed[0] if changed else max(self.turns, key=lambda turn: turn.clean - turn.corrupt)
 
     def tokens(self, stack: str, turn: Turn) -> TokenSequence:
-        """Return the clean tokens that can affect a turn: of the decoder only those up to its row."""
+        """Return the clean tokens that can affect a turn, those of the decoder only up to its row."""
         tokens = self.clean[stack]
         return TokenSequence(tokens.tokens[: turn.row + 1], tokens.name) if stack == "decoder" else tokens
 

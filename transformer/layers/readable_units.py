@@ -50,9 +50,9 @@ class ReadableUnit:
 def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[ReadableUnit, ...]:
     """Return the most readable units of a sentence in all layers of a stack, the most readable first.
 
-    Of the strongest units of each token, those count whose ``WORDS`` most promoted tokens are whole words, of which
-    at least ``LEAST_CLOSE`` pairs are near each other. A unit that promotes mostly the same words as one before it is
-    left out. Empty where no unit is readable, or where units have no words.
+    A unit is readable if it is among the strongest of a token, its ``WORDS`` most promoted tokens are whole words, and
+    at least ``LEAST_CLOSE`` pairs of these are near each other. A unit that promotes mostly the same words as a more
+    readable one is left out. The result is empty if no unit is readable, or if units have no words.
     """
     if why_no_words(trace.checkpoint, stack) is not None:
         return ()

@@ -1,6 +1,6 @@
 """Comparison of two runs: corresponding tokens, differences between attention maps, new words.
 
-Also which heads differ most, and at which layer the vectors of the same word diverge.
+It also finds the heads that differ most, and the layer at which the vectors of the same word diverge.
 """
 
 import re
@@ -41,7 +41,7 @@ class Alignment:
 
     @property
     def merged(self) -> tuple[tuple[int | None, int | None], ...]:
-        """All tokens of both in one row: pairs, and between them unmatched tokens, those of the first before."""
+        """All tokens in one row: the pairs, and between them the unmatched tokens of the first, then of the second."""
         row: list[tuple[int | None, int | None]] = []
         i = j = 0
         for end_i, end_j in (*self.pairs, (len(self.first), len(self.second))):

@@ -114,7 +114,7 @@ def logit_lens(
         transport: [step, model, model], one matrix for every layer's step but the last: J_k x_k is read instead of x_k
             (``transformer.predictions.jacobian_lens``); the identity changes nothing.
         columns: The positions that are read; in a classifier the first one is the whole sentence.
-        spread: Whether ``divergence`` and ``entropy`` are computed, which take a pass over the vocabulary each.
+        spread: Whether ``divergence`` and ``entropy`` are computed, each of which takes a pass over the vocabulary.
 
     Raises:
         ValueError: When ``follow`` does not have one id per position, or ``transport`` not one matrix per step.
@@ -284,7 +284,7 @@ def _classes(checkpoint: Checkpoint, hidden: Tensor, read: Sequence[int]) -> Ten
     """Return logits for the whole sentence and then each token, [1 + token, class]."""
     ids = torch.tensor([read], device=hidden.device)
     model = checkpoint.model
-    # It reads the first token; here each token takes its position.
+    # This classifier reads the first token only, so move each token to the first position in turn.
     if isinstance(model.classifier, FirstTokenClassifier):
         alone = [model.classify(hidden[:, place:], ids[:, place:]) for place in range(hidden.shape[1])]
         return torch.cat((alone[0], *alone))

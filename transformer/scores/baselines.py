@@ -123,7 +123,7 @@ def nearest_picture_accuracy(
 ) -> float:
     """Return the share of images in ``rows`` whose nearest image in ``train`` is of the same class.
 
-    The distance is the Euclidean distance of pixels (Cover & Hart 1967); of equally near images the first counts.
+    The distance is the Euclidean distance of pixels (Cover & Hart 1967); the first image wins ties.
     """
     known, asked = (
         levels_of(torch.tensor(tokenizer.encode_many([text for text, _ in part])), tokenizer.config).flatten(1).double()

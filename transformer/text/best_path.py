@@ -46,8 +46,8 @@ def best_path(text: str, scores: Mapping[str, float], *, longest: int, unknown: 
         text: The text.
         scores: Score of each piece.
         longest: Number of characters of the longest piece.
-        unknown: Score of a character that is not a piece itself. Of two equal sums, the one that begins further left
-            wins.
+        unknown: Score of a character that is not a piece itself. If two sums are equal, the one that begins further
+            left wins.
     """
     ending: list[list[Candidate]] = [[] for _ in range(len(text) + 1)]
     best = [0] * (len(text) + 1)

@@ -28,7 +28,7 @@ class SpecialIds:
 
     @cached_property
     def _roles(self) -> dict[int, str]:
-        # Of two functions the last counts.
+        # If an id has several functions, the last one counts.
         jobs = {"mask": self.mask, "end": self.end, "start": self.start, "pad": self.pad}
         return dict.fromkeys(self.others, "other") | {id: role for role, id in jobs.items() if id is not None}
 

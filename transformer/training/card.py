@@ -77,7 +77,7 @@ def update_scores(
 ) -> None:
     """Add or replace the block of scores on ``data`` in the checkpoint's card, with the command for them.
 
-    Cased and lower-cased scores of the same file have a block each. Everything else in the card stays as it is.
+    Cased and lower-cased scores of the same file have separate blocks. Everything else in the card stays as it is.
     """
     path = checkpoint.path / CARD
     card = path.read_text(encoding="utf-8") if path.is_file() else ""  # read only now, because scoring takes a while

@@ -32,7 +32,7 @@ def uploads_folder() -> Path:
 def keep(files: Mapping[str, bytes]) -> str:
     """Check and store an upload, and return the name under which it can be opened.
 
-    Of this visitor's uploads the last ``MOST_OWN`` are kept. Uploads that others use are never removed.
+    The last ``MOST_OWN`` uploads of this visitor are kept. Uploads that others use are never removed.
 
     Raises:
         CheckpointError: If the upload is invalid, there is no space for it, or the server is public.

@@ -411,7 +411,7 @@ def store(focus: Focus, *, corrections: Sequence[str] = ()) -> Focus:
 
 
 def store_if_corrected(focus: Focus, *, corrections: Sequence[str] = ()) -> None:
-    """``store`` corrections that the page made; ``begin`` has kept everything else in this run."""
+    """Store the corrections that the page made; ``begin`` has stored everything else in this run."""
     kept = focus == st.session_state.get(_FOCUS) and st.session_state.get(_NOTES_OF) == _place(focus)
     if corrections or not kept:
         store(focus, corrections=corrections)

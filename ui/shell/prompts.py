@@ -1,6 +1,6 @@
 """How a generative model reads the typed text: as text, with special tokens, or as a chat.
 
-Also whether the maps include what it generated.
+This module also decides whether the maps include the generated text.
 """
 
 from dataclasses import replace

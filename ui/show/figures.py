@@ -43,7 +43,7 @@ def show_figure(
 
     Args:
         figure: The figure.
-        name: Name of the exported files, unique on its page, words with hyphens.
+        name: Name of the exported files, hyphenated and unique on its page.
         caption: Markdown below the figure.
         alt: Description for readers who cannot see it; by default its caption.
         on_select: A callback; the selection is then in the session's state under ``chart <name>``.

@@ -144,7 +144,7 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
     """Draw a row's output as a sum: weight × value of every key, stacked channel by channel; dots are the sum.
 
     ``weights``: [key], one row; ``values``: [key, channel]. The ``shown`` keys with the longest contribution
-    ‖weight × value‖ have a colour each, all others are one grey sum, which the legend counts.
+    ‖weight × value‖ each have a colour; all others are one grey sum, whose number of keys is in the legend.
     """
     sizes = {"key": len(tokens)}
     shares = as_probabilities(weights, name="weights", axes=("key",), sizes=sizes)

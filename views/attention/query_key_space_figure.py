@@ -32,8 +32,9 @@ def query_key_space(
     colour: str = "position",
     explained: tuple[float, ...] = (),
 ) -> go.Figure:
-    """``coordinates``: [point, 2], first the ``n_queries`` queries, then the keys; ``tokens``: one for each point.
+    """Draw the queries and keys of a head as points in a plane.
 
+    ``coordinates``: [point, 2], first the ``n_queries`` queries, then the keys; ``tokens``: one for each point.
     ``colour``: "position" in the sentence, "word" (the most frequent ones), or "kind" of token. ``explained``: the
     share of the variance along each axis, 0…1.
     """

@@ -33,9 +33,9 @@ _FATES = {
 def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: int = 2) -> go.Figure:
     """Draw the steps ``first`` … ``first + n_steps − 1`` of a search from left to right; no lines cross.
 
-    Boxes in colour were kept, coloured by the log-probability of the text up to there; grey ones were pruned: of each
-    text the ``pruned`` most probable. The answer is at the top. Finished texts are drawn if they are among the best
-    ``width``, with their place by score.
+    Coloured boxes were kept; the colour is the log probability of the text up to there. Grey boxes were pruned; the
+    ``pruned`` most probable ones of each text are drawn. The output is at the top. Finished texts are drawn if they are
+    among the best ``width``, with their rank by score.
     """
     if not 1 <= first <= tree.n_steps:
         raise ValueError(f"first is {first}, but the search took {tree.n_steps} steps; choose 1 to {tree.n_steps}")

@@ -13,7 +13,7 @@ from ui.shell.reducer import State
 
 KEY = "stepper"
 PARAMETER = "step"
-# In the session: the text that the drawing shows, and where Python has moved the reader in it.
+# Keys of the session: the text that the figure shows, and the step to which Python has moved the reader.
 _TEXT, _BEGIN = "step: of which text", "step: begins at"
 
 
@@ -41,7 +41,7 @@ def begin() -> tuple[int, int]:
 
 
 def move_to(step: int, *, text: tuple) -> None:
-    """In a callback, before ``asked``: go to a step, also of another text than the one shown so far."""
+    """Go to a step, even of a text that is not shown yet; call this in a callback, before ``asked``."""
     choice.put(PARAMETER, step, page="decoding", owner=text)
     _move(step, text)
 

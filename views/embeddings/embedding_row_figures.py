@@ -111,9 +111,9 @@ def embedding_window(
 ) -> go.Figure:
     """Draw the rows looked up among their neighbours in E, with a gap wherever rows are omitted.
 
-    ``rows``: [row, model], row k = E[row_ids[k]], ``row_ids`` rising; ``displays`` the piece of each row;
-    ``looked_up`` the ids that the sentence fetches (marked by an arrow). Raises ``ValueError`` when ``row_ids``
-    do not rise or lack a looked-up id.
+    ``rows``: [row, model], row k = E[row_ids[k]], ``row_ids`` ascending; ``displays``: the piece of each row;
+    ``looked_up``: the ids of the sentence (marked by an arrow). Raises ``ValueError`` if ``row_ids`` are not
+    ascending or lack an id that is looked up.
     """
     values = as_array(rows, name="rows", axes=("row", "dimension"), sizes={"row": len(row_ids)})
     require_same_length("displays", displays, expected=len(row_ids), of="rows")

@@ -84,7 +84,7 @@ def _role(head: Role, text: PageText) -> str:
 
 
 def _follow(places: Sequence[Place]) -> None:
-    """In a callback: select the head of the chosen row on all pages."""
+    """Select the head of the chosen row on all pages (a callback)."""
     rows = st.session_state[f"data {_TABLE}"].selection.rows
     if rows and rows[0] < len(places):
         send(SelectHead(*places[rows[0]]))

@@ -82,7 +82,7 @@ def card(p: Page, head: Head, roles: Sequence[CorpusRole]) -> None:
 
 
 def open_card() -> None:
-    """In a callback: show the card and scroll to it."""
+    """Show the card and scroll to it (a callback)."""
     choice.put("heads_section", "card")
     mark_opened(CARD)
 

@@ -100,7 +100,7 @@ class RankedHeads:
     def sharpest(self) -> Role:
         """The head with the lowest entropy for the keys that it may attend to, sinks only if there are no others.
 
-        In a sentence that is too short to tell: the first.
+        If the sentence is too short for a comparison, it is the first head.
         """
         resting = set(map(place_of, self.at_rest))
         return _sharpest([head for head in self.roles if place_of(head) not in resting] or self.roles)

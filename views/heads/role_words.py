@@ -238,7 +238,7 @@ def corpus_counts(
 ) -> str:
     """Return how many of ``heads`` have which role over the sentences of the list ``name``.
 
-    Also which task the sentences were read for, how many were left out, and what was found about induction.
+    The text also states the task prefix of the sentences, how many were left out, and what was found about induction.
     """
     tested = RankedHeads(tuple(heads)).has_tests
     said = [_tests_counted(roles, heads, text, name) if tested else _roles_counted(roles, heads, text, name)]

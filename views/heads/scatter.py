@@ -71,7 +71,7 @@ def _label(place: Place) -> str:
 
 
 def _follow(places: Sequence[Place]) -> None:
-    """In a callback: select the head of the clicked point on all pages; a frame around points limits the maps."""
+    """Select the head of the clicked point on all pages (a callback); a frame around points limits the maps."""
     chosen = st.session_state[f"chart {_NAME}"].selection
     heads = [places[point["point_index"]] for point in chosen.points if point["point_index"] < len(places)]
     if not heads:

@@ -48,8 +48,8 @@ def measured_effects(
 ) -> go.Figure:
     """Draw three or four bars per part: its contribution to a logit, and what the logit loses without it.
 
-    Without it means 0, or its mean, in its place. The fourth bar, if there is a second sentence, uses what the part
-    writes there (``patched``, [part]). ``added``, ``zero``, ``mean`` are [part], of which the last may be NaN;
+    A removed part is replaced with 0 or with its mean. The fourth bar, if there is a second sentence, replaces it with
+    its output there (``patched``, [part]). ``added``, ``zero``, ``mean`` are [part], of which the last may be NaN;
     ``labels`` are their names; ``of`` is the token of the logit.
     """
     sizes = {"part": len(labels)}

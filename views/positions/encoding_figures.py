@@ -144,7 +144,7 @@ def position_similarity(similarity: Any, *, measure: str = N_("cosine similarity
             limit=limit,
         )
     )
-    style.finish(figure, height=470, top=64)  # below a lesson's bar, it ends on the first screen
+    style.finish(figure, height=470, top=64)  # fits on the first screen, even below a lesson's bar
     axis = {"showgrid": False, "zeroline": False, "constrain": "domain"}
     figure.update_xaxes(title_text=_("position"), **axis)
     figure.update_yaxes(title_text=_("position"), autorange="reversed", scaleanchor="x", **axis)

@@ -43,7 +43,7 @@ def test_any_text_comes_back(text: str, tiny_tokenizer: Tokenizer) -> None:
 
 @given(ids=st.lists(st.integers(0, 399), max_size=30))
 def test_the_texts_of_all_tokens_together_are_the_decoded_text(ids: list[int], tiny_tokenizer: Tokenizer) -> None:
-    """Also for generated ids that are not text: half a character appears as � and is not lost."""
+    """This holds even for generated ids that are not text: half a character appears as � and is not lost."""
     assert tiny_tokenizer.sequence(ids).text == tiny_tokenizer.decode(ids)
     assert tiny_tokenizer.sequence(ids).ids == tuple(ids)
 

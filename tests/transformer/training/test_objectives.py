@@ -236,7 +236,7 @@ def test_masking_follows_the_paper() -> None:
 
 
 def test_a_replacement_comes_from_the_whole_vocabulary() -> None:
-    """Also one at the highest position of the batch."""
+    """Check that this holds at the highest position of the batch as well."""
     objective = MaskedToken(random_model("encoder-only", vocabulary_size=400))
     batch = objective.collate([([START_ID, *([5] * 60), END_ID],)] * 50, torch.Generator().manual_seed(1))
     assert int(batch["ids"].max()) > 300
@@ -308,7 +308,7 @@ def test_dev_loss_is_the_mean_per_prediction_whatever_the_batches() -> None:
 
 
 def test_dev_accuracy_reads_whole_texts() -> None:
-    """Also with a new objective in training mode: word dropout is for training only."""
+    """Check this with a new objective in training mode as well: word dropout is for training only."""
     model = random_model.__wrapped__("encoder-only", class_names=("bad", "good"))
     texts = [[START_ID, *(4 + (start + i) % 18 for i in range(12)), END_ID] for start in range(60)]
     with torch.inference_mode():

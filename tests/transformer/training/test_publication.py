@@ -1,4 +1,4 @@
-"""Training by the command, and what it writes to ``checkpoints/``."""
+"""Training from the command line, and the files that it writes to ``checkpoints/``."""
 
 from __future__ import annotations
 

@@ -131,7 +131,7 @@ def _byte_level(
 def _sentencepiece(
     read_key: object, tokens: list[str], types: list[int], named: dict, front: bool, architecture: str
 ) -> tuple[dict, dict]:
-    """Return byte-pair encoding by scores: of all adjacent pairs, the one with the highest score is merged first."""
+    """Return byte-pair encoding by scores: the adjacent pair with the highest score is merged first."""
     scores = read_key("scores")
     if not isinstance(scores, list) or len(scores) != len(tokens):
         raise ValueError("its tokenizer has not one score for each entry")

@@ -356,7 +356,7 @@ class SentencePieceReader(Reader):
         return re.findall("▁?[^▁]+|▁", self._pieces.normalize(text))
 
     def merges(self) -> list[list[str]]:
-        """Return every pair of pieces that joins to a third, by falling score, then by the length of the left part."""
+        """Return all pairs of pieces that join to a third, by descending score, then by the length of the left part."""
         if self.kind != "BPE":
             return []
         scores = self.scores()

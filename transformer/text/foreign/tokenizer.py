@@ -54,7 +54,7 @@ class ForeignTokenizer(Tokenizer):
         typed: Added tokens that are recognised in a text.
     """
 
-    n_bytes = PROCESS_BYTES  # ``ui.compute.store`` limits their number by it
+    n_bytes = PROCESS_BYTES  # from which ``ui.compute.store`` derives a limit on their number
 
     def __init__(self, connection: Connection, config: dict, generation: dict) -> None:
         self._connection = connection

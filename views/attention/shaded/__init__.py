@@ -18,7 +18,7 @@ from views.attention.attention_view_model import AttentionViewModel
 _FROM, _LEAST = 3, 0.005  # how many of the words that attend to a word are named, and from which weight on
 _KEY = "attention shaded sentence"
 _component = component("shaded_sentence", Path(__file__).with_name("shaded.js"))
-# Of the sentence above a map, in pixels of a projector: the number below it, a line of words, what a line holds.
+# Sizes of the sentence above a map, in pixels of a projector: numbers below it, line height, letter width, line width.
 _AROUND, _LINE, _LETTER, _ACROSS, _MAX_LINES = 36, 28, 8.0, 900, 2
 
 
