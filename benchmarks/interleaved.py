@@ -39,7 +39,7 @@ class Timings:
 
 
 def time_interleaved(functions: Mapping[str, Callable[[], object]], *, rounds: int, calls: int = 1) -> Timings:
-    """Run every function (``calls`` times in a row) in each of ``rounds`` rounds, in a new order each time.
+    """Run every function ``calls`` times in a row in each round, in a new order each time.
 
     A slow moment of the machine slows all of them, so ratios within a round are reliable. The clock is the processor
     time of this process: it includes helper threads (``from_pretrained`` reads in some), and not the time when other

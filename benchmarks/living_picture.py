@@ -78,7 +78,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def trace_of_shape(layers: int, heads: int, *, source: int, target: int) -> Trace:
-    """Return a trace of a randomly initialised translation model with the given numbers of layers and tokens."""
+    """Return a trace of a random translation model with that many layers and tokens."""
     checkpoint = transformer.load("checkpoints/en-fr")
     config = replace(checkpoint.config, n_encoder_layers=layers, n_decoder_layers=layers, n_heads=heads)
     torch.manual_seed(0)
@@ -88,7 +88,7 @@ def trace_of_shape(layers: int, heads: int, *, source: int, target: int) -> Trac
 
 
 def decoder_of_shape(layers: int, heads: int, tokens: int) -> Trace:
-    """Return a trace of a randomly initialised decoder-only model with the given numbers of layers and tokens."""
+    """Return a trace of a random decoder-only model with that many layers and tokens."""
     checkpoint = transformer.load("checkpoints/gpt-en")
     config = replace(checkpoint.config, n_decoder_layers=layers, n_heads=heads, d_model=64 * heads, d_ff=256 * heads)
     torch.manual_seed(0)
@@ -229,7 +229,7 @@ def questions(browser: Browser, folder: Path) -> None:
 
 
 def models_to_ask() -> Iterator[tuple[str, Trace, dict]]:
-    """Yield the name, trace and opening of one model per kind, and of a random model of GPT-2 small's shape."""
+    """Yield name, trace and opening of one model per kind and a random one of GPT-2 small's shape."""
     for name in ("en-fr", "gpt-en", "bert-en", "vit-digits"):
         file = REPOSITORY / "checkpoints" / name / "opening.toml"
         opening = tomllib.loads(file.read_text(encoding="utf-8"))["opening"]

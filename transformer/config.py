@@ -186,7 +186,7 @@ class ModelConfig:
 
     @property
     def switch_lengths(self) -> frozenset[int]:
-        """Text lengths beyond which even the first tokens are encoded differently, so that a cache becomes invalid."""
+        """Lengths beyond which even the first tokens are encoded differently, so a cache is invalid."""
         return frozenset()
 
     def heads_in(self, stack: str) -> int:

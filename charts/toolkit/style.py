@@ -258,7 +258,7 @@ def token_rows(tokens: TokenSequence, *, title: str) -> dict[str, Any]:
 
 
 def rows_height(n_rows: int, *, panels: int = 1, around: int = 130) -> int:
-    """Return the height in pixels of a figure with that many rows: 15 to 30 pixels per row, plus ``around``.
+    """Return a figure's height in pixels: 15 to 30 pixels per row, plus ``around``.
 
     More than ``MAX_ROWS`` rows share the space of that many, and can be zoomed into.
     """

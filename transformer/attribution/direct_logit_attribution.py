@@ -197,7 +197,7 @@ class LastStep:
 
 
 def last_step(model: Model, values: Values, question: Question) -> LastStep:
-    """Return the row of W that reads the token's logit from the residual stream, carried back before the head.
+    """Return the row of W that reads the token's logit, carried back before the head.
 
     The row of the alternative token, if any, is subtracted. A head with its own layer, f(x W + b), is linear once every
     unit passes on the share f(z)/z that it passed on in this run (Ali et al. 2022, "XAI for Transformers", §3, do so

@@ -86,7 +86,7 @@ def positions(patient: Patient) -> Finding | None:
 
 
 def _first_separator(patient: Patient, ids: Tensor) -> int:
-    """Return the position of the first separator of an encoder with segments, otherwise the number of tokens."""
+    """Return the position of the first separator; without segments, the number of tokens."""
     embedding = patient.model.encoder.embedding
     if getattr(embedding, "segment_table", None) is None:
         return ids.shape[1]

@@ -48,7 +48,7 @@ def resolve(name: str | Path) -> Path:
 
 
 def found_names() -> tuple[str, ...]:
-    """Return the names that ``resolve`` finds and this program can open, judging by the files next to the weights."""
+    """Return the names that ``resolve`` finds and whose files this program can open."""
     return (*_hub_names(), *_ollama_names(), *_lm_studio_names())
 
 

@@ -176,7 +176,7 @@ def _words(tokens: TokenSequence) -> np.ndarray:
 
 
 def _keep(firings: list[Firing], firing: Firing, most: int) -> None:
-    """Keep the ``most`` firings with the largest magnitude; ties are resolved in favour of the earlier sentence."""
+    """Keep the ``most`` firings of largest magnitude; of equal ones, the earlier sentence's."""
     firings.append(firing)
     firings.sort(key=lambda one: (-abs(one.value), one.sentence))
     del firings[most:]

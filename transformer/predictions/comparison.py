@@ -41,7 +41,7 @@ class Alignment:
 
     @property
     def merged(self) -> tuple[tuple[int | None, int | None], ...]:
-        """All tokens in one row: the pairs, and between them the unmatched tokens of the first, then of the second."""
+        """All tokens in one row: the pairs and, between them, the unmatched tokens of both."""
         row: list[tuple[int | None, int | None]] = []
         i = j = 0
         for end_i, end_j in (*self.pairs, (len(self.first), len(self.second))):

@@ -100,7 +100,7 @@ def logit_lens(
     columns: slice = slice(None),
     spread: bool = True,
 ) -> Lens:
-    """Read p_k = softmax(W · LayerNorm_final(x_k)) from the residual stream x_k before and after every layer.
+    """Read p_k = softmax(W · LayerNorm_final(x_k)) from the residual stream around every layer.
 
     A post-norm model has no final LayerNorm: the output of a layer is already normalised, that of the embedding is
     not. A classifier's head is applied to each token alone as well; its logits for the sentence are their mean.
@@ -186,7 +186,7 @@ def _read_cells(logits: Tensor, followed: Tensor, count: int, final: np.ndarray 
 
 
 def decided_step(agrees: np.ndarray) -> np.ndarray:
-    """Return the step since which ``agrees`` [step, position] has stayed true, [position]; −1 if it ends as false."""
+    """Return the step since which ``agrees`` has stayed true, [position]; −1 if it ends false."""
     from_the_end = np.logical_and.accumulate(agrees[::-1], axis=0).sum(axis=0)
     return np.where(from_the_end > 0, len(agrees) - from_the_end, -1)
 
@@ -253,7 +253,7 @@ def _steps(trace: Trace, stack: str, sublayers: bool) -> tuple[tuple[str, ...], 
 def _logits(
     trace: Trace, names: Sequence[str], rows: slice = slice(None), transport: Tensor | None = None
 ) -> Iterator[Tensor]:
-    """Yield the logits [position, word] of each recorded residual stream; the last step needs no transport."""
+    """Yield the logits [position, word] of each recorded residual stream."""
     checkpoint = trace.checkpoint
     ids = trace.tokens(lens_stack(checkpoint)).ids
     for step, name in enumerate(names):

@@ -1,4 +1,4 @@
-"""Batches with a maximum number of tokens: texts of similar length for padding, or of any length for packing."""
+"""Batches with a maximum number of tokens, of texts to be padded or packed."""
 
 from collections.abc import Sequence
 

@@ -55,7 +55,7 @@ def checkpoints_folder() -> Path:
 
 
 def checkpoints_folders() -> tuple[Path, ...]:
-    """Return all folders in GLASSFORMER_CHECKPOINTS; if a name occurs in several, the first folder takes precedence."""
+    """Return all folders in GLASSFORMER_CHECKPOINTS; for a repeated name, the first one counts."""
     return _folders(os.environ.get(FOLDER_VARIABLE, ""))
 
 

@@ -43,7 +43,7 @@ def living_picture(p: Page) -> None:
 
 
 def edited_picture(p: Page, specs: tuple[str, ...]) -> None:
-    """Draw the living picture of the model with the edits in ``specs``, on its own output; removed heads are dashed."""
+    """Draw the living picture of the model with the edits in ``specs``, on its own output."""
     run = replace(p.run, target=None, strategy=None, edits=tuple(edits_from(p.checkpoint, specs)))
     trace = store.get(p.run, ("edited trace", *specs), lambda: trace_of(run))
     inside = _unfolded_layer(p)

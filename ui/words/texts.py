@@ -204,7 +204,7 @@ def model_sentences() -> Mapping[str, Any]:
 
 
 def examples(kind: str = "") -> tuple[Example, ...]:
-    """Return all examples for models that have none of their own, or those for one ``kind``, its own first.
+    """Return the examples for models without their own, or those for one ``kind``, its own first.
 
     With a ``kind``, examples that suit only other kinds are left out.
     """
