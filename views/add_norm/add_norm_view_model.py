@@ -53,7 +53,7 @@ class AddNormViewModel(TokenViewModel):
 
     @property
     def place(self) -> str:
-        """Where the norm is, as ``norms_by_place`` names it."""
+        """The position of the norm, one of the keys of ``norms_by_place``."""
         return place_of(self.norm)
 
     @property
@@ -102,7 +102,7 @@ class AddNormViewModel(TokenViewModel):
     def vectors(self) -> tuple[tuple[str, str, np.ndarray], ...]:
         """The vectors of the first figure in the order of computation: name, sub-layer, [model] each.
 
-        The normalised copy is shown before γ and β. A vector that two halves share is named once, and the update is
+        The normalised copy is shown before γ and β. A vector shared by both halves is listed once, and the update is
         normalised if a norm follows the sub-layer.
         """
         found: dict[str, tuple[str, str, np.ndarray]] = {}

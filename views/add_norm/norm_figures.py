@@ -121,7 +121,7 @@ def position_distribution(
 ) -> go.Figure:
     """Draw the numbers of one token's vector before and after a norm as histograms with a tick for each number.
 
-    ``before``, ``after``: [model]; ``token``: what is displayed for the token. Solid lines are the mean, dotted
+    ``before``, ``after``: [model]; ``token``: its displayed form. Solid lines are the mean, dotted
     ones mean ± standard deviation. ``shared_axis`` puts both on one scale, which shows the shrinking but may squeeze
     one of them.
     """

@@ -52,7 +52,7 @@ def parameters(p: Page, view_model: AddNormViewModel) -> None:
 
 
 def arithmetic(p: Page, view_model: AddNormViewModel) -> None:
-    """Compute the norm of the token in focus step by step: a table, two formulas, and Python that gives the same."""
+    """Compute the norm of the token in focus step by step: a table, two formulas, and Python code."""
     text, steps, token = p.text, view_model.steps, as_plain(view_model.focused.display)
     width, rms = len(steps.x), "_rms" if view_model.is_rms else ""
     last_first = max(0, width - _ROWS)

@@ -19,9 +19,9 @@ SHOW, STRETCH, KEY, GUESS = "attention_show", "attention_stretch", "attention_ke
 
 
 def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
-    """Draw the controls in one row, so that the figure is on the first screen, with room below for a sentence.
+    """Draw the controls in one row, so that the figure and a sentence below it fit on the first screen.
 
-    The row has what a first look needs, and a rarer drawing while it is shown; the rest is under "More". In a lesson
+    The row has the common controls, and a rarer drawing while it is shown; the rest is under "More". In a lesson
     the switch for the names of the rows stays in the row, because steps are about it.
     """
     keys = p.trace.tokens("encoder" if p.focus.kind == "cross" else p.focus.stack)
@@ -68,7 +68,7 @@ def choices_while_guessing(p: Page) -> AttentionChoices:
 
 
 def guess_switch(p: Page) -> bool:
-    """Draw the toggle of "Predict, then reveal"; it is in the address, so a teacher's link begins with the question."""
+    """Draw the toggle of "Predict, then reveal", kept in the URL so that an instructor's link begins with it."""
     return choice.toggle(p.text["guess"], key=GUESS, help=p.text["guess_help"])
 
 

@@ -39,7 +39,7 @@ from views.attention.attention_row_figures import row_on_picture
 from views.attention.attention_view_model import AttentionViewModel
 from views.attention.shaded import height_above
 
-# Pixels: with everything above it, a map ends on the first screen of a projector; one line less while presenting.
+# Pixels: a map and everything above it fit on the first screen of a projector; one line less while presenting.
 MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
 SECOND_STRIP = 28  # the tokens of both sides are above a map of cross-attention
 ONE_LINE = 14  # tokens in one line of a strip

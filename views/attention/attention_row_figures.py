@@ -64,7 +64,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
             text=[style.three_digits(float(value)) for value in values]
             if panel >= of_powers and len(places) <= 16
             else None,
-            # A weight near 1 has no room above it. "auto" for all would drop the number of a bar of height 0.
+            # There is no space above a bar near 1. "auto" for all would drop the number of a bar of height 0.
             textposition=["auto" if panel == of_weights and value > 0.8 * end else "outside" for value in values],
             textangle=0,
             cliponaxis=False,
@@ -97,9 +97,9 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
 def dot_product(
     query: Any, *, key: Any, query_token: str, key_token: str, bias: float | None = None, score: float | None = None
 ) -> go.Figure:
-    """Draw how a score comes about: both vectors channel by channel, their products, the sum and the score.
+    """Draw the computation of a score: both vectors channel by channel, their products, the sum and the score.
 
-    ``query``, ``key``: [channel], one head's vectors; the tokens are what is displayed for the two. ``bias``: what
+    ``query``, ``key``: [channel], one head's vectors; the tokens are their displayed forms. ``bias``: what
     relative positions add to the score. ``score``: for a model that does not just divide the sum by √d_k.
     """
     first = as_array(query, name="query", axes=("channel",))
@@ -232,7 +232,7 @@ def row_on_picture(
 
     ``weights``: [head, row of patches, column of patches], 0…1; ``ink``: [row of pixels, column of pixels], 0…1, a
     whole number of pixels to a patch; ``names``: of the panels; ``labels``: of the patches in reading order. The scale
-    is fixed to 0…1; ``stretch`` ends it at the largest weight, and the scale says so.
+    is fixed to 0…1, or ends at the largest weight with ``stretch``, as the scale then says.
     """
     values = as_array(weights, name="weights", axes=("head", "row", "column"), signed=False)
     pixels = as_array(ink, name="ink", axes=("row", "column"), signed=False)

@@ -28,8 +28,8 @@ from views.attention.attention_row_figures import head_contributions, score_pipe
 from views.attention.attention_view_model import AttentionViewModel
 
 STEP = "attention_step"
-_CHOOSES = 0.9  # from this largest weight on, a row selects rather than mixes
-_PRODUCTS = 3  # of the sum of one channel that are written out
+_CHOOSES = 0.9  # a row whose largest weight is at least this selects rather than mixes
+_PRODUCTS = 3  # terms of one channel's sum that are written out
 _MAX_ROWS, _SCROLLED = 30, 640  # longer texts scroll, in a window of this many pixels
 
 _HEIGHT, _HEIGHT_IN_LESSON = 420, 290  # of the maps, in pixels of a projector: sentence and formula stay visible above

@@ -34,7 +34,7 @@ class AttentionChoices:
 
     Attributes:
         drawing: One of ``DRAWINGS``: the weights as a map or as lines, ‖α·v‖, or rollout.
-        predicted: Whether the rows of a decoder are named after the tokens that they predict, in place of those that
+        predicted: Whether the rows of a decoder are named after the tokens that they predict, instead of those that
             they read; ``None`` for the default of the kind of attention (``predicts_by_default``).
         stretch: Whether the colours end at the largest weight.
         key: The column whose arithmetic is open, if any.
@@ -48,7 +48,7 @@ class AttentionChoices:
 
 @dataclass(frozen=True)
 class RowNumbers:
-    """Numbers of the row, of whatever is drawn.
+    """Numbers of one row of the drawn map.
 
     Attributes:
         n_allowed: How many keys the query may attend to.

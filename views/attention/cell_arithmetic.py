@@ -34,7 +34,7 @@ from views.attention.attention_view_model import AttentionViewModel
 _STYLE = Path(__file__).with_suffix(".css")
 _SHOWN = 2  # products written out on the first line
 _SMALL = 0.0005  # of log p: a factor of 1.00
-_PARTS = 6  # parts of query and key with a row or a column of their own
+_PARTS = 6  # parts of query and key that have their own row or column
 _HEIGHT = 330  # height of that table in pixels
 
 
@@ -58,7 +58,7 @@ def explain_cell(p: Page, shown: AttentionViewModel) -> None:
 
 
 def more_about_cell(p: Page, shown: AttentionViewModel) -> None:
-    """Draw the products per channel, the row of the softmax, what wrote query and key, and the same in Python.
+    """Draw the products per channel, the softmax of the row, the sources of query and key, and the Python code.
 
     Collapsed parts are computed when a reader opens them.
     """
@@ -195,7 +195,7 @@ def snippet(p: Page, cell: CellArithmetic, *, key: int) -> str:
 
 
 def edge_effect(p: Page, shown: AttentionViewModel) -> None:
-    """Write the measured effect on the answer of removing the edge of the chosen cell, in one sentence."""
+    """State how removing the edge of the chosen cell changes the output, in one sentence."""
     focus, text, (row, key) = p.focus, p.text, shown.cell
     if not shown.arithmetic.is_allowed:
         st.markdown(text["edge_masked"])
@@ -219,7 +219,7 @@ def edge_effect(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _writers(p: Page, shown: AttentionViewModel) -> None:
-    """Draw the score of the cell, split by what wrote its query and what wrote its key: sentence, table and Python."""
+    """Draw the score of the cell, split by the sources of its query and its key: sentence, table and Python code."""
     focus, text, view, key = p.focus, p.text, shown.view, shown.choices.key
     against = _other_key(p, shown)
     found = store.get(

@@ -16,7 +16,7 @@ from ui.shell.page import Page
 from ui.words.texts import PageText, as_plain
 from views.attention.attention_view_model import AttentionViewModel
 
-_MOSTLY = 0.5  # from here on a row looks "mostly" at one token
+_MOSTLY = 0.5  # least weight for "mostly attends to one token"
 
 
 def read_aloud(

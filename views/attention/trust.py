@@ -1,4 +1,4 @@
-"""How faithful the map is: its row compared with what the answer depends on; and the effect of removing one edge."""
+"""Faithfulness of the map: a row compared with what the output depends on, and the effect of removing one edge."""
 
 import numpy as np
 import pandas as pd
@@ -39,7 +39,7 @@ _FIGURE = "attention-and-answer"
 
 
 def trust(p: Page, shown: AttentionViewModel) -> None:
-    """Draw the choice of the answer and the method's settings, all measures token by token, and the check."""
+    """Draw the choice of the output and the method's settings, all measures token by token, and the check."""
     st.markdown(p.text["trust_intro"])
     require_own_layers(p.checkpoint.model)  # before any control of it
     view = shown.view
@@ -113,7 +113,7 @@ def _found(p: Page, quantity: Quantity, baseline: str, steps: int) -> InputAttri
 
 
 def _in_words(p: Page, view: AttentionView, aligned: Aligned, quantity: Quantity) -> str:
-    """Write the key of largest weight, the token that the answer depends on most, and whether the orders agree."""
+    """Write the key of largest weight, the token that the output depends on most, and whether the orders agree."""
     labels = [as_plain(aligned.tokens.labels[place]) for place in aligned.positions]
     looked, missed = aligned["head"].values, aligned["leave_one_out"].values
     if not labels or np.isnan(missed).all():

@@ -1,4 +1,4 @@
-"""An attention row above measures of what the answer depends on, over the same tokens: one strip per measure."""
+"""An attention row above measures of what the output depends on, over the same tokens: one strip per measure."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ MAX_NUMBERS = 40  # tokens up to which cells show their numbers
 def aligned_measures(
     aligned: Aligned, *, answer: str = N_("the answer"), unit: str = "log p", names: Mapping[str, str] = NAMES
 ) -> go.Figure:
-    """Shares of attention (0…1) above, signed shares of the answer below, token under token.
+    """Draw shares of attention (0…1) above signed shares of the output, token under token.
 
     A signed row is coloured by its own largest size (−1…1), since the methods differ in scale; the numbers in the
     cells are real, in ``unit``. On the right is ρ, the rank agreement of each row with leaving the token out. A

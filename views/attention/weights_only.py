@@ -21,10 +21,10 @@ def has_queries(p: Page) -> bool:
 
 
 def show_weights_only(p: Page) -> None:
-    """Draw map, sentence and numbers; then say what is missing.
+    """Draw the map, the sentence and the numbers, then report what is missing.
 
     Raises:
-        NotExposedError: At the end, with what the model does not show.
+        NotExposedError: At the end; its message names what the model does not expose.
     """
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         drawing = chosen_option(p.text, "show", _DRAWINGS, key=SHOW, label_visibility="collapsed")

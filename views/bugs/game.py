@@ -26,7 +26,7 @@ from views.bugs.bugs_view_model import (
 
 GUESSES = (*FAULTS, HEALTHY)
 _GUESSES = ".st-key-bug-guesses button { padding-inline: 0.5rem; }"
-# All in one row, also in French; the labels can be smaller than the figure.
+# All fit in one row, even in French; the labels can be smaller than the figure.
 _PRESENTED = (
     ".st-key-bug-guesses button { padding: 0.1rem 0.3rem; min-height: 0; }.st-key-bug-guesses p { font-size: 0.82rem; }"
 )
@@ -131,7 +131,7 @@ def ask(p: Page, diagnosis: Diagnosis) -> str:
 
 
 def say_what_is_possible(p: Page) -> None:
-    """Say how many options there are, and which of them this model cannot have."""
+    """State the number of options, and which of them cannot occur in this model."""
     reasons = [p.text[f"cannot_{reason}"] for reason in dict.fromkeys(inapplicable(p.checkpoint.config).values())]
     st.caption(" ".join((p.text["guess_help"].format(name=as_plain(p.checkpoint.name)), *reasons)))
 

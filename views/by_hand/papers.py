@@ -1,4 +1,4 @@
-"""The sheet on paper: with blanks and with solutions, with numbers of its own for every student."""
+"""The printed sheet: with blanks or with solutions, and with different numbers for every student."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def offer_papers(p: Page, choices: SheetChoices) -> None:
 
 
 def _file(choices: SheetChoices, seeds: Sequence[int], solved: bool, text: texts.PageText, language: str) -> bytes:
-    with texts.use_language(language):  # a download is made outside of the session's run
+    with texts.use_language(language):  # the file is generated outside the session's run
         return papers(choices, seeds, solved=solved, text=text).encode()
 
 
@@ -65,7 +65,7 @@ def papers(choices: SheetChoices, seeds: Sequence[int], *, solved: bool, text: t
 
 
 def varied(choices: SheetChoices, seed: int) -> SheetChoices:
-    """Return the choices with other numbers: eight weights move by up to 0.3, and cat and dog may change places."""
+    """Return the choices with other numbers: eight weights move by up to 0.3, and cat and dog may be swapped."""
     random = np.random.default_rng(seed)
     swap = {CAT: DOG, DOG: CAT} if random.random() < 0.5 else {}
     sheet = ByHandViewModel(choices).sheet

@@ -1,4 +1,4 @@
-"""The sheet in the browser: the data sent to it, and those it returns."""
+"""The sheet in the browser: the data that it receives and returns."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def sheet_data(text: PageText, texts: Mapping[str, str], *, pages: Mapping[str, 
 
 
 def chosen_of(texts: Mapping[str, str]) -> SheetChoices:
-    """Return the choices that these texts stand for."""
+    """Return the choices that these strings encode."""
     return SheetChoices.from_texts(**texts)
 
 
@@ -97,7 +97,7 @@ def line_of(step: Step) -> tuple[str, int, str]:
 
 
 def _keep() -> None:
-    """Keep what the sheet sends, checked."""
+    """Check and store the changes that the sheet sends."""
     sent = heard(_KEY, "state")
     if not isinstance(sent, Mapping):
         return

@@ -23,7 +23,7 @@ from transformer.layers.costs import ParameterStatistics, parameter_costs, param
 
 @dataclass(frozen=True)
 class CheckpointViewModel:
-    """One checkpoint as it is on disk.
+    """One checkpoint on disk.
 
     Attributes:
         checkpoint: The opened checkpoint.

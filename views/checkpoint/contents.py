@@ -18,7 +18,7 @@ from views.checkpoint.parameter_shares_figure import parameter_shares
 def show_sizes(p: Page, view_model: CheckpointViewModel) -> None:
     """Show how large the checkpoint is, and its fingerprint."""
     text, checkpoint = p.text, view_model.checkpoint
-    with st.container(horizontal=True, gap="large"):  # columns would cut the numbers in a narrow window
+    with st.container(horizontal=True, gap="large"):  # columns would cut off the numbers in a narrow window
         st.metric(text["parameters"], whole(view_model.n_parameters), width="content")
         if view_model.vocabulary_size is not None:
             st.metric(text["vocabulary"], whole(view_model.vocabulary_size), width="content")
@@ -41,7 +41,7 @@ def show_maps(p: Page) -> None:
 
 
 def show_shares(p: Page, view_model: CheckpointViewModel) -> None:
-    """Draw in which parts of the model the trained numbers are."""
+    """Draw the distribution of the trained numbers over the parts of the model."""
     shares = view_model.shares
     names = list(map(localize, shares))
     largest, second = (*zip(names, shares.values(), strict=True), ("", 0.0))[:2]

@@ -23,7 +23,7 @@ _ASKED = "checkpoint verified"
 
 
 def family_view(p: Page) -> None:
-    """Draw what the family of the checkpoint is made of."""
+    """Draw the building blocks of the checkpoint's family."""
     checkpoint = p.checkpoint
     st.markdown(
         p.text["family_is"].format(
@@ -42,7 +42,7 @@ def family_view(p: Page) -> None:
 
 
 def _own_code(p: Page) -> None:
-    """Offer to have the same folder run by its own code in ``transformers``, or say that it is."""
+    """Offer to run the same folder with its own code in ``transformers``, or state that this is the case."""
     checkpoint = p.checkpoint
     if not checkpoint.model.own_code:
         st.caption(p.text["own_code_runs"])

@@ -315,7 +315,7 @@ class AlikeHeads:
 
     @property
     def is_other_kind(self) -> bool:
-        """Whether it is not the kind of attention that A's head is of."""
+        """Whether A's head belongs to another kind of attention."""
         return (self.stack, self.kind) != self.wanted
 
     @property
@@ -328,7 +328,7 @@ def heads_like(location: Head, first: Trace, other: Trace) -> AlikeHeads:
     """Compare one head of a run with all heads of another model's run on the same sentence.
 
     The same kind of attention is compared if it shares tokens with A's. A decoder-only model and a translation decoder
-    read different tokens; then it is the first kind that shares some.
+    read different tokens; in that case, the first kind that shares some is compared.
     """
     one = Side("A", first, location, whole=False)
     wanted, kinds = (location.stack, location.kind), other.attention_kinds()

@@ -37,7 +37,7 @@ def kinds(p: Page) -> None:
 
 
 def _small_map(p: Page, trace: Trace, stack: str, kind: str) -> None:
-    """Draw the head in focus, or the nearest that this model has."""
+    """Draw the focused head, or the nearest one that exists in this model."""
     checkpoint, layer = trace.checkpoint, min(p.focus.layer, trace.n_layers(stack) - 1)
     head = min(p.focus.head, checkpoint.config.heads_in(stack) - 1)
     side = Side("A", trace, Head(stack, kind, layer, head), whole=False)

@@ -15,7 +15,7 @@ from views.decoding.decoding_view_model import AlignedWords, DecodingChoices, sp
 
 
 def alignment(p: Page) -> None:
-    """Draw the words of the answer against the words of the source."""
+    """Draw the words of the output against the words of the source."""
     best = best_layer(p)
     shown = AlignedWords(p.run, location_of(p), _choose(p, layer=best is not None), p.trace, best)
     target, source = [word.text for word in shown.found.target], [word.text for word in shown.found.source]
@@ -53,7 +53,7 @@ def _choose(p: Page, *, layer: bool) -> DecodingChoices:
 
 
 def _table(shown: AlignedWords) -> pd.DataFrame:
-    """List each word of the answer with its first and second source word."""
+    """List each word of the output with its first and second source word."""
     rows, found, entropy = [], shown.found, shown.found.entropy
     for place, (word, best, second) in enumerate(zip(found.target, shown.best, shown.second, strict=True)):
         weights = found.weights[place]
@@ -72,7 +72,7 @@ def _table(shown: AlignedWords) -> pd.DataFrame:
 
 
 def _show_formula(p: Page, shown: AlignedWords) -> None:
-    """Write the formula with its shapes; the example is the word of the answer with the most pieces."""
+    """Write the formula with its shapes; the example is the word of the output with the most tokens."""
     word = shown.found.target[shown.longest]
     show_formula(
         p.text["alignment_formula"],

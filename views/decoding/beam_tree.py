@@ -63,13 +63,13 @@ def searched(p: Page, beam: Beam) -> BeamTree | None:
 
 
 def _choose_first(p: Page, shown: SearchedTree) -> int:
-    """Draw the slider of the first step that is drawn of a long search."""
+    """Draw the slider for the first step shown of a long search."""
     steps = shown.tree.n_steps
     return int(choice.slider(p.text["window"], 1, shown.first_steps, 1, 1, key="first step", owner=steps))
 
 
 def _window(p: Page, shown: SearchedTree) -> str:
-    """Write which steps are drawn of a long search."""
+    """State which steps of a long search are shown."""
     if shown.first_steps == 1:
         return ""
     last, count = shown.first + shown.n_drawn - 1, shown.tree.n_steps
@@ -77,7 +77,7 @@ def _window(p: Page, shown: SearchedTree) -> str:
 
 
 def _story(p: Page, shown: SearchedTree) -> str:
-    """Write how many branches the search expanded, and how close the answer came to being pruned."""
+    """Write how many branches the search expanded, and how close the output came to being pruned."""
     counts = {name: whole(number) for name, number in shown.counts.items()}
     story = p.text["tree_counts"].format(**counts, steps=shown.tree.n_steps, end=in_code(shown.end))
     if (lowest := shown.lowest) is None:

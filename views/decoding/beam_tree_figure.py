@@ -1,4 +1,4 @@
-"""A beam search as a tree: the branches that were kept at every step, those that were pruned, and the answer."""
+"""A beam search as a tree: the branches that were kept at every step, those that were pruned, and the output."""
 
 from __future__ import annotations
 

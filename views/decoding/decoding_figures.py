@@ -1,4 +1,4 @@
-"""Figures of decoding: one step, an answer token by token, texts compared, words aligned or left out."""
+"""Figures of decoding: one step, an output token by token, texts compared, words aligned or left out."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ COLUMNS = {
     "probability": N_("probability"),
     "final": N_("final"),
 }  # of ``reshaping``, by what the hover shows
-_MAX_NUMBERS = 14  # columns; with more there is no room for a number in a cell
+_MAX_NUMBERS = 14  # columns; with more, a number does not fit in a cell
 
 
 def candidate_bars(
@@ -42,8 +42,8 @@ def candidate_bars(
 
     ``candidates``: columns ``piece`` (as displayed), ``probability`` and optionally ``chosen`` and ``kept`` (bool;
     not kept = cut off by top-k or top-p, hatched). ``rest`` is the probability of all tokens not listed, a last grey
-    bar. The axis is fixed to 0…1; ``stretch`` ends it at the largest bar, and the axis says so. ``axis`` names what it
-    is the probability of, ``row`` what a bar is, ``chosen_name`` what the coloured one is.
+    bar. The axis is fixed to 0…1, or ends at the largest bar with ``stretch``, as its title then says. ``axis`` names
+    the event whose probability is shown, ``row`` the meaning of a bar, ``chosen_name`` that of the coloured one.
     """
     require_columns(candidates, name="candidates", columns=("piece", "probability"))
     values = as_probabilities(candidates["probability"], name="probability", axes=("candidate",))
@@ -148,7 +148,7 @@ def _before(own: np.ndarray, *, final: np.ndarray, cut: np.ndarray) -> tuple[dic
 def answer_confidence(
     probabilities: Any, *, tokens: TokenSequence, runner_up: Any | None = None, current: int | None = None
 ) -> go.Figure:
-    """Draw the probability of each token of the answer at the step that produced it, 0…1.
+    """Draw the probability of each token of the output at the step that produced it, 0…1.
 
     ``probabilities``: [step], of the chosen token; ``tokens``: those tokens (the prediction); ``runner_up``: [step],
     the probability of the most probable other token; ``current``: the step to draw in colour.
@@ -205,7 +205,7 @@ def step_attention(
     """Draw the attention weights of one decoder row on every source token, 0…1.
 
     ``weights``: [key]; ``allowed``: [key], False = masked (hatched, no bar); ``of`` names their head or layer.
-    The axis is fixed to 0…1; ``stretch`` ends it at the largest weight, and the axis says so.
+    The axis is fixed to 0…1, or ends at the largest weight with ``stretch``, as its title then says.
     """
     sizes = {"key": len(tokens)}
     values = as_probabilities(weights, name="weights", axes=("key",), sizes=sizes).copy()

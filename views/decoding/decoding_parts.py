@@ -1,4 +1,4 @@
-"""What several sections of the page share: controls, recorded texts, the score of a text, a row of attention."""
+"""Shared parts of several sections: controls, recorded texts, the score of a text, a row of attention."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -38,7 +38,7 @@ _CHANGES_SIDEBAR = ("attention_heads", "alignment_layer")  # see ``needed``
 
 
 def kind_of_answer() -> str:
-    """Return "text", "blanks" or "class", before the page begins: its frame depends on it."""
+    """Return "text", "blanks" or "class", on which the layout of the page depends."""
     try:
         config = config_of(shared_focus.current().checkpoint)
     except (OSError, ValueError):  # the frame reports the problem of the checkpoint
@@ -47,7 +47,7 @@ def kind_of_answer() -> str:
 
 
 def location_of(p: Page) -> Location:
-    """Return the shared focus as the view models take it."""
+    """Return the shared focus in the form that the view models require."""
     return Location(p.focus.layer, p.focus.head, p.focus.token)
 
 

@@ -1,6 +1,6 @@
 """The data of the Decoding page, built once per run; one class for each of its sections.
 
-They need neither Streamlit nor figures, so a notebook builds the same:
+They need neither Streamlit nor figures, so a notebook builds the same objects:
 
     >>> import transformer
     >>> from transformer.runs.run import Run
@@ -89,21 +89,21 @@ class DecodingChoices:
     """What the reader chose on the page; the defaults are those of the controls.
 
     Attributes:
-        strategy: "greedy" or "sampling", by which the text is written that is read step by step.
-        seed, temperature, top_k, top_p: Of sampling.
-        beam_width, length_penalty: Of beam search.
+        strategy: "greedy" or "sampling", which generates the text that is shown step by step.
+        seed, temperature, top_k, top_p: Settings of sampling.
+        beam_width, length_penalty: Settings of beam search.
         attention_kind: "cross" or "self"; empty for the first that the model has.
         one_head: Whether attention is that of one head, not the mean of all.
         step: The step in focus, from 0; ``None`` for the least probable one.
-        branches: All that were made of the text.
+        branches: All branches of the text.
         branch: The one that is read, or ``ORIGINAL``.
         pruned: How many pruned branches of each text of a beam are drawn.
-        first_step: Of the tree's window, from 1.
+        first_step: First step of the tree that is shown, from 1.
         when: Whether a word's row is the one that wrote it ("written") or the one after it ("read").
         specials: Whether words are also aligned with special tokens.
         alignment_layer: "best" for the layer that aligns best, where that is known; "chosen" for that of the location.
         blank: The position of the blank that is shown, if a sentence has several.
-        class_index: The class whose contributions are shown; ``None`` for the verdict.
+        class_index: The class whose contributions are shown; ``None`` for the predicted one.
     """
 
     strategy: str = "greedy"
@@ -168,7 +168,7 @@ class DecodingViewModel:
 
     @property
     def given(self) -> str:
-        """The target text that every answer must begin with; often empty."""
+        """The target text that every output must begin with; often empty."""
         return given_of(self.run)
 
     @property
@@ -236,10 +236,10 @@ class WrittenStep:
 
 @dataclass(frozen=True)
 class WrittenText(DecodingViewModel):
-    """A text that is written, one token at a time, and its branches.
+    """A text that is generated one token at a time, and its branches.
 
     Attributes:
-        texts: What the model wrote with ``record_steps=True``, by the ids that were forced: ``()`` for the original.
+        texts: The outputs with ``record_steps=True``, keyed by the ids that were forced: ``()`` for the original.
             The branch that is read must be among them; a branch that is missing is not compared.
     """
 
@@ -336,7 +336,7 @@ class WrittenText(DecodingViewModel):
 
     @cached_property
     def confidence(self) -> Confidence:
-        """The probability of the chosen token and of its strongest rival at every step."""
+        """The probability of the chosen token and of the most likely other token at every step."""
         return confidence(self.decoding)
 
     @cached_property
@@ -347,7 +347,7 @@ class WrittenText(DecodingViewModel):
 
     @property
     def branch_here(self) -> Branch:
-        """The branch that forcing a word at this step would begin, still without the word."""
+        """The branch that begins by forcing a word at this step, without the word itself."""
         return Branch(self._ids[: self.step])
 
     @cached_property
@@ -359,7 +359,7 @@ class WrittenText(DecodingViewModel):
 
     @cached_property
     def options(self) -> tuple[Candidate, ...]:
-        """The chosen token and its strongest rivals, in an order that does not reveal which is which."""
+        """The chosen token and the most likely other tokens, in an order that does not reveal which is which."""
         return guess_options(self.decoding.steps[self.step])
 
     def n_right(self, guesses: Mapping[int, int]) -> int:
@@ -401,7 +401,7 @@ class ComparedTexts(DecodingViewModel):
     """The texts of greedy decoding, sampling and beam search side by side.
 
     Attributes:
-        texts: By the names of ``DecodingChoices.compared``.
+        texts: One text per strategy, keyed by the names of ``DecodingChoices.compared``.
     """
 
     texts: Mapping[str, Decoding] = field(repr=False)
@@ -455,13 +455,13 @@ class SearchedTree(DecodingViewModel):
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """The number of branches that were expanded ("count"), of them "pruned" and "finished"."""
+        """The numbers of branches that were expanded ("count"), and of those "pruned" and "finished" among them."""
         fates = [node.fate for node in self.tree.nodes]
         return {"count": len(fates), "pruned": fates.count(PRUNED), "finished": fates.count(FINISHED)}
 
     @cached_property
     def lowest(self) -> BeamNode | None:
-        """The token of the answer with the lowest rank, which shows how close the answer came to being pruned."""
+        """The token of the output with the lowest rank, which shows how close the output came to being pruned."""
         words = [node for node in self.tree.winner if node.fate != FINISHED and node.step > self.tree.n_forced]
         return max(words, key=lambda node: node.rank, default=None)
 
@@ -474,10 +474,10 @@ class SearchedTree(DecodingViewModel):
 
 @dataclass(frozen=True)
 class AlignedWords(DecodingViewModel):
-    """The source word that each word of the answer attends to most.
+    """The source word that each word of the output attends to most.
 
     Attributes:
-        trace: The sentence with its answer.
+        trace: The sentence with its output.
         best_layer: The layer that aligns best over many sentences (``best_alignment``), where that is known.
     """
 
@@ -501,24 +501,24 @@ class AlignedWords(DecodingViewModel):
 
     @cached_property
     def best(self) -> np.ndarray:
-        """[word of the answer]: the index of its source word."""
+        """The index of the source word of each output word, [word]."""
         return self.found.best(specials=self.choices.specials)
 
     @cached_property
     def second(self) -> tuple[int | None, ...]:
-        """For each word of the answer, the index of the source word with the second largest weight."""
+        """The index of the source word with the second largest weight, for each output word."""
         ranked = np.argsort(-self.found.weights, axis=1, kind="stable")
         rows = zip(ranked.tolist(), self.best.tolist(), strict=True)
         return tuple([next((column for column in row if column != best), None) for row, best in rows])
 
     @property
     def specials(self) -> str:
-        """The special tokens of the source, as they are shown."""
+        """The special tokens of the source, in displayed form."""
         return special_tokens(self.trace)
 
     @cached_property
     def longest(self) -> int:
-        """The word of the answer with the most tokens, an example for the formula."""
+        """The word of the output with the most tokens, an example for the formula."""
         return int(np.argmax([word.end - word.start for word in self.found.target]))
 
 
@@ -539,7 +539,7 @@ class FilledBlank(DecodingViewModel):
 
     @property
     def position(self) -> int:
-        """The position of the blank that is answered."""
+        """The position of the blank that is filled in."""
         return answered_position(self.trace, self.choices.blank, self.location.token)
 
     @cached_property
@@ -592,7 +592,7 @@ class Verdict(DecodingViewModel):
 
 
 def given_of(run: Run) -> str:
-    """Return the target text that every answer of a run must begin with; often empty."""
+    """Return the target text that every output of a run must begin with; often empty."""
     return run.target if run.target and run.target.strip() else ""
 
 
@@ -607,7 +607,7 @@ def special_tokens(trace: Trace) -> str:
 
 
 def answered_position(trace: Trace, blank: int | None, token: int) -> int:
-    """Return the position of the blank that is answered; without a blank, that of the token in focus."""
+    """Return the position of the blank that is filled in; without a blank, that of the token in focus."""
     found = blanks(trace)
     if not found:
         return token
@@ -641,7 +641,7 @@ def write_branches(branches: tuple[Branch, ...]) -> str:
 
 
 def read_branches(text: str, checkpoint: Checkpoint) -> tuple[Branch, ...]:
-    """Read what ``write_branches`` wrote, without what no answer could hold and what exceeds ``MOST_BRANCHES``."""
+    """Read the result of ``write_branches``, without impossible branches and at most ``MOST_BRANCHES`` of them."""
     size, longest, framing = checkpoint.config.vocabulary_size, checkpoint.config.max_length, checkpoint.framing
     branches: list[Branch] = []
     for part in text.split(",") if text else ():

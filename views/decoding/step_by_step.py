@@ -1,4 +1,4 @@
-"""Decoding step by step: the walk through one text, its branches, the live reshaping and the guessing."""
+"""Decoding step by step: the steps of one text, its branches, live reshaping, and guessing."""
 
 from dataclasses import asdict
 
@@ -44,7 +44,7 @@ def step_by_step(p: Page) -> None:
                 word_guess.guess(p, DecodingChoices(**chosen))
             return
         samples = chosen["strategy"] == "sampling"
-        if samples:  # then the sliders change the text itself, not only the lower figure
+        if samples:  # the sliders change the text itself here, not only the lower figure
             with live:
                 sliders, bars = _sliders_and_bars(p)
             with sliders:
@@ -132,7 +132,7 @@ def _bars(p: Page, text: WrittenText, step: WrittenStep, seen: StepAttention) ->
 
 
 def _show_text(p: Page, text: WrittenText) -> None:
-    """Draw the whole text, and the branches that leave it."""
+    """Draw the whole text and its branches."""
     st.caption(p.text["whole"].format(text=as_plain(text.decoding.text)))
     if text.given:
         st.caption(p.text["forced"])
@@ -178,7 +178,7 @@ def _show_reshaping(p: Page, text: WrittenText) -> None:
 
 
 def _show_confidence(p: Page, text: WrittenText) -> None:
-    """Draw the probability of every token of the answer at its step."""
+    """Draw the probability of every token of the output at its step."""
     sure = text.confidence
     show_figure(
         decoding_figures.answer_confidence(

@@ -1,4 +1,4 @@
-"""Figures of the rows of the embedding matrix E that a sentence looks up, and of their places in it."""
+"""Figures of the rows of the embedding matrix E that a sentence looks up, and of their location in it."""
 
 from __future__ import annotations
 

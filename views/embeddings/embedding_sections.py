@@ -18,7 +18,7 @@ from views.embeddings.embeddings_view_model import N_NEIGHBOURS, EmbeddingsViewM
 from views.embeddings.vocabulary_figures import nearest_neighbours, neighbour_frame, vocabulary_projection
 
 SHOWN_DIMENSIONS = 8
-_NEAREST = 8  # rows, beside those that the sentence fetches
+_NEAREST = 8  # rows, in addition to those that the sentence looks up
 
 
 def _displays(view_model: EmbeddingsViewModel) -> tuple[str, ...]:

@@ -75,7 +75,7 @@ class EmbeddingsViewModel(TokenViewModel):
 
     @cached_property
     def one_hot_product(self) -> np.ndarray:
-        """The same by multiplication: a one-hot vector of the token's id, times E."""
+        """The same row by multiplication: a one-hot vector of the token's id, times E."""
         one_hot = np.zeros(len(self.table), dtype=np.float32)
         one_hot[self.focused.id] = 1.0
         return one_hot @ self.table

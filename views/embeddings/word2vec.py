@@ -107,7 +107,7 @@ def rank_of_expected(objective: str, words: Sequence[str]) -> tuple[str, int] | 
 
 
 def _word(text: str) -> str:
-    """Return a text as word2vec's vocabulary writes it; "" if it is not one whole word."""
+    """Return a text in the spelling of word2vec's vocabulary; "" if it is not one whole word."""
     words = words_of(text)
     return words[0] if len(words) == 1 else ""
 

@@ -24,7 +24,7 @@ def gelu(values: np.ndarray) -> np.ndarray:
 
 
 def gelu_tanh(values: np.ndarray) -> np.ndarray:
-    """Return GELU with tanh in place of the distribution function (Hendrycks & Gimpel 2016, §2)."""
+    """Return GELU with tanh instead of the distribution function (Hendrycks & Gimpel 2016, §2)."""
     return 0.5 * values * (1 + np.tanh(sqrt(2 / pi) * (values + 0.044715 * values**3)))
 
 
@@ -47,8 +47,8 @@ CURVES = {
 def activation_curve(pre_activation: Any, *, activation: str, token: str, gated: bool = False) -> go.Figure:
     """Draw the activation function with one token's units as dots on the curve and ticks along its lower edge.
 
-    ``pre_activation``: [unit]; ``activation``: one of ``CURVES``; ``token``: what is displayed for the token.
-    ``gated``: what the function gives is not yet the hidden value, but the gate that it is multiplied by.
+    ``pre_activation``: [unit]; ``activation``: one of ``CURVES``; ``token``: its displayed form.
+    ``gated``: the function returns the gate by which the hidden value is multiplied.
     """
     values = as_array(pre_activation, name="pre_activation", axes=("unit",))
     if activation not in CURVES:

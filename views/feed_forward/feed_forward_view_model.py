@@ -135,7 +135,7 @@ class FeedForwardViewModel(TokenViewModel):
         return most_active_units(self.trace, self.stack, self.layer, count=_ACTIVE)
 
     def inactive_share(self) -> np.ndarray:
-        """Return the share of units at or below 0, [layer, token], of every layer; large models run again for it."""
+        """Return the share of units at or below 0, [layer, token], of every layer; large models run again."""
         return silent_share(self.trace, self.stack)
 
     @property

@@ -89,7 +89,7 @@ def silent_share(share: Any, *, tokens: TokenSequence, layers: Sequence[str]) ->
 def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = N_("hidden value")) -> go.Figure:
     """Draw the units with the largest absolute value for one token, strongest on top.
 
-    ``hidden``: [unit], all units of the token; ``token``: what is displayed for it.
+    ``hidden``: [unit], all units of the token; ``token``: its displayed form.
     """
     values = as_array(hidden, name="hidden", axes=("unit",))
     if top < 1:

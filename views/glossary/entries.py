@@ -51,9 +51,9 @@ def show_terms(p: Page, terms: Sequence[Term]) -> None:
 
 
 def open_example(example: Example) -> NoReturn:
-    """Open the view that shows a term. Ends this run.
+    """Open the view that shows a term, which ends this run.
 
-    Where it names a checkpoint, the rest of the focus is that checkpoint's own; otherwise it stays as it is.
+    If the view names a checkpoint, the rest of the focus is reset for that checkpoint; otherwise it stays as it is.
     """
     for key, value in example.options.items():
         choice.put(key, value, page=example.page)

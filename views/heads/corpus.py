@@ -1,6 +1,6 @@
 """The roles of all heads over many sentences for the Heads page: saved with the checkpoint, or computed here.
 
-What one session has computed, all have: it is kept by the checkpoint and the digest of the sentences.
+Results are shared by all sessions, and stored by checkpoint and digest of the sentences.
 """
 
 from collections.abc import Callable, Sequence
@@ -56,7 +56,7 @@ def known_corpus(p: Page, scope: str) -> Corpus | None:
 
 
 def offer_reading(p: Page, scope: str, corpus: Corpus | None) -> DeltaGenerator:
-    """Draw the controls for roles over the sentences of ``scope``; return the place of the progress bar."""
+    """Draw the controls for roles over the sentences of ``scope``; return the container of the progress bar."""
     if scope == "corpus":
         _offer_shipped(p, is_known=corpus is not None)
     elif scope == "own":
@@ -69,7 +69,7 @@ def offer_reading(p: Page, scope: str, corpus: Corpus | None) -> DeltaGenerator:
 def compute(p: Page, scope: str, room: DeltaGenerator) -> None:
     """Read the sentences of ``scope`` if requested, with a progress bar and a stop button; then run the page again.
 
-    Call it last: the page does not change meanwhile, and any action of the reader ends the reading.
+    Call this last: the page does not change while it runs, and any action of the reader stops it.
     """
     if scope == "sentence":
         return

@@ -39,9 +39,9 @@ _WRITTEN = 5  # attended tokens whose output is described
 
 
 def card(p: Page, head: Head, roles: Sequence[CorpusRole]) -> None:
-    """Draw the card of a head over the sentences that ship or the reader's own.
+    """Draw the card of a head over the included sentences or the reader's own.
 
-    ``roles``: of all heads of its kind over many sentences, where they are known.
+    ``roles``: roles of all heads of its kind over many sentences, if they are known.
     """
     read = sentence_list()
     checkpoint = p.checkpoint
@@ -253,7 +253,7 @@ def share_text(text: PageText, share: float, *, rare: bool) -> str:
 
 
 def _chosen(p: Page, examples: Sequence[Example], read: SentenceList) -> None:
-    """Before the next run: show the sentence of the chosen example on all pages, with its query in focus."""
+    """Show the sentence of the chosen example on all pages, with its query in focus (called before the next run)."""
     rows = st.session_state[f"data {_TABLE}"].selection.rows
     if rows and rows[0] < len(examples):
         one = examples[rows[0]]

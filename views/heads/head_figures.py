@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from transformer.runs.attention_view import AttentionView
 
 _WIDE, _TALL = 0.84, 0.78  # of the room of a head
-_NAMED = 40  # more points than these have their names only in the hover
+_NAMED = 40  # with more points than this, the names are only in the hover text
 
 
 def head_scores(
@@ -74,8 +74,8 @@ def head_scores(
 def entropy_strip(view: AttentionView) -> go.Figure:
     """Draw the entropy of every row of every head in bits, head × query, 0 … log₂(number of keys).
 
-    0 = one key gets everything; log₂(n) = all n keys get the same. A row that can attend to one key only has entropy
-    0 whatever the head does: such columns are hatched.
+    0 = one key gets everything; log₂(n) = all n keys get the same. A row that can attend to one key only always has
+    entropy 0; such columns are hatched.
     """
     values = np.asarray(view.entropy, dtype=np.float32)
     keys = np.asarray(view.allowed, dtype=bool).sum(axis=1)

@@ -12,7 +12,7 @@ from ui.words.texts import PageText
 from views.heads.corpus import SCOPES, Corpus, known_corpus
 from views.heads.heads_view_model import CORPUS_ORDERS, ORDERS, HeadsChoices, Place
 
-MANY_LAYERS = 7  # from this number of layers on, some of them can be chosen
+MANY_LAYERS = 7  # least number of layers for which some of them can be chosen
 FRAMED = "heads_brushed"  # the heads in the frame drawn around points, as "layer.head"
 
 

@@ -1,6 +1,6 @@
 """The data of the Heads page: built once per run from a trace, a location and the reader's choices.
 
-It needs neither Streamlit nor figures, so a notebook builds the same:
+It needs neither Streamlit nor figures, so a notebook builds the same object:
 
     >>> import transformer
     >>> from transformer.runs.head_places import Head
@@ -108,9 +108,9 @@ class RankedHeads:
     def opened_with(self, followed: Place | None = None) -> tuple[Place, ...]:
         """Return the one to three heads with which the page opens, as (layer, head), ``followed`` last.
 
-        The strongest of each role, first of the roles that do something, then of resting and of attending everywhere;
-        the selected head represents its own role. Where all have the same role: its two strongest. Where no head does
-        anything: the sharpest, or the followed one.
+        These are the strongest head of each role: first the active roles, then resting and attending everywhere; the
+        selected head represents its own role. If all heads have the same role, these are its two strongest. If no head
+        is active, it is the sharpest or the followed one.
         """
         known = {place_of(head) for head in self.roles}
         followed = followed if followed in known else None

@@ -33,7 +33,7 @@ from views.heads.heads_view_model import ROLES_HERE, HeadsViewModel, Place, Rank
 
 
 def claim(heads: RankedHeads, text: PageText) -> str:
-    """Return how many heads have a role, as the sentence with which the page opens."""
+    """Return how many heads have a role, as the first sentence of the page."""
     if heads.is_too_short:
         return text["claim_too_short"]
     count, resting, every = len(heads.with_role), len(heads.at_rest), len(heads.roles)

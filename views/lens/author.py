@@ -80,7 +80,7 @@ def author(p: Page, row: DeltaGenerator) -> None:
 
 
 def _choose_words(p: Page, row: DeltaGenerator, position: int | None) -> tuple[int, int | None]:
-    """Draw the word whose logit is taken apart, and the one that it is compared with, if any; return their ids."""
+    """Draw the word whose logit is decomposed, and the word it is compared with, if any; return their ids."""
     with row:
         from_text = choose_follow(p) and position is not None
     known = candidate_words(p.trace, position, ids_that_came(p.trace)[position] if from_text else None)
@@ -109,7 +109,7 @@ def _choose_words(p: Page, row: DeltaGenerator, position: int | None) -> tuple[i
 def _id(p: Page, wanted: str | None, known: dict[str, int]) -> int | None:
     """Return the id of a chosen word, or of the first token of a typed one.
 
-    A typed word is taken as it is, or as it is shown, with ``·`` for the space in front.
+    A word can be typed as it is or in its displayed form, with ``·`` for the preceding space.
     """
     if wanted is None or wanted in known:
         return known.get(wanted)
@@ -290,7 +290,7 @@ def _answers_in_a_sentence(effects: RemovedParts, place: int) -> str:
 
 
 def _say_effects(p: Page, effects: RemovedParts) -> str:
-    """Say the rank correlation, and for which part the two numbers differ most, with the parts that responded."""
+    """Show the rank correlation, the part whose two numbers differ most, and the parts that compensated for it."""
     gap = effects.added - effects.zero  # what all other parts add more, without it
     place = int(np.argmax(np.abs(gap)))
     added, lost = effects.added[place], effects.zero[place]

@@ -64,7 +64,7 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
         hoverinfo="skip",
     )
     figure = Sheet(trace, texts)
-    # If another word is followed than the most likely one, the followed words are shown above the grid.
+    # If the followed words are not the most likely ones, they are shown above the grid.
     other = not lens.of_classes and bool((lens.ids[-1, :, 0] != lens.followed).any())
     row = 46 if n_steps <= 6 else 34
     style.finish(figure, height=min(row * n_steps, 800) + 140 + 26 * other, top=64 + 26 * other)
@@ -151,7 +151,7 @@ def _candidates(lens: Lens) -> list[list[str]]:
 
 
 def word_probabilities(course: WordProbabilities) -> go.Figure:
-    """Draw the probabilities of the followed word, the runner-up and earlier leaders, step by step."""
+    """Draw the probabilities of the followed word and of its strongest alternatives, step by step."""
     figure = Sheet()
     names = [N_("{token} (final)"), N_("{token} (runner-up)")] + [N_("{token} (ranked first earlier)")] * (
         len(course.words) - 2
@@ -180,7 +180,7 @@ def word_probabilities(course: WordProbabilities) -> go.Figure:
 
 
 def lens_agreement(logit: Any, *, jacobian: Any, steps: Sequence[str]) -> go.Figure:
-    """Draw how often each lens names the final word (0…1), step by step: ``logit``, ``jacobian`` [step]."""
+    """Draw how often each lens predicts the final word (0…1), step by step: ``logit``, ``jacobian`` [step]."""
     figure, sizes = Sheet(), {"step": len(steps)}
     for name, values, colour, dash in (
         (_("logit lens"), as_array(logit, name="logit", axes=("step",), sizes=sizes), style.BAR, "dash"),

@@ -39,7 +39,7 @@ class LensChoices:
 
     Attributes:
         sublayers: Whether there is also a row after each attention.
-        colour: What colours a cell: the "probability" of the followed word, its "rank", or the "divergence".
+        colour: Value shown by colour: the "probability" of the followed word, its "rank", or the "divergence".
         came: Whether the next word of the text is followed instead of the model's own.
         first: The first column that is drawn; ``None`` for the window around the position.
     """
@@ -80,7 +80,7 @@ def telling_token(trace: Trace, lens: Lens | None = None) -> int:
 
     Args:
         trace: The run.
-        lens: The first columns of the readout, where they are known already.
+        lens: The first columns of the readout, if they are already known.
     """
     config = trace.checkpoint.config
     if config.has_encoder and config.has_decoder:
@@ -172,7 +172,7 @@ class LensViewModel(RunViewModel):
 
     @cached_property
     def top_counts(self) -> dict[int, int]:
-        """How many columns have their final word on top from each step on, in the order of the steps."""
+        """Number of columns whose final word has been the most likely since each step, in the order of the steps."""
         counts = Counter(self.lens.decided.tolist())
         return {step: counts[step] for step in sorted(counts, key=lambda step: (step < 0, step))}
 
@@ -198,7 +198,7 @@ def lens_view_model(
         trace: The run.
         position: The column whose word is followed; in a classifier the first one is the whole sentence.
         choices: What the reader chose.
-        lens: The readout, if it is known already (``read_lens``).
+        lens: The readout, if it is already known (``read_lens``).
     """
     return LensViewModel(trace, position, choices, read_lens(trace, choices, position) if lens is None else lens)
 
@@ -253,7 +253,7 @@ class AuthorViewModel(RunViewModel):
 
     @property
     def n_others(self) -> int:
-        """The number of parts without a bar of their own."""
+        """The number of parts that do not have a separate bar."""
         return len(self.found.parts) - len(self.bars)
 
     @property
@@ -290,6 +290,6 @@ def author_view_model(
         position: Where the word is predicted; ``None`` for the class of a whole input.
         token: The id of the word, or class.
         against: The id of the word that it is compared with, if any.
-        found: The sum, if it is known already.
+        found: The sum, if it is already known.
     """
     return AuthorViewModel(trace, attribute(trace, position, token=token, against=against) if found is None else found)

@@ -56,7 +56,7 @@ def place_of(p: Page) -> tuple[str, int]:
 
 
 def _first_chosen(p: Page) -> bool:
-    """Whether a reader has clicked the first token."""
+    """Whether the reader has clicked the first token."""
     page_state.belongs_to(FIRST_CHOSEN, (p.focus.checkpoint, p.focus.sentence))
     return choice.is_on(FIRST_CHOSEN)
 
@@ -67,20 +67,20 @@ def choose(p: Page, name: str, options: list[str], **more: object) -> str:
 
 
 def choose_view(p: Page) -> tuple[str, DeltaGenerator]:
-    """Draw what the page can show; return it, and the row for everything else that can be chosen."""
+    """Draw the choice of the page's content; return it, and the row for all other choices."""
     with (row := st.container(horizontal=True, vertical_alignment="center")):
         view = choose(p, "view", ["layers", "jacobian", "author"], label_visibility="collapsed")
     return view, row
 
 
 def choose_follow(p: Page) -> bool:
-    """Draw the choice between the model's word and the text's where they differ; return whether it is the text's."""
+    """Draw the choice between predicted and actual word if they differ; return whether the actual one is chosen."""
     options = ["own", "came"]
     return bool(ids_that_came(p.trace)) and choose(p, "follow", options, help=p.text["follow_help"]) == "came"
 
 
 def choose_readout(p: Page, row: DeltaGenerator, fit: JacobianLens | None) -> LensViewModel:
-    """Draw rows, colour and word to follow behind "More" in ``row``; return the readout with these choices.
+    """Draw the choice of rows, colour and followed word under "More" in ``row``; return the readout with these choices.
 
     A Jacobian lens is fitted to whole layers.
     """
@@ -126,7 +126,7 @@ def draw(p: Page, shown: LensViewModel) -> None:
 
 
 def _say_counts(p: Page, shown: LensViewModel) -> str:
-    """Say how many columns have their final word on top from which step on."""
+    """Show how many columns reach their final word at which step."""
     parts, text = [], p.text
     for step, count in shown.top_counts.items():
         key = "never" if step < 0 else "embedding" if step == 0 else "step"
@@ -136,7 +136,7 @@ def _say_counts(p: Page, shown: LensViewModel) -> str:
 
 
 def _say_place(p: Page, shown: LensViewModel) -> str:
-    """Say what the model predicts at one position, with which probability, and from which step on it is on top."""
+    """Show the prediction at one position, its probability, and the step since which it has been the most likely."""
     if shown.lens.of_classes:
         key = "place_whole" if shown.is_whole else "place_alone"
     else:
@@ -266,7 +266,7 @@ def fitted(p: Page) -> JacobianLens:
 
 
 def compared(p: Page, found: JacobianLens, lens: Lens) -> None:
-    """Draw how often each lens names the final word after each layer."""
+    """Draw how often each lens predicts the final word after each layer."""
     steps = [localize(step) for step in lens.steps]
     measured = found.agreement
     show_figure(
@@ -278,7 +278,7 @@ def compared(p: Page, found: JacobianLens, lens: Lens) -> None:
 
 
 def say_agreement(p: Page, found: JacobianLens, lens: Lens) -> str:
-    """Say after which layers each lens is ahead, with both shares, and on what it was fitted and measured."""
+    """Show after which layers each lens is better, with both shares, and the data for fitting and measuring."""
     text, measured = p.text, found.agreement
     ahead: dict[str, list[str]] = {"more": [], "less": []}
     for step, (logit, jacobian) in enumerate(zip(measured.logit, measured.jacobian, strict=True)):
@@ -301,5 +301,5 @@ def say_agreement(p: Page, found: JacobianLens, lens: Lens) -> str:
 
 @lru_cache(maxsize=1)
 def _shipped() -> str:
-    """Return the digest of the included sentences, cached because a page need not read them again."""
+    """Return the digest of the included sentences, cached so that pages do not read them again."""
     return sentence_digest(read_sentences())

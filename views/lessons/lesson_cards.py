@@ -29,7 +29,7 @@ ADDRESS = "worksheet address"
 
 
 def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
-    """Draw aim and duration of every lesson, with its start button and its two papers."""
+    """Draw the aim and duration of every lesson, its start button, and the buttons for worksheet and answer key."""
     st.html(STYLE)
     if not found:
         return
@@ -62,7 +62,7 @@ def _card(p: Page, lesson: Lesson) -> None:
 
 
 def _downloads(p: Page, drawn: Callable[[], Sheet], *, name: str) -> None:
-    """Offer both papers; ``drawn`` returns the sheet with its figures when one of them is requested."""
+    """Offer the worksheet and its key; ``drawn`` returns the sheet with its figures when one of them is requested."""
     language = texts.language()
     for kind, icon in (("worksheet", ":material/print:"), ("key", ":material/key:")):
         st.download_button(
@@ -78,7 +78,7 @@ def _downloads(p: Page, drawn: Callable[[], Sheet], *, name: str) -> None:
 
 
 def _file(drawn: Callable[[], Sheet], *, key: bool, text: texts.PageText, language: str) -> bytes:
-    with texts.use_language(language):  # a download is generated outside of the session's run
+    with texts.use_language(language):  # the file is generated outside the session's run
         return worksheet(drawn(), key=key, text=text).encode("utf-8", errors="replace")
 
 
@@ -157,7 +157,7 @@ def worksheet_address(p: Page) -> None:
 
 
 def _base() -> str:
-    """Return the app's address as students reach it, without its pages; "" if it is unknown (tests)."""
+    """Return the address at which students reach the app, without a page; "" if it is unknown (tests)."""
     typed = st.session_state.get(ADDRESS, "")
     if _is_address(typed):
         return typed.strip().rstrip("/")

@@ -1,4 +1,4 @@
-"""What a student answered in this session, as a file to hand in; the server keeps nothing of it."""
+"""A student's answers in this session, as a file to hand in; the server does not store them."""
 
 from collections.abc import Mapping, Sequence
 

@@ -20,9 +20,9 @@ LONGEST_LINK = 20_000
 class Exercise:
     """One exercise.
 
-    ``notes``: Markdown, one paragraph each. ``right``: index of the right one of ``choices``, ``None`` if the answer
-    is written. ``answer`` is for the key only, and so is ``feedback``, one text for each of ``choices``. ``link`` opens
-    the view, ``figure`` is what the question is about.
+    ``notes``: Markdown, one paragraph each. ``right``: index of the correct one of ``choices``, ``None`` for an
+    open question. ``answer`` is for the key only, and so is ``feedback``, one text for each of ``choices``. ``link``
+    opens the view, ``figure`` is what the question is about.
     """
 
     title: str = ""
@@ -54,7 +54,7 @@ class Sheet:
 
 
 def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int], str]) -> Sheet:
-    """Return a lesson on paper; ``link(number)`` is the address of a step, counted from 1."""
+    """Return a printable lesson; ``link(number)`` is the address of a step, counted from 1."""
     exercises = (
         _exercise(step, (lesson.name, number), text=text, link=link(number))
         for number, step in enumerate(lesson.steps, 1)
@@ -63,7 +63,7 @@ def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int
 
 
 def _exercise(step: Step, place: tuple[str, int], *, text: Mapping[str, str], link: str) -> Exercise:
-    """Return a step on paper, with its options in the same order on every sheet, so that one key fits all."""
+    """Return a printable step, with its options in the same order on every sheet, so that one key fits all."""
     order = shuffled_options(step, place, "")
     return Exercise(
         title=step.title,
@@ -78,7 +78,7 @@ def _exercise(step: Step, place: tuple[str, int], *, text: Mapping[str, str], li
 
 
 def with_figures(sheet: Sheet, figures: Sequence[Sequence[Part]]) -> Sheet:
-    """Return the sheet with a figure at each exercise, an empty one for none."""
+    """Return the sheet with a figure for each exercise; an empty figure means none."""
     exercises = (replace(each, figure=figure) for each, figure in zip(sheet.exercises, figures, strict=True))
     return replace(sheet, exercises=tuple(exercises))
 
@@ -161,5 +161,5 @@ def _parts(exercise: Exercise, *, key: bool, code: str, why: str) -> list[Part]:
 
 
 def _is_narrow(drawing: Drawing) -> bool:
-    """Return whether the figure has room for its question next to it: a single map has, a grid of heads has not."""
+    """Return whether the question fits next to the figure: it does for a single map, but not for a grid of heads."""
     return drawing.figure.metadata["kind"] == "map"

@@ -31,7 +31,7 @@ _ROW, _AROUND = 24, 130  # pixels of a row, and of title, labels and legend: low
 
 
 def step_figures(lesson: Lesson, focus: Focus, *, text: Mapping[str, str]) -> tuple[Sequence[Part], ...]:
-    """Draw the subject of every step with a question; ``focus`` is any, the steps change it."""
+    """Draw the subject of every step with a question; ``focus`` is arbitrary, since the steps change it."""
     return tuple(
         framed_figure(step.page, step.focused(focus, default=Focus(checkpoint=focus.checkpoint)), text=text, step=step)
         if step.question
@@ -193,7 +193,7 @@ PARTS = {
 
 
 def _answer(trace: Trace, text: Mapping[str, str]) -> Part:
-    """Draw the answer token by token; for a decoder, with the second most probable token."""
+    """Draw the output token by token; for a decoder, with the second most probable token."""
     parts = read_answer(trace).parts
     second = [""] * len(parts)
     if trace.checkpoint.config.has_decoder and not trace.forced:

@@ -59,7 +59,7 @@ def view_sheet(page: PageText, focus: Focus, trace: Trace, *, text: PageText, li
 
 
 def questions(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str]) -> tuple[Exercise, ...]:
-    """Return three to five exercises for one kind of page; about the answer if a page has none of its own."""
+    """Return three to five exercises for one kind of page; they are about the output if the page has none."""
     facts = _Facts(focus, trace)
     names = _ASKED.get(page, _ANSWER)
     if not facts.given.parts:  # a masked-token model without a blank

@@ -30,7 +30,7 @@ _TRIES = 8  # words that are blocked before the page opens on the first of them
 
 
 def choose(p: Page, view: AttentionView) -> MaskChoices:
-    """Draw preset, its number or word, and scope; return the mask of these choices and the painted cells."""
+    """Draw the preset, its number or word, and the scope; return the mask of these choices and the painted cells."""
     text, choices = p.text, _current(p, view)
     words = [word.text for word in words_of(view.key)]
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="mask controls"):
@@ -57,7 +57,7 @@ def draw_editor(p: Page, own: AttentionView, now: AttentionView, choices: MaskCh
         head=location.head,
         own=own.allowed,
         shifted_labels=predicted_labels(p.trace, location),
-        height=340 if p.focus.lesson else 400,  # so that its legend stays in sight below the lesson's bar
+        height=340 if p.focus.lesson else 400,  # so that its legend remains visible with the lesson's bar
     )
     show_mask_editor(drawn, key="mask editor", means=partial(paint, begins=choices.as_choice()))
 

@@ -116,7 +116,7 @@ def padding_sandbox(p: Page) -> None:
 
 
 def formula_and_code(p: Page, shown: MasksViewModel) -> None:
-    """Show the formula of masked attention, the page as code, and the source of it."""
+    """Show the formula of masked attention, the page as code, and its source code."""
     text, (stack, kind, layer, _head) = p.text, shown.location
     specs, found = shown.choices.specs(shown.own), shown.found
     rule = score_rule(p.checkpoint, stack, layer, kind)

@@ -25,13 +25,13 @@ _PAIR = re.compile(r"([0-9]{1,5})-([0-9]{1,5})")
 
 @dataclass(frozen=True)
 class MaskChoices:
-    """A mask as the reader has chosen it: a preset, cells painted on top of it, and the layers that it applies to.
+    """The mask that the reader has chosen: a preset, cells painted on top of it, and the layers that it applies to.
 
     Attributes:
         preset: One of ``presets``; "own" is the mask of the model.
-        size: The number of keys that the preset "window" leaves to a query.
+        size: The number of keys that a query may attend to with the preset "window".
         word: The index of the word that the preset "word" blocks.
-        everywhere: Whether the mask holds for all layers or for the chosen one.
+        everywhere: Whether the mask applies to all layers, not only to the chosen one.
         cells: Whether each painted cell, (query, key), is allowed.
     """
 
@@ -65,7 +65,7 @@ class MaskChoices:
         return (*preset, *([] if self.everywhere else ["layer"]), *self._cell_texts())
 
     def as_choice(self) -> tuple[str, ...]:
-        """Return ``to_texts``, with a text for the model's own mask: no text is what the page opens with."""
+        """Return ``to_texts``, with a string for the model's own mask, because no string means the page's default."""
         return self.to_texts() or ("own",)
 
     def fitting(self, view: AttentionView) -> MaskChoices:

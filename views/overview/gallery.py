@@ -24,7 +24,7 @@ MAX_INSIDE = 1_000_000  # numbers of expanded layers per page, four bytes each
 
 @dataclass(frozen=True)
 class Entry:
-    """One page: ``sentence`` through ``checkpoint`` (a folder), with its ``answer`` where one is given."""
+    """One page: ``sentence`` through ``checkpoint`` (a folder), with its ``answer`` if one is given."""
 
     checkpoint: str
     sentence: str

@@ -12,7 +12,7 @@ from ui.words.texts import as_plain
 
 
 def show_maps(p: Page) -> None:
-    """Draw every head of every kind of attention; a click chooses one, which Attention shows large."""
+    """Draw every head of every kind of attention; a click opens one on the Attention page."""
     trace = p.trace
     groups = [
         [trace.attention(stack, layer, kind) for layer in range(trace.n_layers(stack))]

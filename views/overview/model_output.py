@@ -57,7 +57,7 @@ def _one_line(text: str) -> str:
 
 
 def show_certainty(p: Page, view_model: OverviewViewModel) -> None:
-    """Show how probable the model finds its output, token by token."""
+    """Show the probability of the output, token by token."""
     text, answer = p.text, view_model.answer
     st.markdown(f"#### {text['sure']}")
     if (found := view_model.next_sentence) is not None:
@@ -80,7 +80,7 @@ def show_certainty(p: Page, view_model: OverviewViewModel) -> None:
 
 
 def probability_formula(view_model: OverviewViewModel, name: str) -> str:
-    """Return the product of all tokens' probabilities as LaTeX, the middle of a long one left out."""
+    """Return the product of all tokens' probabilities as LaTeX, without the middle of a long one."""
     answer = view_model.answer
     factors = [latex_notation(three_digits(part.probability)) for part in answer.parts]
     if len(factors) > 8:

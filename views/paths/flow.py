@@ -1,4 +1,4 @@
-"""The section of the Paths page with information flow routes to one word of the output."""
+"""The section of the Paths page about information flow routes to one word of the output."""
 
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator

@@ -216,7 +216,7 @@ def draw(p: Page, shown: PathsViewModel) -> None:
 
 
 def say_swap(p: Page, shown: PathsViewModel) -> str:
-    """Say what was swapped, and its effect on the prediction."""
+    """Describe the swap and its effect on the prediction."""
     text = p.text
     swapped = (
         text["swap_more"]
@@ -393,7 +393,7 @@ def head_to_head(p: Page, row: DeltaGenerator) -> None:
 
 
 def _offer_later(p: Page, pair: Contrast) -> None:
-    """Offer the same head of the last attention layer, if earlier heads precede that one."""
+    """Offer the same head of the last attention layer, if that layer has earlier heads."""
     stack, kind = p.trace.attention_kinds()[-1]
     head = min(p.focus.head, p.checkpoint.config.heads_in(stack) - 1)
     last = Head(stack, kind, p.trace.n_layers(stack) - 1, head)

@@ -36,13 +36,13 @@ from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 
 WIDE = 20  # columns: a map with at most this many leaves space next to it
-_NEAR_BEST = 0.9  # times the largest share: locations above it count as equally good, and the deepest is named
+_NEAR_BEST = 0.9  # factor of the largest share; locations above it count as equally good, and the deepest is named
 
 Grid = tuple[tuple[Place | None, ...], ...]
 
 
 class Swap(NamedTuple):
-    """A run of neighbouring tokens that was replaced, as text without the space in front."""
+    """A run of neighbouring tokens that was replaced, as text without the preceding space."""
 
     clean: str
     corrupt: str
@@ -56,7 +56,7 @@ class PathsChoices:
         patches: What is patched in, "tokens" (one vector at one position) or "heads" (one head at all positions).
         every_part: Whether the map has the outputs of all sub-layers in addition to the residual stream.
         row: The row of logits that the word is read from; ``None`` for the first one that changes.
-        other: The id of the token, or class, that the answer is measured against; ``None`` for the model's own.
+        other: The id of the alternative token or class for the comparison; ``None`` for the model's own.
     """
 
     patches: str = "tokens"
@@ -123,7 +123,7 @@ def patched_places(contrast: Contrast, turn: Turn, choices: PathsChoices) -> Gri
 
 @dataclass(frozen=True)
 class PathsViewModel:
-    """Everything that the Paths page draws of one swap; ``paths_view_model`` creates it.
+    """Everything that the Paths page draws for one swap; ``paths_view_model`` creates it.
 
     Attributes:
         found: The original run and the run of the other sentence with the original output.
@@ -237,12 +237,12 @@ class PathsViewModel:
 
     @property
     def answer(self) -> str:
-        """The token, or class, of the original answer."""
+        """The token, or class, of the original output."""
         return self.display(self.turn.answer)
 
     @property
     def other(self) -> str:
-        """What the answer is measured against."""
+        """The alternative token, or class, that the output is compared with."""
         return self.display(self.turn.other)
 
     def display(self, id: int) -> str:
@@ -290,13 +290,13 @@ def effect_size(contrast: Contrast) -> float:
 
 
 def paths_view_model(trace: Trace, sentence: str, choices: PathsChoices = PathsChoices()) -> PathsViewModel:
-    """Measure and return what the page draws of one swap.
+    """Measure and return what the page draws for one swap.
 
     The page makes ``PathsViewModel`` itself, because it measures long sweeps in the background.
 
     Args:
         trace: The original run.
-        sentence: The sentence with a word swapped; it must have as many tokens.
+        sentence: The sentence with a word swapped; it must have the same number of tokens.
         choices: What the reader chose.
 
     Raises:

@@ -1,4 +1,4 @@
-"""The model's predictions after its tokens get other positions, or none."""
+"""The model's predictions when its tokens get other positions, or none."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -86,7 +86,7 @@ def _read(p: Page) -> ReorderedInput:
 
 
 def _pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
-    """Return the two tokens that change places: a pair of words by default, then those that were clicked."""
+    """Return the two tokens to be swapped: a pair of words by default, then those that were clicked."""
     defaults = read.telling_pair(start_of(p.focus.sentence, p.checkpoint.config.task_prefixes).rstrip())
     tokens = read.before.tokens(read.stack)
     names = {index: [number_text(index, tokens[index].display)] for index in read.movable}
@@ -160,7 +160,7 @@ def _take(movable: Sequence[Sequence[int | None]], pair: tuple[int, int], _state
 
     Args:
         movable: The tokens of both rows.
-        pair: The two tokens that change places now.
+        pair: The two tokens that are currently swapped.
     """
     token = movable[chosen.row][chosen.card]
     if token is None or token in pair:

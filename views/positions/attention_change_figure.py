@@ -23,7 +23,7 @@ def attention_change(before: Any, *, after: Any, tokens: Sequence[Token], rows: 
     """Draw the weights of one token in one head as two rows.
 
     Args:
-        before: The weights at first, [token].
+        before: The weights with the original positions, [token].
         after: The weights with other positions, [token].
         tokens: The tokens that are attended to.
         rows: The names of the two rows.
@@ -32,7 +32,7 @@ def attention_change(before: Any, *, after: Any, tokens: Sequence[Token], rows: 
     axes, sizes = ("token",), {"token": len(tokens)}
     both = np.stack([as_probabilities(one, name="weights", axes=axes, sizes=sizes) for one in (before, after)])
     figure, few = Sheet(), len(tokens) <= _MAX_NUMBERS
-    # A colour bar would add nothing where every cell has its number.
+    # A colour bar would add nothing if every cell shows its number.
     cells = parts.heatmap(
         both, hover="%{y}<br>%{x}", bar=None if few else style.colour_bar(bar, len=0.3), ygap=4, xgap=2
     )

@@ -1,4 +1,4 @@
-"""The Python of the Positions page: the functions that compute its numbers, and a snippet."""
+"""The Python code of the Positions page: the functions that compute its numbers, and a snippet."""
 
 from transformer import positions
 from transformer.layers.positional_encodings import alibi_bias

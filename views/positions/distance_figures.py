@@ -73,7 +73,7 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
 
     ``angles``: [distance, pair] in radians, m · θ_i, pair i being the channels i and i + d_k/2 of each head;
     ``pairs``: which pairs to draw, at most eight; ``distances``: the distance of each row (0, 1, 2 … if not given).
-    The cosine is the factor that the turning leaves of two equal channels' product: 1 = as if there were no distance.
+    The cosine is the factor by which the rotation scales the product of two equal channels: 1 = as at distance 0.
     The hover has the angle.
     """
     values = as_array(angles, name="angles", axes=("distance", "pair"))

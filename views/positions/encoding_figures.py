@@ -24,9 +24,8 @@ CHANNELS = N_("channels turned: {n} (cosines, then sines)")
 def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None, dimensions: str = DIMENSIONS) -> go.Figure:
     """Draw the table of positional encodings, position × dimension, diverging around 0.
 
-    ``encoding``: [position, model], as many rows as the figure is to show. With ``tokens``, of which there are as
-    many, they label their rows; if there are more rows, a line marks how far the sentence reaches into the
-    table. ``dimensions``: what the columns are called, with their number n.
+    ``encoding``: [position, model], the rows that are drawn. ``tokens`` label the rows if there are as many; if there
+    are more rows, a line marks the end of the sentence. ``dimensions``: title of the columns, with their number n.
     """
     values = as_array(encoding, name="encoding", axes=("position", "dimension"))
     n_positions, n_dimensions = values.shape

@@ -16,7 +16,7 @@ from views.positions.positions_view_model import BACK, LONGEST, SHORTEST, Positi
 
 
 def choose_positions(view_model: PositionsViewModel, text: PageText) -> int:
-    """Draw the slider of how many positions are shown: at least those of the sentence."""
+    """Draw the slider for the number of positions shown, at least those of the sentence."""
     limit = view_model.maximum
     smallest = min(limit, max(SHORTEST, len(view_model.tokens)))
     if smallest == limit:
@@ -69,7 +69,7 @@ def waves(view_model: PositionsViewModel, text: PageText) -> None:
 
 
 def similarity(view_model: PositionsViewModel, text: PageText) -> None:
-    """Draw the similarity of the encodings of every two positions, and whether both directions are alike."""
+    """Draw the similarity of the encodings of all pairs of positions, and state whether it is symmetric."""
     above = st.container()
     table = view_model.table(choose_positions(view_model, text))
     said = [text["similarity_caption"], text[f"similarity_{view_model.scheme}"]]

@@ -80,7 +80,7 @@ class PositionsViewModel(TokenViewModel):
 
     @property
     def maximum(self) -> int:
-        """The most positions that a table of this scheme has."""
+        """The maximum number of positions in a table of this scheme."""
         return (self.lender or self.checkpoint).config.max_length
 
     @property
@@ -172,7 +172,7 @@ def positions_view_model(
         stack: "encoder" or "decoder".
         layer, head, token: What is in focus; larger numbers than this stack has mean its last one.
         scheme: The scheme to show, that of the model by default.
-        lender: A checkpoint that has the scheme if the model itself has not; ``None`` for a formula.
+        lender: A checkpoint that has the scheme if the model itself does not; ``None`` for a formula.
     """
     checkpoint = trace.checkpoint
     scheme = scheme or checkpoint.config.positions
@@ -194,7 +194,7 @@ class NewOrder:
     Attributes:
         stacks: The stacks whose positions change.
         order: ``order[i]`` is the position of token i; ``None`` where positions are removed.
-        pair: The two tokens that change places, if that is the change.
+        pair: The two tokens that are swapped, if the change is a swap.
         followed: The token whose attention is compared.
     """
 
@@ -217,10 +217,10 @@ class NewOrder:
 
 @dataclass(frozen=True)
 class ReorderedInput:
-    """The input of the model, with the tokens that may change places.
+    """The input of the model, with the tokens that may be swapped.
 
     Attributes:
-        before: The run with the positions as they are.
+        before: The run with the original positions.
         n_read: How many tokens are read (of a decoder: those of the prompt).
     """
 
@@ -243,10 +243,10 @@ class ReorderedInput:
         return [token.index for token in self.tokens if not token.special]
 
     def telling_pair(self, task_prefix: str = "") -> tuple[int, int]:
-        """Return the default pair of words that change places: long and unrepeated ones if there are any.
+        """Return the default pair of words to be swapped: long and unrepeated ones if there are any.
 
         Args:
-            task_prefix: What the text begins with that is not the reader's own, e.g. "translate English to French:".
+            task_prefix: The prefix that was added before the reader's text, e.g. "translate English to French:".
         """
         movable, tokens = self.movable, self.tokens
         read = np.cumsum([0, *(0 if token.special else len(token.text) for token in tokens)])
@@ -265,7 +265,7 @@ class ReorderedInput:
 
         Args:
             change: "swap", "shuffle", "reverse", "remove", or "remove_all" (in the decoder, too).
-            pair: The tokens that change places with "swap".
+            pair: The tokens that "swap" exchanges.
             shuffle: The seed of "shuffle".
             followed: The token whose attention is compared; one of ``pair`` by default.
         """

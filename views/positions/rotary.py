@@ -97,7 +97,7 @@ def angles(view_model: PositionsViewModel, text: PageText) -> None:
 
 
 def _other_layers(view_model: PositionsViewModel, text: PageText) -> list[str]:
-    """Write which layers have other angles than those that are drawn (Gemma 3), if there are any."""
+    """Name the layers whose angles differ from those that are drawn (Gemma 3), if any."""
     same, others = (", ".join(map(str, layers)) for layers in view_model.rotary_layers)
     return [text["rotary_others"].format(same=same, others=others)] if others else []
 

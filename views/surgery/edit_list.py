@@ -13,9 +13,9 @@ from ui.words.texts import PageText, as_plain, quote
 EDIT = "edit"  # the parameter of one edit; an address may have several
 _DROPPED = "surgery edits: dropped"
 MOST = 32  # edits at a time
-LONGEST = 2000  # characters of one: the sentence of a patch
+LONGEST = 2000  # characters of one edit, which may contain the sentence of a patch
 _NAMED = 5  # of those that are dropped
-_EXCLUSIVE = ("zero", "mean", "scale", "patch")  # of one head: only one of these makes sense at a time
+_EXCLUSIVE = ("zero", "mean", "scale", "patch")  # kinds of edits of one head that exclude each other
 
 
 def specs() -> tuple[str, ...]:
@@ -26,7 +26,7 @@ def specs() -> tuple[str, ...]:
 def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
     """Drop edits that do not fit this model (after another checkpoint was opened); return those dropped last.
 
-    Once per run, before the edits are used.
+    Call this once per run, before the edits are used.
     """
     fitting, dropped = {}, []
     for text in specs():
@@ -52,7 +52,7 @@ def say_what_was_dropped(dropped: Sequence[str], text: PageText) -> None:
 
 
 def add(text: str) -> None:
-    """Add an edit, which replaces another one of the same head if both cannot hold.
+    """Add an edit, which replaces another edit of the same head if the two are incompatible.
 
     An edit that is too long or exceeds the limit is dropped, with a notice.
     """

@@ -1,4 +1,4 @@
-"""What removing one head does, shown before the reader has changed anything."""
+"""The effect of removing one head, shown before the reader has changed anything."""
 
 import streamlit as st
 

@@ -45,7 +45,7 @@ def importance(p: Page) -> Importance:
 
 
 def choose(p: Page) -> SurgeryChoices:
-    """Draw the choice of what a click on a head does and of the map's number; return both with the edits."""
+    """Draw the choices of a click's effect and of the map's number; return both with the edits."""
     with st.container(horizontal=True, gap="medium"):
         click = _choose(p, "click", CLICKS, help=p.text["click_help"])
         return SurgeryChoices(edit_list.specs(), click, _choose(p, "what", ("change", "kl")))
@@ -118,7 +118,7 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
 def _choose_head(
     rows: Sequence[tuple[str, str, int]], heads: Sequence[int], click: str, state: State, cell: SelectCell
 ) -> Actions:
-    """Draw the map. ``rows``: stack, kind and layer of each row; ``heads``: how many it has."""
+    """Draw the map. ``rows``: stack, kind and layer of each row; ``heads``: number of heads in each row."""
     stack, kind, layer = rows[cell.query]
     if cell.key >= heads[cell.query]:
         return ()
@@ -135,7 +135,7 @@ def _choose(p: Page, name: str, options: tuple[str, ...], **more: str) -> str:
 def measure(p: Page, found: Importance) -> None:
     """Measure the missing heads in chunks, with a progress bar and a stop button; then run the page again.
 
-    Whatever the person does meanwhile ends this run of the page, and what was measured stays.
+    Any action of the reader in the meantime ends this run of the page; measurements made so far are kept.
     """
     if found.complete:
         return
@@ -165,7 +165,7 @@ def measure(p: Page, found: Importance) -> None:
 
 
 def more_edits(p: Page) -> None:
-    """Scale the focused head, cut an edge, remove a sub-layer or a residual, patch from another sentence."""
+    """Scale the focused head, remove an edge, remove a sub-layer or a residual, patch from another sentence."""
     ways = {"head": _scale, "edge": _edge, "sublayer": _sublayer, "patch": _patch}
     way = _choose(p, "more", tuple(ways))
     if way != "sublayer":
@@ -256,7 +256,7 @@ def _patch(p: Page) -> None:
 
 
 def formula_and_code(p: Page, shown: SurgeryViewModel) -> None:
-    """Show the formulas, the page as code, and the source of it."""
+    """Show the formulas, the page as code, and its source code."""
     text, found, location = p.text, shown.found, shown.location
     n_tokens = len(found.asked.ids)
     show_formula(

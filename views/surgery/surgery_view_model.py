@@ -1,4 +1,4 @@
-"""All that the Surgery page draws of one run: the edits, what they change, and how much each head matters.
+"""Content of the Surgery page for one run: the edits, their effects, and the importance of each head.
 
 A notebook builds the same:
 
@@ -65,7 +65,7 @@ class ImportanceMap:
 
 @dataclass(frozen=True)
 class SurgeryViewModel(RunViewModel):
-    """A run next to the same run with the edits, and the importance of the heads as far as it is known."""
+    """A run next to the same run with the edits, and the importance of the heads that has been measured so far."""
 
     location: Head
     choices: SurgeryChoices
@@ -76,7 +76,7 @@ class SurgeryViewModel(RunViewModel):
     def found(self) -> Experiment:
         """The run and the same run with the edits, computed on first access.
 
-        Raises ``NotFiniteError`` where either has NaN or infinite activations. The map does not need it.
+        Raises ``NotFiniteError`` if either has NaN or infinite activations. The map does not need them.
         """
         return self.experiment_with(self.choices.edits)
 
@@ -123,7 +123,7 @@ def surgery_view_model(
         trace: The run without edits.
         location: The selected head.
         choices: What the reader chose.
-        importance: The importance of the heads as far as it is known; by default none is.
+        importance: The importance of the heads measured so far; by default none.
         experiment_with: Returns the run and the same run with these edits; by default computes it.
     """
 

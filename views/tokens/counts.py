@@ -13,7 +13,7 @@ from views.tokens.tokens_view_model import TokensViewModel
 
 
 def show_counts(view_model: TokensViewModel, text: PageText) -> None:
-    """Write the ids as the model receives them, and how few tokens the text needs."""
+    """Show the ids that the model receives, and the number of tokens that the text needs."""
     tokenizer, read = view_model.checkpoint.tokenizer, view_model.tokens
     ids = [str(token.id) for token in read]
     if len(ids) > 12:
@@ -44,7 +44,7 @@ def show_counts(view_model: TokensViewModel, text: PageText) -> None:
 
 
 def snippet_of(p: Page) -> str:
-    """Return Python that splits the same sentence, step by step."""
+    """Return Python code that splits the same sentence, step by step."""
     tokenizer, sentence = p.checkpoint.tokenizer, p.focus.sentence
     cut, shown = {
         "WordPiece": ("longest_match import match_steps", "[(step.start, step.found) for step in match_steps({})]"),

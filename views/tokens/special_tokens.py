@@ -14,7 +14,7 @@ from views.tokens.tokens_view_model import TokensViewModel
 
 
 def added_tokens(view_model: TokensViewModel, text: PageText) -> str:
-    """Write which special tokens were added around the text; a missing beginning is visible here."""
+    """Write which special tokens were added around the text; a missing start token is visible here."""
     if view_model.framed is not None:
         before, after = view_model.framed
         return text["added_chat"].format(before=count_text(before, "token"), after=count_text(after, "token"))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from transformer.text.tokens import Token, TokenSequence
 
 _ROW = 38  # pixels of a row of boxes
-_MAX_BYTES = 400  # of a ruler with enough room for texts in its boxes
+_MAX_BYTES = 400  # longest ruler whose boxes are wide enough for their texts
 _LONE_BYTE = re.compile(r"⟨[0-9A-F]{2}⟩")
 
 
@@ -115,8 +115,8 @@ def _joined(
 def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
     """Draw the sentence as one row per tokenizer: every token as a box as wide as its number of bytes in UTF-8.
 
-    ``sequences``: what each tokenizer made of the same sentence, by the tokenizer's name. The figure leaves out special
-    tokens, which are not part of the sentence. A letter without an accent is one byte, an emoji usually four. A
+    ``sequences``: the tokens of the same sentence by the name of the tokenizer. The figure leaves out special tokens,
+    which are not part of the sentence. A letter without an accent is one byte, an emoji usually four. A
     negative id stands for a piece that the vocabulary lacks.
     """
     if not sequences:

@@ -71,7 +71,7 @@ def most_divided_word(tokenizer: Tokenizer, text: str) -> str:
 
 
 def _as_typed(p: Page, word: str) -> str:
-    """Return a word as a user would type it, without the space in front."""
+    """Return a word as a user would type it, without the preceding space."""
     return p.checkpoint.tokenizer.readable(word).removeprefix("·")
 
 

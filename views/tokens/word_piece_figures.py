@@ -25,7 +25,8 @@ Box = tuple[float, float, int, str, str]  # start, width, row, text, hover
 def longest_matches(steps: Sequence[MatchStep], *, word: str, n_steps: int | None = None) -> go.Figure:
     """Draw WordPiece from top to bottom: each step takes the longest entry that begins where the last one ended.
 
-    ``steps``: of ``match_steps``. What is not cut yet is pale; a pointer on it reads the longer pieces that were tried.
+    ``steps``: the result of ``match_steps``. The remaining letters are pale; hovering over them shows the longer pieces
+    that were tried.
     ``n_steps`` reserves space for that many steps, so that the figure does not move while a reader steps through it.
     """
     taken: list[Box] = []
@@ -64,8 +65,8 @@ def candidate_pieces(
 ) -> go.Figure:
     """Draw Unigram: all entries that match part of the word, and ``path``, those with the largest sum of scores.
 
-    ``places``: of ``path_steps``, from the left up to the current position. Hovering over a box shows the piece's
-    score and the best sum with which it can be reached. ``display`` makes a piece readable.
+    ``places``: the result of ``path_steps``, from the left up to the current position. Hovering over a box shows the
+    score of its piece and the best sum with which it can be reached. ``display`` makes a piece readable.
     """
     on_path = {(candidate.start, candidate.start + len(candidate.piece)) for candidate in path}
     best: list[Box] = [_box(candidate, 0, display) for candidate in path]

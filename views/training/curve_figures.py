@@ -113,7 +113,7 @@ def _curve(
     x_axis = alt.Axis(format="~s", labelExpr=first, labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE)
     x = alt.X("step:Q", title=_("training step"), axis=x_axis, scale=alt.Scale(domain=[0, int(last)], nice=False))
     y_axis = alt.Axis(labelFontSize=TEXT_SIZE, titleFontSize=TEXT_SIZE, tickCount=5, minExtent=_LABELS)
-    lines = wrap(title, height // 11)  # characters; a title longer than the axis would be cut
+    lines = wrap(title, height // 11)  # characters; a title longer than the axis would be cut off
     y = alt.Y("value:Q", title=lines if len(lines) > 1 else title, scale=alt.Scale(zero=False), axis=y_axis)
     tooltip = [
         *([alt.Tooltip(f"{detail}:N", title=_("head"))] if detail else []),

@@ -81,7 +81,7 @@ def _rows(p: Page, history: RoleHistory, shown: Sequence[HeadHistory]) -> pd.Dat
 
 
 def _in_words(p: Page, history: RoleHistory) -> str:
-    """Say how many heads have a role in the end, and between which two steps most of them acquired it."""
+    """Show how many heads have a role in the end, and between which two steps most of them acquired it."""
     with_role = [head for head in history.heads if head.has_role]
     if not with_role:
         return p.text["roles_none"].format(heads=len(history.heads))

@@ -15,7 +15,7 @@ from ui.shell.reducer import send
 from ui.words.texts import PageText
 from views.attention.attention_view_model import AttentionViewModel
 
-_FROM, _LEAST = 3, 0.005  # how many of the words that attend to a word are named, and from which weight on
+_FROM, _LEAST = 3, 0.005  # number of named words that attend to a word, and their least weight
 _KEY = "attention shaded sentence"
 _component = component("shaded_sentence", Path(__file__).with_name("shaded.js"))
 # Sizes of the sentence above a map, in pixels of a projector: numbers below it, line height, letter width, line width.

@@ -29,7 +29,7 @@ STEPS = (overview, tokens, embeddings, positions, attention, heads, add_norm, fe
 
 
 def handout_of(folder: str | Path, sentence: str, target: str | None = None) -> str:
-    """Return the handout of a checkpoint in a ``folder``, with the focus with which the app opens.
+    """Return the handout of a checkpoint in a ``folder``, with the app's initial focus.
 
     Raises ``CheckpointError`` and ``InputError`` as ``transformer.load`` and ``transformer.trace`` do.
     """
@@ -39,7 +39,7 @@ def handout_of(folder: str | Path, sentence: str, target: str | None = None) -> 
 
 
 def check_length(trace: Trace) -> None:
-    """Raises ``InputError`` for a text with which the file would be too large for a phone."""
+    """Raise ``InputError`` for a text that would make the file too large for a phone."""
     count = max(len(trace.tokens(stack)) for stack in trace.stacks)
     if count > MAX_TOKENS:
         raise InputError(

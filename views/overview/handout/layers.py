@@ -13,7 +13,7 @@ from ui.shell.focus import Focus
 from ui.words.texts import as_plain, page_text
 from views.overview.handout.writing import WIDTH, factor, handout_text, named, section, vectors, written
 
-_ACROSS = 4  # small maps side by side: a phone has room for no more
+_ACROSS = 4  # small maps side by side; more would not fit on a phone
 
 
 def heads(trace: Trace, focus: Focus) -> Section:

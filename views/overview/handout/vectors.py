@@ -92,7 +92,7 @@ def _patches(trace: Trace, stack: str) -> Section:
 
 
 def positions(trace: Trace, focus: Focus) -> Section:
-    """Return what is added for the position, or where positions enter instead."""
+    """Return the vectors added for positions, or the part of the model where positions enter instead."""
     text, stack, labels = handout_text(), focus.stack, trace.tokens(focus.stack).labels
     scheme = trace.checkpoint.config.positions
     bias = f"{stack}.position_bias.values"

@@ -11,7 +11,7 @@ from transformer.runs.traces import Trace
 from ui.shell.selectors import text_for, traits_of
 from ui.words.texts import page_text
 
-WIDTH = 32  # dimensions drawn: a phone has room for no more
+WIDTH = 32  # dimensions drawn; more would not fit on a phone
 
 
 def section(page: str, trace: Trace, parts: Sequence[Part], *, look_for: Sequence[int] = ()) -> Section:
@@ -30,7 +30,7 @@ def handout_text() -> dict[str, str]:
 
 
 def named(name: str, value: str) -> str:
-    """Return "sum: 3", with the colon of the reader's language."""
+    """Return "sum: 3", with a colon as in the reader's language."""
     return handout_text()["named"].format(name=name, value=value)
 
 
