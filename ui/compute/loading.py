@@ -38,7 +38,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
 FAVOURITE = "en-fr"
 # Left out of the wheel to keep it small (pyproject.toml).
-IN_THE_REPOSITORY = ("captions-en-de", "sentiment", "t5-small-tasks", "word2vec-en")
+IN_THE_REPOSITORY = ("captions-en-de", "sentiment", "word2vec-en")
 # Included in an earlier version: an old link to one of them leads to its replacement.
 REMOVED = ("en-fr-pruned", "en-fr-taught")
 RENAMED = {"en-fr-natural": "en-fr"}  # an old link opens the same weights under their new name
