@@ -37,7 +37,7 @@ LOOK_AGAIN = 0.25  # seconds
 SHARE = 1.0  # seconds after which a job yields to another one in line
 _GRACE = 1.0  # seconds for which it continues after a watcher leaves, since most return at once
 _SHORT = 0.4  # seconds before the page shows that something is being computed
-_LAST = 10.0  # seconds for which a server that is told to end waits for its threads
+_LAST = 10.0  # seconds for which a server waits for its threads when it is shut down
 _JOB = "glassformer long job"  # the name of a thread
 _ending = threading.Event()
 _WHO, _MINE, _STOPPED = (f"long jobs: {name}" for name in ("who", "mine", "stopped"))
@@ -106,7 +106,7 @@ class Places:
                 self._changed.notify_all()
 
     def number(self, who: object) -> int:
-        """Return the position in line, 1 for the next one; 0 if it is not waiting."""
+        """Return the position of a job in line, 1 for the next one; 0 if it is not waiting."""
         with self._changed:
             return next((at for at, place in enumerate(self._in_order(), start=1) if place.who is who), 0)
 
@@ -127,7 +127,7 @@ class Places:
         return limits().trainings if kind == TRAINING else limits().jobs
 
 
-PLACES = Places()  # of all sessions; the cores are also needed for everybody's short work
+PLACES = Places()  # of all sessions; the cores are also needed for short computations
 
 
 class JobStopped(BaseException):
@@ -137,8 +137,8 @@ class JobStopped(BaseException):
 class Job(Generic[Result]):
     """One computation in the background: ``work(report)`` runs in a thread when there is a place for it.
 
-    ``report(done, total)`` records progress, yields to others, and ends the work (by ``JobStopped``) if nobody wants it
-    any more; so does every forward pass of a model.
+    ``report(done, total)`` records progress, yields to others, and ends the work (by ``JobStopped``) if no session
+    waits for it any more; so does every forward pass of a model.
 
     Args:
         work: The computation.
@@ -238,7 +238,7 @@ class Job(Generic[Result]):
     def _report(self, done: int, total: int) -> None:
         self.progress = (done, total)
         self._go_on()
-        # Not before every pass: what is half done in between may hold locks that others need.
+        # Not before every pass: an unfinished operation may hold locks that others need.
         if not self._places.take_turns(self, waits=lambda: self.wanted):
             raise JobStopped
 
@@ -291,7 +291,7 @@ class LongJobs:
     def __init__(self, store: Store) -> None:
         self._store = store
         self._lock = threading.Lock()
-        # Weak references: a job lives as long as its thread, or somebody who waits for it.
+        # Weak references: a job lives as long as its thread or a session that waits for it.
         self._running: WeakValueDictionary[Key, Job] = WeakValueDictionary()
 
     def result(
@@ -308,8 +308,8 @@ class LongJobs:
     ) -> Result | None:
         """Return the result ``name`` of a run (or another key), computed once by ``work(report)``.
 
-        While it takes long, a bar and a cancel button are shown. Raises what ``work`` raises. ``work`` runs in a
-        separate thread, so it must use neither Streamlit nor anything of a session.
+        A long computation shows a progress bar and a cancel button. Exceptions of ``work`` are raised here. ``work``
+        runs in a separate thread, so it must not use Streamlit or any state of a session.
 
         Args:
             of: What the result belongs to, usually a run.

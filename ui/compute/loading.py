@@ -109,9 +109,9 @@ def group_of(name: str) -> str:
 
 
 def for_one_person() -> bool:
-    """Return whether only this machine reaches the server, and not through a proxy.
+    """Return whether the server can be reached only from this machine, and not through a proxy.
 
-    Whoever types a path could then read that folder anyway. It is never true on a public server.
+    A person who types a path can then read that folder anyway. It is never true on a public server.
     """
     if public():
         return False
@@ -124,7 +124,7 @@ def for_one_person() -> bool:
 def open_folder(typed: str) -> str:
     """Open a checkpoint by name (``transformer.files.names``), or by the path of its folder or file.
 
-    ``transformers:`` in front has its own code run it.
+    The prefix ``transformers:`` runs it with its own code.
 
     Returns:
         The name by which it can be chosen until the server stops.
@@ -202,7 +202,7 @@ def load_checkpoint(
         prompt: Meaning of a sentence, if not plain text.
 
     Raises:
-        transformer.CheckpointError: If its files are missing or do not fit together, or it does not know a language.
+        transformer.CheckpointError: If its files are missing or do not fit together, or a language is unknown to it.
     """
     path = checkpoint_path(name)
     own_code = name.startswith(OWN_CODE)
@@ -288,7 +288,7 @@ def _translates(name: str) -> bool:
 
 @once_a_run
 def _stamp(path: Path, files: Sequence[str] = _FILES) -> tuple[tuple[int, int], ...]:
-    """Return size and time of change of every file: retraining under the same name is another checkpoint.
+    """Return the size and modification time of every file: retraining under the same name gives a new checkpoint.
 
     With paths as plain strings it is three times as fast.
     """
@@ -349,8 +349,8 @@ def limit_texts() -> None:
 def freeze_loaded_objects() -> None:
     """Exclude everything imported so far from garbage collection, since it stays until the end.
 
-    These are 300,000 objects, mostly torch's; scanning them takes 0.2 s, in which nobody is served. Call it before the
-    first checkpoint is opened: a frozen one would stay in memory after the store has dropped it.
+    These are 300,000 objects, mostly torch's; scanning them takes 0.2 s, during which the server does not respond. Call
+    it before the first checkpoint is opened: a frozen one would stay in memory after the store has dropped it.
     """
     import transformer.models  # noqa: F401  (imports torch)
 

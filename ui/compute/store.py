@@ -1,6 +1,6 @@
 """Store of everything computed once for all sessions: checkpoints, traces, and derived results.
 
-A result is found by what it belongs to, usually a ``Run``, and by a name. It is shared and read-only, and contains
+A result is found by its key, usually a ``Run``, and by a name. It is shared and read-only, and contains
 nothing of a person's state. Limits are in bytes, since sizes depend on what was typed: a trace of twelve tokens takes
 2.5 MB, one of 256 tokens 60 MB.
 """
@@ -100,7 +100,7 @@ class _Making:
 
 
 class Store:
-    """Results by what they belong to and by name; ``limits`` sets the bytes of each shelf.
+    """Results by key and by name; ``limits`` sets the bytes of each shelf.
 
     Several threads may request the same result: one computes, the others wait for it. An exception, including the one
     by which Streamlit ends a run, is raised in the caller and nothing is kept. When a model is dropped, so is
@@ -118,7 +118,7 @@ class Store:
     def get(self, of: Hashable, name: Name, make: Callable[[], Value], *, wait: str = "") -> Value:
         """Return the result ``name`` of a run (or another key), computed by ``make`` if it is not stored.
 
-        ``wait`` names the text that the page shows meanwhile, in its language.
+        ``wait`` names the text that the page shows in the meantime, in its language.
         """
         key, shelf = (of, name), self._shelf_of(name)
         hash(key)  # this reads the files of a new checkpoint, so it must not happen under the lock
@@ -174,7 +174,7 @@ class Store:
                 shelf.n_bytes = 0
 
     def give_up(self, shelf: str) -> None:
-        """Empty one shelf; with models goes everything made with them."""
+        """Empty one shelf; results made with a model are dropped together with it."""
         with self._lock:
             for key in [*self._shelves[shelf].values]:
                 self._forget(self._shelves[shelf], key)

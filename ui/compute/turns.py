@@ -98,7 +98,7 @@ class Turns:
                 self._changed.notify_all()
 
     def _must_wait(self, script: _Script) -> float:
-        """Return the seconds until it should ask again; 0 if it is its turn."""
+        """Return the seconds until the script should ask again; 0 if it is its turn."""
         if min(self._line, key=lambda other: other.due) is not script:
             return threading.TIMEOUT_MAX  # the one who leaves the line notifies it
         if self._turn not in self._running:

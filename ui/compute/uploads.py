@@ -1,4 +1,4 @@
-"""Uploaded checkpoints: in a folder outside the repository, as long as they are in use.
+"""Uploaded checkpoints, stored outside the repository as long as they are in use.
 
 Everybody with the address of a page can open one; only its sender finds it in the list of checkpoints.
 """
@@ -82,7 +82,7 @@ def _make_space(new: Path, *, replaced: tuple[str, ...]) -> None:
     """Remove what the upload ``new`` replaces, then the oldest unused ones, until everything fits.
 
     Raises:
-        CheckpointError: If uploads in use leave no space; ``new`` is removed then, and nothing else.
+        CheckpointError: If uploads in use leave no space; in that case only ``new`` is removed.
     """
     sizes = {path: _bytes_in(path) for path in received_checkpoints(new.parent)}
     excess = sum(sizes.values()) - limits().uploads_mb * 1_000_000

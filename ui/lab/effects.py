@@ -25,7 +25,7 @@ _MARKS = {"same": "{}", "removed": ":orange[~~{}~~]", "added": ":blue[**{}**]"}
 
 
 def picture_and_answer() -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Return the space for the figure and, beside it (below it in a narrow window), for the effect."""
+    """Return the space for the figure and, next to it (below it in a narrow window), for the effect."""
     st.html(_STYLE)
     with st.container(key="laboratory"):
         picture, beside = st.columns([11, 9], gap="medium")
@@ -79,7 +79,7 @@ def _sure(answer: Answer) -> str:
 
 
 def show_numbers(p: Page, effect: Experiment) -> None:
-    """Show log probability of the original output before and after, the factor, the mean divergence."""
+    """Show the log probability of the original output before and after, the factor, and the mean divergence."""
     if not effect.asked.ids:
         return
     before, after = float(effect.before.sum()), float(effect.after.sum())

@@ -25,7 +25,7 @@ def experiment_with(
         specs: Edits as strings (``transformer.runs.edit_specs``).
         checkpoint: Another file of the same model.
         sentence: Another sentence, for which the model generates its own output.
-        keep_answer: Whether the other sentence, of as many tokens, is read with the original output instead.
+        keep_answer: Whether the other sentence, of the same length, is read with the original output instead.
     """
     if sentence is not None and not keep_answer:
         return experiment_beside(run, replace(run, sentence=sentence, target=None))

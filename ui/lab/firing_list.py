@@ -16,7 +16,7 @@ _TABLE = "where-it-fires"
 
 
 def show_firings(firings: Sequence[Firing], *, of_unit: bool, open_: Callable[[Firing], None]) -> None:
-    """Show the examples; ``open_`` is called before the next run with the chosen one."""
+    """Show the examples; ``open_`` is called with the chosen one, before the next run."""
     drawn = firings[:_DRAWN]
     show_figure(
         firing_strips(

@@ -1,4 +1,4 @@
-"""What a next-sentence head predicts of two sentences: shown on Overview, Decoding and Compare."""
+"""Prediction of a next-sentence head for two sentences, shown on Overview, Decoding and Compare."""
 
 from charts.toolkit.style import three_digits, three_digits_alike
 from transformer.config import NEXT_SENTENCE

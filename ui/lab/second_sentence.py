@@ -1,4 +1,4 @@
-"""A second sentence, typed or chosen among those that differ in one word and have as many tokens."""
+"""A second sentence, typed or chosen among those that differ in one word and have the same number of tokens."""
 
 import re
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting, labels
 from ui.words.texts import model_sentences, other_pictures, pictures
 
-_MOST, _FEW = 5, 4  # ready pairs in a row of their own, and in one with other controls
+_MOST, _FEW = 5, 4  # ready pairs in a separate row, and in one with other controls
 _LONGEST = 200  # characters of a sentence in which words are replaced
 
 
@@ -40,8 +40,8 @@ def second_sentence(
         p: The page.
         key: Key of the widget, also in the address.
         first: The sentence until one is typed or chosen; by default the first ready one, if any.
-        box: Where the box is drawn, if not beside the pairs.
-        chips: Where the pairs are drawn, if not beside the box.
+        box: Where the box is drawn, if not next to the pairs.
+        chips: Where the pairs are drawn, if not next to the box.
     """
     offered = ready_pairs(p)
     row = st.container(horizontal=True, vertical_alignment="bottom") if box is None or chips is None else None
@@ -83,7 +83,7 @@ def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:
 
 
 def _label(sentence: str, clean: str, corrupt: str) -> str:
-    """Return "cat → dog"; for another sentence its words, for an image what it shows."""
+    """Return "cat → dog", the words of any other sentence, or the content of an image."""
     if shows := {text: label for label, text in pictures()}.get(corrupt):
         return shows
     both = [(a, b) for a, b in zip(re.findall(r"\w+", clean), re.findall(r"\w+", corrupt), strict=False) if a != b]

@@ -1,6 +1,6 @@
 """Sweeps: analyses that run the model for one location after the other.
 
-A short one starts by itself; a long one starts on request, and an estimate is shown instead.
+A short one starts automatically. A long one starts on request; until then, an estimate is shown.
 """
 
 from collections.abc import Sequence
@@ -55,7 +55,7 @@ def say_error(p: Page, names: Sequence[str], estimated: np.ndarray, measured: np
 
 
 def say_agreement(p: Page, estimated: np.ndarray, measured: np.ndarray) -> None:
-    """Show how good the estimate was once everything is measured: [place] each."""
+    """Show how good the estimate was once everything is measured; both arrays are [location]."""
     known = np.isfinite(estimated) & np.isfinite(measured)
     if known.sum() > 1:
         error = three_digits(float(np.abs(estimated - measured)[known].mean()))

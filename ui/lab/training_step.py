@@ -47,7 +47,7 @@ def one_training_step(p: Page) -> None:
 
 
 def step_in_detail(p: Page) -> None:
-    """Draw the section of the page Training: loss before and after, gradients by block, moved rows of E."""
+    """Draw the section of the Training page: loss before and after, gradients by block, moved rows of E."""
     text = p.text
     controls = st.container(horizontal=True, vertical_alignment="bottom")
     with controls:
@@ -124,7 +124,7 @@ def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[Trainin
 
 
 def _loss(p: Page, step: TrainingStep) -> str:
-    """Return what was predicted, how the loss changed, and that the model on the page did not."""
+    """Return the prediction, the change of the loss, and a note that the model on the page is unchanged."""
     text, config = page_text("embeddings"), p.checkpoint.config
     asked = "asked_next" if config.has_decoder else "asked_class" if config.n_classes else "asked_blank"
     end = text["training_worse"] if step.loss_after > step.loss_before else text["training_copy"]

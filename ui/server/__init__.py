@@ -1,1 +1,1 @@
-"""The server: its settings, its limits, and its use of Streamlit beyond the documentation."""
+"""The server: its settings, its limits, and its use of undocumented parts of Streamlit."""

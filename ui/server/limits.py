@@ -23,7 +23,7 @@ class Limits:
         jobs: Number of long computations at a time.
         trainings: Number of live trainings among them.
         characters: Length of a text.
-        sentences: Number of a user's own sentences that something is measured on.
+        sentences: Maximum number of a user's own sentences in a measurement.
         sessions: Number of visitors at a time.
         idle_minutes: Time without a click after which a visitor's seat goes to someone who is waiting.
         recording_mb: Megabytes that one recorded pass may take.
@@ -52,7 +52,7 @@ PUBLIC = Limits(jobs=1, trainings=1, characters=1_000, sessions=60, recording_mb
 def public() -> bool:
     """Return whether everybody can reach this server.
 
-    Any value but 0 means yes, so that a typing error does not open what should be closed.
+    Any value but 0 means yes, so that a typing error does not make a server less strict.
     """
     return os.environ.get("GLASSFORMER_PUBLIC", "").strip() not in ("", "0")  # also if another setting is wrong
 
@@ -80,7 +80,7 @@ def hosts(address: str | None) -> list[str]:
     """Return the names under which a server that listens on ``address`` is reached; empty for any.
 
     A server for this machine only has this machine's names; otherwise a third-party page whose name resolves to it
-    could talk to it. A public server has nothing to protect from that.
+    could send it requests. A public server needs no such protection.
     """
     named = [host.strip("[]") for host in settings().hosts]
     if named:

@@ -71,7 +71,7 @@ def _number(name: str, value: str) -> int:
 
 
 def _truth(_: str, value: str) -> bool:
-    """Return true for any value but 0, so that a typing error does not open what should be closed."""
+    """Return true for any value but 0, so that a typing error does not make a server less strict."""
     return value != "0"
 
 

@@ -1,10 +1,10 @@
-"""Everything that this project uses of Streamlit beyond its documentation.
+"""All uses of undocumented parts of Streamlit in this project.
 
 A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. There are seven kinds:
 
 - the context of the running script: whether there is one, its page and session, and how the browser came there;
 - how it calls the callbacks of widgets, where this module fixes a fault of Streamlit (``keep_callbacks_whole``);
-- its cookie against forged requests, the only thing that stays the same when a browser reloads a page;
+- its cookie against forged requests, which alone stays the same when a browser reloads a page;
 - its address for files (``route_uploads_through``), and the files that it holds;
 - the name of the threads that run pages, for which a server waits as it ends;
 - the runtime, by which ``deploy/warm_up.py`` opens pages before the first visitor, its sessions and its settings;
@@ -154,7 +154,7 @@ def ignore_settings_of_current_folder(app: Path) -> None:
     """
 
     def beside_the_app(*names: str) -> str:
-        """Return the path of files beside the app."""
+        """Return the path of files next to the app."""
         return str(app.joinpath(".streamlit", *names))
 
     file_util.get_project_streamlit_file_path = beside_the_app
@@ -256,7 +256,7 @@ def keep_callbacks_whole() -> None:
     """Let all callbacks of a reader's click finish before the reader's next script begins, from now on.
 
     By default, Streamlit stops a script that another click has overtaken, even in the middle of a callback, and starts
-    the next script meanwhile; that one takes the widget's value for known and calls nothing. So a sentence was lost if
+    the next script, which regards the widget's value as known and calls nothing. So a sentence was lost if
     something else was clicked at once.
     """
     original = SafeSessionState.on_script_will_rerun

@@ -1,6 +1,6 @@
 """Folder of a server's uploads, removed when the server stops. No Streamlit here.
 
-There is a lock file beside each folder. The operating system releases the lock when the server's process ends, however
+There is a lock file next to each folder. The operating system releases the lock when the server's process ends, however
 it ends: so a folder without a running server is recognised reliably, and two servers do not interfere.
 """
 

@@ -1,6 +1,6 @@
 """Content below the first screen of a page, drawn after the figure above it.
 
-The browser lays out together what arrives together: sent along with the figure, it would delay it by a quarter of a
+The browser lays out simultaneous elements together: content sent with the figure would delay it by a quarter of a
 second or more.
 """
 

@@ -6,8 +6,8 @@ Each is drawn like Streamlit's own, with the parameter of the address as its ``k
         …
 
 It is set from the session before it is drawn, reports to it in its callback, and owns nothing. ``default`` is the value
-that the address leaves out. ``owner`` is what the value belongs to, such as the sentence; for another one it starts at
-the default again. ``whole_page=True`` runs the whole page when the value changes, because it affects more than the
+that the URL omits. ``owner`` is the object of the choice, such as the sentence; for another one, the choice is reset to
+its default. ``whole_page=True`` runs the whole page when the value changes, because it affects more than the
 control's fragment, such as the choices in the sidebar. A value in an address that the control cannot have is corrected,
 and a line on the page says so.
 """
@@ -260,7 +260,7 @@ def tabs(text: PageText, names: Sequence[str], *, key: str) -> list[DeltaGenerat
 
 
 def collapsible(label: str, *, key: str, **more: Any) -> DeltaGenerator:
-    """Draw a part of the page that is collapsed until a reader opens it; ``open`` tells whether it is."""
+    """Draw a collapsible part of the page; ``open`` of the result is true once the reader has opened it."""
     page, found = page_state.current_page(), _read(key, _NOBODY, False, _truth)
     drawn[page, key] = "expander"
     if st.session_state.get(key, False) != found:
@@ -294,7 +294,7 @@ def _read_all(key: str, owner: object, default: tuple, reading: Callable[[str], 
 
 
 def _correct(key: str, texts: Sequence[str], found: Sequence, *, default: Sequence, with_note: bool) -> None:
-    """Keep what is shown if it is not exactly what was requested; ``with_note`` shows a line about it."""
+    """Store the displayed value if it differs from the requested one; ``with_note`` shows a line about it."""
     own = () if found == default else _texts(found)
     if own != page_state.values(key):
         if with_note:

@@ -26,7 +26,7 @@ def style_for_a_frame() -> None:
 
 
 def heights() -> tuple[int, int]:
-    """Return the heights of the page's first figure and of the window in pixels, as this reader sees them.
+    """Return the heights of the page's first figure and of the window in pixels, in this reader's browser.
 
     The first is 0 if the page has no figure, or until it is known.
     """

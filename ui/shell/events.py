@@ -1,4 +1,4 @@
-"""Our browser components and their events, which are validated because anybody can send anything.
+"""Our browser components and their events, which are validated because clients can send arbitrary data.
 
 Each validating function returns ``None`` for an invalid event, which is then ignored; ``measure`` returns a default.
 """
@@ -15,7 +15,7 @@ LARGEST = 10**9 - 1
 
 
 def component(name: str, script: Path) -> Callable[..., Any]:
-    """Return the component drawn by ``script``, with the style of the ``.css`` file beside it, if any."""
+    """Return the component drawn by ``script``, with the style of the ``.css`` file next to it, if any."""
     style = script.with_name(f"{script.name.partition('.')[0]}.css")
     css = style.read_text(encoding="utf-8") if style.is_file() else None
     return st.components.v2.component(f"glassformer_{name}", css=css, js=script.read_text(encoding="utf-8"))

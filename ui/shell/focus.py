@@ -158,7 +158,7 @@ def fit_language(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
 def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     """Return the focus on an image if the model reads images, and on a sentence otherwise.
 
-    A line says if it was the other kind. What may be an image with a typing error stays, and the page says what is
+    A line reports the replacement. A text that may be an image with a typing error stays, and the page reports what is
     wrong.
     """
     config = readable_config(focus.checkpoint)
@@ -224,8 +224,8 @@ def default_of(address: Mapping[str, str]) -> Focus:
 def address_of(focus: Focus, *, whole: bool = False) -> dict[str, str]:
     """Return the parameters from which ``Focus.from_address`` restores ``focus``, with ``default_of``.
 
-    With ``whole``, they still do so if the checkpoint gets another opening, or another checkpoint is the first. Others
-    follow such an address, who have not seen the view before the lesson.
+    With ``whole``, they still do so if the opening of the checkpoint or the first checkpoint changes. Such an address
+    is for other people, so it omits the view before the lesson.
     """
     parameters = focus.to_address(default=default_focus(focus.checkpoint))
     if whole:
@@ -372,7 +372,7 @@ def keep(focus: Focus, *, lines: Sequence[str] = ()) -> None:
 
 
 def with_changes(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]]:
-    """Return the focus with these values, and a line for each text that is too long to be kept.
+    """Return the focus with these values, and a line for each text that is too long to store.
 
     Another sentence, target or stack starts at its first token; another checkpoint has its own opening.
 

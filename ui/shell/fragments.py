@@ -1,8 +1,9 @@
 """Parts of a page that run without the rest of it, with a rule for what they may keep.
 
 A session keeps the arguments of its fragments, the callbacks of its widgets with their arguments, and
-``st.session_state`` as long as its browser tab is open. So none of them may hold what all sessions share: a checkpoint,
-a trace, a run, a decoding, a tensor, a large array. They hold names, and look up what they need when they run:
+``st.session_state`` as long as its browser tab is open. So none of them may hold objects that all sessions share: a
+checkpoint, a trace, a run, a decoding, a tensor, a large array. They hold names, and look up what they need when they
+run:
 
     @fragment
     def beam_tree(p: Page) -> None:  # a Page is names only: p.checkpoint and p.trace come from the store
@@ -11,7 +12,7 @@ a trace, a run, a decoding, a tensor, a large array. They hold names, and look u
 
     st.button("Remove head", on_click=_remove, args=(p.focus.layer, p.focus.head))
 
-The store may have dropped a checkpoint meanwhile; it is then loaded again. Long computations belong in the store under
+If the store has dropped a checkpoint in the meantime, it is loaded again. Long computations belong in the store under
 the run (``store.get(p.run, name, make)``) and are looked up by the fragment, too. ``tests/pages/conftest.py`` follows
 all references of a session after each test of a page.
 """
@@ -38,7 +39,7 @@ def fragment(draw: Callable[_Arguments, None], *, run_every: float | None = None
     Args:
         draw: Called with the arguments of the last run of the whole page, which the session keeps: plain values and
             ``Page`` only.
-        run_every: Seconds after which the part is drawn again by itself.
+        run_every: Seconds after which the part is automatically redrawn.
 
     Raises:
         TypeError: If the part is called with a checkpoint, a trace, a run or a decoding.

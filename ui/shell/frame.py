@@ -1,6 +1,6 @@
 """Per-page setup in the browser: document language, keyboard access to the figure, lesson scrolling.
 
-It also tells exported files what a figure shows, and an outer page, if there is one, the address of the view.
+It also passes the content of a figure to exported files, and the address of the view to an outer page, if any.
 """
 
 from collections.abc import Mapping

@@ -202,7 +202,7 @@ def go_to(name: str, **focus_values: object) -> NoReturn:
 
 
 def place_among_pages(name: str, *, shown: bool) -> None:
-    """Draw, near the title, the sign of the laboratory and an arrow to the next page.
+    """Draw the sign of the laboratory and an arrow to the next page near the title.
 
     The arrow's text is a tooltip and is read by screen readers.
     """

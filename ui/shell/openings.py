@@ -46,7 +46,7 @@ def shows_of(example: Example) -> str:
 
 
 def name_in_list(checkpoint: str) -> str:
-    """Return what a checkpoint does with its folder's name, "Fills in blanks · bert-en", or only its name."""
+    """Return a checkpoint's task and its folder's name, "Fills in blanks · bert-en", or only its name."""
     own = _own(checkpoint)
     if own is None:
         return checkpoint

@@ -34,7 +34,7 @@ def outer_origin() -> str:
 
 
 def seen_address(url: str, parameters: Mapping[str, Sequence[str]]) -> tuple[str, Mapping[str, Sequence[str]]]:
-    """Return the address and parameters under which others find a page: unchanged, or on the outer page."""
+    """Return the address and parameters of a page for other people: unchanged, or on the outer page."""
     if not (outer := outer_page()):
         return url, parameters
     name = urlsplit(url).path.rstrip("/").rpartition("/")[2]

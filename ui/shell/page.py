@@ -65,7 +65,7 @@ from ui.words.texts import PageText, as_plain, common, page_text
 
 OF_WORDS = ("decoding", "surgery", "lens", "paths", "bugs")  # pages about one token of the output, or a class
 OF_MAPS = ("overview", "attention", "heads", "checkpoint")  # pages that need nothing but maps and tokens
-LACKING = {  # what a file of attention maps does not hold of what the other pages show; "model" for all others
+LACKING = {  # content of the other pages that a file of attention maps lacks; "model" for all others
     "tokens": "vocabulary",
     **dict.fromkeys(("embeddings", "positions", "add_norm", "feed_forward"), "vectors"),
     **dict.fromkeys(("decoding", "lens"), "predictions"),
@@ -92,7 +92,7 @@ class Page:
     def __init__(self, name: str, focus: Focus) -> None:
         self.name = name
         self.focus = focus
-        self.token_is_chosen = True  # by the reader; if not, the page may begin at a token of its own
+        self.token_is_chosen = True  # by the reader; otherwise the page may choose its initial token
 
     @once
     def text(self) -> PageText:
@@ -111,7 +111,7 @@ class Page:
 
     @property
     def reads_sentences(self) -> bool:
-        """Whether other sentences can be read, so that lists of them mean something."""
+        """Whether other sentences can be read, so that lists of sentences are meaningful."""
         return not (self.reads_pictures or self.maps_only)
 
     @property
@@ -150,7 +150,7 @@ class Page:
 
     @staticmethod
     def place_of(name: str) -> str:
-        """Return where others find a checkpoint's directory, for commands and snippets."""
+        """Return the path of a checkpoint's directory for other people, for commands and snippets."""
         if name in found_here():
             return name  # which ``transformer.load`` also finds
         if is_received(name):
@@ -425,7 +425,7 @@ def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:
 
 
 def _look_for(text: PageText, config: ModelConfig, *, shown: bool) -> None:
-    """Draw what to notice, behind a button, so that the figure in question stays on the first screen."""
+    """Draw what to notice, under a button, so that the figure in question stays on the first screen."""
     st.html(FRAME_STYLE)
     style_for_a_room()
     style_for_a_frame()
@@ -437,7 +437,7 @@ def _look_for(text: PageText, config: ModelConfig, *, shown: bool) -> None:
 
 
 def _glossary(page: str) -> None:
-    """Draw the glossary terms of the page behind a button, except during a presentation."""
+    """Draw the glossary terms of the page under a button, except during a presentation."""
     if is_presenting() or not (terms := glossary(page)):
         return
     with st.popover(common("page.glossary"), icon=":material/menu_book:", key="glossary"):

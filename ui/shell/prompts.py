@@ -57,7 +57,7 @@ def _ways(checkpoint: Checkpoint) -> tuple[str, ...]:
 
 
 def _box(widget: object, name: str, value: object, **more: object) -> None:
-    """Draw a widget that is set from the focus and reports to it, but keeps nothing.
+    """Draw a widget that is set from the focus and reports to it, but stores nothing.
 
     It is a new widget on each page.
     """

@@ -19,7 +19,7 @@ _DRAWN_ON = "choose: drawn on"  # the page of the last run
 
 
 def work_of(config: ModelConfig) -> str:
-    """Return what a model does, as texts name it: "classifier", "text-to-text", or its kind.
+    """Return the task of a model by its name in texts: "classifier", "text-to-text", or its kind.
 
     An encoder-decoder translates, unless it was trained on tasks with prefixes or is of a family whose checkpoints do
     many things; a config.json need not state which.
@@ -55,7 +55,7 @@ def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: 
     kinds = attention_kinds(config)
     stacks = tuple(dict.fromkeys(stack for stack, _ in kinds))
     n_layers = config.n_encoder_layers if focus.stack == "encoder" else config.n_decoder_layers
-    # On another page it is another widget without a value, though the key still refers to the previous page's.
+    # On another page, the same key is a new widget without a value, but still refers to the previous page's widget.
     anew = st.session_state.get(_DRAWN_ON) != page_hash()
     st.session_state[_DRAWN_ON] = page_hash()
     with room:

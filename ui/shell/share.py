@@ -22,7 +22,7 @@ from ui.words.texts import as_plain, common
 
 BUTTON = "share"
 LONGEST_NOTE = 500
-# Draws a download beside the link. A document is made of views, which this package does not know: app.py sets it.
+# Draws a download next to the link. A document consists of views, which this package must not import: app.py sets it.
 show_document: Callable[[Focus], None] | None = None
 
 
@@ -31,7 +31,7 @@ def link(
 ) -> str:
     """Return ``page_url?checkpoint=…&fingerprint=…``, then the address's other parameters, then the note.
 
-    Others follow it, so it leaves out the view that the reader had before a lesson.
+    It is for other people, so it omits the reader's view before a lesson.
     """
     own = {"checkpoint": [checkpoint], FINGERPRINT: [fingerprint]}
     others = {name: values for name, values in parameters.items() if name not in (*own, NOTE, CAME_FROM)}

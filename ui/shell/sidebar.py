@@ -30,7 +30,7 @@ def take_room() -> DeltaGenerator | None:
 
 
 def sidebar() -> None:
-    """Draw the sidebar once per run, before the page; widgets are set from the focus and keep nothing."""
+    """Draw the sidebar once per run, before the page; widgets are set from the focus and store nothing."""
     focus = shared_focus.current()
     config = readable_config(focus.checkpoint)
     with st.sidebar:
@@ -87,7 +87,7 @@ def _examples(focus: Focus) -> None:
 
 
 def _checkpoint(focus: Focus) -> None:
-    """Draw the choice of a model, with what it does and its size; everything below is about it."""
+    """Draw the choice of a model, with its task and its size; everything below is about this model."""
     names = choosable_checkpoints(focus.checkpoint)
     if not names:
         return
@@ -159,7 +159,7 @@ def _more(focus: Focus) -> None:
 
 
 def _language(focus: Focus) -> None:
-    """Draw the languages by their codes, beside the presenter's switch."""
+    """Draw the languages by their codes, next to the presenter's switch."""
     names = languages()
     if len(names) > 1:
         st.session_state["sidebar language"] = focus.language  # this overwrites no typed text

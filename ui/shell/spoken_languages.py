@@ -1,4 +1,4 @@
-"""Languages and task of the sentence, for models that need to know them.
+"""Languages and task of the sentence, for models that require them.
 
 M2M100 and NLLB are given both languages, Marian's multilingual models the output language. T5's config lists the
 prefixes of its training sentences ("translate English to French: ").
@@ -54,7 +54,7 @@ def spoken_languages(focus: Focus, checkpoint: Checkpoint, room: DeltaGenerator)
 
 
 def _choose(name: str, options: Sequence[str], value: str | None, width: int | str) -> None:
-    """Draw a widget that is set from the focus and reports to it, but keeps nothing.
+    """Draw a widget that is set from the focus and reports to it, but stores nothing.
 
     It is a new widget on each page.
     """

@@ -25,7 +25,7 @@ def write_view(page: str, focus: Focus, choices: Mapping[str, Texts]) -> str:
 
 
 def read_view(text: str) -> tuple[str, Focus, dict[str, Texts]]:
-    """Return the page, the focus and the page's choices of a view; what it cannot mean is left out."""
+    """Return the page, the focus and the page's choices of a view, without invalid values."""
     page, _, query = text.partition("?")
     found = parse_qs(query, keep_blank_values=True)
     own = {name: values[-1] for name, values in found.items() if name in _NAMES and name not in _OF_LESSON}

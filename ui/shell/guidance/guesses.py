@@ -50,14 +50,14 @@ def remaining_options(step: Step, place: Place) -> tuple[int, ...]:
 
 
 def tries_at(place: Place) -> tuple[int, ...]:
-    """Return the options that were chosen at this place, in order."""
+    """Return the options that were chosen at this step, in order."""
     return _all_tries().get(place, ())
 
 
 def is_answered(step: Step, tries: Sequence[int]) -> bool:
     """Return whether the answer is shown: after a correct guess or the last try.
 
-    There is no second try where only one option would be left.
+    There is no second try if only one option would be left.
     """
     return bool(tries) and (
         tries[-1] == ANSWER or len(tries) == MOST_TRIES or len(step.choices) - len(tries) < MOST_TRIES

@@ -69,7 +69,7 @@ def _view_to_restore(lesson: Lesson) -> str:
 def end_lesson(lesson: Lesson, *, on: str = "", finished: bool = False) -> None:
     """Restore the view before the lesson, on its page or the page ``on``. This ends the run.
 
-    Where there is none, since a link opened the lesson, the page stays as it is.
+    If there is none, because a link opened the lesson, the page stays as it is.
     """
     page, focus = page_state.current_page(), {"lesson": "", "lesson_step": 1, "came_from": ""}
     if view := _view_to_restore(lesson):
@@ -171,7 +171,7 @@ def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool
 
 
 def _second_try(step: Step, option: int, text: PageText) -> None:
-    """Say what is wrong with the first guess, without the answer."""
+    """Explain what is wrong with the first guess, without revealing the answer."""
     hint = f" **{text['hint']}** {step.hint}" if step.hint else ""
     with st.container(key="lesson hint"):
         st.markdown(f"{_WRONG} **{_sentence(step.choices[option])}** {step.feedback_on(option)}{hint}")

@@ -17,7 +17,7 @@ _MASK = re.compile(
 
 
 def question(values: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the question with its options, ``{}`` if the step asks nothing."""
+    """Return the question with its options, ``{}`` if the step has no question."""
     if not values.get("question"):
         if lonely := [key for key in QUESTION[1:] if key in values]:
             raise MessageError("{where} has {key} but no question", where=where, key=lonely[0])

@@ -1,4 +1,4 @@
-"""Navigation to what a click opens: keyboard focus and, if it is out of sight, the window move there."""
+"""Navigation to content that a click opens: the keyboard focus moves there, and the window scrolls if necessary."""
 
 from pathlib import Path
 
@@ -18,7 +18,7 @@ def mark_opened(place: str) -> None:
 
 
 def lead_to(place: str) -> None:
-    """Lead to ``place`` once ``mark_opened`` was called; call this on every run."""
+    """Navigate to ``place`` once ``mark_opened`` has been called; call this on every run."""
     _component(key=f"way to {place}", data={"place": _class(place), "opened": st.session_state.get(_count(place), 0)})
 
 
