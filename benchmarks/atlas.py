@@ -4,7 +4,7 @@
 
 Our models read the 84 included sentences repeatedly; the large shape, 30 × 9 heads with random weights, reads sentences
 of 32 tokens. The clock is the processor time of the process, including helper threads. Memory is the peak of the
-process above its memory with the model loaded. Each model has a process of its own.
+process above its memory with the model loaded. Each model has a separate process.
 """
 
 import argparse

@@ -125,7 +125,7 @@ def picture(trace: Trace, *, inside: bool = False, **begin: object) -> CanvasFig
 
 @contextmanager
 def open_figure(browser: Browser, figure: CanvasFigure, *, width: int = 1280, height: int = 720) -> Iterator[Page]:
-    """Open the figure as a page of its own."""
+    """Open the figure as a separate page."""
     with tempfile.TemporaryDirectory() as folder, new_visitor(browser) as context:
         file = figure.save(Path(folder) / "picture.html")
         page = context.new_page()

@@ -1,4 +1,4 @@
-"""Load test with thirty students: waiting time, memory, and whether sessions receive others' data.
+"""Load test with thirty students: waiting time, memory, and whether a session receives data of another.
 
     python -m benchmarks.load                            # streamlit run app.py, on a free port of this machine
     python -m benchmarks.load --entry deploy.serve       # the entry for a class
@@ -276,7 +276,7 @@ def goals(lessons: Sequence[Lesson], n_students: int, complaints: Sequence[str])
 def public_server_goals(start: float, rest: float, peak: float) -> list[Goal]:
     """Return the goals of a public server.
 
-    These are seconds from the start to the first answer, megabytes then, and the largest megabytes with the class.
+    These are seconds from the start to the first answer, megabytes at that point, and peak megabytes with the class.
     """
     return [
         Goal("from the start to the first answer", f"≤ {START:g} s", f"{start:.1f} s", start <= START),

@@ -1,8 +1,8 @@
 """A class for the load test: each student has unique sentences and an edit, and checks what arrives.
 
-Nothing that a student receives may contain another's sentence or edit. And a student's screen in the crowd must be,
-byte for byte, the same as for somebody who is alone with the server and makes the same clicks: that compares every
-number of every figure, too.
+Nothing that a student receives may contain another student's sentence or edit. And a student's screen in the crowd must
+be, byte for byte, the same as for a student who makes the same clicks alone on the server: that compares every number
+of every figure, too.
 """
 
 import hashlib
@@ -74,7 +74,7 @@ class Student:
         self.screens: list[dict[str, str]] = []
 
     async def open(self) -> Run:
-        """Open the app by the student's own address."""
+        """Open the app at the student's own address."""
         return await self.session.open("", {"sentence": self.now})
 
     async def write(self, which: int) -> Run:
@@ -159,7 +159,7 @@ def _different(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
 
 
 def _comparable(element: Element) -> Element:
-    """Return the element without what differs between visits by design.
+    """Return the element without the parts that differ between visits by design.
 
     These are names of files that wait for a click, and whether the server had to set the value of a widget.
     """

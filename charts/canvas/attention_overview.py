@@ -24,7 +24,7 @@ def attention_overview(
 
     ``groups`` has the views of one kind each, one per layer; ``captions``, for each group, short labels by (layer,
     head). If ``clear`` is given, the (layer, head) in it stand out for each group, and the others are pale. The scale
-    is fixed from 0 to 1; with ``stretch`` that of every map ends at its own largest weight. Groups of ``heads_a_key``
+    is fixed from 0 to 1; with ``stretch``, the scale of each map ends at its largest weight. Groups of ``heads_a_key``
     heads share their keys and values and are on one band.
 
     Raises:

@@ -40,7 +40,7 @@ class CanvasFigure:
         return CanvasFigure({**self.metadata, **more}, self.arrays)
 
     def headed(self, name: str) -> CanvasFigure:
-        """Return the same figure with ``name`` before its title, to tell it from those beside it."""
+        """Return the same figure with ``name`` before its title, to distinguish it from its neighbours."""
         return self.with_metadata(title=f"{name} · {self.metadata['title']}")
 
     def packed(self) -> bytes:

@@ -1,4 +1,4 @@
-"""The prepared routes, from a fresh browser by the bar's own buttons to the end.
+"""The prepared routes, followed to the end in a fresh browser with the buttons of the lesson bar.
 
 At every step the bar is at the foot of the window and names the step, the page is the step's page, and the step's
 figure is visible above the bar.

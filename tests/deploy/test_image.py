@@ -150,7 +150,7 @@ def test_only_what_runs_is_in_it(image: Image) -> None:
     assert {"app.py", "pages", "views", "ui", "charts", "transformer", "deploy", "checkpoints", ".streamlit"} <= names
     assert not names & {"tests", "benchmarks", "docs", "node_modules", ".git", ".venv"}
     assert not (image.folder / "charts" / "canvas" / "source").exists()
-    assert list((image.folder / "ui").rglob("*.pyc"))  # compiled by the step that does so
+    assert list((image.folder / "ui").rglob("*.pyc"))  # created by the step that compiles the code
 
 
 def test_its_command_serves_is_healthy_and_writes_nothing(image: Image, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from transformer.interventions.activation_patching import contrast, head_places,
 from transformer.runs.decoding_strategies import Greedy  # noqa: E402
 
 Pair = tuple[Checkpoint, "bridge.TransformerBridge"]
-SENTENCE, OTHER = "the cat sat", "the cat sit"  # as many tokens
+SENTENCE, OTHER = "the cat sat", "the cat sit"  # the same number of tokens
 
 
 @pytest.fixture(scope="module")

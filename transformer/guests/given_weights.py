@@ -26,7 +26,7 @@ def weights_by_layer(weights: Any, n_queries: int, n_keys: int, *, cross: bool) 
         cross: Whether the keys have tokens of their own.
 
     Raises:
-        MessageError: If they are not attention weights of as many tokens.
+        MessageError: If they are not attention weights of that number of tokens.
     """
     layers = _layers(weights)
     _check_counts(layers, n_queries, n_keys, cross=cross)

@@ -486,8 +486,8 @@ def write_data(folder: Path, checkpoint: Checkpoint, found: Habits, sentences: S
 def row(habits: HeadHabits) -> dict[str, object]:
     """Return one table row per head: its location, main habit, other habit, and all shares.
 
-    Shares are by kind (``share_previous``, ``chance_previous``) and by strength (``strength_0.9``: rows whose strongest
-    weight is ≥ 0.9).
+    Shares are grouped by kind (``share_previous``, ``chance_previous``) and by strength (``strength_0.9``: rows whose
+    strongest weight is ≥ 0.9).
     """
     main, against = habits.main, habits.against
     return {

@@ -271,8 +271,8 @@ OFFSETS = tuple(range(-MAX_OFFSET, MAX_OFFSET + 1))
 def positional_tallies(view: AttentionView) -> dict[str, Tally]:
     """Count offsets in the self-attention of one sentence.
 
-    "offset" and "profile" are by offset, "window" by its first offset. The profile is the mean weight at a distance,
-    Σ_i α_{i,i+d} over the rows that have it (Vig & Belinkov 2019, §4.4, by distance).
+    "offset" and "profile" are keyed by offset, "window" by its first offset. The profile is the mean weight at a
+    distance, Σ_i α_{i,i+d} over the rows that have it (Vig & Belinkov 2019, §4.4, by distance).
     """
     n_queries, n_keys = view.allowed.shape
     queries, offsets = np.arange(n_queries), np.array(OFFSETS)

@@ -90,7 +90,7 @@ class Experiment(ChangeOfAnswer):
         original: The original run.
         changed: The changed run.
         strategy: Decoding strategy of both models' own outputs, if it differs from that of their runs.
-        same_answer: Whether the changed run reads another sentence of as many tokens with the original output given.
+        same_answer: Whether the changed run reads another sentence of the same length with the original output.
     """
 
     original: Trace
@@ -260,7 +260,7 @@ def experiment(
         checkpoint: Another model with the same tokenizer, such as a faulty model or a quantised file.
         sentence: Another sentence, for which the model generates its own output. Otherwise both runs read the same
             tokens (teacher forcing), and only then can their log probabilities be compared.
-        keep_answer: Whether the other ``sentence``, which must have as many tokens, is read with the original output
+        keep_answer: Whether the other ``sentence``, which must be of the same length, is read with the original output
             (teacher forcing), so that every activation and every row of logits has its counterpart.
         strategy: Decoding strategy of both models' own outputs, if it differs from that of the trace.
 

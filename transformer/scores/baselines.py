@@ -39,10 +39,10 @@ def ngram_perplexities(tokenizer: Tokenizer, train: Sequence[str], texts: Sequen
 def unigram_accuracies(
     tokenizer: Tokenizer, train: Sequence[str], hidden: Sequence[HiddenWord]
 ) -> dict[str, float | None]:
-    """Return the share of hidden words that are the most frequent word of as many tokens in ``train``.
+    """Return the share of hidden words that are the most frequent word with that number of tokens in ``train``.
 
-    A mask shows how many tokens it hides, and the guess knows no more than that; for ``_letters``, also that it is no
-    punctuation mark. Of equally frequent words the first one counts.
+    The guess depends only on the number of masked tokens and, for ``_letters``, on the word not being a punctuation
+    mark. The first of several equally frequent words is used.
     """
     counts: Counter[tuple[int, ...]] = Counter()
     for ids in tokenizer.encode_many(train):

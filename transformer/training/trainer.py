@@ -37,7 +37,8 @@ class Trainer:
 
     The run directory holds ``state.pt`` (everything needed to resume), ``best/`` (the checkpoint with the best dev
     score so far), ``snapshots/`` and ``history.csv``. Restarted in the same directory, a run resumes where it was saved
-    and ends with the same weights as one that was never stopped: bitwise, on the same machine with as many processes.
+    and ends with the same weights as one that was never stopped: bitwise, on the same machine with the same number of
+    processes.
     """
 
     def __init__(self, recipe: Recipe, *, data: str | Path, run_directory: str | Path, report: Report | None = None):

@@ -27,7 +27,7 @@ class Limits:
         sessions: Number of visitors at a time.
         idle_minutes: Time without a click after which a visitor's seat goes to someone who is waiting.
         recording_mb: Megabytes that one recorded pass may take.
-        uploads_mb: Megabytes of uploaded files in memory, and as many of stored checkpoints on disk.
+        uploads_mb: Limit in megabytes for uploaded files in memory, and for stored checkpoints on disk.
     """
 
     jobs: int

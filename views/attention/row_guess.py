@@ -25,7 +25,7 @@ from views.attention.attention_view_model import AttentionViewModel
 from views.attention.facts import say_row
 
 _STATE, _ANSWER = "attention: guesses", "attention answer"
-MAP_HEIGHT = 340  # pixels: it fits on the first screen, with the answer above it
+MAP_HEIGHT = 340  # pixels; the map and the answer above it fit on the first screen
 _SHOWN = 16  # bars
 
 

@@ -215,7 +215,7 @@ def all_findings(patient: Patient) -> Findings:
 def bugs_view_model(
     diagnosis: Diagnosis, found: Experiment | None = None, location: Head | None = None
 ) -> CheckpointCase | TrainingCase:
-    """Build what the page draws of one case.
+    """Build what the page draws for one case.
 
     Args:
         diagnosis: The bug.

@@ -272,7 +272,7 @@ def compare_view_model(
     others: Sequence[Head] = (),
     whole: bool = True,
 ) -> CompareViewModel:
-    """Build what the page draws of several runs.
+    """Build what the page draws for several runs.
 
     Args:
         experiments: A with each of the others.

@@ -189,7 +189,7 @@ def answer_confidence(
     figure.update_xaxes(**style.token_axis(tokens, title=_("token of the answer, step by step")))
     figure.update_layout(
         uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"}
-    )  # no number is better than a tiny one
+    )  # hide numbers that would be tiny
     figure.update_yaxes(title_text=_("probability when written"), range=[0, 1])
     return figure.drawn()
 

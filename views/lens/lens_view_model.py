@@ -107,7 +107,7 @@ def read_lens(trace: Trace, choices: LensChoices, position: int = 0, *, transpor
 
 @dataclass(frozen=True)
 class LensViewModel(RunViewModel):
-    """Everything that the Lens page draws of the readout; ``lens_view_model`` creates it.
+    """Everything that the Lens page draws for the readout; ``lens_view_model`` creates it.
 
     Attributes:
         position: The column whose word is followed below.
@@ -192,7 +192,7 @@ class LensViewModel(RunViewModel):
 def lens_view_model(
     trace: Trace, position: int, choices: LensChoices = LensChoices(), *, lens: Lens | None = None
 ) -> LensViewModel:
-    """Return what the page draws of the readout.
+    """Return what the page draws for the readout.
 
     Args:
         trace: The run.

@@ -27,8 +27,8 @@ _WIDTHS = (1.0, 2.0, 4.0, 6.0, 9.0)
 def flow_graph(flow: Flow, *, tokens: Mapping[str, TokenSequence], height: int = 400) -> go.Figure:
     """Draw the nodes and edges of an information flow.
 
-    ``tokens`` are by stack. Only tokens that are reached have a column, the encoder's at the left; layers run upwards.
-    The mark in the middle of a line shows the numbers and carries, for a click, the location of its strongest head:
+    ``tokens`` maps each stack to its tokens. Only tokens with edges have a column, the encoder's first; layers run up.
+    The mark in the middle of a line shows its numbers; a click on it sends the location of its strongest head:
     ``STACKS`` and ``KINDS`` by index, layer, head, token. Those of residual lines have head −1.
     """
     columns = {

@@ -37,7 +37,7 @@ def merge_tree(
     in the tokenizer's list (lower = learned earlier). ``display`` makes a piece readable (é is two bytes, which are not
     letters by themselves). ``n_steps`` reserves space for that many merges, so that the figure does not move while
     a reader steps through it. ``of_characters``: the word begins as characters, not as bytes. Raises ``ValueError``
-    when a state is not the one before with neighbouring pieces joined.
+    unless each state results from the previous one by joining neighbouring pieces.
     """
     if not states or not states[0]:
         raise ValueError(f"states is {list(states)!r}; give at least the first state with at least one piece")

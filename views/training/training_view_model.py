@@ -112,7 +112,7 @@ class TrainingViewModel:
 
 
 def training_view_model(moments: Sequence[Moment], location: Head | None = None) -> TrainingViewModel:
-    """Build what the page draws of a sentence.
+    """Build what the page draws for a sentence.
 
     Args:
         moments: The model at each step (``development``), the finished one last.

@@ -102,7 +102,7 @@ WRITERS = [case for case in CASES if "classes" not in case and "bert" not in cas
 
 @pytest.mark.parametrize("case", [case for case in WRITERS if "longrope" not in case])
 def test_writing_with_a_cache_gives_the_same_logits(opened, case: str) -> None:
-    """Step by step on the fast path, in which windows, caps and rotations need the current position."""
+    """Generate step by step on the fast path, whose windows, caps and rotations need the current position."""
     ours, _ = opened(case)
     ids, _ = texts(ours, 17)
     source = ids if ours.config.has_encoder else None

@@ -15,7 +15,7 @@ from transformer.layers.residual_stream import Part
 from transformer.probes import Edit
 
 SENTENCE = "The old man told us a long story."
-OTHER = "The long man told us a old story."  # as many tokens
+OTHER = "The long man told us a old story."  # the same number of tokens
 KINDS = ("translator", "gpt", "bert", "sentiment")
 
 

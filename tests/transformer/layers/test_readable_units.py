@@ -1,4 +1,4 @@
-"""Readable units: what makes a unit readable, counted again in another way."""
+"""Readable units: the criteria, recomputed in another way."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def test_patching_in_the_same_run_changes_nothing(checkpoint: Checkpoint, plain:
 def test_patching_in_the_last_encoder_state_gives_the_other_sentences_logits(checkpoint: Checkpoint) -> None:
     sentences = "It is raining.", "I love reading."
     n_first, n_second = (len(checkpoint.tokenizer.encode(sentence)) for sentence in sentences)
-    other = "I love" + " I" * n_first  # built to have as many tokens as the first sentence
+    other = "I love" + " I" * n_first  # chosen to have the same number of tokens as the first sentence
     while len(checkpoint.tokenizer.encode(other)) > n_first:
         other = other[:-2]
     assert len(checkpoint.tokenizer.encode(other)) == n_first != n_second

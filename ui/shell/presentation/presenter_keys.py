@@ -44,7 +44,7 @@ def presenter_keys(
 def keys_data(places: dict[str, list[int]], *, turn: list[bool], steps: bool, plays: bool = False) -> dict:
     """Return the component's data: ``bound`` maps keys to what they move, ``turn`` to existing pages.
 
-    ``plays`` says that the keys that turn pages first go through the steps of the page's figure.
+    If ``plays``, the keys for previous and next page move through the steps of the page's figure first.
     """
     across = [name for name in _ACROSS if name in places and places[name][1] > 1]
     keys = {"plain": "steps" if steps else across.pop(0) if across else "", "shift": across[0] if across else ""}
