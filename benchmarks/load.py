@@ -1,4 +1,4 @@
-"""Load test with thirty students: waiting time, memory, and whether a session receives data of another.
+"""Load test with thirty students: waiting time, memory, and leaks of data between sessions.
 
     python -m benchmarks.load                            # streamlit run app.py, on a free port of this machine
     python -m benchmarks.load --entry deploy.serve       # the entry for a class

@@ -128,7 +128,7 @@ def net_share(eigenvalues: Tensor) -> float:
 
 
 def query_key_circuit(model: Model, stack: str, kind: str, *, layer: int, head: int) -> Circuit:
-    """Return the QK circuit; rows are query tokens, columns key tokens (source tokens for cross-attention)."""
+    """Return the QK circuit: query tokens × key tokens (source tokens for cross-attention)."""
     matrices = head_matrices(model, stack, kind, layer=layer, head=head)
     looks, seen = embeddings(model, stack), embeddings(model, "encoder" if kind == "cross" else stack)
     return Circuit(looks @ matrices.query.T * matrices.scale, seen @ matrices.key.T)

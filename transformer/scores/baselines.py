@@ -39,7 +39,7 @@ def ngram_perplexities(tokenizer: Tokenizer, train: Sequence[str], texts: Sequen
 def unigram_accuracies(
     tokenizer: Tokenizer, train: Sequence[str], hidden: Sequence[HiddenWord]
 ) -> dict[str, float | None]:
-    """Return the share of hidden words that are the most frequent word with that number of tokens in ``train``.
+    """Return the accuracy of guessing the word in ``train`` most frequent for that number of tokens.
 
     The guess depends only on the number of masked tokens and, for ``_letters``, on the word not being a punctuation
     mark. The first of several equally frequent words is used.

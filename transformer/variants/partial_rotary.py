@@ -49,7 +49,7 @@ class PartialRotaryEncoding(nn.Module):
     def forward(  # heads: [batch, head, position, channel]
         self, heads: Tensor, start: int = 0, n_positions: int | None = None
     ) -> Tensor:
-        """Rotate ``heads``; ``n_positions`` is the text's length if it continues after them (for ``LongRope``)."""
+        """Rotate ``heads``; ``n_positions``: length of the text if it continues after them (``LongRope``)."""
         end = start + heads.shape[-2]
         position = torch.arange(start, end, dtype=torch.float, device=heads.device)
         angle = position[:, None] * self.rotary.frequencies(n_positions or end, heads.device)  # [position, pair]

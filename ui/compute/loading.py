@@ -288,7 +288,7 @@ def _translates(name: str) -> bool:
 
 @once_a_run
 def _stamp(path: Path, files: Sequence[str] = _FILES) -> tuple[tuple[int, int], ...]:
-    """Return the size and modification time of every file: retraining under the same name gives a new checkpoint.
+    """Return the size and modification time of every file, which change if a model is retrained.
 
     With paths as plain strings it is three times as fast.
     """

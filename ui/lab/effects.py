@@ -79,7 +79,7 @@ def _sure(answer: Answer) -> str:
 
 
 def show_numbers(p: Page, effect: Experiment) -> None:
-    """Show the log probability of the original output before and after, the factor, and the mean divergence."""
+    """Show log p of the original output before and after, the factor, and the mean divergence."""
     if not effect.asked.ids:
         return
     before, after = float(effect.before.sum()), float(effect.after.sum())

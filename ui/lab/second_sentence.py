@@ -1,4 +1,4 @@
-"""A second sentence, typed or chosen among those that differ in one word and have the same number of tokens."""
+"""A second sentence of the same length, typed, or chosen among those that differ in one word."""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Our browser components and their events, which are validated because clients can send arbitrary data.
+"""Our browser components and their events, validated because clients can send arbitrary data.
 
 Each validating function returns ``None`` for an invalid event, which is then ignored; ``measure`` returns a default.
 """

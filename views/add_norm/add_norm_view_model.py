@@ -1,4 +1,4 @@
-"""Content of the Add & Norm page for one token: its vector through one norm, and the residual stream of its stack.
+"""Content of the Add & Norm page for one token: its vector in one norm, and the residual stream.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
 

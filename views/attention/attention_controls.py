@@ -68,7 +68,7 @@ def choices_while_guessing(p: Page) -> AttentionChoices:
 
 
 def guess_switch(p: Page) -> bool:
-    """Draw the toggle of "Predict, then reveal", kept in the URL so that an instructor's link begins with it."""
+    """Draw the toggle of "Predict, then reveal", kept in the URL for links from instructors."""
     return choice.toggle(p.text["guess"], key=GUESS, help=p.text["guess_help"])
 
 

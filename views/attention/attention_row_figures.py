@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = False) -> go.Figure:
-    """Draw the softmax of one query: all scores, the unmasked scores, their exponentials, the weights (0…1).
+    """Draw the softmax of one query: all scores, unmasked scores, exponentials, and weights (0…1).
 
     ``view`` carries scores, mask and weights of a layer; ``head`` and ``row`` (the query's index) choose one row.
     Masked keys are hatched and have no score, exponential or weight. If no key is masked, the second panel would repeat
@@ -97,7 +97,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
 def dot_product(
     query: Any, *, key: Any, query_token: str, key_token: str, bias: float | None = None, score: float | None = None
 ) -> go.Figure:
-    """Draw the computation of a score: both vectors channel by channel, their products, the sum and the score.
+    """Draw the computation of a score: both vectors by channel, their products, the sum, the score.
 
     ``query``, ``key``: [channel], one head's vectors; the tokens are their displayed forms. ``bias``: what
     relative positions add to the score. ``score``: for a model that does not just divide the sum by √d_k.

@@ -58,7 +58,7 @@ def explain_cell(p: Page, shown: AttentionViewModel) -> None:
 
 
 def more_about_cell(p: Page, shown: AttentionViewModel) -> None:
-    """Draw the products per channel, the softmax of the row, the sources of query and key, and the Python code.
+    """Draw the products per channel, the softmax, the sources of query and key, and the Python code.
 
     Collapsed parts are computed when a reader opens them.
     """
@@ -219,7 +219,7 @@ def edge_effect(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _writers(p: Page, shown: AttentionViewModel) -> None:
-    """Draw the score of the cell, split by the sources of its query and its key: sentence, table and Python code."""
+    """Draw the score of the cell by the sources of query and key: sentence, table and Python code."""
     focus, text, view, key = p.focus, p.text, shown.view, shown.choices.key
     against = _other_key(p, shown)
     found = store.get(

@@ -220,7 +220,7 @@ def _list(p: Page, head: Head, read: SentenceList, *, special: bool) -> None:
 
 
 def _open_firing(p: Page, read: SentenceList, one: Firing) -> None:
-    """Open this page with that sentence, that query, and the arithmetic of that cell (called before the next run)."""
+    """Open this page with that sentence, query and cell (called before the next run)."""
     sentence = with_task(p.checkpoint, read.sentences[one.sentence])
     for action in (SelectSentence(sentence, one.query), *open_column(one.key)):
         send(action)

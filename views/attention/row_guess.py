@@ -167,7 +167,7 @@ def _mean(p: Page, shown: AttentionViewModel, guesses: dict) -> None:
 
 
 def _map_so_far(p: Page, shown: AttentionViewModel, guesses: dict) -> None:
-    """Hatch every row of the map that has not been guessed yet; its weights are not sent to the browser either."""
+    """Hatch all rows of the map not guessed yet; their weights are not sent to the browser."""
     known = np.array([_key(p, shown, row) in guesses for row in range(len(shown.view.query))])
     if not known.any():
         return

@@ -1,4 +1,4 @@
-"""Faithfulness of the map: a row compared with what the output depends on, and the effect of removing one edge."""
+"""Faithfulness of the map: attribution of the output, and the effect of removing one edge."""
 
 import numpy as np
 import pandas as pd
@@ -113,7 +113,7 @@ def _found(p: Page, quantity: Quantity, baseline: str, steps: int) -> InputAttri
 
 
 def _in_words(p: Page, view: AttentionView, aligned: Aligned, quantity: Quantity) -> str:
-    """Write the key of largest weight, the token that the output depends on most, and whether the orders agree."""
+    """Name the key of largest weight and the token that the output depends on most."""
     labels = [as_plain(aligned.tokens.labels[place]) for place in aligned.positions]
     looked, missed = aligned["head"].values, aligned["leave_one_out"].values
     if not labels or np.isnan(missed).all():

@@ -1,4 +1,4 @@
-"""An attention row above measures of what the output depends on, over the same tokens: one strip per measure."""
+"""An attention row above attributions of the output to the same tokens: one strip per measure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Content of the By hand page: the sheet with the reader's changes, and the code for each of its tables.
+"""Content of the By hand page: the sheet with the reader's changes, and the code of its tables.
 
 A notebook builds the same object:
 

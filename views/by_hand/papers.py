@@ -65,7 +65,7 @@ def papers(choices: SheetChoices, seeds: Sequence[int], *, solved: bool, text: t
 
 
 def varied(choices: SheetChoices, seed: int) -> SheetChoices:
-    """Return the choices with other numbers: eight weights move by up to 0.3, and cat and dog may be swapped."""
+    """Return varied choices: eight weights change by up to 0.3, and cat and dog may be swapped."""
     random = np.random.default_rng(seed)
     swap = {CAT: DOG, DOG: CAT} if random.random() < 0.5 else {}
     sheet = ByHandViewModel(choices).sheet

@@ -1,4 +1,4 @@
-"""A beam search as a tree: the branches that were kept at every step, those that were pruned, and the output."""
+"""A beam search as a tree: the branches kept and pruned at every step, and the output."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def _look(p: Page, index: int, branch: Branch, *, is_chosen: bool) -> None:
 
 
 def _numbers(p: Page, numbers: TextNumbers, change: float | None) -> str:
-    """Format the numbers of a text; ``change``: its Σ log p minus the original's, ``None`` for the original."""
+    """Format the numbers of a text; ``change``: Σ log p minus the original's, or ``None``."""
     key = "branch_numbers_original" if change is None else "branch_numbers"
     return p.text[key].format(
         sum=three_digits(numbers.total),
@@ -131,7 +131,7 @@ def _numbers(p: Page, numbers: TextNumbers, change: float | None) -> str:
 
 
 def _ids(p: Page, asked: str | None, others: dict[str, int]) -> tuple[int, ...]:
-    """Return the tokens of the chosen or typed text; a typed word begins with a space, punctuation does not."""
+    """Return the tokens of the chosen or typed text; a typed word gets a space, punctuation none."""
     if not asked or not asked.strip():
         return ()
     if asked in others:

@@ -455,7 +455,7 @@ class SearchedTree(DecodingViewModel):
 
     @cached_property
     def counts(self) -> dict[str, int]:
-        """The numbers of branches that were expanded ("count"), and of those "pruned" and "finished" among them."""
+        """The numbers of expanded branches ("count"), and of the "pruned" and "finished" among them."""
         fates = [node.fate for node in self.tree.nodes]
         return {"count": len(fates), "pruned": fates.count(PRUNED), "finished": fates.count(FINISHED)}
 
@@ -636,12 +636,12 @@ def best_alignment(checkpoint: Checkpoint) -> int | None:
 
 
 def write_branches(branches: tuple[Branch, ...]) -> str:
-    """Return branches in the notation of the URL: "5.17-300" if 300 was forced after 5 and 17, separated by commas."""
+    """Return branches for the URL, separated by commas: "5.17-300" if 300 was forced after 5 and 17."""
     return ",".join([f"{'.'.join(map(str, b.kept))}-{'.'.join(map(str, b.word))}" for b in branches])
 
 
 def read_branches(text: str, checkpoint: Checkpoint) -> tuple[Branch, ...]:
-    """Read the result of ``write_branches``, without impossible branches and at most ``MOST_BRANCHES`` of them."""
+    """Read the result of ``write_branches``: at most ``MOST_BRANCHES``, without impossible ones."""
     size, longest, framing = checkpoint.config.vocabulary_size, checkpoint.config.max_length, checkpoint.framing
     branches: list[Branch] = []
     for part in text.split(",") if text else ():

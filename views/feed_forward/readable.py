@@ -19,7 +19,7 @@ def readable_units_of(p: Page) -> tuple[ReadableUnit, ...]:
 
 
 def begins(p: Page) -> tuple[str, int]:
-    """Return the stack and token that the page opens with: those of the most readable unit, or the first word."""
+    """Return the initial stack and token: those of the most readable unit, or the first word."""
     units = readable_units_of(p)
     return p.focus.stack, units[0].position if units else first_word(p.trace, p.focus.stack)
 

@@ -1,4 +1,4 @@
-"""The selected head below the maps: its function, how its layer combines its heads, and the Python code."""
+"""The selected head below the maps: its function, its layer's formula, and the Python code."""
 
 import math
 
@@ -70,7 +70,7 @@ def comparison_table(heads: HeadsViewModel, text: PageText, *, name: str) -> pd.
 
 
 def show_definitions_and_code(p: Page, heads: HeadsViewModel, corpus: Corpus | None) -> None:
-    """Show the definitions of roles with sources, the Python code for the head, and the functions that find roles."""
+    """Show definitions of roles with sources, code for the head, and the functions that find roles."""
     with st.expander(p.text["definitions"], icon=":material/menu_book:"):
         st.markdown(definitions(p.text))
     many = heads.speaks_of_many

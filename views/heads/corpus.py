@@ -56,7 +56,7 @@ def known_corpus(p: Page, scope: str) -> Corpus | None:
 
 
 def offer_reading(p: Page, scope: str, corpus: Corpus | None) -> DeltaGenerator:
-    """Draw the controls for roles over the sentences of ``scope``; return the container of the progress bar."""
+    """Draw the controls for roles over ``scope``; return the container of the progress bar."""
     if scope == "corpus":
         _offer_shipped(p, is_known=corpus is not None)
     elif scope == "own":

@@ -253,7 +253,7 @@ def share_text(text: PageText, share: float, *, rare: bool) -> str:
 
 
 def _chosen(p: Page, examples: Sequence[Example], read: SentenceList) -> None:
-    """Show the sentence of the chosen example on all pages, with its query in focus (called before the next run)."""
+    """Show the chosen example on all pages, with its query in focus (called before the next run)."""
     rows = st.session_state[f"data {_TABLE}"].selection.rows
     if rows and rows[0] < len(examples):
         one = examples[rows[0]]

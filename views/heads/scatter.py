@@ -71,7 +71,7 @@ def _label(place: Place) -> str:
 
 
 def _follow(places: Sequence[Place]) -> None:
-    """Select the head of the clicked point on all pages (a callback); a frame around points limits the maps."""
+    """Select the clicked head on all pages, or limit the maps to a frame of points (a callback)."""
     chosen = st.session_state[f"chart {_NAME}"].selection
     heads = [places[point["point_index"]] for point in chosen.points if point["point_index"] < len(places)]
     if not heads:

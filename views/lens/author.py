@@ -290,7 +290,7 @@ def _answers_in_a_sentence(effects: RemovedParts, place: int) -> str:
 
 
 def _say_effects(p: Page, effects: RemovedParts) -> str:
-    """Show the rank correlation, the part whose two numbers differ most, and the parts that compensated for it."""
+    """Show the rank correlation, the part whose numbers differ most, and what compensated for it."""
     gap = effects.added - effects.zero  # what all other parts add more, without it
     place = int(np.argmax(np.abs(gap)))
     added, lost = effects.added[place], effects.zero[place]

@@ -180,7 +180,7 @@ def word_probabilities(course: WordProbabilities) -> go.Figure:
 
 
 def lens_agreement(logit: Any, *, jacobian: Any, steps: Sequence[str]) -> go.Figure:
-    """Draw how often each lens predicts the final word (0…1), step by step: ``logit``, ``jacobian`` [step]."""
+    """Draw how often each lens predicts the final word (0…1): ``logit``, ``jacobian`` [step]."""
     figure, sizes = Sheet(), {"step": len(steps)}
     for name, values, colour, dash in (
         (_("logit lens"), as_array(logit, name="logit", axes=("step",), sizes=sizes), style.BAR, "dash"),

@@ -1,4 +1,4 @@
-"""Content of the Lens page, as values: every layer read out as if it were the last, and a word's logit as a sum.
+"""Content of the Lens page: every layer read out as if it were the last, and a logit as a sum.
 
 A notebook builds the same:
 
@@ -172,7 +172,7 @@ class LensViewModel(RunViewModel):
 
     @cached_property
     def top_counts(self) -> dict[int, int]:
-        """Number of columns whose final word has been the most likely since each step, in the order of the steps."""
+        """Number of columns whose final word has been the most likely since each step, in order."""
         counts = Counter(self.lens.decided.tolist())
         return {step: counts[step] for step in sorted(counts, key=lambda step: (step < 0, step))}
 

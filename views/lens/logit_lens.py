@@ -74,13 +74,13 @@ def choose_view(p: Page) -> tuple[str, DeltaGenerator]:
 
 
 def choose_follow(p: Page) -> bool:
-    """Draw the choice between predicted and actual word if they differ; return whether the actual one is chosen."""
+    """Draw the choice of predicted or actual word if they differ; return whether it is the latter."""
     options = ["own", "came"]
     return bool(ids_that_came(p.trace)) and choose(p, "follow", options, help=p.text["follow_help"]) == "came"
 
 
 def choose_readout(p: Page, row: DeltaGenerator, fit: JacobianLens | None) -> LensViewModel:
-    """Draw the choice of rows, colour and followed word under "More" in ``row``; return the readout with these choices.
+    """Draw the choice of rows, colour and followed word under "More" in ``row``; return the readout.
 
     A Jacobian lens is fitted to whole layers.
     """
@@ -136,7 +136,7 @@ def _say_counts(p: Page, shown: LensViewModel) -> str:
 
 
 def _say_place(p: Page, shown: LensViewModel) -> str:
-    """Show the prediction at one position, its probability, and the step since which it has been the most likely."""
+    """Show the prediction at one position, its probability, and the step since which it leads."""
     if shown.lens.of_classes:
         key = "place_whole" if shown.is_whole else "place_alone"
     else:
@@ -278,7 +278,7 @@ def compared(p: Page, found: JacobianLens, lens: Lens) -> None:
 
 
 def say_agreement(p: Page, found: JacobianLens, lens: Lens) -> str:
-    """Show after which layers each lens is better, with both shares, and the data for fitting and measuring."""
+    """Show after which layers each lens is better, with both shares and the data used."""
     text, measured = p.text, found.agreement
     ahead: dict[str, list[str]] = {"more": [], "less": []}
     for step, (logit, jacobian) in enumerate(zip(measured.logit, measured.jacobian, strict=True)):

@@ -29,7 +29,7 @@ ADDRESS = "worksheet address"
 
 
 def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
-    """Draw the aim and duration of every lesson, its start button, and the buttons for worksheet and answer key."""
+    """Draw aim and duration of every lesson, with buttons for start, worksheet and answer key."""
     st.html(STYLE)
     if not found:
         return
@@ -62,7 +62,7 @@ def _card(p: Page, lesson: Lesson) -> None:
 
 
 def _downloads(p: Page, drawn: Callable[[], Sheet], *, name: str) -> None:
-    """Offer the worksheet and its key; ``drawn`` returns the sheet with its figures when one of them is requested."""
+    """Offer the worksheet and its key; ``drawn`` returns the sheet with its figures on request."""
     language = texts.language()
     for kind, icon in (("worksheet", ":material/print:"), ("key", ":material/key:")):
         st.download_button(

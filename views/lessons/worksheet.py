@@ -63,7 +63,7 @@ def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int
 
 
 def _exercise(step: Step, place: tuple[str, int], *, text: Mapping[str, str], link: str) -> Exercise:
-    """Return a printable step, with its options in the same order on every sheet, so that one key fits all."""
+    """Return a printable step; its options have one order on all sheets, so that one key fits all."""
     order = shuffled_options(step, place, "")
     return Exercise(
         title=step.title,
@@ -161,5 +161,5 @@ def _parts(exercise: Exercise, *, key: bool, code: str, why: str) -> list[Part]:
 
 
 def _is_narrow(drawing: Drawing) -> bool:
-    """Return whether the question fits next to the figure: it does for a single map, but not for a grid of heads."""
+    """Return whether the question fits next to the figure: true for one map, not for a grid."""
     return drawing.figure.metadata["kind"] == "map"

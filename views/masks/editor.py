@@ -30,7 +30,7 @@ _TRIES = 8  # words that are blocked before the page opens on the first of them
 
 
 def choose(p: Page, view: AttentionView) -> MaskChoices:
-    """Draw the preset, its number or word, and the scope; return the mask of these choices and the painted cells."""
+    """Draw preset, number or word, and scope; return the mask of these choices and painted cells."""
     text, choices = p.text, _current(p, view)
     words = [word.text for word in words_of(view.key)]
     with st.container(horizontal=True, gap="small", vertical_alignment="bottom", key="mask controls"):

@@ -25,7 +25,7 @@ _PAIR = re.compile(r"([0-9]{1,5})-([0-9]{1,5})")
 
 @dataclass(frozen=True)
 class MaskChoices:
-    """The mask that the reader has chosen: a preset, cells painted on top of it, and the layers that it applies to.
+    """The mask that the reader has chosen: a preset, painted cells, and the layers that it applies to.
 
     Attributes:
         preset: One of ``presets``; "own" is the mask of the model.
@@ -65,7 +65,7 @@ class MaskChoices:
         return (*preset, *([] if self.everywhere else ["layer"]), *self._cell_texts())
 
     def as_choice(self) -> tuple[str, ...]:
-        """Return ``to_texts``, with a string for the model's own mask, because no string means the page's default."""
+        """Return ``to_texts``, or a string for the model's own mask; no string means the default."""
         return self.to_texts() or ("own",)
 
     def fitting(self, view: AttentionView) -> MaskChoices:

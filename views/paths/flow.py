@@ -25,7 +25,7 @@ _THRESHOLDS = (0.01, 0.4)  # smallest, largest
 
 
 def flow(p: Page, room: DeltaGenerator) -> None:
-    """Draw the choice of word and smallest share in ``room``, then the tokens and heads that contribute to it."""
+    """Draw the choice of word and smallest share in ``room``, then contributing tokens and heads."""
     question = prediction_rows(p.trace)
     if not question.rows:
         p.nothing_to_show(p.text["nothing_asked"])

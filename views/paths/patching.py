@@ -359,7 +359,7 @@ def _pair_in_python(p: Page, shown: PathsViewModel) -> str:
 
 
 def head_to_head(p: Page, row: DeltaGenerator) -> None:
-    """Draw the choice of the swap in ``row``, then the earlier heads that affect the focused head (path patching)."""
+    """Draw the choice of the swap in ``row``, then the path patching of the focused head."""
     shown = choose(p, row, patches="heads")
     focus, text = p.focus, p.text
     receiver = Head(focus.stack, focus.kind, focus.layer, focus.head)

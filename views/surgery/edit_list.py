@@ -19,7 +19,7 @@ _EXCLUSIVE = ("zero", "mean", "scale", "patch")  # kinds of edits of one head th
 
 
 def specs() -> tuple[str, ...]:
-    """Return the edits as strings (``transformer.runs.edit_specs``), in the order in which they are applied."""
+    """Return the edits as strings (``transformer.runs.edit_specs``), in order of application."""
     return choice.values(EDIT, page="surgery")
 
 

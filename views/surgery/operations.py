@@ -165,7 +165,7 @@ def measure(p: Page, found: Importance) -> None:
 
 
 def more_edits(p: Page) -> None:
-    """Scale the focused head, remove an edge, remove a sub-layer or a residual, patch from another sentence."""
+    """Draw controls that scale a head, remove an edge, sub-layer or residual, or patch."""
     ways = {"head": _scale, "edge": _edge, "sublayer": _sublayer, "patch": _patch}
     way = _choose(p, "more", tuple(ways))
     if way != "sublayer":

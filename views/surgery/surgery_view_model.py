@@ -65,7 +65,7 @@ class ImportanceMap:
 
 @dataclass(frozen=True)
 class SurgeryViewModel(RunViewModel):
-    """A run next to the same run with the edits, and the importance of the heads that has been measured so far."""
+    """A run, the same run with the edits, and the importance of the heads measured so far."""
 
     location: Head
     choices: SurgeryChoices

@@ -19,7 +19,7 @@ from ui.words.texts import as_plain
 
 
 def rows_of_patches(n_tokens: int, across: int) -> list[range]:
-    """Return the tokens' positions as in the image: first those before it, then one row for each row of patches."""
+    """Return the tokens' positions: first those before the image, then one row per row of patches."""
     before = n_tokens - across**2
     return [range(before), *(range(first, first + across) for first in range(before, n_tokens, across))]
 

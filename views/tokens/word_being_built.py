@@ -61,7 +61,7 @@ def word_being_built(p: Page) -> None:
 
 
 def most_divided_word(tokenizer: Tokenizer, text: str) -> str:
-    """Return the word with the most tokens, and the longest of those, if no word is focused; "" if there is none."""
+    """Return the longest of the words with the most tokens, used if no word is focused; "" for none."""
 
     def size(word: str) -> tuple[int, int]:
         text = tokenizer.bytes_of(word).decode("utf-8", errors="replace")

@@ -1,4 +1,4 @@
-"""Content of the Training page for one sentence: outputs, one head's maps and the roles of all heads at each step.
+"""Content of the Training page for one sentence: outputs, one head's maps, all heads' roles.
 
 Everything that the page draws for it is computed here, without Streamlit. A notebook builds the same object:
 

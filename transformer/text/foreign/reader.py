@@ -356,7 +356,7 @@ class SentencePieceReader(Reader):
         return re.findall("▁?[^▁]+|▁", self._pieces.normalize(text))
 
     def merges(self) -> list[list[str]]:
-        """Return all pairs of pieces that join to a third, by descending score, then by the length of the left part."""
+        """Return all pairs of pieces that join to a third, by descending score, then length of the left."""
         if self.kind != "BPE":
             return []
         scores = self.scores()

@@ -1,4 +1,4 @@
-"""Navigation to content that a click opens: the keyboard focus moves there, and the window scrolls if necessary."""
+"""Navigation to content that a click opens: keyboard focus, and scrolling if necessary."""
 
 from pathlib import Path
 

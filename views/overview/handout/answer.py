@@ -1,4 +1,4 @@
-"""The first step and the last: the model with its output, and the computation of that output from logits."""
+"""The first step and the last: the model with its output, and the output computed from logits."""
 
 import json
 from pathlib import Path
@@ -30,7 +30,7 @@ _DRAWING = Path(diagram.__file__).parent
 
 
 def overview(trace: Trace, focus: Focus) -> Section:
-    """Return the sentence, the output with its probabilities, and the model as a diagram whose blocks are links."""
+    """Return the sentence, the output with probabilities, and the model as a diagram with links."""
     config, answer = trace.checkpoint.config, read_answer(trace)
     page = text_for(page_text("overview"), config)
     caption = page["forced"] if trace.forced else page[f"answers.{work_of(config)}"]
