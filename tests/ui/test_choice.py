@@ -7,7 +7,11 @@ from collections.abc import Callable
 import pytest
 from streamlit.testing.v1 import AppTest
 
-from ui.words.texts import common
+from ui.shell.choice import FORMER, names_of
+from ui.shell.navigation import GROUPS
+from ui.words.texts import common, page_text
+
+PAGES = [entry.name for group in GROUPS.values() for entry in group]
 
 
 def controls() -> None:
@@ -171,3 +175,17 @@ def test_an_address_of_a_moment_ago_is_not_taken_for_one_that_is_brought(trial: 
     app.toggle(key="switch").set_value(True).run()
     del app.query_params["switch"]
     assert shown(app.run())["switch"] is True
+
+
+@pytest.mark.parametrize("name", sorted(FORMER))
+def test_a_former_name_of_an_option_still_finds_it(name: str) -> None:
+    """Each is a text of a page today, and no other option of that row has the former name now."""
+    found = [page for page in PAGES if name in page_text(page)]
+    assert found, f"no page has an option {name}"
+    control, _, option = name.rpartition("_")
+    for page in found:
+        text = page_text(page)
+        row = [key.removeprefix(f"{control}_") for key in text if key.startswith(f"{control}_")]
+        names = names_of(text, control, row)
+        for former in FORMER[name]:
+            assert [one for one, called in names.items() if former in called] == [option]

@@ -27,9 +27,32 @@ from ui.words.texts import PageText, common, page_texts, quote
 
 # Former names of options, in addresses that people may have kept.
 FORMER = {
-    "show_lines": ("Lignes",),
-    "view_layers": ("after every layer", "après chaque couche"),
+    "card_measure_passed": ("passed on ‖α v‖",),
+    "click_focus": ("looks at it", "la regarde"),
+    "click_mean": ("leaves only its mean", "n’en laisse que la moyenne"),
+    "click_zero": ("cuts it out", "la retire"),
+    "colour_divergence": ("KL to the answer", "KL à la réponse"),
+    "follow_came": ("the one that came", "celui qui est venu"),
+    "many_measure_attribution": ("direct", "apport direct"),
+    "many_measure_estimated": ("estimated", "remise, estimée"),
+    "many_measure_patched": ("put back", "remise"),
+    "mode_kinds": ("trois sortes de modèle",),
+    "mode_layers": ("two layers, block by block", "deux couches, bloc par bloc"),
+    "order_shuffle": ("all are shuffled",),
+    "order_swap": ("two tokens swapped",),
     "section_early": ("curves", "Curves", "Courbes"),
+    "section_edges": ("head to head", "tête à tête"),
+    "section_finder": ("from this token to that one", "de ce jeton à celui-là"),
+    "section_flow": ("routes", "trajets"),
+    "section_heads": ("put back a head", "tête remise", "une tête remise"),
+    "section_map": ("one number as a picture",),
+    "section_picture": ("On the picture",),
+    "section_tokens": ("put back a token", "jeton remis", "un vecteur remis"),
+    "show_lines": ("Lignes",),
+    "tab_parameters": ("Learned numbers", "Nombres appris"),
+    "view_author": ("who wrote it", "qui l’a écrit"),
+    "view_layers": ("after every layer", "après chaque couche"),
+    "what_change": ("change of ln p(answer)", "variation de ln p(réponse)"),
 }
 _NOBODY = object()
 _WHOLE_PAGE = "choice: a fragment has changed the whole page"

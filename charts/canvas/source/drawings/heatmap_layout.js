@@ -52,7 +52,7 @@ export class HeatmapLayout {
   }
 
   showsAllLabels(theme) {
-    return this.every("row", theme) === 1 && this.every("column", theme) === 1;
+    return this.every("row", theme) === 1 && (this.counted || this.every("column", theme) === 1);
   }
 
   // Labels that have no room are left out at regular steps.
@@ -89,8 +89,8 @@ export class HeatmapLayout {
     this.cellWidth = cellFor(0);
     // Short numbers (of channels) of which not all have room stay horizontal, too: every second, every fifth. A word that
     // is left out cannot be counted off.
-    const counted = this.columns.every((label) => /^\d+$/.test(label));
-    const everySome = counted && this.cellWidth < 1.5 * letter && longest < 3 * letter;
+    this.counted = this.columns.every((label) => /^\d+$/.test(label));
+    const everySome = this.counted && this.cellWidth < 1.5 * LARGEST * theme.size && longest < 3 * letter;
     this.slanted = longest > this.cellWidth - 6 && !everySome;
     this.longest = longest;
     let labelRoom = letter * 1.7;
