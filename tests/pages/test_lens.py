@@ -94,7 +94,7 @@ def test_what_is_said_of_the_lenses_follows_the_numbers(tiny_checkpoint):
     assert "**more often** than the logit lens after the embedding (25% against 0%)." in both.replace("\u202f", "")
     assert "**less often** after layer 0 (25% against 50%)." in both.replace("\u202f", "")
     assert TEXT["agreement_same"] in short([0, 0.5, 1], [0, 0.5, 1])
-    assert "less often" not in short([0, 0, 1], [0, 0.5, 1]) and "56 others of the same list" in both
+    assert "less often" not in short([0, 0, 1], [0, 0.5, 1]) and "56 other sentences of the same list" in both
 
 
 def test_how_the_words_compete_is_worked_out_where_it_is_unfolded(open_app, monkeypatch):

@@ -25,6 +25,7 @@ _FEW_ROWS = 4
 _FEW_TOKENS = 16  # with their numbers in the focused column
 _LONGEST = 14  # characters of a word that are shown; the hover has all
 _SHARES = ([0.0, 0.54], [0.555, 1.0])
+ROOM = 640  # pixels that units and words need side by side
 
 
 def hidden_heatmap(
