@@ -116,6 +116,13 @@ def test_the_first_pair_is_of_words_beyond_the_prefix_of_a_task(trace_of):
     assert sum(len(token.text) for token in given.tokens[:later] if not token.special) >= len("The old man")
 
 
+def test_the_first_pair_is_of_whole_words():
+    checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr")
+    given = read(transformer.trace(checkpoint, "My grandmother bakes apple pie every Sunday."))
+    pair = [given.tokens[index].text for index in given.telling_pair()]
+    assert pair == [" pie", " Sunday"], "neither 'other' of 'grandmother' nor 'akes' of 'bakes'"
+
+
 @pytest.mark.parametrize("name", ["tiny-translator", "tiny-gpt"])
 def test_the_change_of_attention_is_the_traces(trace_of, name):
     before = trace_of(name)

@@ -57,7 +57,7 @@ def choose_change(p: Page) -> None:
     changes = ["swap", "shuffle", "reverse", "remove"]
     if p.checkpoint.config.kind == "encoder-decoder":
         changes.append("remove_all")
-    chosen_option(p.text, "order", changes, key="order change", in_list=True, width=200, label_visibility=labels())
+    chosen_option(p.text, "order", changes, key="order change", in_list=True, width=250, label_visibility=labels())
 
 
 def another_order(p: Page) -> None:

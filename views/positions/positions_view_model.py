@@ -243,7 +243,7 @@ class ReorderedInput:
         return [token.index for token in self.tokens if not token.special]
 
     def telling_pair(self, task_prefix: str = "") -> tuple[int, int]:
-        """Return the default pair of words to be swapped: long and unrepeated ones if there are any.
+        """Return the default pair of words to be swapped: whole, long and unrepeated ones if there are any.
 
         Args:
             task_prefix: The prefix that was added before the reader's text, e.g. "translate English to French:".
@@ -255,8 +255,16 @@ class ReorderedInput:
         # Neither "the" nor "on" if possible: a word of at least three letters that occurs only once.
         spelt = [tokens[index].text.strip().lower() for index in words]
         telling = [index for index, word in zip(words, spelt, strict=True) if len(word) > 2 and spelt.count(word) == 1]
-        start = next(group for group in (telling, words, movable) if len(group) >= 2)
+        whole = [index for index in telling if self._is_whole_word(index)]
+        start = next(group for group in (whole, telling, words, movable) if len(group) >= 2)
         return start[0] if len(start) < 4 else start[1], start[-1]
+
+    def _is_whole_word(self, index: int) -> bool:
+        """Return whether a token begins a word that no later token continues."""
+        tokens = self.tokens
+        begins = index == self.movable[0] or tokens[index].text[:1].isspace()
+        after = tokens[index + 1] if index + 1 < len(tokens) else None
+        return begins and (after is None or after.special or not after.text[:1].isalnum())
 
     def new_order(
         self, change: str, *, pair: tuple[int, int], shuffle: int = 0, followed: int | None = None
