@@ -21,7 +21,7 @@ from ui.words.texts import as_plain
 from views.compare.compare_view_model import CompareViewModel, Side
 
 MAP_HEIGHT, PRESENTED_HEIGHT = 210, 165  # three maps below the outputs fit on the first screen
-LONGEST = 36  # characters of a sentence above its output
+LONGEST = 44  # characters of a sentence above its output
 
 
 def show_answers(p: Page, shown: CompareViewModel) -> None:
