@@ -85,7 +85,7 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
         else:
             values = as_probabilities(candidates[column], name=column, axes=("candidate",))
             limits, title = (
-                [0, 1.6 if panel == 3 else 1.4],
+                [0, 1.6 if panel == 3 else 1.75],
                 _("probability") if panel == 3 else _("sampling probability"),
             )
         trace = parts.bar_rows(
