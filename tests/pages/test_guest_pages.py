@@ -20,7 +20,7 @@ NOT_SHOWN = "This model is run by its own code in transformers, which does not e
 OPENED = [view for view in VIEWS if view.box == SIDEBAR]
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs" / "guests.md"
-_PAGES_OF_NO_MODEL = ("lessons", "glossary")
+_PAGES_OF_NO_MODEL = ("lessons", "glossary", "by_hand")
 
 
 def guests_of(view: View) -> list[str]:

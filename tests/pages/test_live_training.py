@@ -225,7 +225,7 @@ def test_a_training_ends_when_its_page_is_left_and_its_result_stays(
     assert job.wait(SOON)
     live.switch_page("pages/training.py").run()
     is_fine(live)
-    assert "nobody had this page open for" in said(live) and "of 100,000 steps" in said(live)
+    assert "this page was not open for" in said(live) and "of 100,000 steps" in said(live)
     assert job.status == "left" and len(live.session_state[RUN].states) > 1
 
 

@@ -76,10 +76,15 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "checkpoint": [{}],
     "lessons": [{"language": "fr"}],
     "glossary": [{"glossary_search": "token", "language": "fr"}],
+    "by_hand": [{"hand_words": "0.2.3", "hand_heads": "2", "hand_cells": "WQ.0.1:0.7", "language": "fr"}],
 }
-# Not part of a view: guesses, a word typed before a button is pressed, the numbers of a figure as a table, a worksheet.
+# Not part of a view: guesses, a word typed before a button is pressed, the numbers of a figure as a table, a worksheet,
+# what is printed.
 # Nor the section that the view is about.
-LEFT = ("guess", "paint", "force", "patch-sentence", "as-table", "worksheet", "own-text", "patient", "toy-own", "share")
+LEFT = (
+    *("guess", "paint", "force", "patch-sentence", "as-table", "worksheet", "own-text", "patient", "toy-own", "share"),
+    *("by-hand-seed", "by-hand-count"),
+)
 SECTIONS = ("section", "scope", "view", "mode")
 # Differences between two visits that show the same: names of files, the origin of a control's value, and whether there
 # is something to undo.

@@ -105,7 +105,7 @@ def test_many_open_tabs_keep_no_more_checkpoints_than_the_store(
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
     alive: WeakSet[transformer.Checkpoint] = WeakSet()
     load = transformer.load
-    monkeypatch.setattr(transformer, "load", lambda path: [found := load(path), alive.add(found)][0])
+    monkeypatch.setattr(transformer, "load", lambda path, **how: [found := load(path, **how), alive.add(found)][0])
     store.clear()
     monkeypatch.setattr(store._shelves["models"], "limit", 1)
     tabs = []

@@ -76,8 +76,9 @@ def carried_forward(trace: Trace, stack: str, row: int) -> dict[Part, np.ndarray
     """Return what each part contributes to the last residual stream, in plain loops from first to last layer."""
     model = trace.checkpoint.model.get_submodule(stack)
     vectors = {Part("token"): trace.values(f"{stack}.embedding.token")[row].astype(np.float64)}
-    if f"{stack}.embedding.position" in trace:
-        vectors[Part("position")] = trace.values(f"{stack}.embedding.position")[row].astype(np.float64)
+    for part in ("position", "segment"):
+        if f"{stack}.embedding.{part}" in trace:
+            vectors[Part(part)] = trace.values(f"{stack}.embedding.{part}")[row].astype(np.float64)
 
     def through(norm, name: str, part: Part) -> None:
         gamma, beta = (p.detach().double().numpy() for p in (norm.weight, norm.bias))
