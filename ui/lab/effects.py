@@ -88,7 +88,7 @@ def show_numbers(p: Page, effect: Experiment) -> None:
         ("log_p", signed(after), common("effect.log_p_before", before=signed(before))),
         (
             "kl",
-            "< 0.001" if 0 < effect.mean_kl < 0.001 else three_digits(effect.mean_kl),
+            f"< {three_digits(0.001)}" if 0 < effect.mean_kl < 0.001 else three_digits(effect.mean_kl),
             common("effect.kl_below", count=len(effect.kl)),
         ),
     )
