@@ -60,7 +60,7 @@ def test_an_answer_stands_below_its_guess(shipped: str, visit: Callable[..., Pag
     settle(page)
     is_reached(page.locator(".st-key-guess-answer"))
 
-    page.goto(f"{shipped}/attention?attention_guess=true")
+    page.goto(f"{shipped}/attention?attention_guess=true&sentence=The+cat+sat+on+the+mat.")
     settle(page)
     page.get_by_test_id("stMain").get_by_role("button", name="·sat").first.click()
     settle(page)

@@ -89,7 +89,7 @@ def test_a_page_that_asks_for_a_guess_asks_on_return(app: str, visit: Callable[.
     hand = Hand(page)
     hand.click(page.locator(".st-key-attention_guess label"))
     settle(page)
-    question = page.get_by_role("heading", level=5).filter(has_text="Where does")
+    question = page.get_by_role("heading", level=5).filter(has_text="What does")
     expect(question).to_be_visible()
     asked = question.inner_text()
     assert said(page)["attention_predicted_cross"] == ["false"], "the switch is not drawn, and keeps its value"

@@ -80,7 +80,7 @@ class Experiment(ChangeOfAnswer):
 
     >>> import transformer
     >>> from transformer.interventions.experiment import experiment
-    >>> checkpoint = transformer.load("checkpoints/en-fr")
+    >>> checkpoint = transformer.load("checkpoints/en-fr-sharp")
     >>> trace = transformer.trace(checkpoint, "The cat is on the mat.")
     >>> found = experiment(trace, transformer.edits_from(checkpoint, ["drop:decoder.1.cross"]))
     >>> print(f"{found.answer_before.text} {found.answer_after.text} log p changes by {found.change:.1f} nats")

@@ -66,7 +66,7 @@ def publish_snapshots(run_directory: Path, output: Path, steps: Sequence[int]) -
     if impossible := sorted(set(steps) - set(possible)):
         raise ValueError(
             f"{run_directory} has no snapshot of step {impossible[0]} from before the checkpoint in {output}; it has "
-            f"those of steps {', '.join(map(str, possible)) or '(none)'}"
+            f"snapshots of steps {', '.join(map(str, possible)) or '(none)'}"
         )
     config = own_config(output / CONFIG)
     for step in sorted(set(steps)):

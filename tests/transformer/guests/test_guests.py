@@ -218,7 +218,7 @@ def test_what_it_does_not_show_is_said_in_a_sentence(opened) -> None:
         experts.values("decoder.layers.0.feed_forward.hidden")
     shares = experts.values("decoder.layers.0.feed_forward.router")
     assert np.allclose(shares.sum(axis=-1), 1, atol=1e-5) and ((shares > 0).sum(axis=-1) == 2).all()
-    with pytest.raises(NotExposedError, match="attention is code of its own"):
+    with pytest.raises(NotExposedError, match="attention has its own code"):
         trace(opened("bloom"), TEXT, strategy=Greedy(1)).values("decoder.layers.0.self_attention.query")
     with pytest.raises(KeyError, match="no activation 'decoder.layers.9"):
         experts.values("decoder.layers.9.residual.out")

@@ -253,7 +253,7 @@ def test_a_previous_token_head_looks_one_back_and_not_always():
 def test_more_rows_than_fit_into_memory_are_refused(tiny_checkpoint, monkeypatch):
     monkeypatch.setattr(habits_module, "ALWAYS", 0)
     monkeypatch.setattr(habits_module, "allowed_bytes", lambda: 1000)
-    with pytest.raises(InputError, match="Give fewer or shorter sentences"):
+    with pytest.raises(InputError, match="Use fewer or shorter sentences"):
         head_habits(tiny_checkpoint("gpt"), SENTENCES)
 
 

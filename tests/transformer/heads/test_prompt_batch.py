@@ -186,7 +186,7 @@ def test_lines_are_read_in_every_form() -> None:
         (b"corrupted,answer\na,b\n", "Line 1 names the columns corrupted, answer"),
         (b"clean,clean\na,b\n", "each once"),
         (b"clean,answer\nWhen Mary, too, gave,John\n", "Line 2 has 4 values, the first line 2"),
-        (b'clean\n"' + b"x" * 200_000 + b'"\n', "Line 2 is no line of a table"),
+        (b'clean\n"' + b"x" * 200_000 + b'"\n', "Line 2 is not a table row"),
         (b"x" * (MOST_BYTES + 1), "more than 1,000,000 bytes"),
     ],
 )
