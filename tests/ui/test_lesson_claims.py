@@ -441,7 +441,7 @@ def test_decoding(checkpoint) -> None:
     assert one.probability + two.probability == pytest.approx(0.9, abs=0.05) and three.probability < 1 / 20
     assert two.probability > 10 * three.probability
     hesitates = step(DECODING, 2, sentence=LOVE).notice
-    assert "nine tenths" in hesitates and "less than twice" in hesitates and "a twentieth" in hesitates
+    assert "nine tenths" in hesitates and "less than twice" in hesitates and "one twentieth" in hesitates
     forced = (first.chosen.id, two.id)
     assert right(DECODING, 3, sentence=LOVE) == transformer.decode(checkpoint, LOVE, forced=forced).text
     for strategy in (transformer.Sample(top_k=1, seed=5), transformer.Beam(width=1)):  # steps 5 and 7

@@ -136,5 +136,5 @@ def test_the_heads_appear_together_when_the_loss_falls(checkpoint, history) -> N
     assert abs(at[400] - 8) < 0.3 and at[600] < 2
     assert checkpoint.config.vocabulary_size == 4000
     (told, *_) = page_text("training").look_for_of({"decoder-only"})
-    assert "as that of gpt-en did" in told and "between steps 400 and 600" in told
+    assert "like that of gpt-en" in told and "between steps 400 and 600" in told
     assert began_as(checkpoint.card) == "gpt-en-text"
