@@ -99,7 +99,7 @@ def test_pages_turn_and_so_do_the_steps_of_a_lesson(app: str, visit: Callable[..
 
 
 def test_the_decoding_page_keeps_its_stepper(app: str, visit: Callable[..., Page]) -> None:
-    page = visit(f"{app}/decoding?presenter=1&target=Le+chat+est+assis.")
+    page = visit(f"{app}/decoding?presenter=1&target=Le+chat+est+assis.&step=0")
     expect(page.locator(".presenter-keys")).to_contain_text("step")
     expect(page.locator(".stepper .count")).to_be_visible()  # its script may load late as well
     press(page, "ArrowRight", "ArrowRight")
