@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
 from ui.shell.focus import Focus, address_of, opening_focus
 from ui.shell.guidance.before_lesson import read_view, restored_focus, with_own_sentence, write_view
 
+ROOT = Path(__file__).resolve().parents[2]
 MINE = Focus("sentiment", "Ça va? 100 % & <b>", layer=2, head=1, token=3)
 CHOICES = {"attention_section": ("trust",), "edit": ("zero:encoder.0.self.1", "zero:encoder.0.self.2")}
 
@@ -33,7 +35,8 @@ def test_a_view_from_an_address_may_say_anything() -> None:
     assert read_view("")[0] == ""
 
 
-def test_a_typed_sentence_takes_the_place_of_the_one_before() -> None:
+def test_a_typed_sentence_takes_the_place_of_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))  # whatever an earlier test has left
     view = write_view("attention", MINE, CHOICES)
     now = Focus("sentiment", "Mine.", lesson="tour", came_from=view)
     assert with_own_sentence(now, given="Mine.") == view, "it is the step's"
