@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from transformer.commands.command_line import (
@@ -134,14 +134,20 @@ EVALUATE = Command(
 )
 
 
+def _write_corpus(folder: Path, rows_by_split: Mapping[str, Sequence[str]], *, of: str) -> None:
+    """Write one file per split, each whole or not at all, and print how many rows it has."""
+    from transformer.disk.whole_files import write_text
+
+    for split, rows in rows_by_split.items():
+        path = folder / f"{split}.tsv"
+        write_text(path, "\n".join(rows) + "\n")
+        print(f"{path}  {len(rows):,} {of}")
+
+
 def _digits(data: str) -> None:
     from transformer.pictures.digits import digit_rows
 
-    folder = Path(data) / "digits"
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, rows in digit_rows().items():
-        (folder / f"{name}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-        print(f"{folder / name}.tsv  {len(rows):,} pictures")
+    _write_corpus(Path(data) / "digits", digit_rows(), of="pictures")
 
 
 DIGITS = Command(
@@ -162,12 +168,8 @@ def _pairs(data: str) -> None:
         "tatoeba-pairs": {split: cut_texts(texts) for split, texts in english.items()},
         "tinyshakespeare-pairs": consecutive_lines(root / "tinyshakespeare" / "input.txt"),
     }
-    for name, rows_by_split in corpora.items():
-        folder = root / name
-        folder.mkdir(parents=True, exist_ok=True)
-        for split, rows in rows_by_split.items():
-            (folder / f"{split}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
-            print(f"{folder / split}.tsv  {len(rows):,} pairs")
+    for name, rows in corpora.items():
+        _write_corpus(root / name, rows, of="pairs")
 
 
 PAIRS = Command(
