@@ -6,9 +6,10 @@ from typing import Any
 from ui.shell.focus import Focus
 from ui.shell.guidance.lesson_bar import STOP
 from ui.shell.guidance.lessons import PLACE, Lesson, Step, lessons
+from ui.shell.share import ON_THE_WEB
 from ui.words.texts import page_text
 
-PAGES = ("overview", "tokens", "attention", "heads", "masks", "decoding")  # as in web/source/state.js
+PAGES = ("overview", *ON_THE_WEB)
 _TEXTS = ("do", "notice", "check", "hint", "right", "wrong", "back", "next", "finish", "leave", "guess_first")
 _OPTIONS = {STOP}  # controls of the app that the page has, too
 

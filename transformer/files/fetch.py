@@ -73,10 +73,9 @@ def _download(name: str, revision: str, file: Any, folder: Path) -> None:
     """
     from huggingface_hub import hf_hub_download
 
-    if (left := folder / file.rfilename).is_file():  # a killed download's, which the hub's client would not read again
-        if _is_as_said(left, file):
-            return
-        left.unlink()
+    if _is_there(folder, file):  # left by a download that was killed
+        return
+    (folder / file.rfilename).unlink(missing_ok=True)  # the hub's client would take what lies there for the file
     try:
         path = hf_hub_download(
             name,
