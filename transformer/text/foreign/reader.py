@@ -105,6 +105,7 @@ class Reader:
 
         If the template or Jinja raises an error, return its message.
         """
+        raise NotImplementedError
 
     def words(self, text: str) -> list[str]:
         """Return the words of the pre-tokenizer in the notation of the pieces; no piece crosses their boundaries."""
