@@ -92,7 +92,8 @@ def bag_of_words_accuracy(train: Sequence[tuple[str, int]], rows: Sequence[tuple
 
 def majority_accuracy(train: Sequence[int], labels: Sequence[int]) -> float | None:
     """Return the share of ``labels`` that are the most frequent class of ``train``."""
-    return share([label == Counter(train).most_common(1)[0][0] for label in labels])
+    (most_frequent, _), *_ = Counter(train).most_common(1)
+    return share([label == most_frequent for label in labels])
 
 
 def word_overlap_accuracy(train: Sequence[tuple[str, str, int]], rows: Sequence[tuple[str, str, int]]) -> float | None:
