@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 
 from transformer.config import NEXT_SENTENCE
+from transformer.embedding import segment_numbers
 from transformer.runs.traces import Trace
 
 LOGITS = "next_sentence.logits"
@@ -23,16 +25,13 @@ class NextSentenceAnswer(NamedTuple):
 def segments_of(trace: Trace) -> tuple[int, ...]:
     """Return the segment of every token that the encoder read: 0 for sentence A, 1 for sentence B.
 
-    A separator belongs to the sentence that it ends, and padding to the first, as ``transformer.embedding`` has it.
     Without segment embeddings the result is empty.
     """
     if trace.source is None or not trace.checkpoint.config.n_segments:
         return ()
-    separators = np.cumsum([token.role == "end" for token in trace.source])
-    return tuple(
-        0 if token.is_padding else int(min(before - (token.role == "end"), trace.checkpoint.config.n_segments - 1))
-        for token, before in zip(trace.source, separators, strict=True)
-    )
+    embedding: Any = trace.checkpoint.model.get_submodule("encoder.embedding")
+    ids, n_segments = torch.tensor([trace.source.ids]), trace.checkpoint.config.n_segments
+    return tuple(segment_numbers(ids, embedding.separator_id, embedding.pad_id, n_segments)[0].tolist())
 
 
 def is_pair(trace: Trace) -> bool:
