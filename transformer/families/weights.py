@@ -70,7 +70,7 @@ class StoredWeights:
         for file in weight_files(folder):
             self._files[file] = stack.enter_context(TensorFile(file))
             for name in self._files[file].tensors:
-                plain = plain_name(name, tuple(prefixes))
+                plain = plain_name(name, prefixes)
                 if plain in self._where:
                     raise CheckpointError(
                         "{folder} holds {name} twice: as {one} and as {other}",
