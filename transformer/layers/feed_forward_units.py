@@ -93,7 +93,7 @@ def unit_words(
     *,
     units: Sequence[int],
     words: int = 5,
-    matrix: np.ndarray | None = None,
+    vocabulary: tuple[np.ndarray, bool] | None = None,
 ) -> tuple[UnitWords, ...]:
     """Return the words that each of ``units`` makes more and less likely at one token, by the direct path.
 
@@ -103,7 +103,7 @@ def unit_words(
     compared with the embedding rows: (h · w) · E[id] / ‖E[id]‖. If a model scales or caps its logits, effects are
     scaled but not capped. Requires that ``why_no_words`` returns ``None``.
 
-    ``matrix`` is the stack's ``vocabulary_matrix``, if it is at hand.
+    ``vocabulary`` is the result of ``vocabulary_matrix`` for the stack, if it is at hand.
     """
     checkpoint, prefix = trace.checkpoint, f"{stack}.layers.{layer}.feed_forward"
     units = list(units)
@@ -111,9 +111,7 @@ def unit_words(
     hidden = trace.values(f"{prefix}.hidden")[position, units]
     added = hidden[:, None] * output_vectors(checkpoint, stack, layer, units)  # [unit, model]
     lengths = [float(length) for length in np.linalg.norm(added, axis=-1)]
-    writes = hasattr(getattr(checkpoint.model, stack), "vocabulary_projection")
-    if matrix is None:
-        matrix, _ = vocabulary_matrix(checkpoint, stack)
+    matrix, writes = vocabulary or vocabulary_matrix(checkpoint, stack)
     if writes:
         added = direct_path(trace, stack, layer, position, added)
     effects = added @ matrix.T

@@ -56,9 +56,9 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
     """
     if why_no_words(trace.checkpoint, stack) is not None:
         return ()
-    matrix, _ = vocabulary_matrix(trace.checkpoint, stack)
-    tried = list(_with_whole_words(trace, stack, matrix))
-    near = _near(matrix, sorted({word.id for _, _, unit in tried for word in unit.up}))
+    vocabulary = vocabulary_matrix(trace.checkpoint, stack)
+    tried = list(_with_whole_words(trace, stack, vocabulary))
+    near = _near(vocabulary[0], sorted({word.id for _, _, unit in tried for word in unit.up}))
     found = []
     for layer, position, unit in tried:
         pairs = combinations((word.id for word in unit.up), 2)
@@ -77,7 +77,9 @@ def _ids(unit: ReadableUnit) -> set[int]:
     return {word.id for word in unit.words.up}
 
 
-def _with_whole_words(trace: Trace, stack: str, matrix: np.ndarray) -> Iterator[tuple[int, int, UnitWords]]:
+def _with_whole_words(
+    trace: Trace, stack: str, vocabulary: tuple[np.ndarray, bool]
+) -> Iterator[tuple[int, int, UnitWords]]:
     """Yield each token's strongest units that are strongest there and promote whole words."""
     positions = [token.index for token in trace.tokens(stack) if not token.special]
     marked = any(token.display.startswith(_SPACE) for token in trace.tokens(stack))
@@ -91,7 +93,7 @@ def _with_whole_words(trace: Trace, stack: str, matrix: np.ndarray) -> Iterator[
             units = sorted(unit for unit, peak in peaks.items() if peak == position and hidden[peak, unit] > 0)
             if not units:
                 continue
-            for unit in unit_words(trace, stack, layer, position, units=units, words=WORDS, matrix=matrix):
+            for unit in unit_words(trace, stack, layer, position, units=units, words=WORDS, vocabulary=vocabulary):
                 if all(_is_word(word.piece, marked=marked) for word in unit.up):
                     yield layer, position, unit
 
