@@ -15,7 +15,7 @@ from transformer.errors import CheckpointError
 from transformer.files.checkpoints import CARD, CONFIG, TOKENIZER, WEIGHTS, conversion, fingerprint, load
 from transformer.files.layout import config_of, is_foreign
 from transformer.files.snapshots import is_snapshot
-from transformer.guests.attention_file import SUFFIXES, read_attention_file
+from transformer.guests.attention_file import MAPS, SUFFIXES, read_attention_file
 from transformer.text.message import Message
 from transformer.text.tokenizer_files import MAX_BYTES as MAX_TOKENIZER_BYTES
 
@@ -30,7 +30,6 @@ FOREIGN_BYTES = {
     **dict.fromkeys(("source.spm", "target.spm", "spiece.model", "spm.model"), 8_000_000),
     **dict.fromkeys(("tokenizer.model", "sentencepiece.bpe.model"), 8_000_000),
 }
-MAPS = {f"attention{suffix}": suffix for suffix in SUFFIXES}  # files of attention maps, stored under these names
 MOST_NUMBERS = 50_000_000  # of such a file: an archive may unpack to a thousand times its size
 # Results in our own folders, beside snapshots; those of strangers are not trusted.
 LEFT_OUT = ("head_roles.json", "head_history.json", "jacobian_lens.safetensors", "history.csv", "opening.toml")
@@ -118,7 +117,7 @@ def _check_files(files: Mapping[str, bytes]) -> None:
                 bytes=f"{len(content):,}",
                 most=f"{most[name]:,}",
             )
-    if MAPS.keys() & files.keys():
+    if files.keys() & set(MAPS):
         return
     tokenizer = () if FOREIGN_BYTES.keys() & files.keys() else (TOKENIZER,)
     if missing := [name for name in (CONFIG, WEIGHTS, *tokenizer) if name not in files]:

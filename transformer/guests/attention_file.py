@@ -31,6 +31,7 @@ from transformer.text.tokens import TokenSequence
 FORMAT = "glassformer-attention-1"
 NOTES = "glassformer"  # the array (NPZ) or the metadata entry (safetensors) with the JSON
 SUFFIXES = (".npz", ".safetensors")
+MAPS = tuple(f"attention{suffix}" for suffix in SUFFIXES)  # names of such files in an uploaded folder
 MAX_TOKENS = 65_536
 _ALLOWED = ".allowed"
 _MAX_ARRAYS = 32
@@ -69,6 +70,11 @@ class AttentionFile:
     maps: tuple[Maps, ...]
 
     @property
+    def sequences(self) -> tuple[TokenSequence, ...]:
+        """The tokens of the encoder and of the decoder, those that there are."""
+        return tuple(sequence for sequence in (self.source, self.target) if sequence is not None)
+
+    @property
     def n_bytes(self) -> int:
         """Memory of the weights and masks."""
         return sum(array.nbytes for maps in self.maps for array in (*maps.weights, *maps.allowed))
@@ -79,7 +85,7 @@ def attention_file_of(path: Path) -> Path | None:
     path = Path(path)
     if path.suffix.lower() in SUFFIXES and path.is_file():
         return path
-    found = [path / f"attention{suffix}" for suffix in SUFFIXES if (path / f"attention{suffix}").is_file()]
+    found = [path / name for name in MAPS if (path / name).is_file()]
     return found[0] if len(found) == 1 and not (path / "config.json").exists() else None
 
 

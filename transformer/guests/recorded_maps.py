@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from torch import nn
 
@@ -30,14 +31,13 @@ def config_of_maps(content: AttentionFile) -> MapsConfig:
     """Return the kind of model, and its numbers of layers, heads and tokens."""
     layers = {(maps.stack, maps.kind): len(maps.weights) for maps in content.maps}
     heads = {maps.stack: len(maps.weights[0]) for maps in content.maps}
-    tokens = [sequence for sequence in (content.source, content.target) if sequence is not None]
-    both = len(tokens) == 2
+    both = len(content.sequences) == 2
     kind = "encoder-decoder" if both else "encoder-only" if content.source is not None else "decoder-only"
     n_heads, decoder_heads = heads.get("encoder") or heads["decoder"], heads.get("decoder", 0)
     return MapsConfig(
         kind=kind,
         family="attention file",
-        vocabulary_size=1 + max(max(sequence.ids) for sequence in tokens),
+        vocabulary_size=_vocabulary_size(content),
         d_model=n_heads * (decoder_heads if both else 1),
         n_heads=n_heads,
         decoder_heads=decoder_heads if both and decoder_heads != n_heads else 0,
@@ -45,10 +45,14 @@ def config_of_maps(content: AttentionFile) -> MapsConfig:
         d_ff=1,
         n_encoder_layers=layers.get(("encoder", "self"), 0),
         n_decoder_layers=layers.get(("decoder", "self"), 0),
-        max_length=max(map(len, tokens)),
+        max_length=max(map(len, content.sequences)),
         positions="none",
         pooling="" if content.target is not None else "mean",
     )
+
+
+def _vocabulary_size(content: AttentionFile) -> int:
+    return 1 + max(max(sequence.ids) for sequence in content.sequences)
 
 
 class RecordedMaps(Model):
@@ -56,6 +60,7 @@ class RecordedMaps(Model):
 
     Attributes:
         content: The file.
+        recorded: Its weights and masks by the names of our activations; they cannot be written to.
         lacks: The error that says so.
     """
 
@@ -66,12 +71,15 @@ class RecordedMaps(Model):
         super().__init__(config_of_maps(content))
         self.content = content
         self.n_bytes = content.n_bytes
-        self.probes: dict[str, Probe] = {}
+        self.recorded: dict[str, np.ndarray] = {}
         for maps in content.maps:
-            for layer in range(len(maps.weights)):
+            for layer, (weights, allowed) in enumerate(zip(maps.weights, maps.allowed, strict=True)):
                 prefix = f"{maps.stack}.layers.{layer}.{maps.kind}_attention"
-                self.probes[f"{prefix}.allowed"] = Probe("query", "key")
-                self.probes[f"{prefix}.weights"] = Probe("head", "query", "key")
+                self.recorded |= {f"{prefix}.allowed": allowed, f"{prefix}.weights": weights}
+        for values in self.recorded.values():
+            values.flags.writeable = False  # traces are shared between threads
+        axes = ("head", "query", "key")
+        self.probes = {name: Probe(*axes[-values.ndim :]) for name, values in self.recorded.items()}
 
     def __getattr__(self, name: str) -> Any:
         if name in _COMPUTES:
@@ -106,8 +114,7 @@ class RecordedTokens(Tokenizer):
 
     def __init__(self, content: AttentionFile) -> None:
         self._source, self._target = content.source, content.target
-        sequences = [sequence for sequence in (content.source, content.target) if sequence is not None]
-        self._size = 1 + max(max(sequence.ids) for sequence in sequences)
+        self._sequences, self._size = content.sequences, _vocabulary_size(content)
         self.special = SpecialIds()
 
     @property
@@ -138,5 +145,4 @@ class RecordedTokens(Tokenizer):
 
     def display(self, id: int) -> str:
         """Return how the first token with this id is shown."""
-        sequences = (sequence for sequence in (self._source, self._target) if sequence is not None)
-        return next((token.display for tokens in sequences for token in tokens if token.id == id), f"⟨{id}⟩")
+        return next((token.display for tokens in self._sequences for token in tokens if token.id == id), f"⟨{id}⟩")

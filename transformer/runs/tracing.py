@@ -129,20 +129,12 @@ def _recorded_trace(run: Run, model: RecordedMaps) -> Trace:
     if run.edits or run.source_pads or run.target_pads:
         raise model.lacks
     content = model.content
-    read = content.target or content.source
-    activations: dict[str, Activation] = {}
-    for maps in content.maps:
-        for layer, (weights, allowed) in enumerate(zip(maps.weights, maps.allowed, strict=True)):
-            for name, values in (("allowed", allowed), ("weights", weights)):
-                name = f"{maps.stack}.layers.{layer}.{maps.kind}_attention.{name}"
-                values.flags.writeable = False  # traces are shared between threads
-                activations[name] = Activation(name, model.probes[name].axes, values)
     return Trace(
-        activations=activations,
+        activations={name: Activation(name, model.probes[name].axes, model.recorded[name]) for name in model.probes},
         source=content.source,
         target=content.target,
         prediction=None,
-        text=read.text if read else "",
+        text=content.sequences[-1].text,
         run=run,
     )
 

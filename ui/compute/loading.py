@@ -22,8 +22,8 @@ from transformer.files.languages import with_languages
 from transformer.files.layout import config_of as read_config
 from transformer.files.model_card import HISTORY
 from transformer.files.names import OWN_CODE, found_names, resolve
-from transformer.files.received_files import MAPS, is_received
-from transformer.guests.attention_file import attention_file_of
+from transformer.files.received_files import is_received
+from transformer.guests.attention_file import MAPS, attention_file_of
 from transformer.runs.run import Run
 from transformer.text.prompt import Prompt
 from transformer.training.recipe import Recipe, load_recipe
