@@ -19,9 +19,7 @@ const RULES = {
     return products(range(width).map((k) => [["Q", r, first + k], ["K", c, first + k]])); // prettier-ignore
   },
   scores: (n, r, c, { heads }, name) =>
-    c > r
-      ? { text: "masked", cells: [] }
-      : { line: [[`products${head(name)}`, r, c], ` / √${CHANNELS / heads}`], rest: true },
+    c > r ? { text: "masked", cells: [] } : { line: [[`products${head(name)}`, r, c], ` / √${CHANNELS / heads}`] },
   weights: (n, r, c, state, name) =>
     c > r
       ? { text: "masked", cells: [] }
@@ -50,7 +48,7 @@ function linear(from, weight, bias) {
       [weight, k, c],
     ]),
     plus: n[bias][0][c] ? [bias, 0, c] : null,
-    unseen: [[bias, 0, c]],
+    cells: [[bias, 0, c]],
   });
 }
 
@@ -98,7 +96,7 @@ export function arithmetic(n, [name, r, c], state) {
   const used = line.filter((part) => Array.isArray(part));
   return {
     line: line.map((part) => part.again ?? part),
-    cells: [...used, ...(found.cells ?? []), ...(found.unseen ?? [])],
+    cells: [...used, ...(found.cells ?? [])],
   };
 }
 

@@ -46,11 +46,11 @@ export function strips(words, vocabulary, heads) {
     weight(`W${name}`, `b${name}`, `W_${name}`, split),
     plain(name, `${name} = x·W_${name}`, rows, channels, split),
   ]);
-  const all = [
+  return [
     {
       id: "embed",
       blocks: [
-        plain("onehot", "1-hot", rows, vocabulary, { tiny: true, whole: true }),
+        plain("onehot", "1-hot", rows, vocabulary, { tiny: true }),
         plain("E", "E", vocabulary, channels, { changes: true, tall: true, named: true }),
         plain("token", "√d·1-hot·E", rows),
         plain("P", "P", rows, channels, { changes: true }),
@@ -62,8 +62,8 @@ export function strips(words, vocabulary, heads) {
       id: "attend",
       blocks: [
         ...perHead("products", "Q·Kᵀ"),
-        ...perHead("scores", "÷ √d_k, mask", { causal: true }),
-        ...perHead("weights", "α = softmax", { causal: true, share: true }),
+        ...perHead("scores", "÷ √d_k, mask"),
+        ...perHead("weights", "α = softmax", { share: true }),
         plain("context", "C = α·V", rows, channels, split),
       ],
     },
@@ -95,5 +95,4 @@ export function strips(words, vocabulary, heads) {
       ],
     },
   ];
-  return all;
 }

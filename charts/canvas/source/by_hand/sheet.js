@@ -80,7 +80,6 @@ export class Sheet {
   }
 
   compute() {
-    this.before = this.numbers;
     this.numbers = forwardPass(this.state.parameters(), this.state.words, this.state.heads);
   }
 
@@ -92,8 +91,12 @@ export class Sheet {
     return c > r && /^(scores|weights)\d$/.test(name);
   }
 
+  canBeHidden(cell) {
+    return isComputed(cell[0]) && cell[0] !== "onehot" && !this.isMasked(cell);
+  }
+
   isHidden(cell) {
-    if (!isComputed(cell[0]) || cell[0] === "onehot" || this.isMasked(cell)) return false;
+    if (!this.canBeHidden(cell)) return false;
     const key = keyOf(cell);
     return this.predict ? !this.shown.has(key) : this.hidden.has(key);
   }
@@ -231,10 +234,9 @@ export class Sheet {
   }
 
   writeResult() {
-    const last = this.state.words.length - 1;
-    const row = this.numbers.probabilities[last];
-    const hidden = row.some((_, id) => this.isHidden(["probabilities", last, id]));
-    const best = row.indexOf(Math.max(...row));
+    const [name, last, best] = this.opensWith();
+    const row = this.numbers[name][last];
+    const hidden = row.some((_, id) => this.isHidden([name, last, id]));
     const line = make("p", { className: "next" });
     line.append(`${this.words.join(" ")} → `, make("b", { textContent: hidden ? "?" : this.data.vocabulary[best] }));
     const bars = make("div", { className: "bars", "aria-hidden": "true" });
@@ -252,28 +254,29 @@ export class Sheet {
     this.summary.replaceChildren(...line.cloneNode(true).childNodes); // on a phone, where the result is far away
   }
 
+  button(name, onclick, more = {}) {
+    return make("button", { type: "button", textContent: this.phrase(name), onclick, ...more });
+  }
+
   // --- the bar above ----------------------------------------------------------------------------------------------
 
   drawBar() {
-    const button = (name, onclick, more = {}) =>
-      make("button", { type: "button", textContent: this.phrase(name), onclick, ...more });
-    const pressed = (name, is, onclick, values = {}) =>
-      make("button", { type: "button", textContent: this.phrase(name, values), onclick, "aria-pressed": String(is) });
-    this.undoButton = button("undo", () => this.goBack("undo"));
-    this.redoButton = button("redo", () => this.goBack("redo"));
-    this.resetButton = button("reset", () =>
-      this.change(() => this.state.set({ words: [...this.state.opening], heads: 1, cells: new Map() })),
-    );
+    const pressed = (name, is, onclick) => this.button(name, onclick, { "aria-pressed": String(is) });
+    const sign = (name, textContent, onclick, disabled) =>
+      this.button(name, onclick, { textContent, title: this.phrase(name), "aria-label": this.phrase(name), disabled });
+    this.undoButton = this.button("undo", () => this.goBack("undo"));
+    this.redoButton = this.button("redo", () => this.goBack("redo"));
+    this.resetButton = this.button("reset", () => this.change(() => this.state.reset()));
     const heads = make("span", { className: "group", role: "group", "aria-label": this.phrase("heads") });
     for (const count of [1, 2])
       heads.append(pressed(`heads_${count}`, this.state.heads === count, () => this.setHeads(count)));
     const words = make("span", { className: "group", role: "group", "aria-label": this.phrase("words") });
     const count = this.state.words.length;
     words.append(
-      make("button", { type: "button", textContent: "−", title: this.phrase("fewer"), "aria-label": this.phrase("fewer"), disabled: count === 1, onclick: () => this.setCount(count - 1) }),
+      sign("fewer", "−", () => this.setCount(count - 1), count === 1),
       make("span", { className: "count", textContent: this.phrase(count === 1 ? "count_one" : "count", { count }) }),
-      make("button", { type: "button", textContent: "+", title: this.phrase("more"), "aria-label": this.phrase("more"), disabled: count === MAX_WORDS, onclick: () => this.setCount(count + 1) }),
-    ); // prettier-ignore
+      sign("more", "+", () => this.setCount(count + 1), count === MAX_WORDS),
+    );
     const predict = pressed("predict", this.predict, () => this.togglePredict());
     predict.title = this.phrase("predict_help");
     const legend = make(
@@ -409,9 +412,8 @@ export class Sheet {
   label([name, r, c]) {
     const td = this.cells.get(keyOf([name, r, c]));
     const each = td.sheetBlock;
-    const line = td.parentElement;
-    const place = [...line.querySelectorAll("td")].indexOf(td);
-    return `${symbol(each, name)}[${line.firstElementChild.textContent}, ${each.cols[place]}]`;
+    const row = td.parentElement.firstElementChild.textContent;
+    return `${symbol(each, name)}[${row}, ${each.cols[td.cellIndex - 1]}]`; // the row's name is a cell, too
   }
 
   shownNumber(cell, alone = false) {
@@ -444,7 +446,7 @@ export class Sheet {
       const code = make("code", { textContent: step.code, title: `${step.file}, ${step.line}` });
       about.append(make("span", { className: "code" }, `${step.file}:${step.line} `, code));
       if (step.link) {
-        const open = make("a", { href: step.href ?? "#", textContent: step.link });
+        const open = make("a", { href: "#", textContent: step.link });
         open.onclick = (event) => {
           event.preventDefault();
           this.events.onOpen?.(step.page);
@@ -453,8 +455,7 @@ export class Sheet {
       }
     }
     const buttons = make("div", { className: "buttons" });
-    if (isComputed(cell[0]) && cell[0] !== "onehot" && !this.isMasked(cell))
-      buttons.append(...this.footButtons(cell, each, hidden));
+    if (this.canBeHidden(cell)) buttons.append(...this.footButtons(cell, each, hidden));
     const key = `${keyOf(cell)} ${hidden}`;
     if (this.footOf === key && this.foot.contains(this.foot.getRootNode().activeElement)) {
       this.foot.querySelector(".formula").replaceWith(formula);
@@ -465,12 +466,11 @@ export class Sheet {
   }
 
   footButtons(cell, each, hidden) {
-    const button = (name, onclick) => make("button", { type: "button", textContent: this.phrase(name), onclick });
-    if (!hidden) return this.predict ? [] : [button("hide", () => this.hide(cell))];
+    if (!hidden) return this.predict ? [] : [this.button("hide", () => this.hide(cell))];
     const whole = each.rows.flatMap((_, r) => each.cols.map((__, c) => each.cell(r, c)));
     return [
-      button("reveal", () => this.reveal([cell])),
-      ...(this.predict ? [button("reveal_table", () => this.reveal(whole))] : []),
+      this.button("reveal", () => this.reveal([cell])),
+      ...(this.predict ? [this.button("reveal_table", () => this.reveal(whole))] : []),
     ];
   }
 

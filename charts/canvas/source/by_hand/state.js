@@ -19,7 +19,7 @@ export class SheetState {
   // parameters: as stored, by name; opening: the words that the sheet opens with
   constructor(parameters, opening) {
     Object.assign(this, { stored: parameters, opening, past: [], future: [] });
-    this.set({ words: [...opening], heads: 1, cells: new Map() });
+    this.reset();
   }
 
   set({ words, heads, cells }) {
@@ -56,8 +56,7 @@ export class SheetState {
   }
 
   reset() {
-    this.remember();
-    this.set({ words: [...this.opening], heads: 1, cells: new Map() });
+    this.setTexts({});
   }
 
   put(name, row, column, value) {
