@@ -1,2 +1,2 @@
-// npm run build: 24dc1e21bd78c915
+// npm run build: bb83f61c523272fd
 async function r(t){let e=new Blob([t]).stream().pipeThrough(new DecompressionStream("deflate"));return new Uint8Array(await new Response(e).arrayBuffer())}async function i({data:t}){let e=globalThis.glassformerPdf;if(e.brought)return;e.brought=!0;let a=new Blob([await r(t)],{type:"text/javascript"});e.arrive(await import(URL.createObjectURL(a)))}export{i as default};

@@ -2,11 +2,10 @@
 
 import { threeDigits, writeNumbersFor } from "../../charts/canvas/source/toolkit/numbers.js";
 import { encodePayload } from "../../charts/canvas/source/toolkit/payload.js";
+import { fill } from "../../charts/canvas/source/toolkit/words.js";
 
 const LISTED = 5; // CANDIDATES of transformer/predictions/living_picture_numbers.py
 const END_OF_PREFIX = 60; // characters of the text so far that the sentence about a step repeats
-
-const fill = (template, values) => template.replace(/\{(\w+)\}/g, (whole, name) => values[name] ?? whole);
 
 // What a masked bit array holds: eight cells a byte, the first in the lowest bit.
 function bits(values) {

@@ -2,6 +2,7 @@
 // ui/shell/guidance/).
 
 import { make } from "../../charts/canvas/source/toolkit/elements.js";
+import { fill } from "../../charts/canvas/source/toolkit/words.js";
 import { rich } from "./rich_text.js";
 
 const MOST_TRIES = 2;
@@ -164,7 +165,7 @@ export class LessonBar {
 
   finish() {
     const score = this.score();
-    const said = this.site.texts.score.replace(/\{(\w+)\}/g, (_, name) => score[name]);
+    const said = fill(this.site.texts.score, score);
     this.site.leaveLesson(score.answered ? said : "");
   }
 

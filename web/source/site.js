@@ -9,6 +9,7 @@ import { Stage } from "../../charts/canvas/source/frame/stage.js";
 import { fromBase64 } from "../../charts/canvas/source/toolkit/base64.js";
 import { make } from "../../charts/canvas/source/toolkit/elements.js";
 import { decodePayload } from "../../charts/canvas/source/toolkit/payload.js";
+import { fill } from "../../charts/canvas/source/toolkit/words.js";
 import { LessonBar } from "./lessons.js";
 import { OWN, isOwn, parseMask, presetsFor, wordsOf } from "./masks.js";
 import { drawingPad } from "./pad.js";
@@ -17,8 +18,6 @@ import { PAGES, appAddress, openingOf, readState, writeState } from "./state.js"
 const TYPING = 120; // milliseconds without a key before the model runs
 const site = JSON.parse(document.getElementById("site").textContent);
 const languages = Object.keys(site.texts);
-
-const fill = (template, values) => template.replace(/\{(\w+)\}/g, (place, name) => values[name] ?? place);
 
 class Site {
   constructor(root) {

@@ -8,6 +8,7 @@
 
 import { make } from "../toolkit/elements.js";
 import { writeNumbersFor, decimals } from "../toolkit/numbers.js";
+import { fill } from "../toolkit/words.js";
 import { arithmetic, isComputed } from "./arithmetic.js";
 import { strips } from "./blocks.js";
 import { forwardPass } from "./pass.js";
@@ -59,8 +60,7 @@ export class Sheet {
   }
 
   phrase(name, values = {}) {
-    const template = this.data.texts[name] ?? name;
-    return template.replace(/\{(\w+)\}/g, (place, key) => values[key] ?? place);
+    return fill(this.data.texts[name] ?? name, values);
   }
 
   // Another state from outside: an address that was opened, or Back.

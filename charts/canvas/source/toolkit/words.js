@@ -2,9 +2,12 @@
 
 let words = {};
 
+// A template with its values in its {…}; a place without a value stays.
+export const fill = (template, values) => template.replace(/\{(\w+)\}/g, (place, name) => values[name] ?? place);
+
 // A text in the reader's language, with its values in its {…}: say("layer {layer}", { layer: 3 }).
 export function say(template, values = {}) {
-  return (words[template] ?? template).replace(/\{(\w+)\}/g, (placeholder, name) => values[name] ?? placeholder);
+  return fill(words[template] ?? template, values);
 }
 
 // table: from what is written here to what it is called there
