@@ -85,7 +85,7 @@ class Site {
       target,
       forced,
       removed,
-      ...(this.state.page === "masks" ? { mask: this.mask() } : {}),
+      ...(this.state.page === "masks" && !isOwn(this.state.mask) ? { mask: this.mask() } : {}),
     };
     this.worker.postMessage({ run: { id: ++this.asked, request, shown: this.shown(), language } });
   }
@@ -167,7 +167,7 @@ class Site {
     const { state } = this;
     this.found = data;
     this.answer.replaceChildren(make("span", { textContent: `→ ${data.text}`, lang: "" }));
-    if (state.page === "masks" && data.after !== undefined) this.answer.replaceChildren(...this.beforeAndAfter(data));
+    if (state.page === "masks") this.answer.replaceChildren(...this.beforeAndAfter(data));
     if (!data.finished) this.answer.append(make("span", { className: "hint", textContent: ` ${data.unfinished}` }));
     this.tokens.replaceChildren(...(state.page === "tokens" ? this.tokenLists(data) : []));
     this.place?.toggleAttribute("hidden", state.page === "tokens");
@@ -197,11 +197,8 @@ class Site {
         make("small", { textContent: `${label} ` }),
         make("span", { textContent: said, lang: "" }),
       );
-    const same = isOwn(this.state.mask);
-    return [
-      line(texts.own_mask, text),
-      ...(same ? [] : [line(texts.this_mask, after === text ? texts.same_output : after)]),
-    ];
+    const own = line(texts.own_mask, text);
+    return after === undefined ? [own] : [own, line(texts.this_mask, after === text ? texts.same_output : after)];
   }
 
   // What a question of a lesson hides until the guess.
@@ -606,7 +603,7 @@ class Site {
       said.scope,
     );
     parts.push(labelled(said.scope, scope));
-    if (!isOwn(mask)) parts.push(press(said.reset, () => this.set({ mask: { ...OWN, cells: {} } })));
+    if (!isOwn(mask)) parts.push(press(said.reset, () => this.set({ mask: OWN })));
     return parts;
   }
 
@@ -626,7 +623,7 @@ class Site {
     this.sentence.value = sentence;
     this.target.value = target;
     this.pad.show?.();
-    this.state.mask = { ...OWN, cells: {} };
+    this.state.mask = OWN;
     this.shows.hidden = false;
     this.shows.textContent = shows[this.state.language];
     this.set({ ...place, sentence, target, forced: [], cell: null });
@@ -639,7 +636,7 @@ class Site {
       removed: [],
       cell: null,
       lesson: "",
-      mask: { ...OWN, cells: {} },
+      mask: OWN,
     });
     this.opened = null;
     this.build();
