@@ -65,6 +65,12 @@ def is_fine(app: AppTest) -> None:
     assert not app.warning, [warning.value for warning in app.warning]
 
 
+def open_path(app: AppTest, path: object) -> AppTest:
+    """Type a path on the Checkpoint page and open it."""
+    app.text_input(key="typed folder").set_value(str(path))
+    return next(button for button in app.button if button.label == "Open").click().run()
+
+
 @pytest.fixture(autouse=True)
 def sessions_hold_names_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Check after each test of a page that its last session keeps nothing shared (``ui/shell/fragments.py``)."""

@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from streamlit.testing.v1 import AppTest
 
 from tests.attention_files import KINDS, decoder_arrays, write
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import is_fine, open_path, said
 from ui.compute import loading
 from ui.shell.navigation import GROUPS
 from ui.shell.page import OF_MAPS
@@ -33,14 +32,10 @@ def opened(open_app, files: Path, monkeypatch: pytest.MonkeyPatch):
     return lambda page, name, **address: open_app(page, checkpoint=name, **address)
 
 
-def is_complete(app: AppTest) -> None:
-    assert not app.exception and not app.error and not app.warning, [problem.value for problem in app.error]
-
-
 @pytest.mark.parametrize("kind", KINDS)
 def test_overview_shows_every_head(opened, kind: str) -> None:
     app = opened("overview", kind)
-    is_complete(app)
+    is_fine(app)
     heads = {"encoder": 8, "decoder": 6, "translator": 20}[kind]
     assert f"{heads} heads in" in said(app)
     assert page_text("overview")["maps_caption"] in said(app)
@@ -58,7 +53,7 @@ def test_overview_shows_every_head(opened, kind: str) -> None:
 )
 def test_attention_shows_the_map_and_then_what_is_missing(opened, kind: str, address: dict[str, str]) -> None:
     app = opened("attention", kind, **address)
-    is_complete(app)
+    is_fine(app)
     assert [info.value for info in app.info if info.value.startswith(NOT_COMPUTED)]
     assert page_text("attention")["section_words"] in [heading.value for heading in app.subheader]
     if kind == "decoder":
@@ -68,7 +63,7 @@ def test_attention_shows_the_map_and_then_what_is_missing(opened, kind: str, add
 @pytest.mark.parametrize("kind", KINDS)
 def test_heads_finds_roles_in_the_maps(opened, kind: str) -> None:
     app = opened("heads", kind)
-    is_complete(app)
+    is_fine(app)
     assert "heads have" in said(app) or "head has" in said(app) or "None of" in said(app)
     assert not app.info
 
@@ -77,12 +72,11 @@ def test_checkpoint_lists_the_arrays_and_opens_a_file_by_its_path(
     open_app, opened, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     app = opened("checkpoint", "translator")
-    is_complete(app)
+    is_fine(app)
     assert list(app.dataframe[0].value.iloc[:, 1]) == ["2 × 4 × 6 × 6", "3 × 2 × 5 × 5", "3 × 2 × 5 × 6"]
     monkeypatch.setattr(loading, "_typed", {})
     file = write(tmp_path / "run.safetensors", *decoder_arrays())
-    app.text_input(key="typed folder").set_value(str(file))
-    app = next(button for button in app.button if button.label == "Open").click().run()
+    app = open_path(app, file)
     is_fine(app)
     assert app.selectbox(key="sidebar checkpoint").value == "run.safetensors"
     assert list(app.dataframe[0].value.iloc[:, 1]) == ["3 × 2 × 5 × 5"]
@@ -92,7 +86,7 @@ def test_checkpoint_lists_the_arrays_and_opens_a_file_by_its_path(
 @pytest.mark.parametrize("page", OTHERS)
 def test_every_other_page_says_in_one_line_what_the_file_lacks(opened, page: str) -> None:
     app = opened(page, "decoder")
-    is_complete(app)
+    is_fine(app)
     start, end = common("maps_only.page", name="decoder", lacking="|").split("|")
     (line,) = [info.value for info in app.info]
     assert line.startswith(start) and line.endswith(end)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.pages.conftest import codes, is_fine, said
+from tests.pages.conftest import codes, is_fine, open_path, said
 from tests.pages.test_stretched_positions import ANGLES
 from tests.transformer.families.gguf_files import token_keys, write_gguf
 from tests.transformer.families.hugging_face import build
@@ -27,15 +27,10 @@ def gguf(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return write_gguf(tmp_path_factory.mktemp("gguf") / "tiny.gguf", model, tokens=keys)
 
 
-def open_it(app, typed: object):
-    app.text_input(key="typed folder").set_value(str(typed))
-    return next(button for button in app.button if button.label == "Open").click().run()
-
-
 @pytest.fixture
 def opened(open_app, gguf: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(loading, "_typed", {})
-    return open_it(open_app("checkpoint"), gguf)
+    return open_path(open_app("checkpoint"), gguf)
 
 
 def test_the_checkpoint_page_opens_it_by_its_path(opened, gguf: Path) -> None:
@@ -52,7 +47,7 @@ def test_a_file_that_is_replaced_cut_or_removed_while_it_is_open(
     monkeypatch.setattr(loading, "_typed", {})
     file, content = tmp_path / "mine.gguf", gguf.read_bytes()
     file.write_bytes(content)
-    app = open_it(open_app("checkpoint"), file)
+    app = open_path(open_app("checkpoint"), file)
     is_fine(app)
     before = loading.load_checkpoint("mine.gguf").fingerprint
 
@@ -118,7 +113,7 @@ def test_what_ollama_keeps_stands_in_the_list(
 
 def test_a_name_that_is_not_here_says_how_to_fetch_it(open_app, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(loading, "_typed", {})
-    app = open_it(open_app("checkpoint"), "nobody/nothing")
+    app = open_path(open_app("checkpoint"), "nobody/nothing")
     assert any(
         "python -m transformer fetch nobody/nothing" in warning.value.replace("\\", "") for warning in app.warning
     )

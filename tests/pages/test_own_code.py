@@ -9,7 +9,7 @@ import pytest
 
 import transformer
 from tests.foreign_checkpoints import foreign_checkpoint
-from tests.pages.conftest import is_fine, said
+from tests.pages.conftest import is_fine, open_path, said
 from tests.transformer.families.test_lora import write_adapter
 from transformer.__main__ import main
 from ui.compute import loading
@@ -40,8 +40,7 @@ def test_an_adapter_opens_by_its_path(open_app, tmp_path: Path, monkeypatch: pyt
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
     monkeypatch.setattr(loading, "_typed", {})
     app = open_app("checkpoint", checkpoint="hf-llama")
-    app.text_input(key="typed folder").set_value(str(tmp_path / "adapter"))
-    app = next(button for button in app.button if button.label == "Open").click().run()
+    app = open_path(app, tmp_path / "adapter")
     is_fine(app)
     assert app.selectbox(key="sidebar checkpoint").value == "adapter"
     assert page_text("checkpoint")["adapter"].split("{base}")[1] in said(app)

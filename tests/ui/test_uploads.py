@@ -12,7 +12,7 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.pages.conftest import codes, is_fine, said
+from tests.pages.conftest import codes, is_fine, open_path, said
 from ui.compute import loading, uploads
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json", "README.md")
@@ -165,11 +165,6 @@ def test_the_form_says_what_is_kept(open_app: Callable[..., AppTest]) -> None:
         assert sentence in said(open_app("checkpoint", language=language))
 
 
-def type_path(app: AppTest, path: object) -> AppTest:
-    app.text_input(key="typed folder").set_value(str(path))
-    return next(button for button in app.button if button.label == "Open").click().run()
-
-
 def test_a_path_is_typed_where_one_person_uses_the_server(
     open_app: Callable[..., AppTest], checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,10 +175,10 @@ def test_a_path_is_typed_where_one_person_uses_the_server(
     (elsewhere / "empty").mkdir()
     app = open_app("checkpoint")
     for path in ("/no/such/folder", "~nobody-of-that-name/x", elsewhere / "mine" / "config.json"):
-        assert any("is not a directory" in warning.value for warning in type_path(app, path).warning)
-    assert any("lacks" in warning.value for warning in type_path(app, elsewhere / "empty").warning)
+        assert any("is not a directory" in warning.value for warning in open_path(app, path).warning)
+    assert any("lacks" in warning.value for warning in open_path(app, elsewhere / "empty").warning)
     assert loading.typed_checkpoints() == ()
-    is_fine(type_path(app, elsewhere / "mine"))
+    is_fine(open_path(app, elsewhere / "mine"))
     assert app.selectbox(key="sidebar checkpoint").value == "mine"
     assert loading.open_folder(str(elsewhere / "tiny-sentiment")) == "elsewhere/tiny-sentiment"
     assert loading.open_folder(str(checkpoints_folder / "tiny-gpt")) == "tiny-gpt"  # it is already in the list
