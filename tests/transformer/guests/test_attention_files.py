@@ -13,7 +13,7 @@ import pytest
 import transformer
 from tests.attention_files import KINDS, SOURCE, TARGET, decoder_arrays, notes, random_weights, write
 from tests.conftest import ROOT
-from tests.test_documentation import what_a_reader_has
+from tests.test_documentation import PYTHON, what_a_reader_has
 from transformer.errors import NotExposedError
 from transformer.files.layout import config_of
 from transformer.files.received_files import receive
@@ -180,7 +180,7 @@ def test_the_recorders_of_the_documentation_write_such_files(tmp_path: Path, mon
     monkeypatch.chdir(tmp_path)
     names = what_a_reader_has()
     text = (ROOT / "docs" / "attention_files.md").read_text(encoding="utf-8")
-    for block in re.findall(r"^```python\n(.*?)^```$", text, re.MULTILINE | re.DOTALL):
+    for block in PYTHON.findall(text):
         assert len(block.splitlines()) <= 10
         exec(compile(block, "docs/attention_files.md", "exec"), names)
     (view,) = transformer.trace(transformer.load("run.npz"), "x").attention_views()
