@@ -3,6 +3,7 @@
 from transformer.embedding import Embedding
 from transformer.layers.embedding_space import analogy, nearest_rows, principal_components
 from transformer.layers.gradient_step import training_step
+from ui.compute.store import store
 from ui.lab.training_step import one_training_step
 from ui.shell.choice import chosen_section
 from ui.shell.page import Page, page
@@ -23,7 +24,9 @@ SECTIONS = {
 def begins(p: Page) -> tuple[str, int]:
     """Begin at a word of the first stack that has near neighbours."""
     stack = p.trace.stacks[0]
-    return stack, 0 if p.reads_pictures else telling_token(p.trace, stack)
+    if p.reads_pictures:
+        return stack, 0
+    return stack, store.get(p.run, ("telling token", stack), lambda: telling_token(p.trace, stack))
 
 
 with page("embeddings", needs=("token",), begins=begins) as p:
