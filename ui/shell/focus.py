@@ -129,7 +129,7 @@ class Focus:
         }
 
 
-_NAMES = tuple(field.name for field in fields(Focus))
+NAMES = tuple(field.name for field in fields(Focus))
 
 
 def fit_checkpoint(focus: Focus, names: Sequence[str]) -> tuple[Focus, tuple[str, ...]]:
@@ -297,12 +297,12 @@ def begin() -> Focus:
     else:
         foreign = bool(arrived) and arrived not in known and not shared_address.is_opening()
     if focus is None or foreign:
-        own = {name: values[-1] for name, values in arrived.items() if name in _NAMES}
+        own = {name: values[-1] for name, values in arrived.items() if name in NAMES}
         # First the language, because errors in the rest of the address are explained in it.
         wanted_language = own.get("language", ENGLISH)
         _keep(Focus(language=wanted_language if wanted_language in languages() else ENGLISH))
         focus, corrections = Focus.from_address(own, default=default_of(own))
-        choices = {name: values for name, values in arrived.items() if name not in (*_NAMES, *NO_CHOICES)}
+        choices = {name: values for name, values in arrived.items() if name not in (*NAMES, *NO_CHOICES)}
         st.session_state[_ONLY_A_LESSON] = own.keys() & set(VIEW) == {"lesson"} and not choices
         page_state.take(choices)
         _know(arrived)

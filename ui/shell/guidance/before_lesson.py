@@ -5,17 +5,16 @@ reload and a step back in the browser's history.
 """
 
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import replace
 from urllib.parse import parse_qs, urlencode
 
 from ui.compute.loading import readable_config
 from ui.shell import page_state
-from ui.shell.focus import NO_CHOICES, Focus, address_of, default_of, with_changes
+from ui.shell.focus import NAMES, NO_CHOICES, Focus, address_of, default_of, with_changes
 from ui.shell.page_state import Texts
 
 _OF_LESSON = ("lesson", "lesson_step", "came_from")
 _KEPT = ("language", "presenter")  # a change of them during a lesson is intended
-_NAMES = tuple(field.name for field in fields(Focus))
 
 
 def write_view(page: str, focus: Focus, choices: Mapping[str, Texts]) -> str:
@@ -28,9 +27,9 @@ def read_view(text: str) -> tuple[str, Focus, dict[str, Texts]]:
     """Return the page, the focus and the page's choices of a view, without invalid values."""
     page, _, query = text.partition("?")
     found = parse_qs(query, keep_blank_values=True)
-    own = {name: values[-1] for name, values in found.items() if name in _NAMES and name not in _OF_LESSON}
+    own = {name: values[-1] for name, values in found.items() if name in NAMES and name not in _OF_LESSON}
     focus, _notes = Focus.from_address(own, default=default_of(own))
-    choices = {name: tuple(values) for name, values in found.items() if name not in (*_NAMES, *NO_CHOICES)}
+    choices = {name: tuple(values) for name, values in found.items() if name not in (*NAMES, *NO_CHOICES)}
     return page, focus, choices
 
 
@@ -62,4 +61,4 @@ def _kind_of(checkpoint: str) -> tuple[object, ...]:
 
 def restored_focus(before: Focus) -> dict[str, object]:
     """Return what changes in the focus when ``before`` is restored."""
-    return {name: getattr(before, name) for name in _NAMES if name not in _KEPT}
+    return {name: getattr(before, name) for name in NAMES if name not in _KEPT}
