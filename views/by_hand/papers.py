@@ -129,10 +129,10 @@ def _strips(
         return [result(f"{name}{head}", named.format(head=head + 1), words, causal=causal) for head in range(n_heads)]
 
     def norm(place: int, heading: str) -> list[SheetTable]:
-        scale = SheetTable("", _CHANNELS, [*given(f"g{place}", "", ("γ",)).rows, *given(f"c{place}", "", ("β",)).rows])
+        scale = [*given(f"g{place}", "", ("γ",)).rows, *given(f"c{place}", "", ("β",)).rows]
         return [
             result((f"mean{place}", f"std{place}"), "μ, σ", ("μ", "σ")),
-            SheetTable("γ, β", scale.columns, scale.rows),
+            SheetTable("γ, β", _CHANNELS, scale),
             result(f"norm{place}", heading),
         ]
 

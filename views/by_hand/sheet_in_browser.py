@@ -41,7 +41,8 @@ def chosen() -> SheetChoices:
 def draw_sheet(p: Page) -> None:
     """Draw the sheet and the menu of its printed versions; changes are kept in the URL."""
     with guard():
-        texts = chosen().to_texts()
+        choices = chosen()
+        texts = choices.to_texts()
         data = sheet_data(p.text, texts, pages={name: page.title for name, page in pages().items()})
         _component(
             key=_KEY,
@@ -49,7 +50,7 @@ def draw_sheet(p: Page) -> None:
             on_state_change=_keep,
             on_opened_change=_open,
         )
-        offer_papers(p, chosen())
+        offer_papers(p, choices)
 
 
 def sheet_data(text: PageText, texts: Mapping[str, str], *, pages: Mapping[str, str]) -> dict[str, Any]:
@@ -64,17 +65,12 @@ def sheet_data(text: PageText, texts: Mapping[str, str], *, pages: Mapping[str, 
     return {
         "parameters": {name: numbers.tolist() for name, numbers in sheet.parameters.items()},
         "opening": list(sheet.text),
-        "vocabulary": list(ByHandViewModel(chosen_of(texts)).vocabulary(language())),
+        "vocabulary": list(ByHandViewModel(SheetChoices.from_texts(**texts)).vocabulary(language())),
         "language": language(),
         "state": dict(texts),
         "texts": {key.removeprefix(_TEXTS): text[key] for key in text if key.startswith(_TEXTS)},
         "steps": {name: _described(step, text, pages) for name, step in STEPS.items()},
     }
-
-
-def chosen_of(texts: Mapping[str, str]) -> SheetChoices:
-    """Return the choices that these strings encode."""
-    return SheetChoices.from_texts(**texts)
 
 
 def _described(step: Step, text: PageText, pages: Mapping[str, str]) -> dict[str, Any]:
@@ -101,7 +97,8 @@ def _keep() -> None:
     sent = heard(_KEY, "state")
     if not isinstance(sent, Mapping):
         return
-    texts = chosen_of({name: value if isinstance(value := sent.get(name), str) else "" for name in _CHOICES}).to_texts()
+    found = {name: value if isinstance(value := sent.get(name), str) else "" for name in _CHOICES}
+    texts = SheetChoices.from_texts(**found).to_texts()
     for name, key in _CHOICES.items():
         choice.put(key, *([texts[name]] if texts[name] else []))
     st.session_state[_SENT] = texts
