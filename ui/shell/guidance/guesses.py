@@ -59,9 +59,7 @@ def is_answered(step: Step, tries: Sequence[int]) -> bool:
 
     There is no second try if only one option would be left.
     """
-    return bool(tries) and (
-        tries[-1] == ANSWER or len(tries) == MOST_TRIES or len(step.choices) - len(tries) < MOST_TRIES
-    )
+    return bool(tries) and (tries[-1] == ANSWER or len(tries) == MOST_TRIES or len(step.choices) - len(tries) == 1)
 
 
 def add_guess(name: str, number: int, option: int | None) -> None:
