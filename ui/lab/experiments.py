@@ -1,13 +1,20 @@
 """Experiments on the page's run, computed once for all sessions."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from itertools import islice
+from typing import TypeVar
 
+from transformer.errors import NotFiniteError
 from transformer.files.checkpoints import Checkpoint
 from transformer.interventions.experiment import Experiment, experiment
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.run import Run
 from ui.compute.loading import load_trace
 from ui.compute.store import store
+
+Change = TypeVar("Change")
+_TRIES = 8  # changes that a page tries before it shows the first of them
 
 
 def experiment_with(
@@ -39,6 +46,22 @@ def experiment_with(
         return experiment(load_trace(run), edits, checkpoint=checkpoint, sentence=sentence, keep_answer=kept)
 
     return store.get(run, ("experiment", *specs, *other), make)
+
+
+def tried(run: Run, changes: Iterable[tuple[Change, tuple[str, ...]]]) -> Iterator[tuple[Change, Experiment, bool]]:
+    """Yield the first changes with their experiments, and whether the model's own output becomes another one.
+
+    Each change comes with its edits as strings. One whose run is not finite is left out. Of a third-party model, whose
+    passes may take long, only the first change is tried.
+    """
+    before = experiment_with(run).answer_before.text
+    for change, specs in islice(changes, 1 if run.checkpoint.foreign else _TRIES):
+        try:
+            found = experiment_with(run, specs)
+            is_other = found.answer_after.text != before
+        except NotFiniteError:
+            continue
+        yield change, found, is_other
 
 
 def experiment_beside(run: Run, other: Run) -> Experiment:

@@ -9,12 +9,11 @@ from functools import partial
 import streamlit as st
 
 from charts.canvas.mask_editor import mask_editor
-from transformer.errors import NotFiniteError
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.text.word_spans import words_of
 from ui.compute.store import store
-from ui.lab.experiments import experiment_with
+from ui.lab.experiments import tried
 from ui.shell import choice
 from ui.shell.actions import Actions, PaintMask, SetChoice
 from ui.shell.page import Page
@@ -26,7 +25,6 @@ _MASK = "mask"  # the choices, as strings
 _HISTORY = "mask history"  # history of one map: its masks as strings, the current one last
 _OF = "mask of"  # the map of the history
 _MAX_STEPS = 50
-_TRIES = 8  # words that are blocked before the page opens on the first of them
 
 
 def choose(p: Page, view: AttentionView) -> MaskChoices:
@@ -103,15 +101,11 @@ def _begin(p: Page, view: AttentionView) -> MaskChoices:
         return MaskChoices()
 
     def find() -> MaskChoices:
-        before, strongest, largest = experiment_with(p.run).answer_before.text, MaskChoices(), -1.0
-        for word in words_to_block(view)[: 1 if p.checkpoint.foreign else _TRIES]:
-            choices = MaskChoices("word", word=word)
-            try:
-                found = experiment_with(p.run, choices.specs(view))
-                if found.answer_after.text != before:
-                    return choices
-            except NotFiniteError:
-                continue
+        strongest, largest = MaskChoices(), -1.0
+        hiding = (MaskChoices("word", word=word) for word in words_to_block(view))
+        for choices, found, is_other in tried(p.run, ((one, one.specs(view)) for one in hiding)):
+            if is_other:
+                return choices
             if found.mean_kl > largest:
                 strongest, largest = choices, found.mean_kl
         return strongest

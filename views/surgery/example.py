@@ -3,18 +3,15 @@
 import streamlit as st
 
 from charts.toolkit.style import signed
-from transformer.errors import NotFiniteError
 from transformer.interventions.head_importance import Importance
 from transformer.predictions.comparison import word_diff
 from transformer.runs.edit_specs import EditSpec
 from ui.compute.store import store
 from ui.lab.effects import marked_text
-from ui.lab.experiments import experiment_with
+from ui.lab.experiments import experiment_with, tried
 from ui.shell.page import Page
 from ui.words.texts import as_plain, common
 from views.surgery import edit_list
-
-_TRIES = 8  # heads that are removed before the page shows the first of them
 
 
 def show_example(p: Page, found: Importance) -> None:
@@ -40,11 +37,5 @@ def needed_head(p: Page, found: Importance) -> str:
     """
     ranked = sorted(found.measured, key=lambda one: one.change)
     specs = [f"zero:{head.stack}.{head.layer}.{head.kind}.{head.head}" for head in (one.place for one in ranked)]
-    before = experiment_with(p.run).answer_before.text
-    for spec in specs[: 1 if p.checkpoint.foreign else _TRIES]:
-        try:
-            if experiment_with(p.run, (spec,)).answer_after.text != before:
-                return spec
-        except NotFiniteError:
-            continue
-    return specs[0]
+    changing = (spec for spec, _, is_other in tried(p.run, ((spec, (spec,)) for spec in specs)) if is_other)
+    return next(changing, specs[0])
