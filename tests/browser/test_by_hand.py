@@ -142,6 +142,19 @@ def test_typing_dragging_and_the_keyboard_alone(sheet: Page) -> None:
     expect(cell(sheet, "WQ.1.1")).to_have_text("1.0")
 
 
+def test_escape_takes_back_what_was_typed_and_nothing_before_it(sheet: Page) -> None:
+    """What is typed begins like the number that is there, so the first key changes nothing."""
+    cell(sheet, "E.0.0").click()
+    sheet.keyboard.type("3", delay=PERSON)
+    sheet.keyboard.press("Enter")
+    expect(cell(sheet, "E.6.2")).to_have_text("−1.0")
+    cell(sheet, "E.6.2").click()
+    sheet.keyboard.type("-1.5", delay=PERSON)
+    sheet.keyboard.press("Escape")
+    expect(cell(sheet, "E.6.2")).to_have_text("−1.0")
+    expect(cell(sheet, "E.0.0")).to_have_text("3.0")
+
+
 def test_a_cell_tells_its_formula_its_sources_and_its_code(sheet: Page) -> None:
     cell(sheet, "Q.1.1").hover()
     formula = sheet.locator(".formula")

@@ -360,9 +360,9 @@ export class Sheet {
       );
   }
 
-  // One number; `begins` with the first of a movement, which is undone as a whole.
+  // One number; `begins` with the first of a movement, which is undone as a whole. -> whether it is another number
   setNumber(cell, value, begins) {
-    if (isSame(this.value(cell), value)) return;
+    if (isSame(this.value(cell), value)) return false;
     if (begins) {
       this.state.remember();
       this.base = this.numbers;
@@ -372,6 +372,7 @@ export class Sheet {
     this.light();
     this.write();
     this.report(cell);
+    return true;
   }
 
   report(cell = null) {
@@ -537,13 +538,13 @@ export class Sheet {
     event.preventDefault();
     td.focus();
     const from = { x: event.clientX, y: event.clientY, value: this.value(cell) };
-    let moved = false;
+    let [moved, changed] = [false, false];
     const move = ({ clientX, clientY }) => {
       const way = clientX - from.x - (clientY - from.y);
       if (!moved && Math.abs(way) < DRAG) return;
       const value = limited(Math.round((from.value + STEP * Math.trunc(way / DRAG)) * 10) / 10);
       this.dragging = true;
-      this.setNumber(cell, value, !moved);
+      changed = this.setNumber(cell, value, !changed) || changed;
       moved = true;
     };
     const end = () => {
@@ -611,8 +612,7 @@ export class Sheet {
     if (!first) input.select();
     let [changed, done] = [false, false];
     const set = (value) => {
-      this.setNumber(cell, value, !changed);
-      changed = true;
+      changed = this.setNumber(cell, value, !changed) || changed;
       input.setAttribute("aria-valuenow", value);
     };
     const finish = (keep, refocus) => {
