@@ -29,7 +29,7 @@ def show_handout_button(focus: Focus) -> None:
     st.download_button(
         text["button"],
         data=make,
-        file_name=f"{focus.checkpoint}-handout.html",
+        file_name=f"{whole_pass.checkpoint.name}-handout.html",
         mime="text/html",
         icon=":material/article:",
         help=as_plain(problem) or text["button_help"],
