@@ -49,7 +49,7 @@ def experiment_with(
 
 
 def tried(run: Run, changes: Iterable[tuple[Change, tuple[str, ...]]]) -> Iterator[tuple[Change, Experiment, bool]]:
-    """Yield the first changes with their experiments, and whether the model's own output becomes another one.
+    """Yield the first changes, each with its experiment and whether the model's own output changes.
 
     Each change comes with its edits as strings. One whose run is not finite is left out. Of a third-party model, whose
     passes may take long, only the first change is tried.
