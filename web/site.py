@@ -14,7 +14,7 @@ from typing import Any
 
 from charts.canvas.module import canvas_colours, packed_module
 from transformer.disk.plain_files import parse_toml
-from transformer.disk.whole_files import write_text
+from transformer.disk.whole_files import write_bytes, write_text
 from transformer.files.checkpoints import Checkpoint, load
 from ui.words.texts import languages, use_language
 from web.figures import description_of, opening_of, recorded_picture
@@ -86,8 +86,8 @@ def write_site(
     colours = f"const COLOURS = {json.dumps(canvas_colours())};\n"
     for script in SCRIPTS:
         write_text(folder / f"{script}.js", colours + (FOLDER / f"{script}.bundle.js").read_text(encoding="utf-8"))
-    (folder / RUNTIME).write_bytes(runtime)
-    (folder / "canvas.bin").write_bytes(packed_module())
+    write_bytes(folder / RUNTIME, runtime)
+    write_bytes(folder / "canvas.bin", packed_module())
     licences = [(FOLDER.parent / name).read_text(encoding="utf-8") for name in _LICENSES]
     write_text(folder / "LICENSES.txt", "\n".join(licences))
     write_text(folder / "index.html", _page(site, _FOLDER_POLICY, '<script type="module" src="site.js"></script>'))
@@ -171,12 +171,12 @@ def _write_model(folder: Path, checkpoint: Checkpoint, spoken: tuple[str, ...]) 
     listed = []
     for name, content in packed.items():
         small = gzip.compress(content, mtime=0)
-        (folder / name).write_bytes(small)
+        write_bytes(folder / name, small)
         listed.append(_listed(name, small))
     recorded = {}
     for one in spoken:
         with use_language(one):
-            (folder / f"recorded-{one}.bin").write_bytes(recorded_picture(checkpoint))
+            write_bytes(folder / f"recorded-{one}.bin", recorded_picture(checkpoint))
         recorded[one] = f"models/{checkpoint.name}/recorded-{one}.bin"
     entry = {"checkpoint": checkpoint.name, "kind": checkpoint.config.kind, "files": listed, "recorded": recorded}
     entry |= {"picture": described["picture"], "classes": described["classes"]}

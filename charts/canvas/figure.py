@@ -60,9 +60,11 @@ class CanvasFigure:
         return _PLACE.sub(lambda place: values[place[1]], template)
 
     def save(self, path: str | PathLike[str]) -> Path:
-        """Write the page to ``path``, e.g. ``"attention.html"``, and return its path."""
+        """Write the page completely or not at all to ``path``, e.g. ``"attention.html"``, and return its path."""
         file = Path(path)
-        file.write_text(self.html(), encoding="utf-8")
+        unfinished = file.with_name(f".{file.name}.unfinished")
+        unfinished.write_text(self.html(), encoding="utf-8")
+        unfinished.replace(file)
         return file
 
     def __repr__(self) -> str:

@@ -43,23 +43,29 @@ def sources(text: str) -> list[Path]:
 
 
 def write(folder: Path) -> None:
-    """Write all files of the Space.
+    """Write all files of the Space; ``folder`` appears when it is complete.
 
     Raises:
         ValueError: If the folder is not empty.
     """
+    folder = folder.resolve()
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty; name a new folder")
+    unfinished = folder.with_name(f".{folder.name}.unfinished")
+    shutil.rmtree(unfinished, ignore_errors=True)  # of a run that was killed
     text = dockerfile()
     for source in sources(text):
-        target = folder / source.relative_to(ROOT)
+        target = unfinished / source.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
             shutil.copytree(source, target, ignore=_LEFT_OUT)
         else:
             shutil.copy2(source, target)
-    (folder / "Dockerfile").write_text(text, encoding="utf-8")
-    shutil.copy2(CARD, folder / "README.md")
+    (unfinished / "Dockerfile").write_text(text, encoding="utf-8")
+    shutil.copy2(CARD, unfinished / "README.md")
+    if folder.exists():
+        folder.rmdir()
+    unfinished.rename(folder)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

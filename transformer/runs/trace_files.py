@@ -14,7 +14,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from transformer.disk.plain_files import read_plain
-from transformer.disk.whole_files import atomic_path
+from transformer.disk.whole_files import write_bytes
 from transformer.errors import MessageError, TraceFileError
 from transformer.runs.activation import Activation
 from transformer.runs.traces import Trace
@@ -27,8 +27,7 @@ _SEQUENCES = ("source", "target", "prediction")
 
 def save_trace(trace: Trace, path: str | Path) -> None:
     """Write a trace to a file; ``read_trace`` restores every number exactly."""
-    with atomic_path(Path(path)) as temporary:
-        temporary.write_bytes(trace_to_bytes(trace))
+    write_bytes(Path(path), trace_to_bytes(trace))
 
 
 def read_trace(path: str | Path) -> Trace:
