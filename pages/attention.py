@@ -10,19 +10,20 @@ from ui.shell.page import page
 from ui.show.figures import show_source
 from views.attention import row_guess
 from views.attention.attention_controls import ARITHMETIC, choices_while_guessing, choose
-from views.attention.attention_picture import draw, on_picture, places, words
+from views.attention.attention_picture import draw, on_picture, places
 from views.attention.attention_steps import draw_step, stepper
 from views.attention.attention_view_model import attention_view_model
 from views.attention.cell_arithmetic import edge_effect, explain_cell, more_about_cell
 from views.attention.facts import facts, rewrite, say_row
 from views.attention.general import firing, general
+from views.attention.reading_section import reading
 from views.attention.shaded import shaded_sentence
 from views.attention.trust import trust
 from views.attention.weights_only import has_queries, show_weights_only
 
 # The page opens with the path. A head's preferences among all tokens and its strongest examples are questions about
 # texts.
-SECTIONS = {"path": None, "words": words, "trust": trust, "general": general, "fires": firing}
+SECTIONS = {"path": None, "reading": reading, "trust": trust, "general": general, "fires": firing}
 SECTIONS_OF_PICTURES = {"picture": on_picture, "path": None, "trust": trust}
 
 with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:

@@ -55,7 +55,7 @@ def test_attention_shows_the_map_and_then_what_is_missing(opened, kind: str, add
     app = opened("attention", kind, **address)
     is_fine(app)
     assert [info.value for info in app.info if info.value.startswith(NOT_COMPUTED)]
-    assert page_text("attention")["section_words"] in [heading.value for heading in app.subheader]
+    assert page_text("attention")["section_reading"] in [heading.value for heading in app.subheader]
     if kind == "decoder":
         assert "·sat" in said(app)
 

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from transformer.files.checkpoints import Checkpoint
-from transformer.heads.weight_patterns import Measure, is_causal, special_tokens
+from transformer.heads.weight_patterns import Measure, special_tokens
 from transformer.probes import record
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head, all_heads
@@ -136,7 +136,7 @@ def followers(view: AttentionView) -> np.ndarray:
     """
     n_queries, n_keys = view.allowed.shape
     found = np.zeros((n_queries, n_keys), dtype=bool)
-    if not is_causal(view):
+    if not view.is_causal:
         return found
     ids = np.array(view.key.ids)
     found[:, 1:] = (ids[:, None] == ids[None, :-1]) & ~special_tokens(view.query)[:, None]

@@ -145,11 +145,6 @@ def even_attention(view: AttentionView) -> np.ndarray:
     return view.allowed / keys_allowed(view)[:, None]
 
 
-def is_causal(view: AttentionView) -> bool:
-    """Return whether no row may attend to later positions."""
-    return view.kind == "self" and not np.triu(view.allowed, 1).any()
-
-
 def special_tokens(tokens: TokenSequence) -> np.ndarray:
     """Return a mask of the special tokens, [position]."""
     return np.array([token.special for token in tokens], dtype=bool)
@@ -223,7 +218,7 @@ def place_tallies(view: AttentionView) -> dict[str, Tally]:
     "diagonal", and "rare".
     """
     rows, places = word_rows(view), _places_in(view)
-    sink = places["sink"] | places["first"] if is_causal(view) else places["sink"]
+    sink = places["sink"] | places["first"] if view.is_causal else places["sink"]
     found = {"sink": _share_of(view, sink, rows), "delimiter": _share_of(view, places["punctuation"], rows)}
     if view.kind == "cross":
         return {**found, "diagonal": _share_of(view, places["diagonal"], rows)}

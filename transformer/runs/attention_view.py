@@ -86,6 +86,11 @@ class AttentionView:
         return self.weights.shape[0]
 
     @property
+    def is_causal(self) -> bool:
+        """Whether no row may attend to later positions."""
+        return self.kind == "self" and not np.triu(self.allowed, 1).any()
+
+    @property
     def entropy(self) -> np.ndarray:
         """Entropy of every row in bits, H = −Σ_key w·log₂ w, [head, query]; 0 if one key gets all the weight."""
         positive = np.where(self.weights > 0, self.weights, 1.0)

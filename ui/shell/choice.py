@@ -47,6 +47,7 @@ FORMER = {
     "section_heads": ("put back a head", "tête remise", "une tête remise"),
     "section_map": ("one number as a picture",),
     "section_picture": ("On the picture",),
+    "section_reading": ("section_words", "words", "Whole words", "Mots entiers"),
     "section_tokens": ("put back a token", "jeton remis", "un vecteur remis"),
     "show_lines": ("Lignes",),
     "tab_parameters": ("Learned numbers", "Nombres appris"),

@@ -1,8 +1,6 @@
-"""The figures of one head: the map, the map between whole words, and its row on the image of a vision model."""
+"""The figures of one head: the map, and its row on the image of a vision model."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +20,6 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.attention_maps.attention_path import AttentionPath
-from transformer.attention_maps.whole_words import merge_into_words, spans
 from transformer.pictures.picture_text import levels_in
 from transformer.text.message import N_
 from transformer.variants.layer_orders import SandwichLayer
@@ -32,7 +29,7 @@ from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import State
 from ui.show.drawings import show_lines, show_map
-from ui.show.figures import show_figure, show_snippet, show_source
+from ui.show.figures import show_figure
 from ui.words.texts import as_plain
 from views.attention.attention_controls import cell_opener
 from views.attention.attention_row_figures import row_on_picture
@@ -173,45 +170,6 @@ def _value_map(shown: AttentionViewModel, values: np.ndarray, **more: object) ->
 
 def _follow_row(_state: State, cell: SelectCell) -> Actions:
     return (SelectToken(cell.query),)
-
-
-def words(p: Page, shown: AttentionViewModel) -> None:
-    """Draw one row and one column per word; a click on a row focuses the word's first piece."""
-    view, head = shown.view, shown.location.head
-    together = merge_into_words(view)
-    parts = spans(view.query)
-    show_map(
-        value_map(
-            together.weights[head],
-            row_labels=together.query.labels,
-            column_labels=together.key.labels,
-            row_title=row_title(view),
-            column_title=KEY_TITLE,
-            scale="sequential",
-            allowed=together.allowed,
-            limit=1.0,
-            title=title_of(view, head=head),
-            value_name=_("attention weight"),
-            phrase=("", N_(" looks at ")),
-            chosen_row=next(row for row, (_begin, end) in enumerate(parts) if shown.row < end),
-            height=map_height(),
-        ),
-        key="attention words",
-        means=partial(_follow_word, [begin for begin, _end in parts]),
-    )
-    pieces = len(view.query) + len(view.key) - len(together.query) - len(together.key)
-    st.caption(p.text["words_help" if pieces else "words_none"])
-    show_snippet(
-        "attention in words",
-        f"{p.preamble}\nfrom transformer.attention_maps.whole_words import merge_into_words\n\n"
-        f"view = trace.attention({view.stack!r}, layer={view.layer}, kind={view.kind!r})\n"
-        f"print(merge_into_words(view).weights[{head}].round(3))\n",
-    )
-    show_source(merge_into_words, spans)
-
-
-def _follow_word(first_pieces: Sequence[int], _state: State, cell: SelectCell) -> Actions:
-    return (SelectToken(first_pieces[cell.query]),)
 
 
 def on_picture(p: Page, shown: AttentionViewModel) -> None:

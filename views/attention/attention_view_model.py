@@ -23,6 +23,7 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
+from views.attention.map_reading import MapReading, ReadingChoices
 
 DRAWINGS = ("map", "lines", "values", "rollout")
 FEW_KEYS = 48  # up to this many columns, a map as high as the window leaves space next to it
@@ -38,12 +39,14 @@ class AttentionChoices:
             they read; ``None`` for the default of the kind of attention (``predicts_by_default``).
         stretch: Whether the colours end at the largest weight.
         key: The column whose arithmetic is open, if any.
+        reading: The tokens that are merged, left out or taken together in the section below the map.
     """
 
     drawing: str = "map"
     predicted: bool | None = None
     stretch: bool = False
     key: int | None = None
+    reading: ReadingChoices = field(default_factory=ReadingChoices)
 
 
 @dataclass(frozen=True)
@@ -161,6 +164,11 @@ class AttentionViewModel:
             total = self.value_weighted.sum(axis=-1, keepdims=True)
             shares = np.divide(self.value_weighted, total, out=np.zeros_like(self.value_weighted), where=total > 0)
         return replace(self.view, weights=shares[None], scores=self.path.scores[None])
+
+    @cached_property
+    def reading(self) -> MapReading:
+        """The weights with words merged and tokens left out, and what several tokens receive or attend to."""
+        return MapReading(self.view, self.location.head, self.choices.reading)
 
     @cached_property
     def limit(self) -> float:

@@ -7,9 +7,10 @@ from ui.shell import choice
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from views.attention.attention_controls import SHOW, STRETCH
-from views.attention.attention_picture import draw, places, words
+from views.attention.attention_picture import draw, places
 from views.attention.attention_view_model import AttentionChoices, attention_view_model
 from views.attention.facts import row_numbers, say_row
+from views.attention.reading_section import reading
 from views.attention.shaded import shaded_sentence
 
 _DRAWINGS = ("map", "lines", "rollout")
@@ -40,8 +41,8 @@ def show_weights_only(p: Page) -> None:
         shaded_sentence(p, shown)
     with place.numbers, st.expander(p.text["numbers"], key="attention numbers"):
         row_numbers(p.text, shown)
-    st.subheader(p.text["section_words"], anchor=False)
-    words(p, shown)
+    st.subheader(p.text["section_reading"], anchor=False)
+    reading(p, shown)
     p.trace[_queries(p)]
 
 

@@ -1,0 +1,169 @@
+"""A map read another way: pieces merged into words, tokens left out, several tokens taken together. No Streamlit."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+
+from transformer.attention_maps.token_groups import (
+    kept_keys,
+    share_left_out,
+    sink_keys,
+    weight_given,
+    weight_received,
+    without_keys,
+)
+from transformer.attention_maps.whole_words import Span, merge_into_words, spans
+from transformer.runs.attention_view import AttentionView
+from transformer.text.tokens import TokenSequence
+
+DIRECTIONS = ("received", "given")
+
+
+@dataclass(frozen=True)
+class ReadingChoices:
+    """What the reader chose below the map. Tokens are positions; where words are merged, each stands for its word.
+
+    Attributes:
+        whole_words: Whether the pieces of a word are merged.
+        left_out: The keys that are left out.
+        together: The tokens that are taken together.
+        direction: "received", what the keys ``together`` receive, or "given", what the queries attend to.
+    """
+
+    whole_words: bool = True
+    left_out: tuple[int, ...] = ()
+    together: tuple[int, ...] = ()
+    direction: str = "received"
+
+
+@dataclass(frozen=True)
+class MapReading:
+    """The weights of a layer under ``ReadingChoices``.
+
+    Attributes:
+        own: The layer as the model computed it.
+        head: The head that is drawn.
+        choices: What the reader chose.
+    """
+
+    own: AttentionView = field(repr=False)
+    head: int
+    choices: ReadingChoices
+
+    @cached_property
+    def query_spans(self) -> tuple[Span, ...]:
+        """The tokens of each row."""
+        return self._spans(self.own.query)
+
+    @cached_property
+    def key_spans(self) -> tuple[Span, ...]:
+        """The tokens of each column, those left out included."""
+        return self._spans(self.own.key)
+
+    @cached_property
+    def merged(self) -> AttentionView:
+        """The layer with one row and one column per word, if words are merged."""
+        return merge_into_words(self.own) if self.choices.whole_words else self.own
+
+    @property
+    def n_pieces_merged(self) -> int:
+        """How many rows and columns fewer the merged map has."""
+        merged, own = self.merged, self.own
+        return len(own.query) + len(own.key) - len(merged.query) - len(merged.key)
+
+    @cached_property
+    def left_out(self) -> tuple[int, ...]:
+        """The columns of ``merged`` that are left out; none if no column would remain."""
+        found = _groups(self.key_spans, self.choices.left_out)
+        return found if len(found) < len(self.key_spans) else ()
+
+    @cached_property
+    def sinks(self) -> tuple[int, ...]:
+        """The first token of each column at which heads rest; all columns but one at most."""
+        columns = _groups(self.key_spans, sink_keys(self.own))
+        return tuple(self.key_spans[column][0] for column in columns) if len(columns) < len(self.key_spans) else ()
+
+    @cached_property
+    def kept(self) -> list[int]:
+        """The columns of ``merged`` that remain."""
+        return kept_keys(self.merged, self.left_out)
+
+    @cached_property
+    def view(self) -> AttentionView:
+        """The layer that is drawn. Its key labels count repeated words anew; draw ``key_labels``."""
+        return without_keys(self.merged, self.left_out) if self.left_out else self.merged
+
+    @cached_property
+    def key_labels(self) -> tuple[str, ...]:
+        """The names of the columns that remain, as above."""
+        return tuple(self.merged.key.labels[column] for column in self.kept)
+
+    @property
+    def left_out_labels(self) -> tuple[str, ...]:
+        """The names of the columns that are left out."""
+        return tuple(self.merged.key.labels[column] for column in self.left_out)
+
+    @cached_property
+    def share_left_out(self) -> np.ndarray:
+        """What each row of the head gave to the keys that are left out: [query]."""
+        return share_left_out(self.merged, self.left_out)[self.head]
+
+    @property
+    def n_empty_rows(self) -> int:
+        """The number of rows that gave everything to the keys left out."""
+        return int((self.view.weights[self.head].sum(axis=-1) == 0).sum())
+
+    @cached_property
+    def together(self) -> tuple[int, ...]:
+        """The tokens taken together, as columns of ``view`` ("received") or as its rows ("given")."""
+        if self.choices.direction == "given":
+            return _groups(self.query_spans, self.choices.together)
+        columns = _groups(self.key_spans, self.choices.together)
+        return tuple(self.kept.index(column) for column in columns if column in self.kept)
+
+    @property
+    def together_labels(self) -> tuple[str, ...]:
+        """The names of the tokens taken together."""
+        labels = self.view.query.labels if self.choices.direction == "given" else self.key_labels
+        return tuple(labels[index] for index in self.together)
+
+    @cached_property
+    def sums(self) -> np.ndarray:
+        """For all heads, what the tokens receive from each query, or attend to on average: [head, query or key]."""
+        weigh = weight_given if self.choices.direction == "given" else weight_received
+        return weigh(self.view, self.together)
+
+    @cached_property
+    def can_be(self) -> np.ndarray:
+        """Whether a sum may differ from 0 under the mask: [query or key]."""
+        if self.choices.direction == "given":
+            return self.view.allowed[list(self.together)].any(axis=0)
+        return self.view.allowed[:, list(self.together)].any(axis=1)
+
+    @property
+    def mean_received(self) -> tuple[float, float]:
+        """What the keys receive from a row of the head that may attend to one, and with uniform attention."""
+        rows, allowed = self.can_be, self.view.allowed[self.can_be]
+        even = allowed[:, list(self.together)].sum(axis=1) / np.maximum(allowed.sum(axis=1), 1)
+        return float(self.sums[self.head, rows].mean()), float(even.mean())
+
+    @property
+    def most_given(self) -> tuple[tuple[int, float], ...]:
+        """The three keys to which the queries attend most, with their mean weights."""
+        row = np.where(self.can_be, self.sums[self.head], -1.0)
+        return tuple((int(key), float(row[key])) for key in np.argsort(-row, kind="stable")[:3] if row[key] > 0)
+
+    def row_of(self, token: int) -> int:
+        """Return the row that contains a token."""
+        return next(row for row, (_begin, end) in enumerate(self.query_spans) if token < end)
+
+    def _spans(self, tokens: TokenSequence) -> tuple[Span, ...]:
+        return spans(tokens) if self.choices.whole_words else tuple((at, at + 1) for at in range(len(tokens)))
+
+
+def _groups(parts: tuple[Span, ...], tokens: Iterable[int]) -> tuple[int, ...]:
+    """Return the indices of the parts that contain one of ``tokens``, in order; other tokens have no effect."""
+    tokens = frozenset(tokens)
+    return tuple(index for index, (begin, end) in enumerate(parts) if not tokens.isdisjoint(range(begin, end)))
