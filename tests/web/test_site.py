@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Page, expect
 
 import transformer
 from charts.canvas.attention_maps import attention_map, predicted_rows
@@ -413,6 +413,13 @@ def test_a_lesson_is_played_with_a_wrong_guess_first(site: Site) -> None:
     lessons.select_option("00-short")
     page.wait_for_url("**checkpoint=tiny-bert**lesson=00-short**")
     bar = page.get_by_role("region", name="A short lesson")
+    picture = page.locator(".figure canvas").first
+    for size in ({"width": 1280, "height": 720}, {"width": 390, "height": 844}):  # the bar covers nothing
+        page.set_viewport_size(size)
+        expect(bar).to_be_in_viewport(ratio=1)
+        expect(picture).to_be_in_viewport(ratio=1)
+        shown, said = picture.bounding_box(), bar.bounding_box()
+        assert shown["x"] + shown["width"] <= said["x"] or shown["y"] + shown["height"] <= said["y"]
     bar.get_by_text("a layer", exact=True).click()
     bar.get_by_role("button", name="Check").click()
     assert "Layers are rows. Hint: Count them." in bar.get_by_role("status").inner_text()

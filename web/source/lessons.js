@@ -92,17 +92,19 @@ export class LessonBar {
       "div",
       { className: "row head" },
       make("strong", { textContent: `${this.number} / ${count} · ${this.words.title}` }),
-      this.button(texts.back, () => this.go(this.number - 1), this.number === 1),
+      this.button(texts.back, () => this.go(this.number - 1), { sign: "←", disabled: this.number === 1 }),
       this.number < count
-        ? this.button(texts.next, () => this.go(this.number + 1))
-        : this.button(texts.finish, () => this.finish()),
-      this.button(texts.leave, () => this.site.leaveLesson()),
+        ? this.button(texts.next, () => this.go(this.number + 1), { sign: "→" })
+        : this.button(texts.finish, () => this.finish(), { sign: "⚑" }),
+      this.button(texts.leave, () => this.site.leaveLesson(), { sign: "×" }),
     );
     const { do: task, notice } = this.words;
     const lines = [make("p", {}, make("b", { textContent: `${texts.do} ` }), ...rich(task))];
     if (notice) lines.push(make("p", {}, make("b", { textContent: `${texts.notice} ` }), ...rich(notice)));
     const asked = this.words.choices.length ? [this.answered ? this.explanation() : this.question()] : [];
-    this.element.replaceChildren(head, make("div", { className: "columns" }, make("div", {}, ...lines), ...asked));
+    const columns = make("div", { className: "columns" }, make("div", {}, ...lines), ...asked);
+    columns.classList.toggle("answered", this.words.choices.length > 0 && this.answered);
+    this.element.replaceChildren(head, columns);
   }
 
   question() {
@@ -126,7 +128,7 @@ export class LessonBar {
         this.site.uncover();
         this.element.querySelector("[role=status]")?.focus();
       },
-      true,
+      { disabled: true },
     );
     const said = feedback
       ? make(
@@ -156,7 +158,8 @@ export class LessonBar {
     const right = last === 0;
     const said = texts[right ? "right" : "wrong"].replace("{answer}", sentence(choices[0]).replace(/\.$/, ""));
     const before = right ? [make("span", { className: "right", textContent: "✓ " })] : [...this.feedback(last), " "];
-    return make("p", { role: "status", tabIndex: -1 }, ...before, ...rich(`${said} ${explanation}`));
+    const asked = make("b", {}, ...rich(this.words.question));
+    return make("p", { role: "status", tabIndex: -1 }, asked, " ", ...before, ...rich(`${said} ${explanation}`));
   }
 
   go(number) {
@@ -169,8 +172,10 @@ export class LessonBar {
     this.site.leaveLesson(score.answered ? said : "");
   }
 
-  button(text, action, disabled = false) {
-    const button = make("button", { type: "button", textContent: text, disabled });
+  // In a narrow window its `sign` stands for the text (site.css).
+  button(text, action, { sign = "", disabled = false } = {}) {
+    const button = make("button", { type: "button", disabled }, make("span", { textContent: text }));
+    if (sign) Object.assign(button.dataset, { sign });
     button.addEventListener("click", action);
     return button;
   }

@@ -38,6 +38,9 @@ class Site {
       if (checkpoint !== this.state.checkpoint || !this.opened) this.open();
       else this.ask();
     });
+    const sizes = new ResizeObserver(() => this.measure());
+    for (const one of [document.documentElement, this.bar.element]) sizes.observe(one);
+    addEventListener("resize", () => this.measure());
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.stage?.refresh());
   }
 
@@ -209,7 +212,21 @@ class Site {
     this.answer.hidden = hidden;
   }
 
+  // How much the lesson leaves for the figure and its buttons; without a lesson the page scrolls.
+  measure() {
+    const { element, lesson } = this.bar;
+    const top = this.host.getBoundingClientRect().top + scrollY;
+    const bar = element.getBoundingClientRect();
+    const foot = bar.left > this.host.getBoundingClientRect().right ? 0 : bar.height;
+    const room = lesson ? `${Math.max(280, innerHeight - top - foot - 8)}px` : "";
+    if (this.host.style.getPropertyValue("--figure-room") === room) return;
+    if (room) this.host.style.setProperty("--figure-room", room);
+    else this.host.style.removeProperty("--figure-room");
+    this.stage?.refresh();
+  }
+
   async draw(bytes, page) {
+    this.measure();
     if (this.drawn !== page) {
       this.stage?.destroy();
       this.place?.remove();

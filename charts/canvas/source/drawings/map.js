@@ -51,7 +51,8 @@ export class MapDrawing {
   }
 
   layout(context, theme, width) {
-    const tallest = this.metadata.height ? this.metadata.height * roomOf(context, theme) : 45 * theme.size;
+    const wished = this.metadata.height ? this.metadata.height * roomOf(context, theme) : 45 * theme.size;
+    const tallest = context.vector ? wished : Math.min(wished, theme.room ?? wished);
     const room = context.vector ? Math.min(tallest, 1.2 * width) : tallest; // on paper, wide or not, no taller than a column
     // Twice: only a map that is laid out says where its legend begins, and so how many lines that takes.
     let [x, tall] = [0, 0];

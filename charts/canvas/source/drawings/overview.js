@@ -41,7 +41,8 @@ export class OverviewDrawing {
   // As many grids side by side as give the largest maps that end on the first screen; without words, where those do not fit.
   layout(context, theme, width) {
     const legendRoom = 8 + this.legend.layout(context, theme, { x: 0, y: 0, width }) + 4;
-    const room = theme.paper ? PAGE : HEIGHT * roomOf(context, theme) - legendRoom;
+    const tallest = Math.min(HEIGHT * roomOf(context, theme), theme.room ?? Infinity);
+    const room = theme.paper ? PAGE : tallest - legendRoom;
     const arranged = (how) =>
       this.parts.map((_, i) => ({ how, across: i + 1, ...how.call(this, context, theme, width, i + 1, room) }));
     const best = (ways, worth) => ways.reduce((one, other) => (worth(other) > worth(one) ? other : one));

@@ -145,11 +145,19 @@ export class Frame {
 
   layOut(width) {
     this.theme = readTheme(this.root);
+    this.theme.room = this.roomLeft();
     this.root.classList.toggle("dark", this.theme.dark);
     this.ratio = window.devicePixelRatio || 1;
     this.width = width;
     this.height = Math.ceil(this.drawing.layout(this.context, this.theme, width));
     this.laidOut = this.drawing;
+  }
+
+  // The height that the page leaves for the picture, if it says how much it leaves for picture and buttons; else null.
+  roomLeft() {
+    const room = parseFloat(getComputedStyle(this.root).getPropertyValue("--figure-room"));
+    const [top, begin] = [this.picture, this.root].map((part) => part.getBoundingClientRect().top);
+    return room ? Math.max(160, room - (top - begin)) : null;
   }
 
   // It lies on the same part of the picture, so that a place on either is the same place.

@@ -84,6 +84,7 @@ export class LivingPicture {
     // While a lesson speaks, its bar stands at the foot of the window, and the page's own title is out of sight.
     if (!context.vector && document.querySelector(".st-key-lesson-bar"))
       this.height = Math.min(this.height, Math.round((1 - LESSON_BAR) * window.innerHeight - IN_A_LESSON * theme.size));
+    if (!context.vector && theme.room) this.height = Math.min(this.height, Math.floor(theme.room));
     this.lay = layOutLanes(context, theme, this.model, { width, height: this.height });
     for (const stack of this.model.stacks) {
       const { size } = theme;
