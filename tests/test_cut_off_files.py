@@ -63,6 +63,7 @@ def write_space(out: Path, *_: Path) -> None:
 
 
 def write_figure(out: Path, model: Path, _texts: Path) -> None:
+    out.mkdir(exist_ok=True)
     view = transformer.trace(transformer.load(model), SENTENCE).attention("decoder", 0)
     attention_map(view, head=0).save(out / "map.html")
 
