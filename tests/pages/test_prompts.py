@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import transformer
-from tests.pages.conftest import codes, is_fine, said
-from tests.pages.test_gguf_pages import open_it
+from tests.pages.conftest import codes, is_fine, open_path, said
 from tests.transformer.text.test_chat import TEMPLATE, gguf_of
 from transformer.files.chats import with_prompt
 from transformer.runs.inputs import prompt_ids
@@ -24,7 +23,7 @@ SENTENCE = "The cat sat."
 def folder(open_app, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(loading, "_typed", {})
     path = gguf_of(tmp_path, TEMPLATE)
-    is_fine(open_it(open_app("checkpoint"), path))
+    is_fine(open_path(open_app("checkpoint"), path))
     return path
 
 
