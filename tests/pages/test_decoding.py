@@ -60,7 +60,7 @@ def test_every_step_says_what_came(open_app: Callable, tiny_checkpoint: Callable
         is_fine(app)
         chosen = decoding.steps[step].chosen
         line = sentence_about_the_step(app)
-        assert f"comes **{chosen.display}**" in line
+        assert f"the next token is **{chosen.display}**" in line
         assert f"**{three_digits(chosen.probability)}**" in line
         assert line.startswith(TEXT["at_beginning"] if checkpoint == "tiny-translator" and not step else "After")
 
@@ -85,7 +85,7 @@ def test_a_text_opens_where_the_model_hesitates(open_app: Callable, tiny_checkpo
     def hesitates(sentence: str) -> str:
         steps = transformer.decode(tiny_checkpoint("translator"), sentence).steps
         chosen = min((step.chosen for step in steps), key=lambda one: one.probability)
-        return f"comes **{chosen.display}**"
+        return f"the next token is **{chosen.display}**"
 
     app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, step="two")
     assert hesitates(SENTENCE) in sentence_about_the_step(app)
@@ -114,7 +114,7 @@ def test_sampling_with_a_seed_is_what_the_library_writes(open_app: Callable, tin
     decoding = transformer.decode(tiny_checkpoint("translator"), SENTENCE, strategy)
     assert decoding.text in said(app).replace("\\", "")
     chosen = decoding.steps[0].chosen
-    assert f"comes **{chosen.display}**, drawn with a chance of **{three_digits(chosen.chance)}**" in said(app)
+    assert f"the next token is **{chosen.display}**, drawn with a chance of **{three_digits(chosen.chance)}**" in said(app)
     app.number_input(key="seed").set_value(8).run()
     other = transformer.decode(
         tiny_checkpoint("translator"), SENTENCE, transformer.Sample(temperature=1.5, top_k=20, seed=8)
@@ -285,7 +285,7 @@ def test_a_classifier_gives_its_verdict_and_each_words_share(
     name = found.class_names[verdict]
     probability = three_digits(float(found.probabilities[verdict]))
     assert f"Its prediction: **{name}**, with probability **{probability}**" in said(app)
-    assert f"{len(found.words)} times" in said(app)
+    assert f"{len(found.words)} more times" in said(app)
     other = found.class_names[1 - verdict]
     app.segmented_control(key="class").set_value(other).run()
     is_fine(app)
@@ -411,7 +411,7 @@ def test_the_tree_tells_what_the_search_returned(
     assert f"Steps 3 to 14 of {tree.n_steps} are drawn" in said(app)
     words = [node for node in tree.winner if node.fate != "finished"]
     worst = max(words, key=lambda node: node.rank)
-    assert (f"rank {worst.rank}" if worst.rank > 1 else "the most probable text at every step") in said(app)
+    assert (f"ranked only {worst.rank}" if worst.rank > 1 else "the most likely text at every step") in said(app)
     printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
     assert float(printed[0].rsplit(" ", 1)[1]) == pytest.approx(tree.winner[-1].score, rel=1e-5)
 
@@ -437,9 +437,9 @@ def test_words_are_aligned_as_the_library_aligns_them(
     found = align(trace, layer=1, head=1, when=when)
     best = found.best(specials=False)
     table = app.dataframe[0].value
-    assert list(table["word of the answer"]) == [word.text for word in found.target]
+    assert list(table["word of the output"]) == [word.text for word in found.target]
     assert list(table["source word"]) == [found.source[place].text for place in best]
-    assert {"Le", "vieil", "homme", "dort", "."} <= set(table["word of the answer"])
+    assert {"Le", "vieil", "homme", "dort", "."} <= set(table["word of the output"])
     assert np.allclose(table["weight"], found.weights[np.arange(len(best)), best])
     printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()
     assert float(printed[-1]) in [pytest.approx(weight, rel=1e-5) for weight in table["weight"]]
@@ -461,13 +461,13 @@ def test_another_word_is_forced_and_the_branch_kept_beside_the_original(
     ids = (*original.tokens.ids[:2], other.id)
     branch = transformer.decode(loaded, SENTENCE, forced=ids)
     assert branch.tokens.ids[:3] == ids and branch.text != original.text
-    assert f"comes **{other.display}**, because you forced it" in said(app)
+    assert f"the next token is **{other.display}**, because you forced it" in said(app)
     assert f"The whole text: {branch.text}" in said(app)
     change = branch.log_probability - original.log_probability
     assert f"Σ log p = {three_digits(branch.log_probability)} ({signed(change)} against the original)" in said(app)
     assert app.query_params["branches"] in (f"{ids[0]}.{ids[1]}-{ids[2]}", [f"{ids[0]}.{ids[1]}-{ids[2]}"])
     go(app, 1)
-    assert "as in the text from which this branch started" in said(app)
+    assert "as in the text that this branch started from" in said(app)
     app.button(key="look at branch 0").click().run()
     is_fine(app)
     assert f"The whole text: {original.text}" in said(app) and "because you forced it" not in said(app)
@@ -507,10 +507,10 @@ def test_predict_then_reveal_counts_what_was_right(open_app: Callable, tiny_chec
         assert len({option.id for option in options}) == 4
         chosen = decoding.tokens.ids[step]
         pick = next(place for place, option in enumerate(options) if (option.id == chosen) == right)
-        assert " comes **" not in said(app)
+        assert " the next token is **" not in said(app)
         app.button(key=f"guess {pick}").click().run()
         is_fine(app)
-        assert f"comes **{decoding.steps[step].chosen.display}**" in said(app)
+        assert f"the next token is **{decoding.steps[step].chosen.display}**" in said(app)
         assert all(app.button(key=f"guess {place}").disabled for place in range(4))
         app.button(key="guess next").click().run()
     assert "Score: **1 of 2** (50 %)" in said(app)

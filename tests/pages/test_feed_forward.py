@@ -44,7 +44,7 @@ def test_every_view_of_every_kind_of_model(open_app: Callable, tiny_checkpoint: 
     # Only a stack that projects onto the vocabulary promotes words; the others say so.
     writes = checkpoint in ("tiny-gpt", "tiny-bert")
     assert (TEXT["words_logits"] in said(app)) == writes
-    assert ("This stack writes no words" in said(app)) != writes
+    assert ("This stack predicts no words" in said(app)) != writes
     assert ("likely" in said(app)) == writes  # a vector that reaches no logit makes no word more likely
     assert {"more probable", "less probable"} <= set(app.dataframe[0].value) or not writes
     assert {"towards", "away from"} <= set(app.dataframe[0].value) or writes

@@ -211,7 +211,7 @@ def test_positions_are_the_models_own(open_family: Callable, checkpoint: str, fo
     first = [] if checkpoint == "hf-deberta" else ["Another order"]
     assert views[: len(first)] == first and ("Another order" in views) == bool(first)
     seen = {view: formulas(fine(app.segmented_control(key="positions view").set_value(view).run())) for view in views}
-    described = "Turning angles" if checkpoint in ("hf-llama", "hf-neox") else views[len(first)]
+    described = "Rotation angles" if checkpoint in ("hf-llama", "hf-neox") else views[len(first)]
     assert formula in seen[described], seen
 
 
@@ -341,7 +341,7 @@ def test_the_lens_says_which_rows_went_through_a_norm_and_leaves_out_no_token(op
     marian = said(fine(open_family("lens", checkpoint="hf-marian")))
     assert text["post_bare"] in marian and text["post_normed"] not in marian
     for page in (marian, said(fine(open_family("lens", checkpoint="hf-neox")))):
-        assert "where the model writes (Decoding)" not in page, "these families may write every token"
+        assert "When the model generates text (Decoding)" not in page, "these families may write every token"
 
 
 @pytest.mark.parametrize(("checkpoint", "biased"), [("hf-t5", False), ("hf-bert", True)])

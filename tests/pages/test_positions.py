@@ -155,7 +155,7 @@ def test_a_click_above_changes_the_figure(open_app, checkpoint):
 def test_beside_the_two_heatmaps_stand_the_angles_of_the_token_that_was_clicked(open_app):
     for place, turned in ((2, "2"), (5, "5")):  # the first pair is rotated by one radian per position
         app = show(open_app("positions", checkpoint="tiny-bert", sentence=SENTENCE, token=str(place)), "heatmap")
-        assert f"at position **{place}**" in said(app) and f"is turned by **{turned}** rad and pair" in said(app)
+        assert f"at position **{place}**" in said(app) and f"is rotated by **{turned}** rad and pair" in said(app)
 
 
 def test_an_address_says_which_two_change_places(open_app, monkeypatch):

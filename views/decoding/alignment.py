@@ -59,7 +59,7 @@ def _table(shown: AlignedWords) -> pd.DataFrame:
         weights = found.weights[place]
         rows.append(
             {
-                N_("word of the answer"): word.text,
+                N_("word of the output"): word.text,
                 N_("source word"): found.source[best].text,
                 N_("weight"): float(weights[best]),
                 N_("next"): "" if second is None else found.source[second].text,
