@@ -357,7 +357,7 @@ def test_the_card_of_an_aligning_head_has_its_counter_examples(checkpoint, trace
     assert measured.strongest == "aligned_next" and round(measured.measures["aligned_next"].score, 1) == ALIGNED
     assert f"(about {ALIGNED})" in asked.explanation
     assert f"(environ {ALIGNED})".replace(".", ",") in told_in_french(5, WORTH).explanation
-    assert right(WORTH, 5, sentence=CAT) == "at a word before or behind that line"
+    assert right(WORTH, 5, sentence=CAT) == "at a word before or after that line"
 
 
 def test_a_clear_map_may_not_matter(checkpoint, trace) -> None:
@@ -427,7 +427,7 @@ def test_attention_agrees_with_the_experiment_for_one_word_and_not_for_another(c
     for notice in (said.notice, told_in_french(3, WORTH).notice):
         assert all(f"`{name}`" in notice for name in ("·Le", "·cat", "it", "·sur", "·the", "·on"))
     assert said.focus["token"] == 1
-    assert right(WORTH, 3, sentence=CAT) == "where this head reads, no more"
+    assert right(WORTH, 3, sentence=CAT) == "where this head reads, and no more"
 
 
 def test_decoding(checkpoint) -> None:
@@ -452,7 +452,7 @@ def test_the_tree_has_branches_for_tu_and_vous(checkpoint) -> None:
     tree = beam_tree(checkpoint, LOVE, transformer.Beam(width=4))
     second = {checkpoint.tokenizer.display(node.id) for node in tree.nodes if node.step == 2}
     assert {"·t", "·vous"} <= second
-    assert right(DECODING, 7, sentence=LOVE) == "greedy choice"
+    assert right(DECODING, 7, sentence=LOVE) == "greedy decoding"
 
 
 def test_greedy_choice_gets_lost_in_a_long_sentence(checkpoint) -> None:
