@@ -114,7 +114,9 @@ def test_sampling_with_a_seed_is_what_the_library_writes(open_app: Callable, tin
     decoding = transformer.decode(tiny_checkpoint("translator"), SENTENCE, strategy)
     assert decoding.text in said(app).replace("\\", "")
     chosen = decoding.steps[0].chosen
-    assert f"the next token is **{chosen.display}**, drawn with a chance of **{three_digits(chosen.chance)}**" in said(app)
+    assert f"the next token is **{chosen.display}**, drawn with a chance of **{three_digits(chosen.chance)}**" in said(
+        app
+    )
     app.number_input(key="seed").set_value(8).run()
     other = transformer.decode(
         tiny_checkpoint("translator"), SENTENCE, transformer.Sample(temperature=1.5, top_k=20, seed=8)
