@@ -3,6 +3,8 @@
 import { quoted } from "../toolkit/sentences.js";
 import { say } from "../toolkit/words.js";
 
+export const rowKeys = () => say("S plays the row as sound, B reads it in braille.");
+
 export function stepCell({ row = 0, column = 0 }, key, rows, columns) {
   const inside = (value, size) => Math.min(size - 1, Math.max(0, value));
   if (key === "ArrowUp") return { row: inside(row - 1, rows), column };

@@ -6,7 +6,7 @@ import { contrastAt } from "../toolkit/contrast.js";
 import { exactly, shortest, threeDigits } from "../toolkit/numbers.js";
 import { roomOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
-import { describeCell, matrixTable, stepCell } from "./describe.js";
+import { describeCell, matrixTable, rowKeys, stepCell } from "./describe.js";
 import { Heatmap } from "./heatmap.js";
 import { Legend } from "./legend.js";
 import { MATRIX_COLUMNS, matrixRecords } from "./records.js";
@@ -46,7 +46,7 @@ export class MapDrawing {
       maskedText: metadata.masked_text ?? undefined,
     });
     this.follows = metadata.follows && rows.length * columns.length <= MOST_FOLLOWED;
-    this.label = `${metadata.title}: ${say("{count} rows", { count: rows.length })} (${metadata.row_title}), ${say("{count} columns", { count: columns.length })} (${metadata.column_title}). ${say("Move with the arrow keys, choose with Enter.")} ${say("Plus, minus and 0 zoom.")}`;
+    this.label = `${metadata.title}: ${say("{count} rows", { count: rows.length })} (${metadata.row_title}), ${say("{count} columns", { count: columns.length })} (${metadata.column_title}). ${say("Move with the arrow keys, choose with Enter.")} ${say("Plus, minus and 0 zoom.")} ${rowKeys()}`;
     this.help = say("heat map");
   }
 
@@ -199,6 +199,10 @@ export class MapDrawing {
 
   describe(target) {
     return describeCell(this.metadata, this.matrix, target, threeDigits, exactly);
+  }
+
+  row({ row }) {
+    return row === undefined ? null : { values: this.matrix.row(row), limit: this.map.limit };
   }
 
   click({ row, column }) {

@@ -12,6 +12,12 @@ export class Matrix {
     const index = row * this.columns + column;
     return !this.bits || ((this.bits[index >> 3] >> (index & 7)) & 1) === 1;
   }
+  // The values of a row, null where it is masked.
+  row(row) {
+    return Array.from({ length: this.columns }, (_, column) =>
+      this.allowed(row, column) ? this.at(row, column) : null,
+    );
+  }
   anyMasked() {
     for (let row = 0; row < this.rows; row++)
       for (let column = 0; column < this.columns; column++) if (!this.allowed(row, column)) return true;
