@@ -274,6 +274,11 @@ def test_a_row_is_heard_as_one_tone_per_allowed_column_and_read_in_braille(show)
     canvas = show("map")
     keyboard, live = canvas.page.keyboard, canvas.page.locator(".live")
     canvas.page.evaluate(FakeAudio.SCRIPT)
+    canvas.page.evaluate(f"""() => {{
+        window.tips = [];
+        const tip = {FIND_CANVAS}.getRootNode().querySelector(".tip");
+        new MutationObserver(() => window.tips.push(tip.textContent)).observe(tip, {{ childList: true }});
+    }}""")
     canvas.page.locator("canvas").focus()
     for key in ("ArrowDown", "PageDown", "Home", "ArrowUp", "ArrowUp"):
         keyboard.press(key)
@@ -283,15 +288,18 @@ def test_a_row_is_heard_as_one_tone_per_allowed_column_and_read_in_braille(show)
     text = live.inner_text()
     assert text.startswith(f"‘{canvas_harness.SENTENCE[row]}’ looks at")
     assert text.endswith("".join("⠀⣀⣤⣶⣿"[int(np.ceil(4 * weight))] for weight in weights) + "⠒⠒")
+    canvas.page.evaluate("window.tips = []")
     keyboard.press("s")
     heard = canvas.page.evaluate("window.heard")
     assert [tone["frequency"] for tone in heard] == pytest.approx(220 * 2 ** (2 * weights[weights > 0]))
     times, pans = [tone["at"] for tone in heard], [tone["pan"] for tone in heard]
     assert times == sorted(times) and pans == sorted(pans)
     assert pans[0] == -1 and pans[-1] < 1  # the last two columns are masked
-    page, seen = canvas.page, lambda key: f"‘{canvas_harness.SENTENCE[row]}’ looks at ‘{key}’"
-    assert eventually(page, lambda: canvas.tip().startswith(seen("·cat")), True)
-    assert eventually(page, lambda: canvas.tip().startswith(seen("<s>")), True)  # back where the cursor was
+    back = f"‘{canvas_harness.SENTENCE[row]}’ looks at ‘<s>’"
+    assert eventually(
+        canvas.page, lambda: canvas.page.evaluate("window.tips.length") > 3, True
+    )  # the cursor goes along
+    assert eventually(canvas.page, lambda: canvas.tip().startswith(back), True)
 
 
 def test_the_space_bar_paints_on_a_mask(in_the_app):
