@@ -115,7 +115,7 @@ class AddNormViewModel(TokenViewModel):
 
     @property
     def claim(self) -> str:
-        """What happens to the vector, in one word: "pre", "post", "sandwich", or "alone" where nothing is added."""
+        """The order of the steps, in one word: "pre", "post", "sandwich", or "alone" where nothing is added."""
         if len(self.halves) == 3:
             return "sandwich"
         return self.order if any(half.kind == "add" for half in self.halves) else "alone"
@@ -184,7 +184,7 @@ def add_norm_view_model(trace: Trace, norm: str, *, stack: str, layer: int = 0, 
         trace: The recorded run.
         norm: The name of the norm, one of ``norms_by_place``.
         stack: "encoder" or "decoder".
-        layer, token: What is in focus; larger numbers than this stack has mean its last one.
+        layer, token: What is in focus; numbers that are too large for this stack mean its last one.
     """
     layer, token = min(layer, trace.n_layers(stack) - 1), min(token, len(trace.tokens(stack)) - 1)
     return AddNormViewModel(trace, stack, token, norm=norm, layer=layer)

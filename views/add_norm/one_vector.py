@@ -14,7 +14,7 @@ from views.add_norm.vector_strips_figure import READABLE, Strip, beyond, limit_o
 
 
 def choose_norm(p: Page) -> str:
-    """Draw the list of norms and return the name of the chosen one, which the whole page is about."""
+    """Draw the list of norms and return the name of the chosen one, which the whole page shows."""
     norms = norms_by_place(p.trace, stack=p.focus.stack, layer=p.focus.layer)
     look = {"wrap": True, "label_visibility": labels(), "words": lambda text, name: text[name]}
     return norms[chosen_option(p.text, "norm", list(norms), key="norm", owner=tuple(norms), **look)]

@@ -12,9 +12,9 @@ from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array
 from charts.toolkit.sheet import Sheet
 
-READABLE = 5  # dimensions with their numbers
+READABLE = 5  # how many dimensions show their numbers
 _ROW, _AROUND = 56, 84  # pixels per row, and around all rows
-_BEYOND = 0.99  # share of all numbers that the colours and the axis distinguish; one huge number would hide the others
+_BEYOND = 0.99  # share of the numbers within the scale; otherwise one huge number would hide the others
 _COLUMNS = ([0.0, 0.36], [0.39, 0.92], [0.93, 1.0])  # numbers, distribution of all of them, their spread
 
 
@@ -94,7 +94,7 @@ def vector_strips(
 
 
 def limit_of(vectors: Sequence[np.ndarray]) -> float:
-    """Return the limit of the scales, which 99 of 100 numbers stay below."""
+    """Return the limit of the scales, which covers 99 of 100 numbers."""
     sizes = np.abs(np.concatenate([np.asarray(vector) for vector in vectors]))
     limit = float(np.quantile(sizes, _BEYOND))
     return limit if limit > 0 else 1.0

@@ -21,8 +21,8 @@ SHOW, STRETCH, KEY, GUESS = "attention_show", "attention_stretch", "attention_ke
 def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
     """Draw the controls in one row, so that the figure and a sentence below it fit on the first screen.
 
-    The row has the common controls, and a rarer drawing while it is shown; the rest is under "More". In a lesson
-    the switch for the names of the rows stays in the row, because steps are about it.
+    The row has the common controls, and a less common drawing while it is shown; the rest is under "More". In a lesson,
+    the switch for the names of the rows stays in the row, because steps refer to it.
     """
     keys = p.trace.tokens("encoder" if p.focus.kind == "cross" else p.focus.stack)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -30,7 +30,7 @@ def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
         drawings = [name for name in DRAWINGS if name not in RARER or name == now]
         drawing = chosen_option(p.text, "show", drawings, key=SHOW, label_visibility="collapsed")
         predicted = _names_predictions(p) if p.focus.lesson else False
-        guess_switch(p)  # off: while it is on, the page draws nothing that would reveal the row
+        guess_switch(p)  # the guess mode is off; otherwise the page draws nothing that would reveal the row
         with st.popover(p.text["more"], icon=":material/tune:", key="attention more"):
             with st.container(horizontal=True, gap="small"):
                 for name in RARER:

@@ -40,7 +40,7 @@ from views.attention.shaded import height_above
 MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
 SECOND_STRIP = 28  # the tokens of both sides are above a map of cross-attention
 ONE_LINE = 14  # tokens in one line of a strip
-LESSON_HEIGHT = 375  # above the bar of a lesson, with the tokens and the controls that it names
+LESSON_HEIGHT = 375  # leaves space for a lesson's bar, the tokens, and the controls that the lesson names
 _PRESENTED = Path(__file__).with_name("attention_presented.css")
 
 
@@ -73,7 +73,7 @@ def places(shown: AttentionViewModel) -> Places:
 
 
 def map_height() -> int:
-    """Return the height of a map in pixels of a projector."""
+    """Return the height of a map in pixels on a projector."""
     if is_presenting():
         return PRESENTED_HEIGHT
     return LESSON_HEIGHT if shared_focus.current().lesson else MAP_HEIGHT
@@ -83,7 +83,7 @@ def draw(p: Page, shown: AttentionViewModel) -> None:
     """Draw the main figure; a click on a cell opens its arithmetic, a click on a token focuses it."""
     height = map_height()
     has_strip = not is_presenting() or bool(p.focus.lesson)
-    if not has_strip:  # a lesson may be about it
+    if not has_strip:  # a lesson may ask about it
         st.html(_PRESENTED)
     if shown.view.kind == "cross" and has_strip:  # two strips of tokens, which take two lines each if there are many
         height -= SECOND_STRIP * (3 if len(shown.view.key.labels) > ONE_LINE else 1)

@@ -46,7 +46,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
         _("powers e^(s − largest s): their sum is {sum}", sum=sum_of_powers),
         _("weights: each power ÷ that sum (the row sums to 1)") + note,
     ]
-    heights, gap = [72.0] * (len(names) - 1) + [90.0], 44.0  # all on one screen
+    heights, gap = [72.0] * (len(names) - 1) + [90.0], 44.0  # all figures fit on one screen
     figure = stack_panels(names, heights=heights, gap=gap)
     of_powers, of_weights = len(names) - 1, len(names)
     places = np.arange(len(view.key))
@@ -82,7 +82,7 @@ def score_pipeline(view: AttentionView, *, head: int, row: int, stretch: bool = 
     style.finish(figure, height=stacked_height(heights, around=116, gap=gap), top=48)
     figure.update_layout(barmode="overlay", legend={"x": 1, "xanchor": "right", "y": 1.02})
     figure.update_yaxes(title_text=_("score"), range=[low, high])
-    with_numbers = [0, 1.2]  # with room for the numbers above the bars
+    with_numbers = [0, 1.2]  # leaves space for the numbers above the bars
     figure.update_yaxes(title_text=_("power"), range=with_numbers, row=of_powers)
     figure.update_yaxes(title_text=_("weight"), range=[0, end], row=of_weights)
     figure.update_xaxes(**style.token_axis(view.key, title=""))
@@ -228,7 +228,7 @@ def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int)
 def row_on_picture(
     weights: Any, *, ink: Any, names: Sequence[str], labels: Sequence[str], stretch: bool = False
 ) -> go.Figure:
-    """Draw one query's row of every head at the places of its keys in the picture: colours are weights, dots are ink.
+    """Draw one query's row of every head on the image, each weight at its key's patch: colours are weights, dots ink.
 
     ``weights``: [head, row of patches, column of patches], 0…1; ``ink``: [row of pixels, column of pixels], 0…1, a
     whole number of pixels to a patch; ``names``: of the panels; ``labels``: of the patches in reading order. The scale

@@ -28,7 +28,7 @@ from views.attention.attention_row_figures import head_contributions, score_pipe
 from views.attention.attention_view_model import AttentionViewModel
 
 STEP = "attention_step"
-_CHOOSES = 0.9  # a row whose largest weight is at least this selects rather than mixes
+_CHOOSES = 0.9  # a row with at least this largest weight selects one token rather than mixing several
 _PRODUCTS = 3  # terms of one channel's sum that are written out
 _MAX_ROWS, _SCROLLED = 30, 640  # longer texts scroll, in a window of this many pixels
 

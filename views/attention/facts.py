@@ -16,7 +16,7 @@ from ui.shell.page import Page
 from ui.words.texts import PageText, as_plain
 from views.attention.attention_view_model import AttentionViewModel
 
-_MOSTLY = 0.5  # least weight for "mostly attends to one token"
+_MOSTLY = 0.5  # smallest weight for "mostly attends to one token"
 
 
 def read_aloud(
@@ -49,7 +49,7 @@ def read_aloud(
 
 
 def say_row(p: Page, shown: AttentionViewModel) -> None:
-    """Write the sentence about the row."""
+    """Show the sentence about the row."""
     drawing = shown.choices.drawing
     st.markdown(read_aloud(p.text, shown.drawn, head=0, row=shown.row, predicted=shown.predicted, drawing=drawing))
 

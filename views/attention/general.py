@@ -1,4 +1,4 @@
-"""One head beyond this sentence: its preferences from its weights, composition, and its maxima in many sentences."""
+"""One head beyond this sentence: its preferences, read from its weights, composition, and where it fires."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -43,7 +43,7 @@ from views.attention.query_key_space_figure import COLOURS
 from views.attention.query_key_space_figure import query_key_space as drawn_space
 
 _MOST = 20  # pairs of tokens
-_BATCH = 8  # small, so that a click on "stop" soon takes effect
+_BATCH = 8  # small, so that a click on "stop" takes effect soon
 _CIRCUITS = {"looks": query_key_circuit, "writes": output_value_circuit}
 
 
@@ -97,7 +97,7 @@ def _score(p: Page) -> tuple[float, bool]:
 
 
 def _pairs(p: Page, name: str) -> list[tuple[str, str, float]] | None:
-    """Compute the circuits of a head, which can be stopped: a vocabulary of 50,000 takes some seconds."""
+    """Compute the circuits of a head. This can be stopped, since a vocabulary of 50,000 takes a few seconds."""
     circuit, shown = _circuit(p, name), p.checkpoint.tokenizer.display
     found = jobs.result(
         p.checkpoint,

@@ -81,7 +81,7 @@ class MapReading:
 
     @cached_property
     def sinks(self) -> tuple[int, ...]:
-        """The first token of each column at which heads rest; all columns but one at most."""
+        """The first token of each column that acts as an attention sink; at most all columns but one."""
         columns = _groups(self.key_spans, sink_keys(self.own))
         return tuple(self.key_spans[column][0] for column in columns) if len(columns) < len(self.key_spans) else ()
 
@@ -97,7 +97,7 @@ class MapReading:
 
     @cached_property
     def key_labels(self) -> tuple[str, ...]:
-        """The names of the columns that remain, as above."""
+        """The names of the columns that remain, numbered as in the whole map."""
         return tuple(self.merged.key.labels[column] for column in self.kept)
 
     @property

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 COLOURS = ("position", "word", "kind")
 _SIDES = (N_("query"), N_("key"))
 _SYMBOLS = ("circle", "diamond-open")
-_SHOWN_WORDS = 6  # that have their own colour
+_SHOWN_WORDS = 6  # the most frequent words, which have their own colour
 
 
 def query_key_space(

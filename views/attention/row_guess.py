@@ -150,7 +150,7 @@ def _next_button(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _mean(p: Page, shown: AttentionViewModel, guesses: dict) -> None:
-    """Return the mean score of all guessed rows of this map."""
+    """Return the mean score over all guessed rows of this map."""
     scores = [
         score_guess(shown.path.weights[row], guesses[key], allowed=shown.view.allowed[row])
         for row in range(len(shown.view.query))

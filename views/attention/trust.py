@@ -34,14 +34,14 @@ from views.attention.trust_figure import MAX_NUMBERS, NAMES, ROOM, aligned_measu
 
 _BASELINES = ("mean", "pad", "zero")
 _STEPS = (16, 32, 64, 128)
-_LARGE_ERROR = 0.05  # of the total that was moved
+_LARGE_ERROR = 0.05  # as a share of the total change
 _FIGURE = "attention-and-answer"
 
 
 def trust(p: Page, shown: AttentionViewModel) -> None:
     """Draw the choice of the output and the method's settings, all measures token by token, and the check."""
     st.markdown(p.text["trust_intro"])
-    require_own_layers(p.checkpoint.model)  # before any control of it
+    require_own_layers(p.checkpoint.model)  # drawn before any of its controls
     view = shown.view
     row = _answer_row(p, view)
     if row is None:

@@ -27,7 +27,7 @@ NAMES = {
     "attention_lrp": "AttnLRP",
     "leave_one_out": N_("leave one out"),
 }
-ROOM = 44  # pixels that a column needs for its number
+ROOM = 44  # pixels that a column needs to show its number
 _ROW = 34.0
 MAX_NUMBERS = 40  # tokens up to which cells show their numbers
 
@@ -38,8 +38,8 @@ def aligned_measures(
     """Draw shares of attention (0…1) above signed shares of the output, token under token.
 
     A signed row is coloured by its own largest size (−1…1), since the methods differ in scale; the numbers in the
-    cells are real, in ``unit``. On the right is ρ, the rank agreement of each row with leaving the token out. A
-    dash: this token cannot be left out.
+    cells are real, in ``unit``. On the right is ρ, the rank agreement of each row with leaving the token out. A dash
+    means that this token cannot be left out.
     """
     shares = [measure for measure in aligned.measures if not measure.signed]
     signed = [measure for measure in aligned.measures if measure.signed]
@@ -55,7 +55,7 @@ def aligned_measures(
     style.finish(figure, height=stacked_height(heights, around=112, gap=40), top=40)
     figure.update_layout(margin={"r": 60})
     figure.update_xaxes(**style.label_axis([aligned.tokens.displays[place] for place in aligned.positions], title=""))
-    if len(panels) == 2:  # one name for the rows of both
+    if len(panels) == 2:  # one name for the rows of both halves
         figure.update_yaxes(title_text="", row=2)
     figure.update_xaxes(title_text=_("token that is read"), row=len(panels))
     figure.add_annotation(

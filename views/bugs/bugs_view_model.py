@@ -103,7 +103,7 @@ class CheckpointCase(BugsViewModel):
 
     @property
     def share_moved(self) -> float:
-        """Mean share of its attention that a row of the head gives to other tokens than in the original."""
+        """Mean share of its attention that a row of the head has moved to other tokens."""
         weights, others = (view.weights[self.head] for view in self.views)
         return float(np.abs(weights - others).sum(axis=-1).mean() / 2)
 

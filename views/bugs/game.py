@@ -30,7 +30,7 @@ _GUESSES = ".st-key-bug-guesses button { padding-inline: 0.5rem; }"
 _PRESENTED = (
     ".st-key-bug-guesses button { padding: 0.1rem 0.3rem; min-height: 0; }.st-key-bug-guesses p { font-size: 0.82rem; }"
 )
-ANSWER = "bug answer"  # the container of what is explained after a guess
+ANSWER = "bug answer"  # the container of the explanation after a guess
 _NUMBER, _STATE, _MOST = "patient", "bugs: guesses", 9999
 
 

@@ -1,4 +1,4 @@
-"""One measure of two runs, the original and another one, over layers or training steps."""
+"""One measure of two runs, the original and another, over layers or training steps."""
 
 from collections.abc import Sequence
 from typing import Any

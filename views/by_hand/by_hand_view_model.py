@@ -90,7 +90,7 @@ class SheetChoices:
     Attributes:
         words: Ids of the words.
         n_heads: 1 or 2.
-        cells: Parameters with another number than the stored one.
+        cells: Parameters whose number differs from the stored one.
     """
 
     words: tuple[int, ...]

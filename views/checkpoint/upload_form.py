@@ -16,7 +16,7 @@ from ui.shell.page import Page
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 
-_ROUND = "upload form: round"  # a new key empties the widget
+_ROUND = "upload form: round"  # a new key resets the widget
 
 
 def upload_form(p: Page) -> None:

@@ -315,7 +315,7 @@ class AlikeHeads:
 
     @property
     def is_other_kind(self) -> bool:
-        """Whether A's head belongs to another kind of attention."""
+        """Whether A's head belongs to a different kind of attention."""
         return (self.stack, self.kind) != self.wanted
 
     @property

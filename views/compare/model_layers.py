@@ -1,4 +1,4 @@
-"""One layer of each of two models, block by block, such as the paper's of 2017 and Llama's."""
+"""One layer of each of two models, block by block, such as that of the 2017 paper and Llama's."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def layers(p: Page) -> None:
     different = int((table["A"] != table["B"]).sum())
     tiny = f" {p.text['layers_tiny']}" if TINY.keys() & set(chosen) else ""
     caption = p.text["layers_table"].format(different=different, count=len(table)) + tiny
-    widths = dict(zip(table, (100, 190, 290, 290, 60), strict=True))  # in pixels: words are not cut off
+    widths = dict(zip(table, (100, 190, 290, 290, 60), strict=True))  # in pixels, so that words are not cut off
     columns = {name: st.column_config.Column(width=width) for name, width in widths.items()}
     show_table(table, name="layers", caption=caption, height=420, column_config=columns)
     show_snippet(

@@ -26,7 +26,8 @@ LONGEST = 44  # characters of a sentence above its output
 
 def show_answers(p: Page, shown: CompareViewModel) -> None:
     """Draw all outputs; words that differ from A's are marked, blue in A (compared with B), orange in the others."""
-    task = start_of(shown.sides[0].trace.sentence, p.checkpoint.framing.starts)  # omitted if all sentences have it
+    # a full stop, omitted if all sentences end with it
+    task = start_of(shown.sides[0].trace.sentence, p.checkpoint.framing.starts)
     task = task if all(side.trace.sentence.startswith(task) for side in shown.sides) else ""
     columns = st.columns(len(shown.sides), gap="small")
     for column, index in zip(columns, range(len(shown.sides)), strict=True):
@@ -134,7 +135,7 @@ def _show_difference(p: Page, first: Side, other: Side, difference: MapDifferenc
             phrase=(PREDICTING if is_cross else "", LOOKS_AT),
             masked_text=p.text["no_partner"],
             height=map_height(),
-        ).with_metadata(legend=""),  # it is in the title
+        ).with_metadata(legend=""),  # the title already shows it
         key="compare map difference" + ("" if letter == "B" else f" {letter}"),
     )
 

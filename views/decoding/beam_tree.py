@@ -77,7 +77,7 @@ def _window(p: Page, shown: SearchedTree) -> str:
 
 
 def _story(p: Page, shown: SearchedTree) -> str:
-    """Write how many branches the search expanded, and how close the output came to being pruned."""
+    """State how many branches the search expanded, and how close the output came to being pruned."""
     counts = {name: whole(number) for name, number in shown.counts.items()}
     story = p.text["tree_counts"].format(**counts, steps=shown.tree.n_steps, end=in_code(shown.end))
     if (lowest := shown.lowest) is None:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from transformer.predictions.hypothesis_tree import BeamNode, BeamTree
 
 LONGEST = 9  # characters of a word in its box; the hover has all of them
-COLUMN = 82  # pixels that a step needs for its tokens
+COLUMN = 82  # pixels that a step needs to show its tokens
 _HALF = 0.36  # half a box, in steps
 _ROW = 30  # pixels
 _ORDER = ("kept", "open", "finished", "pruned")
@@ -34,7 +34,7 @@ def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: in
     """Draw the steps ``first`` … ``first + n_steps − 1`` of a search from left to right; no lines cross.
 
     Coloured boxes were kept; the colour is the log probability of the text up to there. Grey boxes were pruned; the
-    ``pruned`` most probable ones of each text are drawn. The output is at the top. Finished texts are drawn if they are
+    ``pruned`` most likely ones of each text are drawn. The output is at the top. Finished texts are drawn if they are
     among the best ``width``, with their rank by score.
     """
     if not 1 <= first <= tree.n_steps:

@@ -23,7 +23,7 @@ from views.decoding.decoding_view_model import (
 )
 
 _BRANCHES = "branches"
-_CHOSEN = "branch"  # its number, from 1
+_CHOSEN = "branch"  # the number of the branch, from 1
 
 
 def identity(p: Page, branch: Branch = ORIGINAL) -> tuple:
@@ -48,7 +48,7 @@ def current(p: Page) -> tuple[tuple[Branch, ...], Branch]:
 
 
 def force_another(p: Page, text: WrittenText) -> None:
-    """Draw the choice among this step's candidates, or of any word, with which decoding continues."""
+    """Draw the choice of a candidate of this step, or of any other word, from which decoding continues."""
     others = {f"{other.display}  {three_digits(other.probability)}": other.id for other in text.others}
     branch, known = text.branch_here, text.choices.branches
     here = text.decoding.steps[text.step].chosen

@@ -25,8 +25,8 @@ COLUMNS = {
     "scaled": N_("scaled"),
     "probability": N_("probability"),
     "final": N_("final"),
-}  # of ``reshaping``, by what the hover shows
-_MAX_NUMBERS = 14  # columns; with more, a number does not fit in a cell
+}  # columns of ``reshaping`` by their names in the hover
+_MAX_NUMBERS = 14  # the most columns whose numbers still fit in a cell
 
 
 def candidate_bars(
@@ -38,7 +38,7 @@ def candidate_bars(
     row: str = N_("candidate"),
     chosen_name: str = N_("chosen"),
 ) -> go.Figure:
-    """Draw the most probable next tokens with their probabilities, the chosen one in its own colour.
+    """Draw the most likely next tokens with their probabilities, the chosen one in its own colour.
 
     ``candidates``: columns ``piece`` (as displayed), ``probability`` and optionally ``chosen`` and ``kept`` (bool;
     not kept = cut off by top-k or top-p, hatched). ``rest`` is the probability of all tokens not listed, a last grey
@@ -76,7 +76,8 @@ def reshaping(candidates: pd.DataFrame, *, temperature: float, rule: str) -> go.
     require_columns(candidates, name="candidates", columns=("piece", "logit", "scaled", "probability", "kept", "final"))
     chosen, cut = _flags(candidates)
     names = [_("logit"), f"÷ {style.three_digits(float(temperature))}", _("softmax and cut"), _("final")]
-    figure = place_side_by_side(names, spacing=0.06, widths=(1, 1, 1.15, 1.75))  # apart on paper of 84 mm, too
+    # distinguishable even in a figure 84 mm wide
+    figure = place_side_by_side(names, spacing=0.06, widths=(1, 1, 1.15, 1.75))
     colours = [style.CHOSEN if is_chosen else style.BAR for is_chosen in chosen]
     for panel, column in enumerate(("logit", "scaled", "probability", "final"), start=1):
         if panel < 3:
@@ -151,7 +152,7 @@ def answer_confidence(
     """Draw the probability of each token of the output at the step that produced it, 0…1.
 
     ``probabilities``: [step], of the chosen token; ``tokens``: those tokens (the prediction); ``runner_up``: [step],
-    the probability of the most probable other token; ``current``: the step to draw in colour.
+    the probability of the most likely other token; ``current``: the step to draw in colour.
     """
     sizes = {"step": len(tokens)}
     values = as_probabilities(probabilities, name="probabilities", axes=("step",), sizes=sizes)

@@ -41,7 +41,7 @@ def kind_of_answer() -> str:
     """Return "text", "blanks" or "class", on which the layout of the page depends."""
     try:
         config = config_of(shared_focus.current().checkpoint)
-    except (OSError, ValueError):  # the frame reports the problem of the checkpoint
+    except (OSError, ValueError):  # the page frame reports the problem with the checkpoint
         return "text"
     return "text" if config.has_decoder else "class" if config.n_classes else "blanks"
 
@@ -91,7 +91,7 @@ def needed(p: Page) -> tuple[str, ...]:
     if config.has_decoder:
         offered = sections_of(p)
         section = choice.read_option("decoding_section", choice.names_of(p.text, "section", offered), offered[0])
-        if section in ("strategies", "tree"):  # they draw no attention
+        if section in ("strategies", "tree"):  # these sections draw no attention
             return ()
         if section == "alignment" and best_layer(p) is not None:
             options = _names(p, "alignment_layer", ("best", "chosen"), "layer")

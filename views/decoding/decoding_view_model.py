@@ -49,7 +49,7 @@ from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
 
 SHOWN = 10  # candidates of a step
-STEPS_OF_TREE = 12  # that fit on a screen
+STEPS_OF_TREE = 12  # candidates that fit on one screen
 MOST_BRANCHES = 8
 _END_OF_PREFIX = 60  # characters of the text so far that the sentence about a step repeats
 
@@ -94,12 +94,12 @@ class DecodingChoices:
         beam_width, length_penalty: Settings of beam search.
         attention_kind: "cross" or "self"; empty for the first that the model has.
         one_head: Whether attention is that of one head, not the mean of all.
-        step: The step in focus, from 0; ``None`` for the least probable one.
+        step: The step in focus, from 0; ``None`` for the least likely one.
         branches: All branches of the text.
         branch: The one that is read, or ``ORIGINAL``.
         pruned: How many pruned branches of each text of a beam are drawn.
         first_step: First step of the tree that is shown, from 1.
-        when: Whether a word's row is the one that wrote it ("written") or the one after it ("read").
+        when: Whether a word's row is the one that predicted it ("written") or the one that reads it ("read").
         specials: Whether words are also aligned with special tokens.
         alignment_layer: "best" for the layer that aligns best, where that is known; "chosen" for that of the location.
         blank: The position of the blank that is shown, if a sentence has several.
@@ -138,7 +138,7 @@ class DecodingChoices:
 
     @property
     def writes_by(self) -> Strategy:
-        """The strategy of the text that is read step by step; reshaping does not change greedy choice."""
+        """The strategy of the text that is shown step by step; reshaping does not change greedy decoding."""
         return Greedy() if self.strategy == "greedy" else self.sampling
 
     @property
@@ -264,7 +264,7 @@ class WrittenText(DecodingViewModel):
 
     @cached_property
     def hesitant_step(self) -> int:
-        """The step with the least probable token, among those that the model chose, if any."""
+        """The step with the least likely token among those that the model chose, if there are any."""
         probability = self.confidence.probability
         begin = self.n_given if self.n_given < len(probability) else 0
         return begin + int(probability[begin:].argmin())
@@ -555,7 +555,7 @@ class FilledBlank(DecodingViewModel):
 
     @cached_property
     def filled(self) -> str:
-        """The sentence with the most probable word in each blank."""
+        """The sentence with the most likely word in each blank."""
         return fill_blanks(self.trace)
 
     @cached_property
@@ -626,7 +626,7 @@ def best_alignment(checkpoint: Checkpoint) -> int | None:
     """
     try:
         saved = load_corpus_roles(checkpoint)
-    except CheckpointError:  # of other weights or definitions; the Heads page reports it
+    except CheckpointError:  # the file belongs to other weights or definitions; the Heads page reports it
         return None
     layers = defaultdict(list)
     for role in saved.roles.of("decoder", "cross") if saved else ():

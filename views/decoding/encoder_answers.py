@@ -92,7 +92,7 @@ def _show_next_sentence(p: Page, found: NextSentenceAnswer) -> None:
 
 
 def _show_candidates(p: Page, shown: FilledBlank) -> None:
-    """Draw the most probable tokens at the position."""
+    """Draw the most likely tokens at the position."""
     rows = pd.DataFrame([asdict(row) for row in shown.fillings.rows]).assign(chosen=shown.coloured)
     size = whole(shown.checkpoint.config.vocabulary_size)
     show_figure(

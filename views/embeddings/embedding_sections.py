@@ -47,7 +47,7 @@ def fetched_rows(p: Page, view_model: EmbeddingsViewModel) -> None:
                 vocabulary=whole(vocabulary), width=width
             ),
         )
-    if beside is not None:  # a lesson asks for the nearest row itself
+    if beside is not None:  # a lesson asks which row is nearest
         with beside:
             show_figure(
                 nearest_neighbours(neighbour_frame(_displays(view_model), nearest), of=token.display),
@@ -181,7 +181,7 @@ def analogies(p: Page, view_model: EmbeddingsViewModel) -> None:
 
 
 def _all_analogies(p: Page, view_model: EmbeddingsViewModel, objective: str) -> None:
-    """List every ready example with its nearest row and the rank of the expected word, misses included."""
+    """List every prepared example with its nearest row and the rank of the expected word, misses included."""
     names, rows = _displays(view_model), []
     for name, words in view_model.analogies.items():
         found = view_model.analogy(words[:3])

@@ -28,7 +28,7 @@ from transformer.variants.family_embedding import FamilyEmbedding
 from views.view_models import TokenViewModel, first_word
 
 N_NEIGHBOURS = 12
-_LETTERS = 4  # of a word with which the page begins, and one for the space before it
+_LETTERS = 4  # letters of a word that the page may begin with, plus one for the space before it
 _FURTHER = 50  # the rank of a row that is further away
 _AROUND = 2  # rows before and after each row that is looked up
 # (a, b, c, expected): a − b + c should be near the expected word. Only examples of single-token words are offered.
@@ -82,7 +82,7 @@ class EmbeddingsViewModel(TokenViewModel):
 
     @property
     def lookup_difference(self) -> float:
-        """The largest difference between the two ways."""
+        """The largest difference between lookup and multiplication."""
         return float(np.abs(self.one_hot_product - self.row).max())
 
     @property
@@ -137,7 +137,7 @@ class EmbeddingsViewModel(TokenViewModel):
         return nearest_rows(self.table, self.row, count=N_NEIGHBOURS, excluded={self.focused.id})
 
     def projection(self) -> Projection:
-        """Return all rows in the plane of their first two principal components; seconds for a large vocabulary."""
+        """Return all rows in the plane of their first two principal components; takes seconds for a large vocabulary."""
         return principal_components(self.table)
 
     def token_ids(self, word: str) -> list[int]:

@@ -38,7 +38,7 @@ from views.view_models import TokenViewModel
 
 STRONGEST = 12  # units
 READABLE = 3  # units
-_WORDS = 40  # of each unit, so that enough remain without single bytes
+_WORDS = 40  # words read out per unit, so that enough remain without single bytes
 _ACTIVE = 48  # units in the heatmap of all tokens
 
 
@@ -109,7 +109,7 @@ class FeedForwardViewModel(TokenViewModel):
         return unit_words(self.trace, *place, units=self.strongest, words=_WORDS)
 
     def readable(self) -> tuple[ReadableUnit, ...]:
-        """Return the units of this stack whose promoted words belong together, in all layers; none for images."""
+        """Return the units of all layers of this stack whose promoted words belong together; none for images."""
         reads_text = not isinstance(self.checkpoint.config, PictureConfig)
         return readable_units(self.trace, self.stack, count=READABLE) if reads_text else ()
 

@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 
     from transformer.text.tokens import TokenSequence
 
-_ROW, _HIGH_ROW, _AROUND = 34, 52, 142  # pixels; high rows if there are few
+_ROW, _HIGH_ROW, _AROUND = 34, 52, 142  # pixels; rows are higher if there are few of them
 _FEW_ROWS = 4
-_FEW_TOKENS = 16  # with their numbers in the focused column
+_FEW_TOKENS = 16  # the most tokens for which the focused column shows numbers
 _LONGEST = 14  # characters of a word that are shown; the hover has all
 _SHARES = ([0.0, 0.54], [0.555, 1.0])
 ROOM = 640  # pixels that units and words need side by side

@@ -15,7 +15,7 @@ from ui.words.texts import as_plain, page_text, page_texts
 
 
 def chosen_terms(p: Page) -> tuple[Term, ...]:
-    """Draw the search box and the filter by page, and return the terms that fit both."""
+    """Draw the search box and the filter by page, and return the terms that match both."""
     names = {"": [one["page_all"] for one in page_texts(p.name)]}
     used = {page for term in glossary() for page in term.pages}
     for name in (entry.name for group in GROUPS.values() for entry in group if entry.name in used):

@@ -21,7 +21,7 @@ from views.heads.role_words import chosen_text, concatenation, corpus_counts, de
 
 
 def show_chosen_head(p: Page, heads: HeadsViewModel) -> None:
-    """Write the function of the head in a sentence, with links to the Attention page and the head's card."""
+    """Describe the head's function in a sentence, with links to the Attention page and the head's card."""
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(chosen_text(heads, p.text), width="content")
         if st.button(p.text["open"], icon=":material/visibility:"):

@@ -19,7 +19,7 @@ from views.heads.heads_view_model import HeadsViewModel, Place, Role, place_of
 from views.heads.role_words import measure_name
 
 _TABLE = "heads-between-two-tokens"
-_CLICKED = 24  # more tokens than these are in a list
+_CLICKED = 24  # more tokens than this are offered as a list
 _MUCH = 0.5  # of a row
 
 

@@ -34,7 +34,7 @@ from views.heads.role_words import roles_text
 
 CARD = "head card"  # the container below the maps
 _TABLE = "examples-of-a-head"
-_HALF = 0.5  # of the rows: less is not typical
+_HALF = 0.5  # share of the rows; anything less is not typical
 _WRITTEN = 5  # attended tokens whose output is described
 
 
@@ -123,13 +123,13 @@ def same_role(this: CorpusRole | None, roles: Sequence[CorpusRole]) -> tuple[Hea
 
 
 def looked_at(habits: HeadHabits) -> tuple[int, ...]:
-    """Return ids of the tokens that the head attends to most often in its examples, at most ``_WRITTEN``."""
+    """Return the ids of the tokens that the head attends to most often in its examples, at most ``_WRITTEN``."""
     keys = Counter(one.read[one.key].id for habit in habits.habits for one in habit.examples)
     return tuple(id for id, _ in keys.most_common(_WRITTEN))
 
 
 def _writes(p: Page, habits: HeadHabits) -> None:
-    """Write which words the head's weights promote if it attends to one of those tokens."""
+    """Show which words the head's weights promote when it attends to one of those tokens."""
     (stack, kind, layer, head), model = habits.head, p.checkpoint.model
     tokens = looked_at(habits)
     found = store.get(

@@ -54,7 +54,7 @@ def chosen_layers(p: Page) -> range | None:
     count = p.trace.n_layers(p.focus.stack)
     if count < MANY_LAYERS:
         return None
-    key = f"heads_layers_{count}"  # layers of another model do not hold here
+    key = f"heads_layers_{count}"  # layers chosen for another model do not apply here
     first, last = choice.slider(p.text["layers"], 0, count - 1, (0, count - 1), key=key)
     return range(first, last + 1)
 

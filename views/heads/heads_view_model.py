@@ -30,8 +30,8 @@ Place = tuple[int, int]  # layer, head
 Role = HeadRole | CorpusRole
 
 ORDERS = ("layer", "role", "entropy", "sinks")
-CORPUS_ORDERS = (*ORDERS, "consistency")  # and "induction" for a decoder-only model
-ROLES_HERE = ("induction", *ROLES)  # in one sentence (``sentence_roles``)
+CORPUS_ORDERS = (*ORDERS, "consistency")  # a decoder-only model also has "induction"
+ROLES_HERE = ("induction", *ROLES)  # roles in one sentence (``sentence_roles``)
 RESTING = (*AT_REST, "punctuation", "delimiter")  # roles of a head that attends to a fixed position
 MOST_NAMED = 3  # large maps side by side
 
@@ -88,7 +88,7 @@ class RankedHeads:
 
     @cached_property
     def with_role(self) -> tuple[Role, ...]:
-        """The heads with another role than attending everywhere or to a sink, the strongest first."""
+        """The heads whose role is neither attending everywhere nor attending to a sink, the strongest first."""
         return tuple(head for head in self.clear if role_name(head) not in (*RESTING, "broad"))
 
     @cached_property
@@ -200,7 +200,7 @@ class HeadsViewModel(RunViewModel):
 
     @property
     def speaks_of_many(self) -> bool:
-        """Whether names, order and numbers are those over many sentences."""
+        """Whether names, order and numbers refer to many sentences."""
         return bool(self.roles_over_many) and self.choices.scope != "sentence"
 
     @cached_property

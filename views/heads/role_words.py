@@ -111,7 +111,7 @@ def _test_caption(measured: HeadMeasures, text: PageText) -> str:
 
 def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
     sentence = text["role_sentence"]
-    # A head on a sink, except for tokens that have occurred before.
+    # The head attends to a sink, except from tokens that have occurred before.
     if head.role == "induction" and head.score < LEAST_SHARE:
         numbers = {key: three_digits(head.scores[name]) for key, name in (("score", head.role), ("awake", "awake"))}
         return _title(text["role"][head.role]), sentence["awake"].format(**numbers)
@@ -164,8 +164,8 @@ def chosen_text(heads: HeadsViewModel, text: PageText) -> str:
 def corpus_role_text(head: CorpusRole, text: PageText) -> str:
     """Return the strongest test of the literature.
 
-    Without tests (an older file): "diagonal, in 54 % of 84 sentences", or no clear role and the most frequent one, or
-    the nearest place.
+    Without tests (an older file): "diagonal, in 54 % of 84 sentences", or no clear role, with the most frequent or the
+    nearest one.
     """
     names = text["role"]
     if not head.n_sentences:

@@ -36,7 +36,7 @@ from views.lens.lens_view_model import AuthorViewModel, author_view_model, candi
 from views.lens.logit_lens import choose_follow, place_of
 
 MOST = 12  # parts that are removed
-_ANSWERS = 3  # parts that are named for each
+_ANSWERS = 3  # how many responding parts are named for each removed part
 _HEIGHT = 300  # pixels
 
 
@@ -291,7 +291,7 @@ def _answers_in_a_sentence(effects: RemovedParts, place: int) -> str:
 
 def _say_effects(p: Page, effects: RemovedParts) -> str:
     """Show the rank correlation, the part whose numbers differ most, and what compensated for it."""
-    gap = effects.added - effects.zero  # what all other parts add more, without it
+    gap = effects.added - effects.zero  # what all other parts contribute in addition without it
     place = int(np.argmax(np.abs(gap)))
     added, lost = effects.added[place], effects.zero[place]
     repaired = (abs(lost) < abs(added) and lost * added >= 0) or lost * added < 0

@@ -38,7 +38,7 @@ def room_of(lens: Lens) -> int:
 def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None = None) -> go.Figure:
     """Draw the most likely word after every step at every position, the last step on top.
 
-    A frame marks the step since which the followed word has been the most likely.
+    A frame marks the step from which the followed word is the most likely.
 
     Args:
         lens: The readout.
@@ -68,7 +68,7 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     other = not lens.of_classes and bool((lens.ids[-1, :, 0] != lens.followed).any())
     row = 46 if n_steps <= 6 else 34
     style.finish(figure, height=min(row * n_steps, 800) + 140 + 26 * other, top=64 + 26 * other)
-    figure.update_layout(meta={"turns": True})  # on paper, a sentence that is too wide may run downwards
+    figure.update_layout(meta={"turns": True})  # in an export, a sentence that is too wide may run downwards
     steps = [localize(step) for step in lens.steps]
     names = [*steps[:-1], style.lines(steps[-1], f"<b>{_('= the prediction')}</b>")]
     figure.update_yaxes(**{**style.label_axis(steps, title=_("read after")), "ticktext": names, "autotickangles": [0]})

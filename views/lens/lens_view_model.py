@@ -26,8 +26,8 @@ from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from views.view_models import RunViewModel
 
-MAX_COLUMNS = 40  # of the grid at a time
-MOST_PARTS = 9  # with a bar of their own
+MAX_COLUMNS = 40  # columns of the grid shown at a time
+MOST_PARTS = 9  # parts with a bar of their own
 MOST_SOURCES = 2000
 _CANDIDATES = 100
 ATTENTIONS = ("self_attention", "cross_attention")
@@ -76,7 +76,7 @@ def ids_that_came(trace: Trace) -> tuple[int, ...]:
 def telling_token(trace: Trace, lens: Lens | None = None) -> int:
     """Return the most informative token: the end of a prompt, or the first blank.
 
-    For a translation, it is the first token whose final word becomes the most probable in the latest layer.
+    For a translation, it is the first token whose final word becomes the most likely only in the latest layer.
 
     Args:
         trace: The run.
@@ -167,12 +167,12 @@ class LensViewModel(RunViewModel):
 
     @property
     def top_from(self) -> int:
-        """The step since which the followed word has been the most likely; −1 if it is not so at the end."""
+        """The step from which the followed word is the most likely; −1 if it is not the most likely at the end."""
         return int(self.lens.decided[self._column])
 
     @cached_property
     def top_counts(self) -> dict[int, int]:
-        """Number of columns whose final word has been the most likely since each step, in order."""
+        """Number of columns whose final word is the most likely from each step on, in order."""
         counts = Counter(self.lens.decided.tolist())
         return {step: counts[step] for step in sorted(counts, key=lambda step: (step < 0, step))}
 

@@ -106,7 +106,7 @@ def _lens(p: Page, choices: LensChoices, fit: JacobianLens | None, position: int
 
 
 def draw(p: Page, shown: LensViewModel) -> None:
-    """Draw the grid, below sentences about the step since which words have been the most likely."""
+    """Draw the grid, below sentences about the step from which words are the most likely."""
     text, lens = p.text, shown.lens
     if shown.selected is not None:
         st.markdown(f"{_say_place(p, shown)} {_say_counts(p, shown)}")
@@ -136,7 +136,7 @@ def _say_counts(p: Page, shown: LensViewModel) -> str:
 
 
 def _say_place(p: Page, shown: LensViewModel) -> str:
-    """Show the prediction at one position, its probability, and the step since which it leads."""
+    """Show the prediction at one position, its probability, and the step from which it leads."""
     if shown.lens.of_classes:
         key = "place_whole" if shown.is_whole else "place_alone"
     else:

@@ -107,7 +107,7 @@ def worksheet_from_link(p: Page) -> None:
 
 
 def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> tuple[Sheet, Focus, tuple[str, ...]]:
-    """Return the worksheet of the view of ``address``, its place, and a line about each thing that does not exist.
+    """Return the worksheet of the view of ``address``, its place, and a line about everything that does not exist.
 
     Raises ``transformer.InputError`` and ``transformer.CheckpointError``.
     """
@@ -133,7 +133,7 @@ def _link(name: str, focus: Focus, *, base: str) -> str:
 
 
 def _paths() -> dict[str, str]:
-    """Return the pages by the last part of their address; that of the first page is empty."""
+    """Return the pages by the last part of their address, which is empty for the first page."""
     return {"": _names()[0], **{name: name for name in _names()}}
 
 

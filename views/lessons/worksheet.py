@@ -63,7 +63,7 @@ def lesson_sheet(lesson: Lesson, *, text: Mapping[str, str], link: Callable[[int
 
 
 def _exercise(step: Step, place: tuple[str, int], *, text: Mapping[str, str], link: str) -> Exercise:
-    """Return a printable step; its options have one order on all sheets, so that one key fits all."""
+    """Return a printable step; its options have the same order on all sheets, so that one key fits all."""
     order = shuffled_options(step, place, "")
     return Exercise(
         title=step.title,

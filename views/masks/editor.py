@@ -55,7 +55,7 @@ def draw_editor(p: Page, own: AttentionView, now: AttentionView, choices: MaskCh
         head=location.head,
         own=own.allowed,
         shifted_labels=predicted_labels(p.trace, location),
-        height=340 if p.focus.lesson else 400,  # so that its legend remains visible with the lesson's bar
+        height=340 if p.focus.lesson else 400,  # so that its legend remains visible above the lesson's bar
     )
     show_mask_editor(drawn, key="mask editor", means=partial(paint, begins=choices.as_choice()))
 
@@ -136,7 +136,7 @@ def _report(name: str) -> None:
 
 
 def _change(changed: Callable[[MaskChoices], MaskChoices]) -> None:
-    choices = MaskChoices.from_texts(st.session_state[_HISTORY][-1])  # also if no mask was chosen
+    choices = MaskChoices.from_texts(st.session_state[_HISTORY][-1])  # even if no mask was chosen
     choice.put(_MASK, *changed(choices).as_choice(), page="masks")
 
 

@@ -195,7 +195,7 @@ def masks_view_model(
         trace: The run with the model's own masks.
         location: The attention layer and the head that are shown.
         choices: The mask.
-        found: The run and the same run with that mask, if known already.
+        found: The run and the same run with that mask, if already known.
     """
     if found is None:
         view = trace.attention(location.stack, location.layer, location.kind)

@@ -1,4 +1,4 @@
-"""The part of Overview below the first screen: certainty, the next pages, sizes and costs, the code."""
+"""The part of Overview below the first screen: probabilities, the next pages, sizes and costs, the code."""
 
 import pandas as pd
 import streamlit as st
@@ -23,7 +23,7 @@ _CERTAINTY_WIDTH = 560  # pixels; the remaining width is for the links
 
 
 def show_more(p: Page) -> None:
-    """Draw it."""
+    """Draw that part of the page."""
     view_model = view_model_of(p)
     with st.container(horizontal=True, gap="large"):  # columns would stay side by side in a narrow window
         with st.container(width=_CERTAINTY_WIDTH):

@@ -80,7 +80,7 @@ def _found(p: Page, row: int, threshold: float) -> Flow:
 
     try:
         return store.get(p.run, ("flow", row, threshold), routes)
-    except MessageError as error:  # a layer of this model adds a term that belongs to no head
+    except MessageError as error:  # one layer of this model adds a term that belongs to no head
         p.nothing_to_show(as_plain(translate(error)))
 
 

@@ -35,8 +35,8 @@ from transformer.interventions.experiment import Experiment, experiment
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 
-WIDE = 20  # columns: a map with at most this many leaves space next to it
-_NEAR_BEST = 0.9  # factor of the largest share; locations above it count as equally good, and the deepest is named
+WIDE = 20  # a map with at most this many columns leaves space next to it
+_NEAR_BEST = 0.9  # fraction of the largest share; locations above it count as equally good, and the deepest is named
 
 Grid = tuple[tuple[Place | None, ...], ...]
 
@@ -257,7 +257,7 @@ class PathsViewModel:
 
     @cached_property
     def effect(self) -> str:
-        """The effect of the swap: "flips" the prediction to ``other``, "keeps" it, or only changes the "lead"."""
+        """The effect of the swap: "flips" the prediction to ``other``, "keeps" it, or only changes its "lead"."""
         before, after = (predicted[self.step] for predicted in self.found.predicted)
         if before != self.turn.answer:
             return "lead"

@@ -73,8 +73,8 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
 
     ``angles``: [distance, pair] in radians, m · θ_i, pair i being the channels i and i + d_k/2 of each head;
     ``pairs``: which pairs to draw, at most eight; ``distances``: the distance of each row (0, 1, 2 … if not given).
-    The cosine is the factor by which the rotation scales the product of two equal channels: 1 = as at distance 0.
-    The hover has the angle.
+    The cosine is the factor by which the rotation scales the product of two equal pairs of channels: 1 as at distance
+    0. The hover has the angle.
     """
     values = as_array(angles, name="angles", axes=("distance", "pair"))
     if not 1 <= len(pairs) <= len(style.CATEGORICAL):
@@ -108,7 +108,7 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
 def agreement_by_distance(curves: Mapping[str, Any], *, chosen: str) -> go.Figure:
     """Draw the similarity of two positions by distance, relative to distance 0: one curve per scheme, ``chosen`` thick.
 
-    ``curves``: name → [distance] for the distances 0, 1, 2 …; 0 = no more alike than by chance.
+    ``curves``: name → [distance] for the distances 0, 1, 2 …; 0 means no more similar than chance would give.
     """
     if chosen not in curves:
         raise ValueError(f"there is no curve {chosen!r}; there are {', '.join(curves)}")

@@ -164,7 +164,7 @@ def embedding_sum(token: Any, *, position: Any, total: Any, tokens: TokenSequenc
     third = as_array(total, name="total", axes=("token", "dimension"), sizes=sizes)
     limit = style.symmetric_limit(first, second, third)
     row = min(24.0, max(14.0, 110 / len(tokens)))
-    heights, gap = [min(row * len(tokens), row * style.MAX_ROWS / 2)] * 3, 36.0  # all three on one or two screens
+    heights, gap = [min(row * len(tokens), row * style.MAX_ROWS / 2)] * 3, 36.0  # all three fit on one or two screens
     figure = stack_panels(names, heights=heights, gap=gap)
     for number, values in enumerate((first, second, third), start=1):
         figure.add_trace(

@@ -31,9 +31,9 @@ from transformer.variants.family_embedding import HalvedSinusoids
 from transformer.variants.partial_rotary import Rotary
 from views.view_models import TokenViewModel
 
-BACK = 2  # tokens, for the comparison of the two directions and for the linear map
+BACK = 2  # distance in tokens for comparing the two directions and for the linear map
 FAR = 32  # distances shown to each side
-SHORTEST, LONGEST = 16, 64  # positions: the minimum of the slider, and its default
+SHORTEST, LONGEST = 16, 64  # minimum and default of the slider, in positions
 REORDERED = ("sinusoidal", "learned", "rotary", "relative")
 
 
@@ -170,7 +170,7 @@ def positions_view_model(
     Args:
         trace: The recorded run.
         stack: "encoder" or "decoder".
-        layer, head, token: What is in focus; larger numbers than this stack has mean its last one.
+        layer, head, token: What is in focus; numbers that are too large for this stack mean its last one.
         scheme: The scheme to show, that of the model by default.
         lender: A checkpoint that has the scheme if the model itself does not; ``None`` for a formula.
     """
@@ -221,7 +221,7 @@ class ReorderedInput:
 
     Attributes:
         before: The run with the original positions.
-        n_read: How many tokens are read (of a decoder: those of the prompt).
+        n_read: How many tokens are read (in a decoder, those of the prompt).
     """
 
     before: Trace

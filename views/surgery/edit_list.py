@@ -14,7 +14,7 @@ EDIT = "edit"  # the parameter of one edit; an address may have several
 _DROPPED = "surgery edits: dropped"
 MOST = 32  # edits at a time
 LONGEST = 2000  # characters of one edit, which may contain the sentence of a patch
-_NAMED = 5  # of those that are dropped
+_NAMED = 5  # dropped edits that are named
 _EXCLUSIVE = ("zero", "mean", "scale", "patch")  # kinds of edits of one head that exclude each other
 
 
@@ -24,7 +24,7 @@ def specs() -> tuple[str, ...]:
 
 
 def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
-    """Drop edits that do not fit this model (after another checkpoint was opened); return those dropped last.
+    """Drop edits that do not fit this model, e.g. after another checkpoint was opened; return the latest dropped ones.
 
     Call this once per run, before the edits are used.
     """

@@ -32,8 +32,8 @@ def show_example(p: Page, found: Importance) -> None:
 def needed_head(p: Page, found: Importance) -> str:
     """Return the removal, as text, of the most important head without which the output changes.
 
-    The heads are tried from the one that lowers log p most; if the output stays as it is without each of them, that
-    one.
+    Heads are tried in order of how much their removal lowers log p. If the output stays the same without each of them,
+    the first one is returned.
     """
     ranked = sorted(found.measured, key=lambda one: one.change)
     specs = [f"zero:{head.stack}.{head.layer}.{head.kind}.{head.head}" for head in (one.place for one in ranked)]

@@ -31,7 +31,7 @@ def roles_and_importance(p: Page, found: Importance) -> None:
 
 
 def compared(roles: CorpusRoles, found: Importance) -> tuple[float, float, float]:
-    """Return Spearman's ρ of strength and KL, the mean KL of heads with a role, that of the others; NaN for none."""
+    """Return Spearman's ρ of strength and KL, and the mean KL of heads with and without a role; NaN if undefined."""
     measured = [
         roles.head(one.place.stack, one.place.kind, one.place.layer, one.place.head).measured for one in found.measured
     ]

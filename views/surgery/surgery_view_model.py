@@ -50,7 +50,7 @@ class ImportanceMap:
         values: [row, head], in nats; NaN where a head was not measured or a layer has fewer heads.
         rows: Stack, kind and layer of each row.
         n_heads: The number of heads of each row.
-        breaks: The first row of each kind of attention but the first.
+        breaks: The first row of each kind of attention except the first.
         selected: The cell of the selected head.
         crossed: The cells of the heads that are removed, or replaced by their mean.
     """

@@ -14,7 +14,7 @@ from views.tokens.tokens_view_model import TokensViewModel
 
 
 def added_tokens(view_model: TokensViewModel, text: PageText) -> str:
-    """Write which special tokens were added around the text; a missing start token is visible here."""
+    """State which special tokens were added around the text; a missing start token is visible here."""
     if view_model.framed is not None:
         before, after = view_model.framed
         return text["added_chat"].format(before=count_text(before, "token"), after=count_text(after, "token"))
@@ -29,7 +29,7 @@ def added_tokens(view_model: TokensViewModel, text: PageText) -> str:
 
 
 def odd_character(p: Page) -> None:
-    """Write how the tokenizer treats a character that the vocabulary may lack."""
+    """State how the tokenizer treats a character that the vocabulary may lack."""
     tokenizer, text = p.checkpoint.tokenizer, p.text
     typed = choice.text(text["character"], default="😀", key="character", help=text["character_help"], width=200)
     character = typed.strip()[:1]

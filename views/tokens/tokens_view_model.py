@@ -57,7 +57,8 @@ class TokensViewModel(TokenViewModel):
             return tokens.tokens
         pieces = [self.checkpoint.tokenizer.token_bytes[token.id] for token in tokens]
         typed = self.trace.sentence.strip().encode("utf-8", errors="replace")
-        begins = b"".join(pieces).rfind(typed)  # the last occurrence, since a system message may contain the same words
+        # the last occurrence, because a system message may contain the same words
+        begins = b"".join(pieces).rfind(typed)
         if begins < 0:
             return tokens.tokens  # if a template changes its input, the two cannot be distinguished
         ends = list(accumulate(map(len, pieces)))

@@ -10,7 +10,7 @@ from charts.toolkit.style import BAR, CHOSEN, NEUTRAL, TEXT_SIZE, category_colou
 from charts.toolkit.words import _
 from transformer.text.message import N_
 
-if TYPE_CHECKING:  # both take a third of a second to import, and few pages need them
+if TYPE_CHECKING:  # importing them takes a third of a second, and few pages need them
     import altair as alt
     import pandas as pd
 

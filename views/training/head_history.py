@@ -59,7 +59,7 @@ def roles_through_training(p: Page) -> None:
 
 
 def _shown(history: RoleHistory) -> Sequence[HeadHistory]:
-    """Return the heads with a role in the end, strongest first; if there are none, the closest ones."""
+    """Return the heads with a role at the end of training, strongest first; if there are none, the closest ones."""
     ordered = sorted(history.heads, key=lambda head: -head.strengths[-1])
     return [head for head in ordered if head.has_role][:_MOST] or ordered[:_WITHOUT_ROLE]
 
@@ -81,7 +81,7 @@ def _rows(p: Page, history: RoleHistory, shown: Sequence[HeadHistory]) -> pd.Dat
 
 
 def _in_words(p: Page, history: RoleHistory) -> str:
-    """Show how many heads have a role in the end, and between which two steps most of them acquired it."""
+    """Show how many heads have a role at the end, and between which two steps most of them acquired it."""
     with_role = [head for head in history.heads if head.has_role]
     if not with_role:
         return p.text["roles_none"].format(heads=len(history.heads))

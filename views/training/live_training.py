@@ -97,13 +97,13 @@ class Live:
             for state in self.settings.train():
                 self.states.append(state)
                 report(state.step, state.steps)
-        except Exception:  # any error becomes a sentence on the page
+        except Exception:  # any error becomes a message on the page
             _LOG.warning("a training in the background failed", exc_info=True)
             raise
 
 
 def how_it_stands(text: PageText, live: Live, *, status: Status, states: Sequence[ToyState]) -> None:
-    """Show the progress of a training, or how it ended."""
+    """Show the progress of a training run, or how it ended."""
     settings, job = live.settings, live.job
     if status == "waiting":
         waiting = text["now_waiting"].format(number=job.before + 1, at_once=limits().trainings)

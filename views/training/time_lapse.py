@@ -32,7 +32,7 @@ from views.training.training_view_model import TrainingViewModel, training_view_
 
 STEP = "training_step"
 _CHART = "roles-through-training"
-_MAP_HEIGHT = 440  # pixels, so that the maps of all heads are near
+_MAP_HEIGHT = 440  # pixels; small, so that the maps of all heads are close by
 _FEW_KEYS = 10  # a map of more columns takes the whole width
 
 
@@ -59,7 +59,7 @@ def time_lapse(p: Page) -> None:
 
 
 def without_snapshots(p: Page) -> str:
-    """Return the sentence that there are no snapshots here, with the checkpoints that have them."""
+    """Return the sentence that says that there are no snapshots here and which checkpoints have some."""
     others = ", ".join(as_plain(name) for name in with_snapshots())
     return p.text["time_none"] + (" " + p.text["time_others"].format(names=others) if others else "")
 
@@ -162,7 +162,8 @@ def _overview(p: Page, shown: TrainingViewModel, here: int) -> None:
         for index, moment in enumerate(moments)
         for role in moment.roles
     ]
-    groups = [common(f"focus.{stack} {kind}") for stack, kind in kinds]  # short: three panels fit on a narrow screen
+    # a short title, so that three panels fit on a narrow screen
+    groups = [common(f"focus.{stack} {kind}") for stack, kind in kinds]
     place = shown.location
     figure = role_timeline(
         pd.DataFrame(rows),

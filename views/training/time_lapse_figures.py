@@ -30,7 +30,7 @@ ROLE_COLOURS = {
     "monotone": "#7B3F6B",
 }
 _FAINT, _STRONG = 0.06, 0.95  # opacity of the grey of a head without a role: attends everywhere … to one token
-MAX_CELLS = 96  # of a small map, along each side
+MAX_CELLS = 96  # cells of a small map along each side
 _MAX_LABELS = 24  # largest number of rows that have labels
 COLUMNS = ("group", "layer", "head", "moment", "role", "role_name", "score", "spread")
 
@@ -213,7 +213,8 @@ def _add_group(figure: Sheet, heads: pd.DataFrame, *, column: int, shape: tuple[
         marker={"size": 18, "symbol": "square", "opacity": 0},
         selected={"marker": {"opacity": 0}},
         unselected={"marker": {"opacity": 0}},
-        customdata=heads[["group", "layer", "head", "moment"]].to_numpy().tolist(),  # arrays come back in another form
+        # arrays would come back in another form
+        customdata=heads[["group", "layer", "head", "moment"]].to_numpy().tolist(),
         text=hover,
         hovertemplate=style.hover(_("step {step}", step="%{x}"), "%{text}"),
         col=column,

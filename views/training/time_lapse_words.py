@@ -86,7 +86,7 @@ def _between(shown: TrainingViewModel, later: int, text: PageText) -> dict[str, 
 
 
 def summary(shown: TrainingViewModel, text: PageText) -> str:
-    """Say how many heads have a role at first and in the end, and between which two steps most acquired it."""
+    """Say how many heads have a role at the start and at the end, and between which two steps most acquired it."""
     total, (first, last) = len(shown.late.roles), (moment.clear_roles for moment in (shown.early, shown.late))
     counts = text["time_summary"].format(total=total, first=first, last=last, step=step_name(shown.early, text))
     interval = shown.busiest_interval

@@ -78,7 +78,7 @@ class TrainingViewModel:
 
     @cached_property
     def shift(self) -> Shift | None:
-        """The row of the head that attends most clearly to another token in the end; ``None`` where none does."""
+        """The row of the head that most clearly attends to another token at the end; ``None`` where none does."""
         return largest_shift(self.views[0], self.views[-1], head=self.location.head)
 
     @cached_property
@@ -88,7 +88,7 @@ class TrainingViewModel:
 
     @cached_property
     def settled(self) -> int | None:
-        """The step since which the head has had its final role; ``None`` if it has none in the end."""
+        """The step from which the head has its final role; ``None`` if it has none at the end."""
         return settled_moment(self.moments, self.location)
 
     @cached_property

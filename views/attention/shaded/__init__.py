@@ -15,7 +15,7 @@ from ui.shell.reducer import send
 from ui.words.texts import PageText
 from views.attention.attention_view_model import AttentionViewModel
 
-_FROM, _LEAST = 3, 0.005  # number of named words that attend to a word, and their least weight
+_FROM, _LEAST = 3, 0.005  # how many of the words that attend to a word are named, and their smallest weight
 _KEY = "attention shaded sentence"
 _component = component("shaded_sentence", Path(__file__).with_name("shaded.js"))
 # Sizes of the sentence above a map, in pixels of a projector: numbers below it, line height, letter width, line width.
@@ -87,7 +87,7 @@ def _strongest(view: AttentionView, key: int) -> list[str]:
 
 
 def height_above(view: AttentionView) -> int:
-    """Return by how many pixels of a projector a map is lower if the sentence is above it."""
+    """Return how many pixels of a map's height a sentence above it takes, on a projector."""
     letters = sum(len(token.display) * _LETTER + 12 for token in view.key)
     return _AROUND + _LINE * min(_MAX_LINES, math.ceil(letters / _ACROSS))
 

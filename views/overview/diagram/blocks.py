@@ -79,7 +79,8 @@ def _blocks(config: ModelConfig, trace: Trace, stack: str, layer: int) -> list[B
             **more,
         )
 
-    reads = "patch" if isinstance(config, PictureConfig) else "token"  # patches are projected: the model has no ids
+    # patches are projected, so the model reads no ids
+    reads = "patch" if isinstance(config, PictureConfig) else "token"
     label = {"patch": "patch_embedding", "token": "embedding"}[reads]
     embedded = block("embedding", label, "embedding", f"{stack}.embedding.token", "embeddings")
     tokens = Block(

@@ -198,7 +198,7 @@ def _cells(
 
 
 def _stages(path: AttentionPath, row: int, column: int) -> list[list[str]]:
-    """Return the arithmetic of one cell from q and k on, up to each of the four steps."""
+    """Return the arithmetic of one cell, starting from q and k and ending at each of the four steps."""
     page, view = page_text("attention"), path.view
     cell = path.cell(query=row, key=column)
     products = [
