@@ -187,7 +187,7 @@ def checkpoints_folder(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer:
 
 @pytest.fixture(scope="session")
 def tiny_checkpoint(checkpoints_folder: Path) -> Callable[[str], Checkpoint]:
-    """``tiny_checkpoint("gpt")``: one of ``translator``, ``gpt``, ``bert``, ``sentiment``, loaded once and shared."""
+    """Return ``tiny_checkpoint(kind)``: "translator", "gpt", "bert" or "sentiment", loaded only once."""
     import transformer
 
     loaded: dict[str, Checkpoint] = {}
@@ -256,7 +256,7 @@ def quick_app_tests() -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def no_server_stays_public() -> Iterator[None]:
-    """Check that no test leaves the process refusing uploads; ``public_server`` undoes what a public page sets."""
+    """Fail if a test leaves the process refusing uploads; ``public_server`` undoes that."""
     yield
     files = sys.modules.get("streamlit.runtime.memory_uploaded_file_manager")
     assert files is None or files.MemoryUploadedFileManager.add_file.__name__ == "add_file"
@@ -313,7 +313,7 @@ def open_by_address(
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Browser]:
-    """One Chromium for all tests of this process: Playwright's synchronous interface opens only once per thread."""
+    """One Chromium for the whole process: Playwright's synchronous interface opens once per thread."""
     from harness.chromium import chromium as opened  # only tests that use a browser need Playwright
 
     with opened() as browser:

@@ -25,7 +25,7 @@ def every_setting_is_checked() -> Iterator[None]:
 
 
 def sequence(words: Sequence[str], name: str = "source") -> TokenSequence:
-    """Return tokens with the ids 2, 3, 4 … in the order of first occurrence; a repeated word has the same id."""
+    """Return tokens with ids from 2 in order of first occurrence; a repeated word has the same id."""
     ids = {word: 2 + place for place, word in enumerate(dict.fromkeys(words))}
     return TokenSequence(
         tuple(
@@ -102,7 +102,7 @@ def roles_through_training() -> pd.DataFrame:
 
 
 def small_lens(**changed):
-    """Return three steps and four positions: decided in the embedding, after layer 0, after layer 1, and never."""
+    """Return a lens of three steps and four positions, decided at steps 0, 1, 2 and never."""
     from transformer.predictions.lens import Lens
 
     ids = np.array(
@@ -129,7 +129,7 @@ def small_lens(**changed):
 
 
 def small_measures(*, shares: bool = True):
-    """Return three tokens, one of which cannot be left out; a row of shares and two signed rows on different scales."""
+    """Return measures of three tokens, one of which cannot be left out: a row of shares, two signed rows."""
     from transformer.attribution.attention_trust import Aligned, Measure
 
     tokens = sequence(("<s>", "·<b>x</b>", "·$y$", "·%{z}"))
@@ -149,7 +149,7 @@ def small_path():
 
 
 def small_tree(*, n_steps: int = 2):
-    """Return a search of width 2: <b> wins after being second, $y$ leads first and is abandoned, the rest is pruned."""
+    """Return a search of width 2 in which <b> wins after being second and $y$ is abandoned after leading."""
     from transformer.predictions.hypothesis_tree import BeamNode, BeamTree
     from transformer.runs.decoding import Hypothesis
     from transformer.runs.decoding_strategies import Beam
@@ -175,7 +175,7 @@ def small_tree(*, n_steps: int = 2):
 
 
 def small_flow():
-    """Decoder token 1 after one layer: from itself, from token 0 through a head, and from two source tokens."""
+    """Return the flow into decoder token 1: from itself, from token 0 by a head, from two source tokens."""
     from transformer.attribution.information_flow import Edge, Flow, Node
 
     top = Node("decoder", 1, 1)

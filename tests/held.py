@@ -34,7 +34,7 @@ def held_by(app: AppTest) -> list[object]:
 
 
 def shared_objects(roots: list[object]) -> Iterator[str]:
-    """Return how each checkpoint, trace, run, decoding, tensor or large array is reached from ``roots``; one line each.
+    """Return one line for each shared object in ``roots``, with the path by which it is reached.
 
     Classes, modules and global names of modules belong to the program and are skipped. A page's script is not a module,
     so its names count. The tiny model that a session trains itself belongs to that session.

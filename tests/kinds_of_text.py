@@ -1,4 +1,4 @@
-"""Texts that have broken similar programs, from public bug reports: one table for the library and every page."""
+"""Texts that have broken similar programs, from public bug reports; every page is tested with them."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ from transformer.text.sentence_files import SHIPPED, read_sentences
 
 
 def long_sentence(checkpoint: Checkpoint, n_tokens: int) -> str:
-    """Return included sentences, then single words, until the model reads ``n_tokens`` (special tokens included).
+    """Return included sentences, then single words, up to ``n_tokens`` tokens (special ones included).
 
     It is at most the model's maximum, and one fewer if the output follows in the same sequence.
     """

@@ -1,4 +1,4 @@
-"""Whether each page of the laboratory visibly answers its question for an opening, computed without Streamlit."""
+"""Whether each page of the laboratory visibly answers its question for an opening, without Streamlit."""
 
 from __future__ import annotations
 

@@ -14,6 +14,6 @@ P, T = ParamSpec("P"), TypeVar("T")
 
 
 def in_own_thread(function: Callable[P, T], *arguments: P.args, **named: P.kwargs) -> T:
-    """Call ``function`` in a new thread, e.g. ``in_own_thread(asyncio.run, visit())``, and wait for its result."""
+    """Call ``function`` in a new thread, e.g. ``in_own_thread(asyncio.run, visit())``; return its result."""
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(function, *arguments, **named).result()

@@ -257,7 +257,7 @@ LAYERED = ("transformer", "ui")
 
 
 def layers_in_order(package: str) -> list[str]:
-    """Return the subpackages of ``package`` from the lowest to the highest, in the order of ``docs/code.md``.
+    """Return the subpackages of ``package``, lowest first, in the order of ``docs/code.md``.
 
     "" stands for the root of the package, which is the lowest.
     """
@@ -322,7 +322,7 @@ def test_tests_import_no_benchmark() -> None:
 
 
 def imports_package(path: Path, package: str) -> bool:
-    """Return whether an import of ``package`` is written anywhere, also in a program that a test runs as text."""
+    """Return whether ``package`` is imported anywhere, including programs that a test runs as text."""
     return bool(re.search(rf"^\s*(?:from|import) (?:{package})\b", path.read_text(encoding="utf-8"), re.MULTILINE))
 
 
@@ -341,7 +341,7 @@ def submodules() -> list[str]:
 
 
 def test_no_two_modules_bear_one_name() -> None:
-    """So that a newcomer who searches for a name opens the right file. (A page has the name of its view's folder.)"""
+    """A newcomer who searches for a name should find one file; a page shares its name with its view."""
     everywhere = [path for package in ("transformer", "charts", "ui", "views") for path in sources(package)]
     files = [path for path in everywhere if "foreign" not in path.parts and path.stem != "__init__"]
     assert not [name for name, count in Counter(path.stem for path in files).items() if count > 1]
@@ -356,7 +356,7 @@ def test_every_file_that_the_documentation_names_is_there() -> None:
 
 
 def test_no_submodule_bears_the_name_of_something_public() -> None:
-    """``transformer.trace`` is always the function: a module of that name would replace it once it is imported."""
+    """A module named ``trace`` would replace the function ``transformer.trace`` once it is imported."""
     names = {name.split(".")[1] for name in submodules()}
     assert not names & set(transformer.__all__)
 

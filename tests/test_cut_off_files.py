@@ -1,4 +1,4 @@
-"""Commands that are killed in the middle of a file: it never has its final name, and the next run works."""
+"""Commands killed while writing a file never leave it under its final name; the next run works."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SENTENCE = "The cat sat on the mat."
 
 
 def killed_after(n_bytes: int | None, write: Callable[[], object]) -> int:
-    """Run ``write`` in a process that the system kills when a file reaches ``n_bytes``; return the exit status."""
+    """Run ``write`` in a process killed once a file reaches ``n_bytes``; return the exit status."""
     child = os.fork()
     if child:
         return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])

@@ -1,4 +1,4 @@
-"""The documentation works: its Python is executed as written, its links lead somewhere, its paths exist."""
+"""The documentation works: its Python runs, its links lead somewhere, its paths exist."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NOT_HERE = ("data/", "runs/")  # files that a user may have beside the repositor
 
 
 def anchors(document: Path) -> set[str]:
-    """Return the anchors of headings as code hosts make them: lower case, hyphens for spaces, no punctuation."""
+    """Return the anchors of headings as code hosts make them: lower case, hyphens, no punctuation."""
     headings = re.findall(r"^#+ (.+)$", document.read_text(encoding="utf-8"), re.MULTILINE)
     return {re.sub(r"[^\w -]", "", heading).lower().replace(" ", "-") for heading in headings}
 
@@ -45,7 +45,7 @@ def test_links_and_paths_lead_somewhere(document: Path) -> None:
 
 
 def what_a_reader_has() -> dict[str, object]:
-    """What the examples about any model presuppose: a model of ``transformers``, its inputs, a pass over them."""
+    """Return what examples about any model assume: a ``transformers`` model, its inputs, one pass."""
     transformers = pytest.importorskip("transformers")
     sizes = {"n_embd": 16, "n_layer": 4, "n_head": 2, "vocab_size": 40, "n_positions": 16, "bos_token_id": 0}
     config = transformers.GPT2Config(**sizes, eos_token_id=0, attn_implementation="eager")
@@ -76,7 +76,7 @@ def what_a_reader_has() -> dict[str, object]:
     ids=lambda path: str(path.relative_to(ROOT)),
 )
 def test_every_python_block_runs(document: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order and in one namespace, as in a notebook; in a separate folder, because some examples write files."""
+    """Blocks run in order in one namespace, and in a separate folder, because some write files."""
     (tmp_path / "checkpoints").symlink_to(ROOT / "checkpoints")
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = what_a_reader_has()
@@ -89,7 +89,7 @@ def test_the_readme_has_python_to_run() -> None:
 
 
 def test_docstrings_begin_with_a_line_of_at_most_100_characters() -> None:
-    packages = ("transformer", "charts", "ui", "glassformer", "harness", "deploy", "benchmarks", "pages")
+    packages = ("transformer", "charts", "ui", "glassformer", "harness", "deploy", "benchmarks", "pages", "tests")
     later = ("transformer/families", "transformer/guests", "transformer/variants", "transformer/text/foreign")
     too_long = []
     for path in sorted(path for package in packages for path in (ROOT / package).rglob("*.py")):

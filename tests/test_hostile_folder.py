@@ -86,7 +86,7 @@ def test_opening_the_current_folder(folder: Path) -> None:
     ids=" ".join,
 )
 def test_python_m(folder: Path, arguments: tuple[str, ...]) -> None:
-    """Python puts the current folder first, imports some modules and finds the package, as SECURITY.md says.
+    """Python puts the current folder first on its path, so the package comes from there (SECURITY.md).
 
     Nothing else may come from there.
     """

@@ -1,4 +1,4 @@
-"""The question of each page of the laboratory has a visible answer on the sentence that a checkpoint opens with."""
+"""Each page of the laboratory visibly answers its question on the opening sentence of a checkpoint."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from harness.widget_states import event_state
 
 
 def trigger(app: AppTest, key: str, event: str, value: object) -> AppTest:
-    """Send ``setTriggerValue(event, value)`` for the component with that key: callbacks run, then the page."""
+    """Send ``setTriggerValue(event, value)`` for the component with that key, which reruns the page."""
     shown = [element.proto.id for element in app if element.type == "bidi_component"]
     (id,) = [id for id in shown if id.endswith(f"-{key}")]
     states = app._tree.get_widget_states()

@@ -1,4 +1,4 @@
-"""Removing a head by its weights gives the same output as the edit, and the weights are restored afterwards."""
+"""Removing a head by its weights gives the same output as the edit, and can be undone."""
 
 from __future__ import annotations
 

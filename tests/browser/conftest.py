@@ -47,7 +47,7 @@ expect.set_options(timeout=30_000)  # 5 s by default; a busy machine may take lo
 
 @pytest.fixture(scope="session")
 def start_app() -> Iterator[Callable[..., str]]:
-    """``start_app(checkpoints_folder)`` returns the address of a running app; ``script=`` starts another file."""
+    """Return ``start_app(checkpoints_folder, script=…)``, which starts an app and returns its address."""
     with ExitStack() as running:
         yield lambda folder, script=ROOT / "app.py": running.enter_context(_serve(Path(folder), Path(script)))
 
@@ -113,7 +113,7 @@ def sit(seats: Seats) -> Iterator[Callable[..., Seat]]:
 
 @pytest.fixture
 def visit(sit: Callable[..., Seat]) -> Callable[..., Page]:
-    """``visit(address, width=1440, height=900, dark=False)`` returns a settled page of a first-time visitor."""
+    """Return ``visit(address, width=1440, height=900, dark=False)``, which opens a settled page."""
     return lambda address, **how: sit(address, **how).page
 
 
@@ -123,7 +123,7 @@ def settle(page: Page) -> None:
 
 
 def open_page(page: Page, title: str) -> None:
-    """Open another page as a reader does: by the row of pages, or by the menu for pages that are not in it."""
+    """Open another page as a reader does, through the row of pages or the menu of the others."""
     named = page.get_by_text(title, exact=True)  # a page of the laboratory has an icon beside its name
     link = page.get_by_test_id("stTopNavLink").filter(has=named)
     menus = page.get_by_test_id("stTopNavSection")

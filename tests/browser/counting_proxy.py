@@ -14,7 +14,7 @@ _UPGRADED = b"HTTP/1.1 101"
 
 
 class CountingProxy:
-    """``with CountingProxy("127.0.0.1", 8501) as wire: wire.base``; ``wire.received`` counts WebSocket bytes."""
+    """A proxy, ``with CountingProxy(host, port) as wire``, whose ``wire.received`` counts WebSocket bytes."""
 
     def __init__(self, host: str, port: int) -> None:
         self._server = host, port

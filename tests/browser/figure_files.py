@@ -15,7 +15,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 
 def said_by(content: bytes, suffix: str) -> dict[str, str]:
-    """Return the title, checkpoint, fingerprint, sentence, target, view and software that the file contains."""
+    """Return the metadata in a file: title, checkpoint, fingerprint, texts, view and software."""
     if suffix == "svg":
         return json.loads(ElementTree.fromstring(content).find(f"{SVG}metadata").text)
     if suffix == "png":

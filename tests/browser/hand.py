@@ -1,4 +1,4 @@
-"""A simulated hand: mouse moves take a quarter of a second, a press a tenth, keys follow one after the other."""
+"""A simulated hand: a mouse move takes a quarter of a second, a press a tenth; keys follow in turn."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Hand:
         self._at = (640.0, 400.0)
 
     def click(self, what: Locator, *, press: int = PRESS) -> None:
-        """Move to where ``what`` was when the mouse started, because people do not correct their aim on the way."""
+        """Click where ``what`` was when the mouse started, because people do not correct their aim on the way."""
         self.reach(what)
         self.press(press)
 

@@ -12,7 +12,7 @@ from ui.compute.jobs import jobs
 
 
 def work(report: Callable[[int, int], None]) -> str:
-    """Work for half a minute in steps of a twentieth of a second; "endless" works as long as a session waits for it."""
+    """Work for half a minute in steps of 0.05 s; "endless" works as long as a session waits for it."""
     for step in itertools.count() if key.startswith("endless") else range(600):
         report(step, 600)
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Every element in which the app shows third-party text, once per text of the file ``?file=`` (a JSON list)."""
+"""A page with every element that shows third-party text, once per text of ``?file=`` (a JSON list)."""
 
 import json
 from pathlib import Path

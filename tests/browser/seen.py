@@ -86,7 +86,7 @@ _HOLDERS = {
 
 
 def seen(page: Page, *, without: tuple[str, ...] = ()) -> dict[str, Any]:
-    """Return ``text``, ``figures``, ``pictures`` and ``controls`` of a page, without matches of ``without``."""
+    """Return ``text``, ``figures``, ``pictures`` and ``controls`` of a page, except those in ``without``."""
     page.mouse.move(2, 2)
     return page.evaluate(_SEEN, list(without))
 

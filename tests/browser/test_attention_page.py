@@ -1,4 +1,4 @@
-"""Attention and Heads in a real Chromium: hovering, clicking cells and heads, and restoring views from addresses."""
+"""Attention and Heads in Chromium: hovering, clicking cells and heads, views restored from addresses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sheet in a real browser: its numbers are those of the torch modules, and a reader changes and guesses them."""
+"""The sheet in a browser: its numbers equal the torch modules'; readers can change and guess them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The attention canvas in a real Chromium: drawing, pointer, keyboard, and no unnecessary messages to the server.
+"""The attention canvas in Chromium: drawing, pointer, keyboard, no needless messages to the server.
 
 Behaviour inside the browser is tested on saved figures without Streamlit; messages to Python are tested in a small app
 with the same figures (``canvas_harness.py``).

@@ -1,4 +1,4 @@
-"""Decoding in a real browser: keys, buttons and tokens move the stepper at once, and the address follows."""
+"""Decoding in a browser: keys, buttons and tokens move the stepper at once, and the address follows."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def step_in_address(page: Page) -> str:
 
 
 def hesitant_step(checkpoint: transformer.Checkpoint, sentence: str) -> int:
-    """The number of the step whose token is the least probable: there a text opens without a step in the address."""
+    """Return the step whose token is the least likely; a text without a step in the address opens there."""
     steps = transformer.decode(checkpoint, sentence).steps
     return 1 + min(range(len(steps)), key=lambda step: steps[step].chosen.probability)
 

@@ -1,4 +1,4 @@
-"""Documents opened as files: accessible in light and dark, as wide as the window, and complete on paper."""
+"""Documents opened as files: accessible in light and dark, as wide as the window, complete on paper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first screen of every page: what is fetched, the main figure, and the controls, visible without scrolling.
+"""The first screen of every page: requests, main figure, and controls visible without scrolling.
 
 axe-core checks accessibility at the same time.
 """
@@ -78,7 +78,7 @@ def needed(name: str) -> set[str]:
 
 
 def shows(page: Page, least: float) -> float:
-    """Return ``visible_share`` once it is large enough and stable, or has stayed too small; figures may appear late."""
+    """Return ``visible_share`` once it is stable, since figures may appear late."""
     looks = [0.0]
 
     def stays() -> bool:
@@ -90,7 +90,7 @@ def shows(page: Page, least: float) -> float:
 
 
 def test_every_page_draws_on_the_first_screen_and_shuts_nobody_out(shipped: str, visit: Callable[..., Page]) -> None:
-    """Check that the figure is visible on a projector and a smaller screen, and is drawn by the expected library.
+    """The figure is visible on a projector and on a smaller screen, drawn by the expected library.
 
     The checkpoint is a trained one, because the tests' own have no training curves. The second half is dark.
     """

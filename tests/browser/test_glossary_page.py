@@ -1,4 +1,4 @@
-"""The glossary in a browser: from a page to its terms, a search, and back from an example to the previous view."""
+"""The glossary in a browser: from a page to its terms, a search, and back from an example."""
 
 from __future__ import annotations
 

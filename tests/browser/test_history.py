@@ -130,7 +130,7 @@ def button_of_a_cell(page: Page) -> Locator:
 def test_a_page_that_is_drawn_late_makes_one_entry(
     app: str, visit: Callable[..., Page], way: Callable[[Page], Locator]
 ) -> None:
-    """The page's final address arrives before Streamlit has switched to the page, which happens when React draws."""
+    """The final address arrives before Streamlit has switched pages, which happens when React draws."""
     page = visit(f"{app}{OWN}&attention_key=1")
     hand, left, before = Hand(page), page.url, entry(page)
     expect(way(page)).to_be_visible()
@@ -187,7 +187,7 @@ def views() -> list[ParameterSet]:
 def test_every_control_keeps_its_value_wherever_the_reader_goes(
     app: str, visit: Callable[..., Page], name: str, extra: dict
 ) -> None:
-    """Change, leave, Back, Forward, Back, reload, and the address in a new tab: the same view, one entry per page."""
+    """Change, leave, Back, Forward, reload and a new tab give the same view, with one entry per page."""
     page = visit(f"{app}/{'' if name == 'overview' else name}?{urlencode({**VIEW, **extra}, doseq=True)}")
     change_every_control(page, without=left_in(extra))
     hand, left, before, shown = Hand(page), page.url, entry(page), at_rest(page)

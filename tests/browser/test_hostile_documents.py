@@ -1,4 +1,4 @@
-"""Documents with HTML in sentence, output, class names, card and folder name: no script runs, no request is sent.
+"""Documents with HTML in sentences, classes, cards and names: no script runs, no request is sent.
 
 The typed text is shown. For images see ``test_canvas_exports.py``.
 """
@@ -92,7 +92,7 @@ def test_nothing_of_what_was_typed_runs(documents: list[Path], chromium: Browser
 
 
 def test_a_figure_of_plotly_and_its_svg_show_markup_as_text(chromium: Browser, tmp_path: Path) -> None:
-    """Plotly turns some markup into links; opened by itself, an SVG is a document in which scripts would run."""
+    """Plotly turns some markup into links, and an SVG opened by itself is a document that can run scripts."""
     link = '<a href="javascript:window.hacked=1" xlink:href="http://example.invalid/z" onclick="window.hacked=1">x</a>'
     texts = [
         SENTENCE,

@@ -1,4 +1,4 @@
-"""Every lesson as a student plays it: a wrong guess first, the hint, then the right option, to the end.
+"""Every lesson as a student plays it: a wrong guess, the hint, then the right option, to the end.
 
 At every task the bar is whole, what was covered is seen after the first guess, and the
 page shows no error. At the end the card has the score.

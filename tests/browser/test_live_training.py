@@ -1,4 +1,4 @@
-"""“Train one now” in a real browser: the figures update by themselves, without being rebuilt, and stop on request."""
+"""“Train one now” in a browser: figures update by themselves, are not rebuilt, and stop on request."""
 
 from __future__ import annotations
 

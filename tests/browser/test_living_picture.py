@@ -1,4 +1,4 @@
-"""The living picture in a real Chromium: its numbers equal the trace's, it plays and unfolds, and is never empty."""
+"""The living picture in Chromium: its numbers equal the trace's; it plays, unfolds, is never empty."""
 
 from __future__ import annotations
 
@@ -374,7 +374,7 @@ WRITTEN = """() => {
 
 @pytest.mark.parametrize(("width", "tokens"), [(1280, 4), (1280, 8), (1280, 12), (1280, 16), (1280, 24), (390, 16)])
 def test_every_word_is_whole_however_long_the_sentence_is(show: Callable, width: int, tokens: int) -> None:
-    """Labels are horizontal, smaller, slanted or vertical, but never cut off, on a projector and on a phone."""
+    """Labels are horizontal, smaller, slanted or vertical, but never cut off, on any screen."""
     checkpoint = transformer.load("checkpoints/en-fr")
     words = ("My grandmother bakes apple pie every Sunday and we eat it together in the garden " * 2).split()
     trace = None

@@ -1,4 +1,4 @@
-"""Long texts in a real browser: the heaviest pages respond, their maps zoom and pan, with few elements.
+"""Long texts in a browser: the heaviest pages respond, their maps zoom and pan, with few elements.
 
 64 tokens in every run, 256 at night.
 """

@@ -1,4 +1,4 @@
-"""A server is lost while a reader types, and another one takes over, as behind a proxy with two replicas."""
+"""A server dies while a reader types, and another takes over, as with two replicas behind a proxy."""
 
 from __future__ import annotations
 

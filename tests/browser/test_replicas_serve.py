@@ -1,4 +1,4 @@
-"""Two replicas behind nginx, as in deploy/compose.yaml: one dies, a new one replaces it, the other is stopped.
+"""Two replicas behind nginx, as in deploy/compose.yaml: one dies and is replaced, one is stopped.
 
 No view is lost, although every reader was connected to one of the two.
 """

@@ -1,4 +1,4 @@
-"""The class entry, started for real: warm when it answers, compressed files, small reruns, settings kept."""
+"""The entry point for a class: ready when it answers, compressed files, small reruns, settings kept."""
 
 from __future__ import annotations
 

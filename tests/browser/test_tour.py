@@ -1,4 +1,4 @@
-"""The tour as a newcomer takes it, at a person's pace: it asks about what is seen, and gives the own sentence back."""
+"""The tour at a newcomer's pace: it asks about what is visible and gives the reader's sentence back."""
 
 from __future__ import annotations
 

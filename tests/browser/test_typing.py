@@ -46,7 +46,7 @@ def link(page: Page, title: str) -> Locator:
 
 
 def gestures(count: int, seed: int) -> list[tuple[str, int, int]]:
-    """Return (sentence, pause, press) triples in which neighbours differ; every second press is instantaneous.
+    """Return (sentence, pause, press) triples whose neighbours differ; every second press is instant.
 
     The seeds are chosen so that the first few triples include the hardest case: no pause and an instantaneous press.
     """
@@ -94,7 +94,7 @@ def test_a_block_of_the_diagram_that_is_clicked_opens_with_the_sentence(
 def test_a_token_that_is_clicked_is_followed_in_the_sentence(
     shipped: str, visit: Callable[..., Page], times: int
 ) -> None:
-    """If the strip is redrawn during the mouse move, its tokens move: the token under the mouse then is clicked."""
+    """If the strip is redrawn during the mouse move, the token under the mouse is the one that is clicked."""
     page = visit(f"{shipped}/attention", width=1280, height=720)
     hand, followed = Hand(page), 0
     for n, (sentence, pause, press) in enumerate(gestures(2 * times, seed=42)):
@@ -205,7 +205,7 @@ def test_a_page_that_is_clicked_opens_after_another_box(shipped: str, visit: Cal
 
 
 def test_the_page_follows_while_somebody_types(shipped: str, visit: Callable[..., Page]) -> None:
-    """After a pause, and at once on Enter, which adds no line break; with one entry in the browser's history."""
+    """The page updates after a pause, or at once on Enter, with one entry in the browser's history."""
     page = visit(f"{shipped}/attention", width=1280, height=720)
     hand = Hand(page)
     hand.write(sentence_box(page), "One bird sings")

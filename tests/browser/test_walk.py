@@ -1,4 +1,4 @@
-"""A newcomer's walk: from the first screen through all pages by the navigation, with every kind of checkpoint.
+"""A newcomer's walk from the first screen through all pages, with every kind of checkpoint.
 
 With en-fr: tests/browser/test_first_screen.py.
 """

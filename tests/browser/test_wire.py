@@ -1,4 +1,4 @@
-"""The counter of WebSocket bytes counts correctly; the counts themselves are in tests/browser/test_serve.py."""
+"""The counter of WebSocket bytes counts correctly; tests/browser/test_serve.py uses it."""
 
 from __future__ import annotations
 

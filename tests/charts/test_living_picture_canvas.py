@@ -1,4 +1,4 @@
-"""The payload of the living picture: its exact numbers, or weights in units of 1/65535 if there are very many."""
+"""The payload of the living picture: exact numbers, or weights in units of 1/65535 if there are many."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The plain-dictionary figure equals Plotly's own figure, and rejects settings that Plotly does not know."""
+"""A figure as a plain dictionary equals Plotly's own figure and rejects settings unknown to Plotly."""
 
 from __future__ import annotations
 

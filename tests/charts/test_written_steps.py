@@ -1,4 +1,4 @@
-"""The payload of a generated text: exact probabilities, nearly exact weights, labels, and rejected input."""
+"""The payload of a generated text: exact probabilities, rounded weights, labels, and rejected input."""
 
 from __future__ import annotations
 

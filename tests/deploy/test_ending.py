@@ -1,4 +1,4 @@
-"""A server that is stopped during a computation ends quickly, with all its processes and without a crash."""
+"""A server that is stopped during a computation ends quickly, cleanly and with all its processes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_it_ends_in_the_middle_of_a_training_and_a_sweep(entry: str, number: sig
 
 
 async def compute_and_end(server: AppServer, number: signal.Signals) -> set[int]:
-    """Begin two trainings and open two pages that compute, then send the signal. Returns the child processes."""
+    """Start two trainings, open two pages that compute, and send the signal; return the child processes."""
     tabs = [BrowserSession(server.base) for _ in range(4)]
     for seed, tab in enumerate(tabs[:2]):
         await tab.open("training", {"training section": "now", "toy seed": str(seed)})

@@ -1,4 +1,4 @@
-"""The Dockerfile without a container engine: its steps run as a script in a fresh folder, and its command serves there.
+"""The Dockerfile without a container engine: its steps run as a script, and its command serves.
 
 Three things are replaced: the packages are those of this environment, the user is the one who runs the tests, and
 ``/`` is a folder. Everything else is as in the file: ``.dockerignore``, the copied files, the variables, the commands
@@ -107,7 +107,7 @@ class Image:
 
 
 def let_through(path: Path) -> bool:
-    """Return whether ``.dockerignore`` lets a file through; the last line that matches it or its folders counts."""
+    """Return whether ``.dockerignore`` lets a file through, by its last line that matches the file."""
     name, sent = path.relative_to(ROOT).as_posix(), True
     parents = [name, *(parent.as_posix() for parent in Path(name).parents if parent != Path("."))]
     for line in (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines():

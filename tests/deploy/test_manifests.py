@@ -99,7 +99,7 @@ def test_nginx_takes_its_file(tmp_path: Path) -> None:
 
 
 def test_an_upload_of_the_largest_size_passes_nginx_and_a_larger_one_does_not(tmp_path: Path) -> None:
-    """Requests are refused by their announced size: nginx contacts a replica only for those that it would forward."""
+    """nginx refuses requests by their announced size, before it contacts a replica."""
     if not (nginx := shutil.which("nginx", path="/usr/sbin:/usr/local/sbin:/usr/bin:/usr/local/bin")):
         pytest.skip("there is no nginx on this machine; install Debian's with: apt-get install nginx-light")
     port, nobody = free_port(), free_port()

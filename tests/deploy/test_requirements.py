@@ -1,4 +1,4 @@
-"""The packages of README's two commands are locked, and the locks fit the ranges that they are compiled from."""
+"""The packages of the README's two commands are locked, within the ranges they are compiled from."""
 
 from __future__ import annotations
 

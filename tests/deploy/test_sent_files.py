@@ -1,4 +1,4 @@
-"""Uploads to Streamlit's own address are limited per visitor and in total, however the server was started."""
+"""Uploads to Streamlit's own address are limited per visitor and in total, however the server starts."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def open_path(app: AppTest, path: object) -> AppTest:
 
 @pytest.fixture(autouse=True)
 def sessions_hold_names_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Check after each test of a page that its last session keeps nothing shared (``ui/shell/fragments.py``)."""
+    """Fail if the last session of a page test keeps a shared object (``ui/shell/fragments.py``)."""
     last: list[AppTest] = []
     files: list[MediaFileManager] = []
     run = AppTest._run

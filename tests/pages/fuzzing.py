@@ -1,4 +1,4 @@
-"""Every text box and address parameter of every page, found by visiting them, and texts that break things."""
+"""Every text box and address parameter of every page, and texts that break things."""
 
 from __future__ import annotations
 

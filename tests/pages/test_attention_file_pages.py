@@ -1,4 +1,4 @@
-"""Pages with a file of attention maps: those that need only maps show them, all others say what the file lacks."""
+"""Pages with a file of attention maps show the maps, or state what the file lacks."""
 
 from __future__ import annotations
 

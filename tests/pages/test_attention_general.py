@@ -1,4 +1,4 @@
-"""“This head in general” on the Attention page lists what the library computes, for every kind of model."""
+"""“This head in general” lists what the library computes, for every kind of model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Predict, then reveal on Attention: nothing is revealed before the guess, and the score is the overlap."""
+"""“Predict, then reveal” on Attention hides everything before the guess and scores the overlap."""
 
 from __future__ import annotations
 

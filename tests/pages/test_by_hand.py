@@ -1,4 +1,4 @@
-"""By hand: the sheet opens with every checkpoint, and keeps in the address what a reader changes in it."""
+"""By hand: the sheet opens with every checkpoint and keeps the reader's changes in the address."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Compare page: two sentences, two checkpoints, three kinds of model, for every kind of checkpoint."""
+"""The Compare page: two sentences, two checkpoints, three kinds of model, for every checkpoint."""
 
 from __future__ import annotations
 

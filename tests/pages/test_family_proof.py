@@ -1,4 +1,4 @@
-"""The Checkpoint page of a third-party checkpoint: the family, the mapping of its tensors, and the comparison."""
+"""The Checkpoint page of a third-party model: its family, the mapping of tensors, the comparison."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checkpoint files that disappear, change or are invalid while the app runs: a sentence, and everything else works."""
+"""Checkpoint files that vanish, change or break while the app runs are reported in a sentence."""
 
 from __future__ import annotations
 

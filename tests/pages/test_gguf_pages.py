@@ -1,4 +1,4 @@
-"""Pages with a GGUF file: opened by its path, by another program's name for it, and listed by its origin."""
+"""Pages with a GGUF file opened by its path or by another program's name, listed by its origin."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_the_checkpoint_page_opens_it_by_its_path(opened, gguf: Path) -> None:
 def test_a_file_that_is_replaced_cut_or_removed_while_it_is_open(
     open_app, gguf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its numbers are shown as they are now, and what cannot be read is named in a sentence; the text is kept."""
+    """The page shows the file's current numbers, names what it cannot read, and keeps the text."""
     monkeypatch.setattr(loading, "_typed", {})
     file, content = tmp_path / "mine.gguf", gguf.read_bytes()
     file.write_bytes(content)

@@ -1,4 +1,4 @@
-"""The glossary: all terms on one page, by search or by page, and the terms of a page behind its button."""
+"""The glossary: all terms on one page, by search or by page, and a page's terms behind its button."""
 
 from __future__ import annotations
 

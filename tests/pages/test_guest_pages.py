@@ -1,4 +1,4 @@
-"""Every view of every page with guests: it opens, or says in one sentence what this model does not expose."""
+"""Every view of every page with guests opens, or states what this model does not expose."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def table_of(outcomes: Iterable[tuple[str, str, str]]) -> str:
 
 @pytest.mark.skipif("GUEST_PAGES" not in os.environ, reason="writes the table from the file that GUEST_PAGES names")
 def test_the_table_of_the_documentation_is_written_from_what_the_pages_did() -> None:
-    """Run this last: ``GUEST_PAGES=FILE pytest -m "slow or nightly or not slow" tests/pages/test_guest_pages.py``."""
+    """To be run last: ``GUEST_PAGES=FILE pytest -m "slow or nightly or not slow" test_guest_pages.py``."""
     lines = Path(os.environ["GUEST_PAGES"]).read_text(encoding="utf-8").splitlines()
     table = table_of(tuple(json.loads(line)) for line in lines)
     assert "?" not in table, "some guests have not opened some page"

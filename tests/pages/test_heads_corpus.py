@@ -1,4 +1,4 @@
-"""The Heads page over many sentences: saved, included or the user's; what does not fit is not used, with a message."""
+"""The Heads page over many sentences: saved, included or the user's; unfit files are ignored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Invalid ``opening.toml`` files: malformed, huge, of wrong types. The page opens, or says what is wrong."""
+"""Malformed, huge or wrongly typed ``opening.toml`` files: the page opens, or states the problem."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Lens page: every kind of model, every colouring, odd sentences, and a snippet that prints what is shown."""
+"""The Lens page: every kind of model, every colouring, odd sentences, and a snippet that agrees."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ STACK = {"tiny-translator": "decoder", "tiny-gpt": "decoder", "tiny-bert": "enco
 
 
 def window_around(place: int, count: int) -> tuple[int, int]:
-    """Return the columns that are drawn: as many as fit, with the selected position in the middle if possible."""
+    """Return the columns that are drawn: as many as fit, the selected one in the middle if possible."""
     first = min(max(0, place - MAX_COLUMNS // 2), max(0, count - MAX_COLUMNS))
     return first, first + MAX_COLUMNS
 

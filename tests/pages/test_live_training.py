@@ -1,4 +1,4 @@
-"""The page Training: “Train one now” from the first button to the user's word, and “One step in detail”."""
+"""The Training page: “Train one now” up to the user's own word, and “One step in detail”."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def test_the_snippet_gives_what_the_page_shows(live: AppTest, run_snippet: Calla
 
 @pytest.fixture
 def others() -> Iterator[threading.Event]:
-    """Occupy all slots with other sessions' training runs of one long step, and yield a function that ends them."""
+    """Fill all slots with training runs of other sessions; yield a function that ends them."""
     over = threading.Event()
     jobs = [Job(lambda _: over.wait(SOON), patience=SOON, kind=TRAINING_JOB) for _ in range(limits().jobs)]
     for job in jobs:

@@ -1,4 +1,4 @@
-"""A full disk and a read-only folder while the app runs: only an upload needs a file, and it explains the problem.
+"""A full disk or read-only folder while the app runs: only an upload fails, with an explanation.
 
 Typed text stays.
 """

@@ -1,4 +1,4 @@
-"""A model with non-finite numbers: every page says in one sentence where they begin, and compares none of them."""
+"""A model with non-finite numbers: every page states where they begin, and compares none of them."""
 
 from __future__ import annotations
 

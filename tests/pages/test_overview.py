@@ -1,4 +1,4 @@
-"""The Overview page: the answer with its probabilities, the costs, the ways on, for every kind of model."""
+"""The Overview page: the output with its probabilities, the costs, and the links to other pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compare with two files of one model: the same head, the roles, and the logits of both, over the same tokens."""
+"""Compare with two files of one model: the same head, the roles and the logits, on the same tokens."""
 
 from __future__ import annotations
 

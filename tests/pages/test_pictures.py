@@ -1,4 +1,4 @@
-"""A model that reads images: the sentence is an image, patches replace tokens, sections about words are hidden."""
+"""A model that reads images: patches replace tokens, and sections about words are hidden."""
 
 from __future__ import annotations
 

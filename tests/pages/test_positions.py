@@ -1,4 +1,4 @@
-"""The Positions page: every scheme and view for every kind of model, and the model with other positions."""
+"""The Positions page: every scheme and view for every kind of model, and reordered positions."""
 
 from __future__ import annotations
 

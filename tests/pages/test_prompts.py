@@ -1,4 +1,4 @@
-"""How a sentence is read (text, special tokens, chat), and whether the maps include the generated text."""
+"""How a sentence is read (text, special tokens, chat), and whether maps include generated text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No text of a checkpoint makes a browser contact another server: names, classes, words and cards stay text."""
+"""No text of a checkpoint makes a browser contact another server: names, classes and cards stay text."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def pictures(app: AppTest) -> list[tuple[str, str]]:
 
 @pytest.fixture
 def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a classifier and a generator whose classes, words and cards contain images of another server."""
+    """A folder with two models whose classes, words and cards contain images on another server."""
     for kind in KINDS:
         folder = tmp_path / kind
         shutil.copytree(checkpoints_folder / f"tiny-{kind}", folder)
@@ -75,7 +75,7 @@ def hostile(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def links(app: AppTest) -> list[tuple[str, str]]:
-    """Return texts with an address that a browser would turn into a link, i.e. that ``as_plain`` has not escaped."""
+    """Return texts with an unescaped address, which a browser would turn into a link."""
     found = [(kind, _CODE.sub("", text)) for kind, text in shown_markdown(app)]
     return [(kind, text) for kind, text in found if _ADDRESS.search(text.replace("\\", ""))]
 

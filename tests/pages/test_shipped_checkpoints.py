@@ -1,4 +1,4 @@
-"""Every page with every checkpoint of the repository: it draws something, or explains in one line why not."""
+"""Every page with every included checkpoint draws something, or explains in one line why not."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pages about scaled rotary frequencies: which ones are scaled, by how much, and other factors of the rotation."""
+"""Pages about scaled rotary frequencies: which are scaled and by how much, and other factors."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_tasks_are_chosen_with_an_example_each(opened: Callable) -> None:
 def test_it_opens_with_a_task_which_leaves_with_it(
     open_app: Callable, folder: Path, checkpoints_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A sentence without a task has no meaningful output, and a task means nothing to a model that learned none."""
+    """A sentence without a task has no meaningful output, and other models were trained on no tasks."""
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", os.pathsep.join(map(str, (checkpoints_folder, folder))))
     first, *_ = TEXT_TASKS
     app = open_app("masks", checkpoint="tiny-tasks")

@@ -40,7 +40,7 @@ def cases() -> list[object]:
 def folder(
     checkpoints_folder: Path, kind: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Return the checkpoints that a page finds; third-party ones, which are slow to make, only if one is tested."""
+    """Return the checkpoints a page finds; third-party ones, slow to make, only if a test needs one."""
     if kind.startswith("hf-"):
         more = request.getfixturevalue("families_folder")
         monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", f"{checkpoints_folder}:{more}")

@@ -1,4 +1,4 @@
-"""The time-lapse of the Training page: every step shows its snapshot's results; without snapshots, it says so."""
+"""The time-lapse on Training: every step shows its snapshot's results, or the lack of snapshots."""
 
 from __future__ import annotations
 
@@ -152,7 +152,7 @@ def test_the_snippet_gives_the_numbers_of_the_first_step(open_section: Callable,
 
 
 def moments_of(*roles: str, last: int | None = 700) -> list[Moment]:
-    """Return moments of one head with these roles; its map is even at first, and diagonal at the last step."""
+    """Return moments of a head with these roles, whose map is even at first and diagonal at the end."""
     steps = [0, 300, 500][: len(roles) - 1] + [last]
     tokens = TokenSequence(tuple(Token(index, index, "a", "a") for index in range(4)))
     even, diagonal = np.full((4, 4, 4), 0.25, np.float32), np.tile(np.eye(4, dtype=np.float32), (4, 1, 1))

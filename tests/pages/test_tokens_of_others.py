@@ -1,4 +1,4 @@
-"""The Tokens page for third-party models: how they split words, their special tokens, and added tokens."""
+"""The Tokens page for third-party models: how they split words, and their special and added tokens."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Third-party weights, if they are on this machine: SmolLM2-135M-Instruct (GGUF, four bits) and MiniLM-L6.
+"""Third-party weights, if they are on this machine: SmolLM2-135M-Instruct (GGUF) and MiniLM-L6.
 
 ``pytest -m real``; CONTRIBUTING.md says where the weights are expected. None of them is part of this repository.
 """
@@ -29,7 +29,7 @@ SENTENCES = ("The cat sat on the mat.", "How does a Transformer read, word by wo
 
 
 def path_of(name: str, package: str, inside: str) -> Path:
-    """Return the file in the folder ``GLASSFORMER_REAL``, else in the installed package, which is not imported."""
+    """Return the file in ``GLASSFORMER_REAL``, else in the installed package, which is not imported."""
     places = [Path(folder) / name for folder in [os.environ.get("GLASSFORMER_REAL")] if folder]
     if (found := find_spec(package)) is not None and found.origin:
         places += sorted(Path(found.origin).parent.glob(inside))

@@ -1,4 +1,4 @@
-"""A hand-built model with a known output: one head copies the previous token, two others write nothing.
+"""A hand-built model with a known output: one head copies the previous token, two write nothing.
 
 Residual stream: [code of the token | position, one-hot | output of the heads]. "a b" continues as "a b a b …" forever:
 the next token is always the one before the last.
@@ -17,7 +17,7 @@ COPYING = 1  # the head that copies
 
 
 def copying_checkpoint(tokenizer: Tokenizer) -> Checkpoint:
-    """Return a decoder-only model with one layer and three heads, of which only ``COPYING`` writes anything."""
+    """Return a decoder-only model with one layer and three heads; only ``COPYING`` writes anything."""
     config = ModelConfig(
         kind="decoder-only", vocabulary_size=tokenizer.vocabulary_size, d_model=3 * WIDTH, n_heads=3, d_ff=4,
         n_encoder_layers=0, n_decoder_layers=1, max_length=WIDTH, positions="learned", tie_embeddings=False,

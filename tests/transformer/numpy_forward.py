@@ -64,7 +64,7 @@ class NumpyTransformer:
         return token
 
     def patch(self, id: int) -> np.ndarray:
-        """Return a special token's own vector, or E · pixels + b: the pixels are the digits of the patch's number."""
+        """Return a special token's own vector, or E · pixels + b; the pixels are the digits of the id."""
         special = self.weights["encoder.embedding.table.special.weight"]
         if id < len(special):
             return special[id]
@@ -122,7 +122,7 @@ class NumpyTransformer:
 
     @staticmethod
     def bucket(distance: int, n_buckets: int, *, causal: bool) -> int:
-        """Return buckets: one for each small distance, wider and wider ones for large distances, up to 128 tokens."""
+        """Return the bucket of each distance: one per small distance, wider ones up to 128 tokens."""
         first = 0
         if causal:
             distance = max(0, -distance)  # later tokens are masked
@@ -174,7 +174,7 @@ class NumpyTransformer:
     # ---- the whole ----------------------------------------------------------------------------------------------
 
     def stack(self, stack: str, ids: list[int], memory: np.ndarray | None, real: np.ndarray | None) -> np.ndarray:
-        """Run a decoder stack; ``memory`` is the encoder's output and ``real`` marks its tokens without padding."""
+        """Run a decoder stack; ``memory`` is the encoder's output, and ``real`` marks unpadded tokens."""
         assert self.config["norm"] == "pre", "the shipped checkpoints are all pre-norm"
         x = self.embed(stack, ids)
         present = np.array([id != self.config["pad_id"] for id in ids])

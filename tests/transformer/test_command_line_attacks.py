@@ -1,4 +1,4 @@
-"""Errors of the command line are one sentence on standard error, without traceback, and leave no partial file."""
+"""Errors of the command line are one sentence without traceback, and leave no partial file."""
 
 from __future__ import annotations
 

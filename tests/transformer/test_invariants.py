@@ -109,7 +109,7 @@ def test_the_fast_path_gives_what_the_readable_path_gives(kind: str, positions: 
 
 
 def stages_of(recording: Recording, layer: str) -> list[tuple[str, str]]:
-    """Return each sub-layer of ``layer`` with the residual stages before and after it: [(before, sub-layer, after)]."""
+    """Return the sub-layers of ``layer`` with the residual stream around each: (before, sub-layer, after)."""
     sublayers = [s for s in ("self_attention", "cross_attention", "feed_forward") if f"{layer}.{s}.output" in
                  recording.tensors]  # fmt: skip
     return list(zip(["in", *(f"after_{name}" for name in sublayers[:-1])], sublayers, strict=True))

@@ -1,4 +1,4 @@
-"""Every edit of a shipped checkpoint in NumPy and float64; greedy, sampling and beam search as plain loops."""
+"""Edits of an included checkpoint in NumPy and float64, and decoding strategies as plain loops."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_without_a_residual_the_stream_is_what_the_sublayer_says(part: str) -> N
 
 
 def log_p_by_hand(name: str, source: list[int] | None, prompt: list[int]) -> np.ndarray:
-    """Return log p of the next token, [vocabulary], recomputed from scratch, without ``<pad>`` and ``<s>``."""
+    """Return log p of the next token, [vocabulary], computed from scratch, without ``<pad>`` and ``<s>``."""
     model = by_hand(name)
     model.changes = {}
     logits = model.forward(source, prompt)["decoder.logits"][-1].copy()
@@ -198,7 +198,7 @@ def test_sampling_is_a_plain_loop(settings: dict) -> None:
 
 
 def test_a_beam_is_a_plain_loop() -> None:
-    """Wu et al. 2016, §7: keep the best ``width`` unfinished texts; finished ones score log p / ((5 + |Y|) / 6)^0.6."""
+    """Wu et al. 2016, §7: keep ``width`` unfinished texts; ended ones score log p / ((5 + |Y|) / 6)^0.6."""
     width, limit = 3, 9
     source, prompt = source_of("en-fr", "He sleeps.")
     found = transformer.decode(loaded("en-fr"), "He sleeps.", transformer.Beam(width, 0.6, max_new_tokens=limit))

@@ -118,7 +118,7 @@ def logit_of_class(rows: np.ndarray, label: int, ids: list[int]) -> float:
 
 
 def test_gradients_are_differences_of_numpys_forward_pass() -> None:
-    """Both are slopes along the embedding of one token: (F(x + h d) − F(x − h d)) / 2h, here of the token "bad"."""
+    """Both are slopes along one token's embedding, (F(x + h d) − F(x − h d)) / 2h; the token is "bad"."""
     checkpoint, model = loaded("sentiment"), by_hand("sentiment")
     trace = transformer.trace(checkpoint, "not bad")
     ids, quantity, token = list(trace.source.ids), quantity_of(trace, of="logit"), 2
@@ -215,7 +215,7 @@ def test_bleu_is_sacrebleus(tmp_path: Path) -> None:
 
 
 def test_kneser_ney_is_the_formula_of_the_paper() -> None:
-    """Chen & Goodman 1999, §4.1.6, eq. 27: interpolated, three discounts per order, recursive, with new counts."""
+    """Chen & Goodman 1999, eq. 27: interpolated, three discounts per order, recursive, with new counts."""
     chance = np.random.default_rng(3)
     texts = [[int(t) for t in 10 + chance.geometric(0.15, size=9) % 40] for _ in range(150)]
     vocabulary = range(10, 60)

@@ -119,7 +119,7 @@ def test_two_norms_around_a_sublayer_and_the_update_is_behind_the_second(family:
 
 
 def test_all_parts_on_the_direct_path_add_up_to_the_logits(trace: transformer.Trace) -> None:
-    """Stream before the last feed-forward layer + all units + b₂, each carried separately, + β: together the logits."""
+    """The stream before the last feed-forward layer, all units, b₂ and β add up to the logits."""
     checkpoint = trace.checkpoint
     stack = "decoder" if checkpoint.config.has_decoder else "encoder"
     writes = vocabulary_matrix(checkpoint, stack)[1] if why_no_words(checkpoint, stack) is None else False

@@ -1,4 +1,4 @@
-"""Images: patches, numbering, and the Vision Transformer compared with torch's layers with the same weights."""
+"""Images: patches, their numbers, and the Vision Transformer compared with torch's layers."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_what_is_no_picture_is_refused(checkpoint: transformer.Checkpoint, text:
 
 
 def test_logits_are_those_of_torchs_layers(checkpoint: transformer.Checkpoint) -> None:
-    """nn.Conv2d over the pixels, x_class, positions, nn.TransformerEncoderLayer, and a tanh layer on the first row."""
+    """nn.Conv2d over the pixels, class token, positions, nn.TransformerEncoderLayer, and a tanh layer."""
     model, settings = checkpoint.model, checkpoint.config
     trace = transformer.trace(checkpoint, PICTURE)
     pixels = torch.tensor([int(sign, 17) for sign in PICTURE]).view(1, 1, 8, 8) / 16

@@ -1,4 +1,4 @@
-"""Attribution, composition and patching compared with TransformerLens (Nanda & Bloom 2022), for GPT-2's shape.
+"""Attribution, composition and patching of a GPT-2 model compared with TransformerLens.
 
 Runs if ``transformer_lens`` is installed (``benchmarks/README.md`` says how); nothing else needs it.
 """

@@ -1,4 +1,4 @@
-"""word2vec: its windows and loss compared with plain loops, training on a small language, and its files."""
+"""word2vec: windows and loss compared with plain loops, training on a small language, its files."""
 
 from __future__ import annotations
 

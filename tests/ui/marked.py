@@ -39,7 +39,7 @@ def marked() -> dict[str, str]:
 
 @lru_cache
 def marked_in_scripts() -> dict[str, str]:
-    """Return what ``marked`` returns, for the browser scripts: ``say("layer {layer}", { layer })`` and the like."""
+    """Return what ``marked`` returns, for browser scripts: ``say("layer {layer}", { layer })`` and so on."""
     found: dict[str, str] = {}
     for script in SCRIPTS:
         code = script.read_text(encoding="utf-8")

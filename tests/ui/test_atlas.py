@@ -1,4 +1,4 @@
-"""``python -m transformer atlas``: one file with the cards of all heads, and the same numbers as data files."""
+"""``python -m transformer atlas``: one file with all heads' cards, and the same numbers as data files."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_files_hold_what_was_counted(checkpoints_folder: Path, tmp_path: Path, o
 
 
 def check(page: str, found: dict) -> None:
-    """Check that there is no host, no third-party markup, and a card with both kinds of examples for every head."""
+    """Check that the file has no host, no third-party markup, and a card with examples for every head."""
     plain = re.sub(r'(?s)<script type="text/plain".*?</script>', "", page)
     assert set(re.findall(r"(?:https?:)?//[\w.-]+\.\w+", plain)) <= {"http://www.w3.org"}
     assert page.count("<details>") == len(found)

@@ -1,4 +1,4 @@
-"""Canvas functions inside Streamlit: the right bytes are mounted, and clicks become cells, heads and tokens."""
+"""Canvas functions inside Streamlit: the right bytes are mounted, and clicks become cells and tokens."""
 
 from __future__ import annotations
 

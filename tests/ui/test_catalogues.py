@@ -1,4 +1,4 @@
-"""Messages of the library in the reader's language: every marked template is in every catalogue, and fits."""
+"""The library's messages in the reader's language: every marked template is in every catalogue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blocks of the diagram: the parts of a model in the order of its forward pass, with this trace's shapes."""
+"""The blocks of the diagram follow the forward pass and have this trace's shapes."""
 
 from __future__ import annotations
 

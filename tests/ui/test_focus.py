@@ -155,7 +155,7 @@ def test_an_address_that_names_a_checkpoint_alone_opens_as_it_does(shipped: None
 
 @pytest.mark.parametrize("name", SHIPPED_NAMES)
 def test_every_view_is_said_whole_by_its_address(shipped: None, name: str) -> None:
-    """Include the first head of the first layer, which an address omits, and the opening from another location."""
+    """Include the first head of the first layer, which an address omits, and another opening location."""
     opening = replace(opening_focus(name), checkpoint=name)
     first = Focus(checkpoint=name, sentence=opening.sentence)
     for focus in (

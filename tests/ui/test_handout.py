@@ -1,4 +1,4 @@
-"""The handout: one file for every kind of model, with this sentence's numbers and no data of other users."""
+"""The handout: one file for every kind of model, with this sentence's numbers and nobody else's."""
 
 from __future__ import annotations
 

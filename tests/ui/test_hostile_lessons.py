@@ -1,4 +1,4 @@
-"""Invalid lessons, routes and recipes (malformed, huge, wrong types, no files) are each refused in a sentence."""
+"""Invalid lessons, routes and recipes (malformed, huge, of wrong types, empty) are refused."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_a_hostile_recipe_is_refused_in_a_sentence(hostile: Path) -> None:
 
 
 def changed(values: Any) -> Iterator[Any]:
-    """Yield ``values`` with each of its fields, at any depth, replaced in turn by each of ``VALUES``, or removed."""
+    """Yield ``values`` with each field, at any depth, replaced in turn by each of ``VALUES``, or removed."""
     for key in values if isinstance(values, dict) else range(len(values)):
         for value in VALUES:
             other = deepcopy(values)
@@ -90,7 +90,7 @@ def changed(values: Any) -> Iterator[Any]:
 
 
 def is_read_or_refused(read: Any, content: dict, monkeypatch: pytest.MonkeyPatch, path: Path) -> bool:
-    """Return whether it is read; fail if it is refused in any other way than by a sentence that names the file."""
+    """Return whether it is read; fail unless a refusal is a sentence that names the file."""
     monkeypatch.setattr(tomllib, "loads", lambda _: deepcopy(content))
     try:
         read(path)

@@ -1,4 +1,4 @@
-"""Long computations: few at a time in fair shares, cancelled without watchers, and computed once for all."""
+"""Long computations: few at a time, fair, cancelled without watchers, and computed once for all."""
 
 from __future__ import annotations
 

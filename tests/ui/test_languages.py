@@ -1,4 +1,4 @@
-"""Languages: every folder of texts fits the English one, English fills gaps, and sessions are independent."""
+"""Languages: every folder of texts matches the English one, which fills gaps; sessions differ."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_french_is_complete() -> None:
 
 
 def test_french_is_french() -> None:
-    """Not a copy: texts that are equal in both languages are names, symbols, sentences for models, or code."""
+    """Texts that are equal in both languages are names, symbols, sentences for models, or code."""
     same = [
         f"{name}: {place}"
         for name in FRENCH
@@ -99,7 +99,7 @@ def test_french_is_french() -> None:
 
 @pytest.mark.parametrize("path", [*FRENCH.values(), *LESSONS], ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_french_typography(path: Path) -> None:
-    """An ordinary space before ; : ! ? or inside « » would allow a line break. Before ; ! ? % it is narrow."""
+    """An ordinary space before ; : ! ? or inside « » would allow a line break; it must be narrow."""
     for place, value in own(path).items():
         if isinstance(value, str) and not place.startswith("code_") and not is_formula(value):
             assert not NARROW_SPACES.search(value), f"{place}: {value}"
@@ -386,7 +386,7 @@ def test_the_address_and_a_shared_link_hold_codes(
 
 
 def test_streamlit_itself_keeps_nothing_in_the_address() -> None:
-    """It would store labels as options, and write the address at other moments than we do (``ui/shell/choice.py``)."""
+    """Streamlit would store labels as options and write the address at other moments than we do."""
     for path in (path for name in ("ui", "views", "pages") for path in (ROOT / name).rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call):

@@ -73,7 +73,7 @@ def test_a_checkpoint_that_does_not_fit_says_so(own_folder: Path) -> None:
 
 
 def test_a_large_model_takes_the_place_of_another(families_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two checkpoints that fit singly but not together: the first is dropped with its traces when necessary."""
+    """Two checkpoints that fit singly but not together: the first is dropped with its traces if needed."""
     monkeypatch.setenv(loading.FOLDER_VARIABLE, str(families_folder))
     load_trace("hf-gpt2", sentence="A cat.")
     first = weakref.ref(loading.load_checkpoint("hf-gpt2").model)

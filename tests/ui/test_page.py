@@ -36,7 +36,7 @@ def _frame(body: str, needs: tuple[str, ...]) -> None:
 
 @pytest.fixture
 def run(checkpoints_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., AppTest]:
-    """``run(body, needs=(), layer="1")``: a page with that body, opened by an address with those parameters."""
+    """Return ``run(body, needs=(), layer="1")``, which opens a page with that body and these parameters."""
     shutil.copytree(texts.ROOT / "ui" / "words", tmp_path / "ui" / "words")
     (tmp_path / "views" / "sample").mkdir(parents=True)
     (tmp_path / "views" / "sample" / "en.toml").write_text(SAMPLE, encoding="utf-8")

@@ -273,7 +273,7 @@ def test_thirty_threads_share_ten_seats() -> None:
 
 
 def test_twice_as_many_visitors_as_seats_are_all_served_and_never_more_than_there_are_seats() -> None:
-    """Sixty sessions and thirty seats, asked at the same moments: a served visitor leaves and the next enters."""
+    """Sixty sessions ask for thirty seats at the same moments; each served visitor yields to the next."""
     seats, here, lock = Seats(30), set(range(60)), threading.Lock()
     inside: set[int] = set()
     served: list[int] = []

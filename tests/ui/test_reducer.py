@@ -1,4 +1,4 @@
-"""A reader's action in a figure determines the new state: a pure function, without browser and session."""
+"""A reader's action in a figure determines the new state, by a pure function without a session."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def test_text_stands_out_from_its_ground() -> None:
 
 
 def _contrast(one: str, other: str) -> float:
-    """Return the contrast ratio of WCAG 2.2: (lighter + 0.05) / (darker + 0.05) of the relative luminances."""
+    """Return WCAG 2.2's contrast ratio of two colours, (lighter + 0.05) / (darker + 0.05) of luminances."""
 
     def luminance(colour: str) -> float:
         channels = [int(colour[start : start + 2], 16) / 255 for start in (1, 3, 5)]

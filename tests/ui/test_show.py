@@ -59,7 +59,7 @@ def test_source_is_what_runs_with_file_and_line(thing: object) -> None:
 
 
 def test_the_source_is_looked_for_once_and_by_one_thread_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Python 3.11 may raise SystemError if two threads parse at once, as when finding the source of a class."""
+    """Python 3.11 may raise SystemError if two threads parse at once, as when reading a class's source."""
     running, seen = [], []
 
     def slowly(thing: object) -> tuple[list[str], int]:

@@ -1,4 +1,4 @@
-"""Every text that the code uses exists in every language, with the placeholders that the code fills in.
+"""Every text that the code uses exists in every language, with the same placeholders.
 
 Uses are found in the source: ``page_text("heads")["role"]``, ``p.text["claim"].format(head=…)`` in ``views/<page>/``,
 also through variables, parameters of the type ``PageText`` and functions that return such texts. A key made by an
@@ -126,7 +126,7 @@ def asked(path: Path) -> list[tuple[int, Texts, str, frozenset[str] | None]]:
 
 
 def values(page: str, tables: Texts, language: str) -> list[Mapping[str, object]]:
-    """Return the tables that may contain a key: for some kinds of model another table overrides the usual texts."""
+    """Return the tables that may contain a key: some kinds of model override the usual texts."""
     top = read_texts(ROOT, page, language)
     tops = [top, *(one for one in top.values() if isinstance(one, dict))] if not tables else [top]
     for name in tables:

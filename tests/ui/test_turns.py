@@ -80,7 +80,7 @@ def test_who_is_expected_to_take_longer_is_served_later() -> None:
 
 
 def test_nobody_waits_for_ever() -> None:
-    """A visitor expected to take a second longer goes first after waiting as many seconds as a second counts for."""
+    """Every second of waiting makes up for a second of computing time, so even a long job gets its turn."""
     heavy, light = Visitor(2.0), [Visitor(0.0) for _ in range(3)]
     line = Turns(longest=60)
     served: list[int] = []

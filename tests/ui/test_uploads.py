@@ -1,4 +1,4 @@
-"""An upload is another checkpoint: its address opens it for everybody, its sender finds it in the list."""
+"""An upload is another checkpoint: its address opens it for everybody, and its sender's list has it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view model of Add & Norm: the numbers of a norm, and the page's statements before and after γ and β."""
+"""The view model of Add & Norm: the numbers of a norm, and statements before and after γ and β."""
 
 from __future__ import annotations
 

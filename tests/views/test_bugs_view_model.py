@@ -1,4 +1,4 @@
-"""The view model of the Bugs page; every bug is visible on the sentence that each checkpoint opens with."""
+"""The view model of Bugs; every bug is visible on the sentence that each checkpoint opens with."""
 
 from __future__ import annotations
 

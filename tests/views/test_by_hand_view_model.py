@@ -1,4 +1,4 @@
-"""Content of the By hand page: the sheet of an address, the code for its tables, and the printed sheets."""
+"""The view model of By hand: the sheet of an address, the code of its tables, the printed sheets."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view model of the Embeddings page: rows of E looked up and multiplied out, their neighbours, and analogies."""
+"""The view model of Embeddings: rows looked up and multiplied out, their neighbours, analogies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view model of the Feed-forward page: the numbers of one token's units, and the text on gated layers."""
+"""The view model of Feed-forward: the numbers of one token's units, and the text on gated layers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view model of the Heads page: which heads are named, their order, and numbers equal to the trace's."""
+"""The view model of Heads: which heads are named, their order, and numbers equal to the trace's."""
 
 from __future__ import annotations
 

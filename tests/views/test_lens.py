@@ -1,4 +1,4 @@
-"""The logit lens: words in cells, the frame of the first leading step, three colourings, and competing words."""
+"""The logit lens: words in cells, the frame of the first leading step, colours, competing words."""
 
 from __future__ import annotations
 

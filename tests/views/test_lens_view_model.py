@@ -1,4 +1,4 @@
-"""The view model of the Lens page: the readout of a window, its sentences, and a word's logit as a sum."""
+"""The view model of Lens: the readout of a window, its sentences, and a word's logit as a sum."""
 
 from __future__ import annotations
 

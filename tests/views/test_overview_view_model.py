@@ -1,4 +1,4 @@
-"""The view model of Overview: the output and its probabilities for every kind of model, and shares of the costs."""
+"""The view model of Overview: outputs and probabilities for every kind of model, shares of costs."""
 
 from __future__ import annotations
 

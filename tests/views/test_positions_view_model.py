@@ -1,4 +1,4 @@
-"""The view model of the Positions page: the source of its numbers, both directions, and reordered tokens."""
+"""The view model of Positions: the source of its numbers, both directions, reordered tokens."""
 
 from __future__ import annotations
 

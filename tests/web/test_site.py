@@ -150,7 +150,7 @@ mask = ["word 0"]
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory, checkpoints_folder) -> Path:
-    """A site with a tiny translator, a model that fills in blanks, the one that reads digits, and a lesson."""
+    """A site with a tiny translator, a model that fills blanks, the digits model, and a lesson."""
     out, texts = tmp_path_factory.mktemp("site"), tmp_path_factory.mktemp("lessons")
     models = [checkpoints_folder / "tiny-translator", checkpoints_folder / "tiny-bert", CHECKPOINTS / "vit-digits"]
     (texts / "en").mkdir()

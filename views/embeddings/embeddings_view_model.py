@@ -137,7 +137,7 @@ class EmbeddingsViewModel(TokenViewModel):
         return nearest_rows(self.table, self.row, count=N_NEIGHBOURS, excluded={self.focused.id})
 
     def projection(self) -> Projection:
-        """Return all rows in the plane of their first two principal components; takes seconds for a large vocabulary."""
+        """Return all rows in the plane of their first two principal components; this may take seconds."""
         return principal_components(self.table)
 
     def token_ids(self, word: str) -> list[int]:

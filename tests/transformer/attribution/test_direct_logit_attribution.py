@@ -1,4 +1,4 @@
-"""A logit is the sum of its parts' contributions, for every kind of model, compared with plain loops and the model."""
+"""A logit is the sum of its parts' contributions, compared with plain loops and with the model."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_the_checkpoints_of_the_repository(path):
 
 
 def carried_forward(trace: Trace, stack: str, row: int) -> dict[Part, np.ndarray]:
-    """Return what each part contributes to the last residual stream, in plain loops from first to last layer."""
+    """Return the contribution of each part to the last residual stream, by plain loops over the layers."""
     model = trace.checkpoint.model.get_submodule(stack)
     vectors = {Part("token"): trace.values(f"{stack}.embedding.token")[row].astype(np.float64)}
     for part in ("position", "segment"):

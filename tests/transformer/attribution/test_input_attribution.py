@@ -1,4 +1,4 @@
-"""Attributions compared with known results: linear functions, sums, torch's gradients, recomputed passes, threads."""
+"""Attributions compared with known results: linear functions, torch's gradients, recomputed passes."""
 
 from __future__ import annotations
 

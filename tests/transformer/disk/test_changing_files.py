@@ -1,4 +1,4 @@
-"""A weights file that is overwritten or truncated during a read gives a model or a sentence, never a signal."""
+"""A weights file overwritten or truncated during a read gives a model or an error, never a signal."""
 
 from __future__ import annotations
 

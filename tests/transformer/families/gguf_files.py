@@ -220,7 +220,7 @@ def llama3_factors(config: Any) -> np.ndarray:
 
 
 def token_keys(backend: tokenizers.Tokenizer, kind: str, **more: object) -> dict[str, object]:
-    """Return the keys of a tokenizer of the ``tokenizers`` library; ``kind`` is "gpt2", "llama", "t5" or "bert"."""
+    """Return the keys of a ``tokenizers`` tokenizer; ``kind`` is "gpt2", "llama", "t5" or "bert"."""
     content = json.loads(backend.to_str())
     special = {token["content"]: token["special"] for token in content["added_tokens"]}
     by_id = sorted(backend.get_vocab().items(), key=lambda item: item[1])

@@ -1,4 +1,4 @@
-"""Edits of other families, compared with Hugging Face's model whose W_O and W_2 read inputs changed by a hook."""
+"""Edits of other families equal Hugging Face's model with the inputs of W_O and W_2 changed by hooks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ GATED = {
 
 
 def replayed(checkpoint: Checkpoint, layer: str, change: Callable[[Tensor], Tensor]) -> np.ndarray:
-    """Return the logits of Hugging Face's model with ``change`` applied to the input of its linear layer ``layer``."""
+    """Return Hugging Face's logits with ``change`` applied to the input of the linear layer ``layer``."""
     architecture = json.loads((checkpoint.path / "config.json").read_text())["architectures"][0]
     model: Any = (
         getattr(transformers, architecture).from_pretrained(checkpoint.path, attn_implementation="eager").eval()

@@ -1,4 +1,4 @@
-"""Every family compared with Hugging Face's code: logits and all attention maps, with and without padding and cache."""
+"""Every family compared with Hugging Face's code: logits and maps, with and without padding and cache."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def opened(tmp_path_factory: pytest.TempPathFactory):
 
 
 def texts(ours: OpenedModel, length: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return two texts, the second padded if the encoder supports padding, and a mask of the real positions."""
+    """Return two texts, the second padded if the encoder allows it, and a mask of the real positions."""
     ids = torch.randint(3, VOCABULARY - 2, (2, length), generator=torch.Generator().manual_seed(length))
     real = torch.ones_like(ids, dtype=torch.bool)
     if ours.config.has_encoder and length > 4:
@@ -119,7 +119,7 @@ def test_writing_with_a_cache_gives_the_same_logits(opened, case: str) -> None:
 
 @pytest.mark.parametrize("case", ["llama, longrope", "gemma 3, yarn and longrope"])
 def test_a_text_that_outgrows_its_factors_is_read_anew(opened, case: str) -> None:
-    """Beyond 16 tokens the earlier tokens are rotated differently as well: every step equals a pass over its text."""
+    """Beyond 16 tokens, earlier tokens are also rotated differently: each step equals a fresh pass."""
     ours, _ = opened(case)
     ids, _ = texts(ours, 19)
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""Complete folders in Hugging Face's layout: loaded, traced, generated with, verified, on the command line."""
+"""Complete folders in Hugging Face's layout: loaded, traced, generated with, verified, from the shell."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ WRITERS = ["hf-gpt2", "hf-llama", "hf-gemma2", "hf-neox", "hf-t5", "hf-marian", 
 @pytest.mark.parametrize("name", WRITERS)
 @pytest.mark.parametrize("length_penalty", [0.0, 1.0])
 def test_a_beam_of_texts_of_one_length_is_theirs(foreign, name: str, length_penalty: float) -> None:
-    """Texts of one length are divided by the same number for any length penalty; only then do both formulas agree."""
+    """With texts of equal length, both formulas of the length penalty rank texts alike."""
     checkpoint = foreign(name)
     ends = [*checkpoint.framing.ends]
     never = replace(checkpoint.framing, never=(*checkpoint.framing.never, *ends))
@@ -114,7 +114,7 @@ def test_a_beam_of_texts_of_one_length_is_theirs(foreign, name: str, length_pena
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["hf-m2m100", "hf-t5"])
 def test_our_beam_also_finds_the_texts_that_theirs_drops(foreign, name: str) -> None:
-    """Ours keeps every text that ends; Hugging Face's only one whose end is among the most likely continuations."""
+    """Our beam keeps every text that ends; Hugging Face's drops unlikely endings."""
     checkpoint = foreign(name)
     best = decode(checkpoint, SENTENCE, Beam(3, length_penalty=0.0, max_new_tokens=7))
     written = generated(checkpoint, num_beams=3, length_penalty=0.0, max_new_tokens=7, **_OURS)[0]

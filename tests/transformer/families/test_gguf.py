@@ -1,4 +1,4 @@
-"""GGUF files compared with Hugging Face's weights of the same tiny models, and files with false headers."""
+"""GGUF files equal Hugging Face's weights of the same tiny models; false headers are refused."""
 
 from __future__ import annotations
 
@@ -317,7 +317,7 @@ def test_memory_is_counted_before_a_number_is_read(tmp_path: Path, monkeypatch: 
 def test_heads_of_a_file_are_saved_beside_it_also_by_a_relative_path(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys
 ) -> None:
-    """The fingerprint used to be searched inside the file, as in a folder, after all sentences had been read."""
+    """The fingerprint used to be looked up inside the file, as if it were a folder."""
     backend = byte_level(special=("<pad>", "</s>"))
     keys = token_keys(backend, "gpt2", pre="gpt-2", eos_token_id=1, padding_token_id=0)
     (tmp_path / "models").mkdir()

@@ -49,7 +49,7 @@ def compare(checkpoint: Checkpoint, target: str | None = None) -> None:
 
 @pytest.mark.parametrize("name", ["hf-bert", "hf-bert-classes", "hf-deberta"])
 def test_an_id_of_text_that_the_config_calls_padding_is_read(name: str, tmp_path: Path) -> None:
-    """``pad_token_id`` is 0 by default, whatever entry that is in the tokenizer; here it is the unknown token."""
+    """``pad_token_id`` is 0 by default, whichever token that is; here it is the unknown token."""
     checkpoint = load(written(name, tmp_path, tokenizer={}, pad_token_id=1))
     assert checkpoint.tokenizer.to_id("[UNK]") == 1 and checkpoint.config.pad_id == checkpoint.special.pad == 0
     compare(checkpoint)
@@ -81,7 +81,7 @@ def test_texts_of_several_lengths_are_read_without_padding(tmp_path: Path) -> No
 
 
 def test_padding_that_is_no_position_and_stands_in_a_text_is_refused(tmp_path: Path) -> None:
-    """RoBERTa skips the padding id of ``config.json`` when it numbers positions: later tokens of a text would move."""
+    """RoBERTa skips the padding id when it numbers positions, so later tokens of a text would move."""
     path = foreign_checkpoint("hf-m2m100", tmp_path)
     fields = json.loads((path / "config.json").read_text())
     (path / "config.json").write_text(json.dumps({**fields, "pad_token_id": 3}))

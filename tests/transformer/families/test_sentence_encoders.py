@@ -1,4 +1,4 @@
-"""Encoders without a head equal Hugging Face's: vectors, attention, and the cosine of two sentences by parts."""
+"""Encoders without a head equal Hugging Face's: vectors, attention, and the cosine by parts."""
 
 from __future__ import annotations
 

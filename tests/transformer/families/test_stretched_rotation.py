@@ -31,7 +31,7 @@ def stretched(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Check
 
 
 def test_yarn_keeps_waves_that_turn_often_and_slows_those_that_turn_rarely() -> None:
-    """Numbers of Qwen2.5's model card: 32,768 positions and four times as many, base 10⁶, heads of 128 channels."""
+    """Numbers of Qwen2.5's model card: 32,768 positions scaled by four, base 10⁶, heads of 128 channels."""
     width, base, length = 128, 1e6, 32_768
     kept, slowed = (pair_that_turns(times, width=width, base=base, length=length) for times in (32, 1))
     plain = Rotary(width, base)

@@ -1,4 +1,4 @@
-"""One new position, computed from the weights, equals the layers' result, also with replaced or hooked parts."""
+"""A new position computed from the weights equals the layers' result, even with hooked parts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two bugs of training: their losses, models made by the committed command, and checks that find them."""
+"""The two training bugs: their losses, the committed models, and the checks that find them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folders with an invalid index of shards: a sentence about each, and nothing outside the folder is read."""
+"""Folders with an invalid index of shards are refused, and nothing outside the folder is read."""
 
 from __future__ import annotations
 

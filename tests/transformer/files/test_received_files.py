@@ -49,7 +49,7 @@ def test_a_checkpoint_is_kept_under_its_fingerprint(
 def test_another_checkpoint_with_the_same_short_fingerprint_is_another(
     files: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two files that agree in 12 digits can be made in a minute; here the rest of the hash distinguishes them."""
+    """Two files that agree in 12 digits take a minute to make; the rest of the hash distinguishes them."""
     monkeypatch.setattr(
         layout.hashlib,
         "sha256",

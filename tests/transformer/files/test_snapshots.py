@@ -1,4 +1,4 @@
-"""Snapshots in 8 bits: as precise as the docstring says, refused if broken, and usable like any checkpoint."""
+"""Snapshots in 8 bits: as precise as documented, refused if broken, usable like any checkpoint."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files of attention maps: what is read back, what is refused, and what the recorders of the documentation write."""
+"""Files of attention maps: what is read, what is refused, and the recorders of the documentation."""
 
 from __future__ import annotations
 

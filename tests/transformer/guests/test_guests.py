@@ -1,4 +1,4 @@
-"""Guests compared with the eager code of ``transformers``: outputs, maps, edits, and what they do not expose."""
+"""Guests compared with eager ``transformers`` code: outputs, maps, edits, and unexposed parts."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def eager(checkpoint: Checkpoint) -> Any:
 
 
 def texts(checkpoint: Checkpoint, length: int) -> tuple[list[torch.Tensor], dict[str, torch.Tensor]]:
-    """Return random ids for the guest and the eager code; two texts, of which the second is padded in an encoder."""
+    """Return random ids for the guest and the eager code; in an encoder, the second text is padded."""
     generator = torch.Generator().manual_seed(length)
     ids = torch.randint(5, checkpoint.config.vocabulary_size, (2, length), generator=generator)
     if checkpoint.config.has_encoder and length > 4:

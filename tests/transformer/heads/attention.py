@@ -9,7 +9,7 @@ from transformer.text.tokens import Token, TokenSequence
 
 
 def tokens(words: list[str]) -> TokenSequence:
-    """Return tokens; a space begins a word, ``<s>`` and ``</s>`` are special, and ids follow first occurrence."""
+    """Return tokens: a space begins a word, ``<s>`` and ``</s>`` are special, ids follow first occurrence."""
     ids = {word: number for number, word in enumerate(dict.fromkeys(words))}
     return TokenSequence(
         tuple(

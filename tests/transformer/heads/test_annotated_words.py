@@ -1,4 +1,4 @@
-"""The annotated sentences: every link fits its sentence, and the measures recognise a head that follows them."""
+"""The annotated sentences: every link fits its sentence, and a head that follows them is recognised."""
 
 from __future__ import annotations
 

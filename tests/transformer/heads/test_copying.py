@@ -1,4 +1,4 @@
-"""Copying, computed from the weights alone, equals the circuit of every head with a linear path to the vocabulary."""
+"""Copying, computed from the weights alone, equals the OV circuit of every head of a linear path."""
 
 from __future__ import annotations
 

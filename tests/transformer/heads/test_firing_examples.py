@@ -1,4 +1,4 @@
-"""Examples where heads and units are most active equal single traces; queries and keys as points of one space."""
+"""Examples where heads and units fire equal single traces; queries and keys as points of one space."""
 
 from __future__ import annotations
 

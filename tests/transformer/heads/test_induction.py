@@ -61,7 +61,7 @@ def test_scores_are_read_at_the_token_after_the_first_place():
 
 @pytest.mark.parametrize("max_length", [49, 256, 32])
 def test_a_head_that_always_looks_equally_far_back_is_far_from_passing(max_length):
-    """It finds the token after the first occurrence in sequences of one length only, whatever the tokens are."""
+    """Such a head finds the token after the first occurrence only in sequences of one length."""
     lengths = repeated_lengths(max_length)
     assert 1 + 2 * max(lengths) <= max_length
     for offset in range(1, 2 * max(lengths)):

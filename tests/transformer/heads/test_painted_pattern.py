@@ -1,4 +1,4 @@
-"""Heads ranked by a pattern: plain loops give the same scores, and a role's own pattern the role's score."""
+"""Heads ranked by a pattern: plain loops give the same scores, and a role's pattern its own score."""
 
 from __future__ import annotations
 

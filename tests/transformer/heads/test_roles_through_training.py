@@ -1,4 +1,4 @@
-"""The same sentence at several steps: moments equal their models' results, and roles settle as defined.
+"""One sentence at several steps: moments equal their models' results, and roles settle as defined.
 
 The history of heads: each number is that of its snapshot, and a file that does not fit is not used.
 """

@@ -75,7 +75,7 @@ def view(
 
 
 def looks_at(columns: list[int], n_keys: int, *, share: float = 0.9) -> np.ndarray:
-    """Return [query, key] in which each row gives ``share`` to one column and the rest evenly to the others."""
+    """Return [query, key] in which each row gives ``share`` to one column, the rest evenly to others."""
     weights = np.full((len(columns), n_keys), (1 - share) / (n_keys - 1))
     weights[np.arange(len(columns)), columns] = share
     return weights

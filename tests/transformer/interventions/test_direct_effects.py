@@ -25,7 +25,7 @@ def traced(checkpoint, place: int = 2):
 
 
 def logit_without(trace, found, part: Part, *, mean: bool = False, second=None) -> float:
-    """Run the model once with one part removed by an explicit edit; ``second`` is the recording to patch from."""
+    """Run the model without one part, by an explicit edit; ``second`` is the recording to patch from."""
     model, question = trace.checkpoint.model, found.question
     layer, rows = f"{question.stack}.layers.{part.layer}", list(question.rows)
     name = {"token": f"{question.stack}.embedding.token", "feed_forward": f"{layer}.feed_forward.output"}.get(
@@ -95,7 +95,7 @@ def test_the_difference_is_what_the_other_parts_add_now(tiny_checkpoint, kind):
 
 
 def test_the_last_layer_of_a_model_without_a_last_norm_is_what_it_added(tiny_checkpoint):
-    """In a pre-norm model, removing the last part differs from its contribution only by the σ of the final norm."""
+    """In a pre-norm model, removing the last part differs from its contribution only by the final σ."""
     trace, found = traced(tiny_checkpoint("translator"))
     measured = remove_parts(trace, found, [Part("feed_forward", 1)])
     before = trace.values("decoder.final_norm.std")[2]

@@ -52,7 +52,7 @@ def test_measured_times_are_there_for_every_part_and_leave_the_model_alone(tiny_
 
 
 def test_time_of_an_inner_part_is_not_counted_with_the_outer_one(tiny_checkpoint, monkeypatch):
-    """With a clock that advances by one at each reading, own times add up to the total: nothing counts twice."""
+    """With a clock that ticks at each reading, own times add up to the total: nothing counts twice."""
     from transformer.layers import costs
 
     readings = iter(range(1_000_000))

@@ -1,4 +1,4 @@
-"""The outputs of units are exact parts of the logits, and silent units are those that the activation zeroes."""
+"""Units' outputs are exact parts of the logits, and inactive units are those the activation zeroes."""
 
 from __future__ import annotations
 

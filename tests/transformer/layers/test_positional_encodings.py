@@ -1,4 +1,4 @@
-"""Effects of positions on scores: formulas equal the tables they describe, measurements equal a known bias."""
+"""Effects of positions on scores: formulas equal their tables, measurements equal a known bias."""
 
 from __future__ import annotations
 

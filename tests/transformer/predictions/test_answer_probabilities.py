@@ -50,7 +50,7 @@ def test_a_continuation_leaves_the_prompt_out(tiny_checkpoint):
 
 @pytest.mark.parametrize("name", ["translator", "gpt"])
 def test_every_page_gives_a_written_token_the_same_probability(tiny_checkpoint, name):
-    """``<pad>`` and ``<s>`` are never generated: counted by one page and not by another, 0.899 would become 0.900."""
+    """``<pad>`` and ``<s>`` are never generated; a page that counted them would show another probability."""
     checkpoint = tiny_checkpoint(name)
     trace = transformer.trace(checkpoint, "The dog sleeps.")
     steps = transformer.decode(checkpoint, "The dog sleeps.").steps

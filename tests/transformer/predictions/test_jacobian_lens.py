@@ -1,4 +1,4 @@
-"""J is the mean of autograd's full Jacobians; the identity gives the logit lens; a file contains its measurements."""
+"""J is the mean of autograd's full Jacobians, and the identity matrix gives the logit lens."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def with_blanks(checkpoint: Checkpoint, sentences: Sequence[str]) -> list[str]:
 
 
 def traced(checkpoint: Checkpoint, sentence: str) -> transformer.Trace:
-    """Return the trace of the sentence alone, as in a list of sentences: a decoder-only model generates no word."""
+    """Return the trace of the sentence alone; a decoder-only model generates nothing."""
     only = checkpoint.config.kind == "decoder-only"
     return transformer.trace(checkpoint, sentence, strategy=transformer.Greedy(1) if only else None)
 
@@ -87,7 +87,7 @@ def test_j_is_the_mean_of_the_full_jacobians(tiny_checkpoint, kind):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", FOREIGN)
 def test_other_families(families_folder: Path, name: str):
-    """Two sentences of different lengths in one batch; short ones, because a full Jacobian grows with their square."""
+    """Two short sentences of different lengths, because a full Jacobian grows with its square."""
     checkpoint, texts = transformer.load(families_folder / name), ("She sings.", "We go.", "The cat sat.")
     fitted = [text for number, text in enumerate(with_blanks(checkpoint, texts)) if number % HELD_OUT]
     found = jacobian_lens(checkpoint, texts)

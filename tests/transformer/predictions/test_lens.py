@@ -1,4 +1,4 @@
-"""The last row of the lens is the model's own output, and an output appears from the layer on that writes it."""
+"""The last row of the lens is the model's output, and a word appears from the layer that writes it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers of the living picture equal the trace's, for every kind of model and third-party families."""
+"""The numbers of the living picture equal the trace's, for every kind of model and family."""
 
 from __future__ import annotations
 

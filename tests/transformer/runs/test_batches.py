@@ -1,4 +1,4 @@
-"""Batches of similar length: every sentence once per epoch, never too many tokens, always in the same order."""
+"""Batches of similar length: every sentence once per epoch, a token limit, and a fixed order."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_every_index_comes_once_and_no_batch_is_too_large(
 
 @given(LENGTHS, st.integers(40, 120))
 def test_batches_hold_neighbours_in_length(lengths: list[int], batch_tokens: int) -> None:
-    """Check that the ranges of length in different batches do not overlap, so that there is little padding."""
+    """The lengths in different batches do not overlap, so there is little padding."""
     batches = length_batches(lengths, batch_tokens, seed=1, epoch=0)
     ranges = sorted((min(lengths[i] for i in batch), max(lengths[i] for i in batch)) for batch in batches)
     assert all(before[1] <= after[0] for before, after in zip(ranges, ranges[1:], strict=False))

@@ -1,4 +1,4 @@
-"""Edits as short texts: they round-trip, do what the functions do, and invalid ones are refused with a sentence."""
+"""Edits as short texts: they round-trip, act like the functions, and invalid ones are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits of heads and sub-layers, for a model with a known output and compared with a computation without the part."""
+"""Edits of heads and sub-layers equal a computation without the part, and known outputs."""
 
 from __future__ import annotations
 

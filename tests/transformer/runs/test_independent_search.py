@@ -1,4 +1,4 @@
-"""Beams and samples of full length, compared with a search of a few lines over logits from the weights file.
+"""Beams and samples compared with a short search over logits computed from the weights file.
 
 The reference does not use ``transformer``: NumPy in float64, no cache, a pass for every text.
 """
@@ -69,7 +69,7 @@ def sample(log_p: LogP, *, temperature: float, top_k: int, top_p: float, seed: i
 def case(
     request: pytest.FixtureRequest, tiny_checkpoint: Callable, checkpoints_folder: Path
 ) -> tuple[transformer.Checkpoint, LogP, int]:
-    """Return a checkpoint, its log probabilities computed by hand, and the number of tokens that it can generate."""
+    """Return a checkpoint, its log probabilities computed by hand, and how many tokens it can generate."""
     checkpoint = tiny_checkpoint(request.param)
     ids = list(checkpoint.tokenizer.encode(SENTENCE))
     source, prompt = ([*ids, END], [START]) if request.param == "translator" else (None, [START, *ids])

@@ -1,4 +1,4 @@
-"""A pass with non-finite numbers: the trace exists and says where they begin; nothing is computed from it."""
+"""A pass with non-finite numbers: the trace states where they begin; nothing is computed from it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KINDS = ("translator", "gpt", "bert", "sentiment")
 
 @pytest.fixture
 def damaged(tiny_checkpoint: Callable[[str], Checkpoint]) -> Callable[..., Checkpoint]:
-    """``damaged(kind, name, change)`` returns a tiny checkpoint with ``change`` applied to parameters ``…name``."""
+    """Return ``damaged(kind, name, change)``, a tiny checkpoint with changed parameters ``…name``."""
 
     def make(kind: str, name: str, change: Callable[[torch.Tensor], torch.Tensor]) -> Checkpoint:
         checkpoint = tiny_checkpoint(kind)

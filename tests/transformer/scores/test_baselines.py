@@ -1,4 +1,4 @@
-"""Baselines: probabilities computed by hand and their sums, guesses and regression on transparent data."""
+"""Baselines: probabilities and sums computed by hand, guesses, and regression on simple data."""
 
 from __future__ import annotations
 

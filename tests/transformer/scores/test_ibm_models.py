@@ -1,4 +1,4 @@
-"""EM finds the words of a tiny corpus, never decreases the likelihood, and model 2 learns the word order."""
+"""EM finds the words of a tiny corpus, never lowers the likelihood, and model 2 learns word order."""
 
 from __future__ import annotations
 

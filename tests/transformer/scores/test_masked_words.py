@@ -72,7 +72,7 @@ def hidden_full_stop(tokenizer) -> tuple[int, ...]:
 
 
 def test_a_word_is_recovered_when_all_its_tokens_are(tiny_checkpoint) -> None:
-    """Every word counts if the answers are the model's own predictions, none if each last token is different."""
+    """Every word counts for the model's own predictions; none counts if its last token is different."""
     checkpoint = tiny_checkpoint("bert")
     texts = ["The cat sat on the mat.", "No", "The dog sleeps under the table in the evening.", "unbelievable"] * 3
     examples = [encoded(checkpoint.tokenizer, text) for text in texts]

@@ -1,4 +1,4 @@
-"""Small tokenizer folders as Hugging Face writes them, trained on a few sentences, and difficult texts."""
+"""Small tokenizer folders as Hugging Face writes them, trained on a few sentences; difficult texts."""
 
 from __future__ import annotations
 

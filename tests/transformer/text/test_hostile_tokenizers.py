@@ -216,7 +216,7 @@ def test_expressions_that_try_again_and_again(
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_charsmaps_that_lie(seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Return a trie of 32-bit units, its length first, then texts; random, truncated, or with a false length."""
+    """A trie of 32-bit units after its length, then texts: random, truncated, or with a false length."""
     monkeypatch.setattr(connection, "TEXT_SECONDS", 2)
     chosen = random.Random(seed)
     for size in (0, 4, 1024, 40_000):

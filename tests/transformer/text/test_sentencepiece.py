@@ -1,4 +1,4 @@
-"""Folders with a SentencePiece file: ids equal those of ``AutoTokenizer`` and of the SentencePiece library."""
+"""Folders with a SentencePiece file: ids equal those of ``AutoTokenizer`` and of SentencePiece."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A third-party tokenizer file is plain byte-level BPE of limited size, or it is refused with a sentence."""
+"""A third-party tokenizer file is plain byte-level BPE of limited size, or it is refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The model of one sheet: its weights, what it predicts and attends to, and one pass worked out on paper."""
+"""The model that fits on one sheet: weights, predictions, attention, and one pass worked out on paper."""
 
 from __future__ import annotations
 

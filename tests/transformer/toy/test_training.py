@@ -159,7 +159,7 @@ def test_reversing_is_learned_and_its_attention_runs_backwards() -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("task", ["copy", "reverse"])
 def test_without_positions_order_cannot_be_learned(task: str) -> None:
-    """The encoder then sees a bag of letters: both words look the same to the decoder, so its output is the same."""
+    """The encoder then sees a bag of letters: both words give the same output."""
     state = last(train_toy(task, positions="none", steps=200, every=200))
     assert state.score.accuracy < 0.05 and state.score.loss > 1
     assert state.learner.generate("abcd") == state.learner.generate("dcba")

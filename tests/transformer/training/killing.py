@@ -41,7 +41,7 @@ def train_and_publish(data: Path, folder: Path) -> None:
 
 
 def run(data: Path, folder: Path, processes: int, *, kill_at: int | None = None) -> tuple[list[int], int]:
-    """Return how each process ended and how many files were written; the first one dies at file ``kill_at``."""
+    """Return how each process ended and how many files it wrote; the first dies at file ``kill_at``."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Distillation: the loss by its formula, which model learns, and what a run with a teacher model stores."""
+"""Distillation: the loss by its formula, which model learns, and what a run with a teacher stores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that learns masked tokens and next sentences: it resumes, is scored, opens, and says so on its card."""
+"""A run on masked tokens and next sentences: it resumes, is scored, opens, and has a card."""
 
 from __future__ import annotations
 

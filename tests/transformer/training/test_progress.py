@@ -11,7 +11,7 @@ from transformer.training.progress import TrainingProgress
 
 
 def test_the_rate_is_taken_over_a_second_at_least(capsys: pytest.CaptureFixture[str]) -> None:
-    """Rows within a tenth of a second have the same rounded time: their rate would be a thousand thousand million."""
+    """Rows within a tenth of a second have equal rounded times, which would give an absurd rate."""
     trainer = SimpleNamespace(
         recipe=SimpleNamespace(steps=100, name="n"),
         accelerator=SimpleNamespace(is_main_process=True),
