@@ -49,13 +49,13 @@ def problems(subject: str) -> list[str]:
 
 
 def subject_in(message: str) -> str:
-    """Return the first line of a commit message that is neither empty nor a comment; empty if there is none."""
+    """Return the first line of a commit message that is neither empty nor a comment; "" if there is none."""
     lines = (line.strip() for line in message.splitlines())
     return next((line for line in lines if line and not line.startswith("#")), "")
 
 
 def subjects_since(base: str, folder: Path) -> list[str] | None:
-    """Return the subjects of the commits since ``base``, without merges; ``None`` if git does not know ``base``."""
+    """Return the subjects since ``base``, without merges; ``None`` if git does not know ``base``."""
     command = ["git", "-C", str(folder), "log", "--no-merges", "--format=%s", f"{base}..HEAD"]
     try:
         answer = subprocess.run(command, capture_output=True, text=True, encoding="utf-8")

@@ -1,1 +1,1 @@
-"""The web page that runs models in the browser: a static site, written by ``python -m glassformer web FOLDER``."""
+"""The web page that runs models in the browser: a static site that ``glassformer web`` writes."""

@@ -250,7 +250,7 @@ def _graph(checkpoint: Checkpoint, stack: str, stored: dict[str, tuple[int, np.n
 
 
 def _point_into(model: onnx.ModelProto, stored: dict[str, tuple[int, np.ndarray]]) -> None:
-    """Let the weights of ``model`` refer to the file with the ``stored`` tensors; a Cast node converts them to float32.
+    """Let the weights of ``model`` refer to the file with the ``stored`` tensors, cast to float32.
 
     The exporter renames weights and transposes most matrices, so they are matched by content.
     """

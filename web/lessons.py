@@ -1,4 +1,4 @@
-"""The lessons that the page can show: all their steps are on pages that it has, with models that it offers."""
+"""The lessons that the web page can show: all their pages and models are available there."""
 
 from collections.abc import Collection
 from typing import Any

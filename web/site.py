@@ -101,7 +101,7 @@ def write_site(
 
 
 def write_single_file(file: Path, checkpoints: Sequence[Path], *, app: str = "", **more: Any) -> int:
-    """Write the site as one HTML file that opens without a server, e.g. from a USB stick; return its size in bytes.
+    """Write the site as one HTML file that opens without a server; return its size in bytes.
 
     A page of ``file:`` can load neither modules nor other files, so the file contains all of them.
 
@@ -144,7 +144,7 @@ def _base64(content: bytes) -> str:
 
 
 def _page(site: dict[str, Any], policy: str, start: str) -> str:
-    """Return the page with ``site`` as JSON that cannot end a script; ``start`` is the element that starts it."""
+    """Return the page with ``site`` as JSON that cannot end a script; ``start`` starts the page."""
     data = json.dumps(site, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
     description = escape(site["texts"]["en"]["description"], quote=True)
     style = (FOLDER / "page.css").read_text(encoding="utf-8")

@@ -136,7 +136,7 @@ class AddNormViewModel(TokenViewModel):
         return float(exact.mean()), float(spread), float(after)
 
     def statistics(self, after: str) -> NormStatistics:
-        """Return mean and spread of every token before the norm and ``after``: "normalized", or "output" with γ, β."""
+        """Return mean and spread of every token before the norm and ``after`` it ("normalized" or "output")."""
         return norm_statistics(self.trace, self.norm, after=after)
 
     @cached_property
@@ -161,12 +161,12 @@ class AddNormViewModel(TokenViewModel):
 
     @cached_property
     def contributions(self) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-        """The sub-layers of the stack, with the relative size and cosine of each update: [sub-layer, token] each."""
+        """The sub-layers, with the relative size and cosine of each update: [sub-layer, token] each."""
         return contributions(self.trace, self.stack)
 
 
 def place_of(name: str) -> str:
-    """Return the kind of position of a norm: "self_attention_norm", "final_norm", "embedding_norm" and so on."""
+    """Return the kind of position of a norm: "self_attention_norm", "final_norm" and so on."""
     *_, parent, last = name.split(".")
     return f"{parent}_norm" if last == "norm" else last
 

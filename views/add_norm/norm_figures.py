@@ -26,7 +26,7 @@ def norm_statistics(
     tokens: TokenSequence,
     after: str = N_("after normalising"),
 ) -> go.Figure:
-    """Draw mean and standard deviation over the model's dimensions of every token, before and after LayerNorm.
+    """Draw mean and standard deviation of every token's vector, before and after LayerNorm.
 
     All four arrays have the axis [token]. ``after`` names the second state ("after normalising", or "at the output").
     """
@@ -76,7 +76,7 @@ def norm_statistics(
 
 
 def gain_and_bias(gain: Any, *, bias: Any) -> go.Figure:
-    """Draw γ and β of one LayerNorm over the dimensions, as bars from their initial values, γ = 1 and β = 0.
+    """Draw γ and β of one LayerNorm over the dimensions, as bars from their initial values, 1 and 0.
 
     ``gain``, ``bias``: [model]; an RMSNorm has no bias (``None``).
     """
@@ -119,7 +119,7 @@ def position_distribution(
     norm: str = "LayerNorm",
     shared_axis: bool = False,
 ) -> go.Figure:
-    """Draw the numbers of one token's vector before and after a norm as histograms with a tick for each number.
+    """Draw one token's numbers before and after a norm as histograms, with a tick for each number.
 
     ``before``, ``after``: [model]; ``token``: its displayed form. Solid lines are the mean, dotted
     ones mean ± standard deviation. ``shared_axis`` puts both on one scale, which shows the shrinking but may squeeze

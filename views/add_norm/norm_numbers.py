@@ -1,4 +1,4 @@
-"""The numbers of one norm: mean and spread of every token, one token step by step, γ and β, and the formula."""
+"""The numbers of one norm: mean and spread of every token, one token step by step, γ and β."""
 
 import pandas as pd
 import streamlit as st
@@ -132,7 +132,7 @@ def _one_dimension(view_model: AddNormViewModel, dimension: int, text: PageText)
 
 
 def _tex(value: float) -> str:
-    """Format with six significant digits; a negative number in parentheses, so that it can follow any sign."""
+    """Format with six significant digits; a negative number in parentheses, to follow any sign."""
     text = latex_notation(number(f"{float(value):.6g}"))
     return f"({text})" if value < 0 else text
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def residual_growth(
     norms: Any, *, steps: Sequence[str], tokens: TokenSequence, highlighted: int | None = None
 ) -> go.Figure:
-    """Draw the length of every token's vector in the residual stream after each step, and the mean over tokens.
+    """Draw the length of every token's vector in the residual stream after each step, and the mean.
 
     ``norms``: [step, token], ‖x‖; ``steps``: names of the steps in order ("embedding", "0 self-attention" …);
     ``highlighted``: index of the token to draw in colour.

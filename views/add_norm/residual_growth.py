@@ -1,4 +1,4 @@
-"""The residual stream of one stack: how it grows, that in + update = out, and what each sub-layer adds."""
+"""The residual stream of one stack: its growth, in + update = out, and each sub-layer's update."""
 
 from dataclasses import astuple
 
@@ -17,7 +17,7 @@ from views.add_norm.add_norm_view_model import AddNormViewModel
 
 
 def explain_order(view_model: AddNormViewModel, text: PageText) -> None:
-    """Write where the norms of this model are, and in which order its layers add their updates if it is unusual."""
+    """State where the norms of this model are, and the order of its layers' updates if it is unusual."""
     st.markdown(text[view_model.order])
     if view_model.block != "sequential":
         st.markdown(text[view_model.block])

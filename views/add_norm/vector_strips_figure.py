@@ -1,4 +1,4 @@
-"""One token's vector before and after an addition and a norm: a few of its numbers, and the spread of all."""
+"""One token's vector before and after an addition and a norm: some numbers, and the spread of all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The controls above the map of the Attention page: drawing, row names, cell, colours; all in the address."""
+"""The controls above the map of the Attention page, all kept in the address."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -82,7 +82,7 @@ def _called(labels: Sequence[str], key: int | str) -> str:
 
 
 def cell_opener(key: int | None) -> Meaning:
-    """Return the handler of a click on a map: it opens the arithmetic of the cell unless ``key`` is already open."""
+    """Return the handler of a click on a map, which opens the cell's arithmetic unless it is open."""
     return partial(_open_cell, key)
 
 

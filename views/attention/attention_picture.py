@@ -173,7 +173,7 @@ def _follow_row(_state: State, cell: SelectCell) -> Actions:
 
 
 def on_picture(p: Page, shown: AttentionViewModel) -> None:
-    """Draw one picture per head with the weight of each patch; a line above it gives the weight of the class token."""
+    """Draw one figure per head with the weight of each patch, and above it that of the class token."""
     view, row, config = shown.view, shown.row, p.checkpoint.config
     per_row = config.picture_size // config.patch_size
     weights = view.weights[:, row]

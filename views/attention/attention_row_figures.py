@@ -1,4 +1,4 @@
-"""Figures of one row of one head, step by step: q·k, score, mask, softmax, weighted values; and all heads' output."""
+"""Figures of one row of one head, step by step, and the output of all heads."""
 
 from __future__ import annotations
 
@@ -141,7 +141,7 @@ def dot_product(
 
 
 def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 6) -> go.Figure:
-    """Draw a row's output as a sum: weight × value of every key, stacked channel by channel; dots are the sum.
+    """Draw a row's output as a sum: weight × value of every key, stacked channel by channel.
 
     ``weights``: [key], one row; ``values``: [key, channel]. The ``shown`` keys with the longest contribution
     ‖weight × value‖ each have a colour; all others are one grey sum, whose number of keys is in the legend.
@@ -192,7 +192,7 @@ def value_mix(weights: Any, *, values: Any, tokens: TokenSequence, shown: int = 
 
 
 def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int) -> go.Figure:
-    """Draw one token's output as a sum, row by row: every head's part, the bias b_O, and their sum, on one scale.
+    """Draw one token's output as a sum: every head's part, the bias b_O, and their sum, on one scale.
 
     ``contributions``: [head, model], head_h W_O,h; ``bias``, ``output``: [model]; ``head`` is framed. ``bias`` is
     ``None`` if the projection has none.
@@ -228,7 +228,7 @@ def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int)
 def row_on_picture(
     weights: Any, *, ink: Any, names: Sequence[str], labels: Sequence[str], stretch: bool = False
 ) -> go.Figure:
-    """Draw one query's row of every head on the image, each weight at its key's patch: colours are weights, dots ink.
+    """Draw one query's row of every head on the image: colours are weights, dots are ink.
 
     ``weights``: [head, row of patches, column of patches], 0…1; ``ink``: [row of pixels, column of pixels], 0…1, a
     whole number of pixels to a patch; ``names``: of the panels; ``labels``: of the patches in reading order. The scale

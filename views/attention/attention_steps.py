@@ -1,4 +1,4 @@
-"""One head in seven steps: for each a sentence, the formula with this sentence's shapes, and one figure."""
+"""One head in seven steps: for each a sentence, the formula with its shapes, and one figure."""
 
 import numpy as np
 import streamlit as st
@@ -253,7 +253,7 @@ def _output(p: Page, shown: AttentionViewModel) -> None:
 
 
 def mask_counts(view: AttentionView, *, window: int | None = None) -> dict[str, int]:
-    """Count masked cells by reason; a cell that is both counts as causal. ``window``: that of this layer, if any."""
+    """Count masked cells by reason; causal comes first. ``window`` is that of this layer, if any."""
     n_queries, n_keys = view.allowed.shape
     ahead = np.zeros_like(view.allowed)
     if view.kind == "self" and view.stack == "decoder":

@@ -1,4 +1,4 @@
-"""One cell of the map: its arithmetic with live numbers, the effect of removing it, and what wrote its score."""
+"""One cell of the map: its arithmetic, the effect of removing it, and what wrote its score."""
 
 from functools import partial
 from pathlib import Path
@@ -115,7 +115,7 @@ def _whole_row(p: Page, shown: AttentionViewModel) -> None:
 
 
 def equations(cell: CellArithmetic) -> str:
-    """Return the four lines from the products to the weight as LaTeX with this cell's numbers (and no user text)."""
+    """Return the four lines from the products to the weight as LaTeX, without any user text."""
     channels = list(zip(cell.query, cell.key, strict=True))
     shown = channels[:_SHOWN] + channels[_SHOWN:][-1:]
     pairs = [rf"({tex_number(q, digits=3)})({tex_number(k, digits=3)})" for q, k in shown]
@@ -256,7 +256,7 @@ def _writers(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _other_key(p: Page, shown: AttentionViewModel) -> int | None:
-    """Choose the key that the score is compared with: one of this row's, by default the one with the largest weight."""
+    """Choose the key that the score is compared with, by default the one with the largest weight."""
     view, (row, key) = shown.view, shown.cell
     weights, allowed = shown.path.weights[row], view.allowed[row]
     order = (-weights).argsort(kind="stable")

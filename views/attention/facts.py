@@ -1,4 +1,4 @@
-"""Facts next to an attention map that limit its interpretation: the numbers of the row and of the head."""
+"""Numbers of the row and of the head, next to the map, which limit its interpretation."""
 
 import math
 from dataclasses import replace

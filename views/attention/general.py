@@ -1,4 +1,4 @@
-"""One head beyond this sentence: its preferences, read from its weights, composition, and where it fires."""
+"""One head beyond this sentence: what its weights prefer, its composition, and where it fires."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -97,7 +97,7 @@ def _score(p: Page) -> tuple[float, bool]:
 
 
 def _pairs(p: Page, name: str) -> list[tuple[str, str, float]] | None:
-    """Compute the circuits of a head. This can be stopped, since a vocabulary of 50,000 takes a few seconds."""
+    """Compute the circuits of a head; a vocabulary of 50,000 takes seconds, so this can be stopped."""
     circuit, shown = _circuit(p, name), p.checkpoint.tokenizer.display
     found = jobs.result(
         p.checkpoint,
@@ -109,7 +109,7 @@ def _pairs(p: Page, name: str) -> list[tuple[str, str, float]] | None:
 
 
 def _composition(p: Page) -> None:
-    """Draw the composition of all heads of the stack with all earlier heads; a click chooses the later one."""
+    """Draw the composition of all heads of the stack with earlier ones; a click chooses the later one."""
     text, focus = p.text, p.focus
     way = chosen_option(text, "composition", WAYS, key="attention_composition", help=text["composition_help"])
     found = store.get(

@@ -1,4 +1,4 @@
-"""A map read another way: pieces merged into words, tokens left out, several tokens taken together. No Streamlit."""
+"""A map with words merged, tokens left out, or several tokens taken together; without Streamlit."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -23,7 +23,9 @@ DIRECTIONS = ("received", "given")
 
 @dataclass(frozen=True)
 class ReadingChoices:
-    """What the reader chose below the map. Tokens are positions; where words are merged, each stands for its word.
+    """What the reader chose below the map, by token positions.
+
+    Where words are merged, a token stands for its word.
 
     Attributes:
         whole_words: Whether the pieces of a word are merged.
@@ -131,7 +133,10 @@ class MapReading:
 
     @cached_property
     def sums(self) -> np.ndarray:
-        """For all heads, what the tokens receive from each query, or attend to on average: [head, query or key]."""
+        """For all heads, what the tokens receive from each query, or what they attend to on average.
+
+        The axes are [head, query or key].
+        """
         weigh = weight_given if self.choices.direction == "given" else weight_received
         return weigh(self.view, self.together)
 
@@ -164,6 +169,6 @@ class MapReading:
 
 
 def _groups(parts: tuple[Span, ...], tokens: Iterable[int]) -> tuple[int, ...]:
-    """Return the indices of the parts that contain one of ``tokens``, in order; other tokens have no effect."""
+    """Return the indices of the parts that contain one of ``tokens``, in order; others have no effect."""
     tokens = frozenset(tokens)
     return tuple(index for index, (begin, end) in enumerate(parts) if not tokens.isdisjoint(range(begin, end)))

@@ -1,4 +1,4 @@
-"""Queries and keys of one head as points of one plane; a query is close to the keys that it attends to."""
+"""Queries and keys of one head as points of a plane; a query is close to the keys it attends to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The map read another way: words merged, tokens left out, and what several tokens receive or attend to together."""
+"""The map with words merged or tokens left out, and what several tokens receive or attend to."""
 
 from collections.abc import Sequence
 from dataclasses import replace

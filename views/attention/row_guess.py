@@ -1,4 +1,4 @@
-"""Predict, then reveal: a student paints where the focused token attends before the head's row is shown.
+"""Predict, then reveal: a student paints where a token attends before the head's row is shown.
 
 While it is on, a row stays hidden until it is guessed, and so do the sentence and the numbers about it.
 """

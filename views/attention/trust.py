@@ -76,7 +76,7 @@ def _baselines(p: Page) -> tuple[str, ...]:
 
 
 def _answer_row(p: Page, view: AttentionView) -> int | None:
-    """Return the row of the logits: in a decoder the focused one, else one of the blanks, which the reader chooses."""
+    """Return the row of the logits: in a decoder the focused one, else the blank that was chosen."""
     if view.stack == "decoder":
         return p.focus.token
     question = prediction_rows(p.trace)

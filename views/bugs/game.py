@@ -35,7 +35,7 @@ _NUMBER, _STATE, _MOST = "patient", "bugs: guesses", 9999
 
 
 def needs(p: Page) -> Sequence[str]:
-    """Return the focus controls in the sidebar: none if the page shows the most changed head or a tiny model."""
+    """Return the focus controls in the sidebar; none if the page itself chooses what it shows."""
     config = p.checkpoint.config
     number = choice.value(_NUMBER)
     known = number.isascii() and number.isdecimal() and len(number) <= len(str(_MOST))

@@ -173,7 +173,7 @@ def _strips(
 
 
 def _written(value: float, *, exact: bool = False) -> str:
-    """Return a number as on the screen: a weight with one decimal, or two if it has them, a result with two."""
+    """Return a number as on the screen: results have two decimals, weights one unless they need two."""
     if exact:
         return number(f"{value:.1f}" if round(value, 1) == round(value, 2) else f"{value:.2f}")
     rounded = round(float(value), 2) + 0.0

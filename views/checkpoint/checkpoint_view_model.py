@@ -46,7 +46,7 @@ class CheckpointViewModel:
 
     @property
     def vocabulary_size(self) -> int | None:
-        """How many tokens the vocabulary has; ``None`` for a model of images, which has no vocabulary of tokens."""
+        """The size of the vocabulary; ``None`` for a model that reads images and has no vocabulary."""
         config = self.checkpoint.config
         return None if isinstance(config, PictureConfig) else config.vocabulary_size
 

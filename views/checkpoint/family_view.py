@@ -1,4 +1,4 @@
-"""A third-party checkpoint: its family, the mapping of its tensors, and the check that it was read correctly."""
+"""A third-party checkpoint: its family, the mapping of its tensors, the check of both."""
 
 from importlib.util import find_spec
 
@@ -61,7 +61,7 @@ def _own_code(p: Page) -> None:
 
 
 def _proof(p: Page) -> None:
-    """Draw a comparison with the implementation of Hugging Face if it is installed, else the command for it."""
+    """Draw a comparison with Hugging Face's implementation if it is installed, else the command for it."""
     command = f"python -m transformer verify {p.checkpoint_place}"
     if find_spec("transformers") is None:
         st.caption(p.text["verify_elsewhere"])

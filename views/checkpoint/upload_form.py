@@ -1,4 +1,4 @@
-"""The form that opens a reader's own checkpoint; every page can show it once its files have been uploaded."""
+"""The form that opens a reader's own checkpoint, which every page can then show."""
 
 from dataclasses import asdict
 

@@ -87,7 +87,7 @@ class Side:
         return self.attention(self.location.stack, self.location.layer, self.location.kind)
 
     def attention(self, stack: str, layer: int, kind: str) -> AttentionView:
-        """Return the attention of a layer; rows of cross-attention are named after the tokens that they predict."""
+        """Return the attention of a layer; rows of cross-attention are named after their predictions."""
         view, trace = compared_attention(self.trace, stack, layer, kind), self.trace
         return first_positions(view, len(prompt_ids(trace.checkpoint, trace.sentence))) if self.is_cut else view
 
@@ -198,7 +198,10 @@ class CompareViewModel:
 
     @cached_property
     def head_differences(self) -> tuple[np.ndarray, ...]:
-        """Distance of each head of this kind from the same head in A, in bits: one [layer, head] per other side."""
+        """Distance of each head of this kind from the same head in A, in bits.
+
+        There is one array [layer, head] per other side.
+        """
         return tuple(one.head_differences(self.location.stack, self.location.kind) for one in self.experiments)
 
     @cached_property

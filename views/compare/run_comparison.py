@@ -1,4 +1,4 @@
-"""Side-by-side comparison of runs: outputs, one head's maps on one scale, their difference, differing heads."""
+"""Side-by-side comparison of runs: outputs, one head's maps and their difference, differing heads."""
 
 import numpy as np
 import streamlit as st
@@ -25,7 +25,7 @@ LONGEST = 44  # characters of a sentence above its output
 
 
 def show_answers(p: Page, shown: CompareViewModel) -> None:
-    """Draw all outputs; words that differ from A's are marked, blue in A (compared with B), orange in the others."""
+    """Draw all outputs; words that differ from A's are orange, and words of A that B lacks are blue."""
     # a full stop, omitted if all sentences end with it
     task = start_of(shown.sides[0].trace.sentence, p.checkpoint.framing.starts)
     task = task if all(side.trace.sentence.startswith(task) for side in shown.sides) else ""

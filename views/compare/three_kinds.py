@@ -46,7 +46,7 @@ def _small_map(p: Page, trace: Trace, stack: str, kind: str) -> None:
 
 
 def _checkpoint_of_kind(p: Page, kind: str) -> str:
-    """Return the checkpoint in focus if it is of this kind, else the first of this kind; classifiers are last."""
+    """Return the checkpoint in focus if it is of this kind, else the first of this kind."""
     found = []
     for name in checkpoint_names():
         try:

@@ -194,7 +194,7 @@ def _choose_third(p: Page, others: Sequence[str]) -> str:
 
 
 def _packings(p: Page, location: Head, others: Sequence[transformer.Checkpoint]) -> None:
-    """Show the same head of all files of one model over the tokens of A, then all heads, roles and next tokens."""
+    """Compare all files of one model on the tokens of A: one head, all heads, roles, next tokens."""
     shown = compare_view_model([experiment_with(p.run, checkpoint=other) for other in others], location)
     show_answers(p, shown)
     show_maps(p, shown)

@@ -1,4 +1,4 @@
-"""Two sentences on one checkpoint: sentence A, and a sentence B that is typed or differs from A in one thing."""
+"""Two sentences on one checkpoint: sentence A, and a sentence B that is typed or chosen."""
 
 from functools import partial
 
@@ -121,7 +121,7 @@ def _take(pairs: dict[str, dict[str, str]], label: str) -> None:
 
 
 def _cosine(p: Page, shown: CompareViewModel) -> None:
-    """Show the cosine of two sentence vectors, and the map of its parts: rows are tokens of A, columns those of B."""
+    """Show the cosine of two sentence vectors, and the map of its parts: tokens of A × tokens of B."""
     text, parts = p.text, shown.cosine_parts
     tokens = [side.trace.tokens("encoder") for side in shown.sides]
     row, column = divmod(int(parts.argmax()), parts.shape[1])

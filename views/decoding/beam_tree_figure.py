@@ -102,12 +102,12 @@ def _layout(tree: BeamTree, winner: set[int], *, last: int, pruned: int) -> dict
 
 
 def _worth_drawing(tree: BeamTree, node: BeamNode) -> bool:
-    """Return the endings that are drawn: any text of the beam can end at each step, but few are among the best."""
+    """Return the endings to draw: texts can end at every step, but few endings are among the best."""
     return node.fate != "finished" or node.rank <= tree.strategy.width
 
 
 def _lines(nodes: Iterable[BeamNode], rows: dict[int, int], *, first: int, name: str, line: dict) -> dict[str, Any]:
-    """Return lines from the right edge of each node's parent to its left edge; the first start at the margin."""
+    """Return lines from each node's parent to the node; the first lines start at the margin."""
     xs: list[float | None] = []
     ys: list[float | None] = []
     for node in nodes:
@@ -166,7 +166,7 @@ def _label(node: BeamNode) -> str:
 
 
 def _explanation(tree: BeamTree, node: BeamNode) -> str:
-    """Return the text of the hover: the text so far, the numbers with all digits, and whether it was pruned."""
+    """Return the hover text: the text so far, all digits, and whether the node was pruned."""
     before = "".join([each.display for each in tree.path(node.parent)]).replace("·", " ").strip()
     title = f"<b>{style.escape(node.display)}</b>"
     if before:

@@ -107,7 +107,7 @@ def choose(p: Page, key: str, options: Sequence[str], name: str) -> str:
 
 
 def _names(p: Page, key: str, options: Sequence[str], name: str) -> dict[str, list[str]]:
-    """Return other values that an address may hold: one may have been made while another head was selected."""
+    """Return other values that an address may hold, e.g. one made while another head was selected."""
     heads, texts = [p.focus.head], [p.text]
     if choice.value(key, options[0]) not in options:
         heads, texts = [*heads, *range(p.checkpoint.config.heads_in(p.focus.stack))], page_texts(p.text.name)
@@ -117,7 +117,7 @@ def _names(p: Page, key: str, options: Sequence[str], name: str) -> dict[str, li
 
 
 def choose_heads(p: Page) -> bool:
-    """Draw the choice between the mean of all heads and one; only one head needs a row of heads in the sidebar."""
+    """Draw the choice between the mean of all heads and one, which needs a row of heads in the sidebar."""
     return choose(p, "attention_heads", ("mean", "one"), "attention") == "one"
 
 
@@ -222,7 +222,7 @@ def what_fills(p: Page, step: WrittenStep) -> dict[str, str]:
 
 
 def marked(before: str, after: str) -> str:
-    """Return ``after`` as Markdown: new words in blue, words that only ``before`` has struck out in orange."""
+    """Return ``after`` as Markdown: new words in blue, words only in ``before`` struck out in orange."""
     if " ".join(before.split()) == " ".join(after.split()):
         return as_plain(after)
     # Two texts without any letters may differ in something else, e.g. control characters.

@@ -369,7 +369,7 @@ class WrittenText(DecodingViewModel):
 
 @dataclass(frozen=True)
 class TextNumbers:
-    """The log-probability of a text: Σ log p, the number of tokens, and the score by which beam search ranks it."""
+    """The log-probability of a text, its number of tokens, and the score that ranks it in a beam."""
 
     total: float
     count: int
@@ -422,7 +422,7 @@ class ComparedTexts(DecodingViewModel):
 
     @property
     def verdict(self) -> tuple[str, float]:
-        """How the beam's text compares with the greedy one: "same", "likelier" or "less_likely"; and the factor."""
+        """The verdict on the beam's text ("same", "likelier" or "less_likely"), and the factor."""
         gain = self.numbers["beam"].total - self.numbers["greedy"].total
         found = "same" if self.is_greedy("beam") else "likelier" if gain >= 0 else "less_likely"
         return found, float(np.exp(min(abs(gain), 700.0)))
@@ -620,7 +620,7 @@ def first_blank(positions: tuple[int, ...], token: int) -> int:
 
 
 def best_alignment(checkpoint: Checkpoint) -> int | None:
-    """Return the layer whose cross-attention moves through the source most steadily, by the mean of its heads.
+    """Return the layer whose cross-attention moves most steadily through the source.
 
     It is measured over many sentences (``head_roles.json``); ``None`` where nothing was measured.
     """

@@ -1,4 +1,4 @@
-"""Outputs of models that do not generate: words for blanks, and classes with the contribution of each word."""
+"""Outputs of models that do not generate: words for blanks, and classes with each word's part."""
 
 from dataclasses import asdict, replace
 
@@ -29,7 +29,7 @@ _EXAMPLE = "`The ___ sat on the mat`"
 
 
 def fill_blanks(p: Page) -> None:
-    """Show the class of two sentences, then candidates for the chosen blank or, without one, the focused token."""
+    """Show the class of two sentences, then candidates for the chosen blank or the focused token."""
     if (found := next_sentence(p.trace)) is not None:
         _show_next_sentence(p, found)
         st.subheader(p.text["blanks"], anchor=False)
@@ -140,7 +140,7 @@ def marked_position(p: Page) -> tuple[str, int]:
 
 
 def _owner_of_blank(p: Page, positions: tuple[int, ...]) -> tuple:
-    """Return the blank that the choice belongs to; focusing another blank, e.g. in the strip, shows that one."""
+    """Return the blank that the choice belongs to; focusing another blank shows that one."""
     return p.trace.source.ids, p.focus.token if p.focus.token in positions else None
 
 
@@ -227,7 +227,7 @@ def _show_classes(p: Page, shown: Verdict, names: list[str]) -> None:
 
 
 def _show_formula_of_classes(p: Page, shown: Verdict) -> None:
-    """Write the formula from the encoder's vectors to the class probabilities, with the shapes of this model."""
+    """Show the formula from the encoder's vectors to the class probabilities, with its shapes."""
     config = shown.checkpoint.config
     first = isinstance(shown.checkpoint.model.classifier, FirstTokenClassifier)
     show_formula(

@@ -77,7 +77,7 @@ def step_by_step(p: Page) -> None:
 
 @fragment
 def _live(p: Page, choices: DecodingChoices) -> None:
-    """Draw the sliders and the bars of one step; they do not change greedy decoding, so nothing else is redrawn."""
+    """Draw the sliders and bars of one step; they do not change greedy text, so nothing else is redrawn."""
     with guard():
         sliders, bars = _sliders_and_bars(p)
         with sliders:
@@ -87,7 +87,7 @@ def _live(p: Page, choices: DecodingChoices) -> None:
 
 
 def _sliders_and_bars(p: Page) -> tuple[DeltaGenerator, DeltaGenerator]:
-    """Draw the sliders under their heading, side by side, so that their effect is visible without scrolling."""
+    """Draw the sliders under their heading, side by side, so that their effect stays visible."""
     st.subheader(p.text["reshape"], anchor=False)
     sliders, bars = st.columns([2, 7], gap="medium")
     return sliders, bars

@@ -36,7 +36,7 @@ def settle(step: int, *, text: tuple) -> None:
 
 
 def begin() -> tuple[int, int]:
-    """Return how often Python has moved the reader and to which step last, for ``charts.canvas.written_steps``."""
+    """Return how often Python has moved the reader, and to which step last (``written_steps``)."""
     return st.session_state.get(_BEGIN, (0, 0))
 
 

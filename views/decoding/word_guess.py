@@ -18,7 +18,7 @@ _STATE, _ANSWER = "guesses", "guess answer"
 
 
 def guess(p: Page, choices: DecodingChoices) -> None:
-    """Draw the text so far and four words to choose from; after the choice, draw everything that the step shows."""
+    """Draw the text so far and four words to choose from; after the choice, everything else."""
     text = WrittenText(p.run, location_of(p), choices, {(): written(p, choices.writes_by)})
     step, guesses = _state(p, text)
     _score(p, text, guesses)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, followed: int | None = None) -> go.Figure:
-    """Draw the matrix E as a column of ``vocabulary_size`` rows on the left, and the rows looked up on the right.
+    """Draw the matrix E as a column on the left, and the rows that are looked up on the right.
 
     ``rows``: [token, model], row t = E[tokens.ids[t]]. Every mark is at its true height (id / vocabulary size)
     and a line leads to the row. ``followed``: the token whose mark and line are emphasised, with its id, and

@@ -1,4 +1,4 @@
-"""The data of the Embeddings page for one token: its row of E, the nearest rows, and arithmetic with rows.
+"""The data of the Embeddings page for one token: its row of E, the nearest rows, analogies.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
 
@@ -114,7 +114,7 @@ class EmbeddingsViewModel(TokenViewModel):
 
     @property
     def segment(self) -> tuple[str, float]:
-        """The sentence of the token, "A" or "B", and the length of the vector that is added for it; "" without any."""
+        """The sentence of the token, "A" or "B", and the length of the vector added for it; "" for none."""
         if f"{self.stack}.embedding.segment" not in self.trace:
             return "", 0.0
         letter = "AB"[segments_of(self.trace)[self.token]] if is_pair(self.trace) else "A"
@@ -156,7 +156,7 @@ class EmbeddingsViewModel(TokenViewModel):
 
 
 def telling_token(trace: Trace, stack: str) -> int:
-    """Return the position of the word whose nearest row is nearest, compared with rows that are further away.
+    """Return the position of the word whose nearest row stands out most from rows further away.
 
     Rows that training hardly moved are all alike, so that each of them is near many. Parts of words count only if there
     is no whole word.

@@ -15,7 +15,7 @@ from ui.words.texts import as_plain
 
 
 def patch_embedding(p: Page) -> None:
-    """Draw the vectors of all patches, one component of the focused one as a sum of products, and the matrix E."""
+    """Draw the vectors of all patches, one component as a sum of products, and the matrix E."""
     text, tokens = p.text, p.trace.tokens(p.focus.stack)
     vectors, width = p.trace.values("encoder.embedding.token"), p.checkpoint.config.d_model
     show_map(

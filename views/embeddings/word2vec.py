@@ -54,7 +54,10 @@ def neighbours(p: Page, objective: str, token: Token) -> None:
 
 
 def map_of_words(p: Page, objective: str) -> None:
-    """Draw all word vectors in the plane of their first two principal components, with the sentence's words marked."""
+    """Draw all word vectors in the plane of their first two principal components.
+
+    The words of the sentence are marked.
+    """
     vectors = word_vectors()
     table = vectors.tables[objective]
     found = [word for word in dict.fromkeys(words_of(p.trace.tokens(p.focus.stack).text)) if word in vectors.ids]
@@ -98,7 +101,7 @@ def nearest_to_analogy(objective: str, asked: Sequence[str]) -> tuple[Neighbour,
 
 
 def rank_of_expected(objective: str, words: Sequence[str]) -> tuple[str, int] | None:
-    """Return word2vec's nearest word to a − b + c and the rank of the expected one; ``None`` if it lacks a word."""
+    """Return word2vec's nearest word to a − b + c and the rank of the expected one, if it has all words."""
     vectors, known = word_vectors(), [_word(word) for word in words]
     if any(word not in vectors.ids for word in known):
         return None

@@ -45,7 +45,7 @@ CURVES = {
 
 
 def activation_curve(pre_activation: Any, *, activation: str, token: str, gated: bool = False) -> go.Figure:
-    """Draw the activation function with one token's units as dots on the curve and ticks along its lower edge.
+    """Draw the activation function, with one token's units as dots on it and as ticks below.
 
     ``pre_activation``: [unit]; ``activation``: one of ``CURVES``; ``token``: its displayed form.
     ``gated``: the function returns the gate by which the hidden value is multiplied.

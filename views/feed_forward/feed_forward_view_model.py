@@ -1,4 +1,4 @@
-"""The data of the Feed-forward page for one token in one layer: its units, their values, and the words they promote.
+"""The data of the Feed-forward page for one token in one layer: units, values, promoted words.
 
 Everything that the page draws is computed here, without Streamlit. A notebook builds the same object:
 
@@ -104,7 +104,7 @@ class FeedForwardViewModel(TokenViewModel):
 
     @cached_property
     def words(self) -> tuple[UnitWords, ...]:
-        """The words that each of the ``strongest`` units promotes and suppresses, unless there is ``why_no_words``."""
+        """The words that each of the ``strongest`` units promotes and suppresses, if they can be read."""
         place = (self.stack, self.layer, self.token)
         return unit_words(self.trace, *place, units=self.strongest, words=_WORDS)
 

@@ -1,4 +1,4 @@
-"""The first view: the strongest units of the token in focus, their values, and the words that they promote."""
+"""The first view: the strongest units of the token in focus, and the words that they promote."""
 
 import streamlit as st
 

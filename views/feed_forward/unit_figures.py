@@ -1,4 +1,4 @@
-"""Figures of the feed-forward layer: hidden units per token, the inactive share, the strongest and their words."""
+"""Figures of the feed-forward layer: hidden units per token, the inactive share, units and words."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def strongest_units(hidden: Any, *, token: str, top: int = 12, name: str = N_("h
 
 
 def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
-    """Draw the words that a hidden unit makes more probable (to the right) and less probable (to the left).
+    """Draw the words that a hidden unit makes more probable (right) and less probable (left).
 
     ``words``: columns ``piece`` (as displayed) and ``effect``, what the unit adds to the logit of the piece. If the
     effect is another quantity, ``axis`` is its name.

@@ -1,4 +1,4 @@
-"""The hidden units of one feed-forward layer: for one token, as words, for all tokens; and the layer's formula."""
+"""The hidden units of one feed-forward layer: for one token, as words, for all tokens."""
 
 from collections.abc import Sequence
 
@@ -33,7 +33,7 @@ FUNCTIONS = {
 
 
 def one_token(p: Page, view_model: FeedForwardViewModel) -> None:
-    """Draw the pre-activations of the token in focus on the activation function, and its largest hidden values."""
+    """Draw the token's pre-activations on the activation function, and its largest hidden values."""
     text, token, gated = p.text, view_model.focused, view_model.is_gated
     inactive = view_model.n_units - view_model.n_active
     st.markdown(
@@ -107,7 +107,7 @@ def choose_unit(p: Page, units: Sequence[int]) -> int:
 
 
 def all_tokens(p: Page, view_model: FeedForwardViewModel) -> None:
-    """Draw the inactive share of every layer, and the most active units of the focused one, for the whole sentence."""
+    """Draw the inactive share of every layer, and the focused layer's most active units."""
     text, stack, tokens, n_units = p.text, view_model.stack, view_model.tokens, whole(view_model.n_units)
     share = store.get(p.run, ("inactive share", stack), view_model.inactive_share)
     show_figure(

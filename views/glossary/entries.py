@@ -33,7 +33,7 @@ def chosen_terms(p: Page) -> tuple[Term, ...]:
 
 
 def show_terms(p: Page, terms: Sequence[Term]) -> None:
-    """Draw the entries: definition, formula, source, the pages on which the term occurs, and a view that shows it."""
+    """Draw the entries: definition, formula, source, the pages with the term, and a view that shows it."""
     titles = {name: page.title for name, page in pages().items()}
     for term in terms:
         with st.container(key=f"term {term.key}", gap="xsmall", width=760):

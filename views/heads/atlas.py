@@ -1,4 +1,4 @@
-"""``python -m transformer atlas``: the cards of all heads of a model as one HTML file, and as data files."""
+"""``python -m transformer atlas``: the cards of all heads as one HTML file and as data files."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -26,7 +26,7 @@ PAGE = "atlas.html"
 def write_atlas(
     folder: Path, checkpoint: Checkpoint, sentences: Sequence[str], *, file: str, progress: Progress | None = None
 ) -> Iterator[Path]:
-    """Write all files one after the other and yield their paths. ``file``: the name of the list of sentences."""
+    """Write all files one by one and yield their paths. ``file`` is the name of the sentence list."""
     found = head_habits(checkpoint, sentences, progress=progress)
     write_text(folder / PAGE, atlas_page(checkpoint, found, sentences, file=file))
     yield folder / PAGE

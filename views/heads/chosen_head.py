@@ -31,7 +31,7 @@ def show_chosen_head(p: Page, heads: HeadsViewModel) -> None:
 
 
 def show_counts_and_formula(p: Page, heads: HeadsViewModel, corpus: Corpus | None) -> None:
-    """Draw collapsed tables: heads by role, this head here and over many sentences, and the layer's formula."""
+    """Draw collapsed tables: heads by role, this head here and over many sentences, the formula."""
     text, many, view = p.text, heads.speaks_of_many, heads.views[0]
     with st.expander(text["more"], icon=":material/expand_more:", key="heads more", expanded=many):
         if many:
@@ -47,7 +47,7 @@ def show_counts_and_formula(p: Page, heads: HeadsViewModel, corpus: Corpus | Non
 
 
 def comparison_table(heads: HeadsViewModel, text: PageText, *, name: str) -> pd.DataFrame:
-    """List the measures of the head in this sentence and over the sentences of the list ``name``, one row each."""
+    """List the head's measures in this sentence and over the sentences ``name``, one row each."""
     here, over = heads.chosen_here, heads.chosen_over_many
     rows = [
         (text["here"], here, math.nan),

@@ -1,4 +1,4 @@
-"""The roles of all heads over many sentences for the Heads page: saved with the checkpoint, or computed here.
+"""The roles of all heads over many sentences: saved with the checkpoint, or computed here.
 
 Results are shared by all sessions, and stored by checkpoint and digest of the sentences.
 """
@@ -67,7 +67,7 @@ def offer_reading(p: Page, scope: str, corpus: Corpus | None) -> DeltaGenerator:
 
 
 def compute(p: Page, scope: str, room: DeltaGenerator) -> None:
-    """Read the sentences of ``scope`` if requested, with a progress bar and a stop button; then run the page again.
+    """Read the sentences of ``scope`` if requested, with a stop button; then run the page again.
 
     Call this last: the page does not change while it runs, and any action of the reader stops it.
     """

@@ -1,4 +1,4 @@
-"""Search for heads by a pair of tokens: all heads are listed by the weight of one token in the row of the other."""
+"""Search for heads by a pair of tokens: heads listed by the weight of one in the other's row."""
 
 from collections.abc import Sequence
 from functools import partial

@@ -1,4 +1,4 @@
-"""The card of a head: its function, evidence for and against it, and examples of every kind and strength."""
+"""The card of a head: its function, evidence for and against it, and examples of each kind."""
 
 import math
 from collections import Counter
@@ -123,7 +123,7 @@ def same_role(this: CorpusRole | None, roles: Sequence[CorpusRole]) -> tuple[Hea
 
 
 def looked_at(habits: HeadHabits) -> tuple[int, ...]:
-    """Return the ids of the tokens that the head attends to most often in its examples, at most ``_WRITTEN``."""
+    """Return ids of the tokens that the head attends to most often in its examples."""
     keys = Counter(one.read[one.key].id for habit in habits.habits for one in habit.examples)
     return tuple(id for id, _ in keys.most_common(_WRITTEN))
 
@@ -164,7 +164,7 @@ def _removed(p: Page, head: Head, group: tuple[Head, ...], read: SentenceList) -
 
 
 def losses(text: PageText, found: RemovedHead) -> list[str]:
-    """Write the effect of removing the head alone and with its group, and how much later layers compensate."""
+    """Show the effect of removing the head, alone and with its group, and the compensation for it."""
     if not found.n_words:
         return [text["card_removed_nothing"]]
     said = [

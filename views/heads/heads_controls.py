@@ -60,7 +60,7 @@ def chosen_layers(p: Page) -> range | None:
 
 
 def chosen_order(text: PageText, config: ModelConfig, *, many: bool) -> str:
-    """Choose the order of the maps; each list of orders has its own widget, so that the choice is always in it."""
+    """Choose the order of the maps; each list of orders has its own widget, so a choice is always valid."""
     orders, key = ORDERS, "heads_order"
     if many:
         induction = config.kind == "decoder-only"

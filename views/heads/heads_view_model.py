@@ -98,7 +98,7 @@ class RankedHeads:
 
     @cached_property
     def sharpest(self) -> Role:
-        """The head with the lowest entropy for the keys that it may attend to, sinks only if there are no others.
+        """The head with the lowest entropy over the keys it may attend to; sinks only if there are no others.
 
         If the sentence is too short for a comparison, it is the first head.
         """
@@ -263,7 +263,7 @@ class HeadsViewModel(RunViewModel):
 
     @cached_property
     def edge_here(self) -> StrongestEdge | None:
-        """The row that describes a selected head without a role: that of the note, or the one with most weight.
+        """The row that describes a selected head without a role: the note's, or the one with most weight.
 
         Rows and keys of special tokens count only if there is nothing else, or if the note names them.
         """
@@ -342,7 +342,7 @@ class HeadsViewModel(RunViewModel):
         return not any(view.allowed[query, key] for view in self.views)
 
     def even_share(self, query: int, key: int) -> float:
-        """Return the weight of ``key`` in the row of ``query`` under uniform attention, the mean over the layers."""
+        """Return the weight of ``key`` in the row of ``query`` under uniform attention, averaged over layers."""
         return float(np.mean([view.allowed[query, key] / max(1, view.allowed[query].sum()) for view in self.views]))
 
     def between(self, query: int, key: int) -> tuple[tuple[Place, float], ...]:

@@ -1,4 +1,4 @@
-"""The maps of the Heads page: heads with a role large and named, all others small; or all kinds of attention."""
+"""The maps of the Heads page: heads with a role large and named, others small; or all kinds."""
 
 import streamlit as st
 
@@ -57,7 +57,7 @@ def _show_all() -> None:
 
 
 def _show_every_kind(heads: HeadsViewModel, text: PageText) -> None:
-    """Draw all layers of all kinds of attention in one figure, each head with its role; heads without one are pale."""
+    """Draw all kinds of attention in one figure, each head with its role; heads without one are pale."""
     clear = [[place_of(head) for head in kind.heads.with_role] for kind in heads.every_kind]
     words = [captions(kind.heads, text) for kind in heads.every_kind]
     figure = attention_overview(

@@ -1,4 +1,4 @@
-"""``python -m transformer explain``: the measurements of a checkpoint's heads and parts as one HTML file."""
+"""``python -m transformer explain``: measurements of a model's heads and parts as an HTML file."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +25,7 @@ Text = Mapping[str, str]
 
 
 def report_of(folder: str | Path, sentences: str | Path | None = None, *, progress: Progress | None = None) -> str:
-    """Return the report of a checkpoint in a ``folder`` over a file of ``sentences``, by default the included ones.
+    """Return the report of the checkpoint in ``folder`` over the sentences of a file.
 
     Raises ``CheckpointError`` and ``InputError`` as ``transformer.load`` and ``read_sentences`` do.
     """
@@ -131,7 +131,7 @@ def _firings(found: CheckpointReport, text: Text) -> list[Part]:
 
 
 def _map(values: Mapping[tuple[str, int], float], *, title: str, value_name: str, text: Text) -> Drawing:
-    """Return one row for each layer, with as many columns as the widest has heads; missing heads are hatched."""
+    """Return one row per layer, with the columns of the widest layer; missing heads are hatched."""
     rows = list(dict.fromkeys(row for row, _column in values))
     columns = 1 + max(column for _row, column in values)
     table_of = np.array([[values.get((row, column), np.nan) for column in range(columns)] for row in rows])

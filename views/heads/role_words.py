@@ -144,7 +144,7 @@ def _title(name: str) -> str:
 
 
 def chosen_text(heads: HeadsViewModel, text: PageText) -> str:
-    """Write the function of the selected head here and over many sentences, and the heads that share its keys."""
+    """Describe the selected head here and over many sentences, and the heads that share its keys."""
     location, over_many, sharing = heads.location, heads.chosen_over_many, heads.sharing_keys
     role, edge = role_text(heads.chosen_here, text), heads.edge_here
     if edge is not None:
@@ -252,7 +252,7 @@ def corpus_counts(
 
 
 def _tests_counted(roles: CorpusRoles, heads: Sequence[CorpusRole], text: PageText, name: str) -> str:
-    """Return a sentence: how many of these heads have a role by the tests, which, and how many of all heads."""
+    """Return a sentence: how many of these heads, and of all heads, have a role by which test."""
     found = Counter(
         measure_name(head.measured.strongest, head.measured, text) for head in heads if head.measured.has_role
     )

@@ -1,4 +1,4 @@
-"""All heads as points: two measures are the axes, a click selects a head, a frame limits the maps to some heads."""
+"""All heads as points of two measures; a click selects a head, a frame limits the maps."""
 
 from collections.abc import Sequence
 from functools import partial

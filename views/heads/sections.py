@@ -1,4 +1,4 @@
-"""The sections below the maps of the Heads page: tables, one number of all heads in a figure, the rows of a layer."""
+"""The sections below the maps of the Heads page: tables, one number of all heads, a layer's rows."""
 
 import math
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Figures of the logit lens: the prediction after each layer at every position, and the probabilities of words."""
+"""Figures of the logit lens: the prediction after each layer, and the probabilities of words."""
 
 from __future__ import annotations
 

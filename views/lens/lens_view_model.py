@@ -167,7 +167,7 @@ class LensViewModel(RunViewModel):
 
     @property
     def top_from(self) -> int:
-        """The step from which the followed word is the most likely; −1 if it is not the most likely at the end."""
+        """The step from which the followed word stays the most likely; −1 if it does not lead at the end."""
         return int(self.lens.decided[self._column])
 
     @cached_property

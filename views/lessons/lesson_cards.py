@@ -107,7 +107,7 @@ def worksheet_from_link(p: Page) -> None:
 
 
 def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> tuple[Sheet, Focus, tuple[str, ...]]:
-    """Return the worksheet of the view of ``address``, its place, and a line about everything that does not exist.
+    """Return the worksheet of the view of ``address``, its place, and a line about anything missing.
 
     Raises ``transformer.InputError`` and ``transformer.CheckpointError``.
     """

@@ -1,4 +1,4 @@
-"""Worksheets for paper and their answer keys, made from a lesson or from a link to any view of the app."""
+"""Printable worksheets and their answer keys, made from a lesson or from a link to any view."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -84,7 +84,7 @@ def with_figures(sheet: Sheet, figures: Sequence[Sequence[Part]]) -> Sheet:
 
 
 def link_to(base: str, path: str, address: Mapping[str, str]) -> str:
-    """Return the address of a page with these parameters; "" if the app's own address, ``base``, is unknown."""
+    """Return the address of a page with these parameters; "" if the app's address is unknown."""
     if not base:
         return ""
     url, parameters = seen_address(f"{base.rstrip('/')}/{path}", {name: [value] for name, value in address.items()})
@@ -92,7 +92,9 @@ def link_to(base: str, path: str, address: Mapping[str, str]) -> str:
 
 
 def read_link(link: str, *, pages: Mapping[str, str]) -> tuple[str, dict[str, str]]:
-    """Return the page that a link opens, and its parameters. ``pages``: names by the last part of their address.
+    """Return the page that a link opens, and its parameters.
+
+    ``pages`` has their names by the last part of their address.
 
     Raises ``ValueError`` with a sentence for the person who pasted it.
     """

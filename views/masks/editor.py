@@ -48,7 +48,7 @@ def choose(p: Page, view: AttentionView) -> MaskChoices:
 
 
 def draw_editor(p: Page, own: AttentionView, now: AttentionView, choices: MaskChoices) -> None:
-    """Draw the map under the mask, from ``own`` without it and ``now`` with it; a stroke on it paints cells."""
+    """Draw the map under the mask, from ``own`` without it and ``now`` with it; strokes paint cells."""
     location = Head(own.stack, own.kind, own.layer, p.focus.head)
     drawn = mask_editor(
         now,
@@ -76,7 +76,10 @@ def paint(state: State, stroke: PaintMask, begins: Sequence[str] = ()) -> Action
 
 
 def _current(p: Page, view: AttentionView) -> MaskChoices:
-    """Return the mask of this map. Painted cells belong to one sentence and kind of attention; a preset stays."""
+    """Return the mask of this map.
+
+    Painted cells belong to one sentence and kind of attention; a preset stays.
+    """
     of, state = hash((p.checkpoint.fingerprint, view.query.ids, view.key.ids, view.stack, view.kind)), st.session_state
     asked = choice.values(_MASK)
     choices = MaskChoices.from_texts(asked).fitting(view) if asked else _begin(p, view)

@@ -59,7 +59,7 @@ class MaskChoices:
         return replace(found, cells=cells)
 
     def to_texts(self) -> tuple[str, ...]:
-        """Return the choices for the address, e.g. "window 3", "layer", "allow 2-3": only those that have an effect."""
+        """Return the choices that have an effect, for the address, e.g. "window 3", "layer", "allow 2-3"."""
         number = {"window": f" {self.size}", "word": f" {self.word}"}.get(self.preset, "")
         preset = [] if self.preset == "own" else [self.preset + number]
         return (*preset, *([] if self.everywhere else ["layer"]), *self._cell_texts())
@@ -166,7 +166,7 @@ class MasksViewModel(RunViewModel):
 
     @property
     def predicted_labels(self) -> tuple[str, ...] | None:
-        """Labels of the rows of cross-attention: the tokens that they predict. ``None``: the tokens that they read."""
+        """The predicted tokens, as labels of the rows of cross-attention; ``None`` for the tokens read."""
         return predicted_labels(self.trace, self.location)
 
     @cached_property

@@ -32,7 +32,7 @@ class Entry:
 
 
 def read_entries(file: Path) -> tuple[Entry, ...]:
-    """Read a gallery from TOML: each ``[[page]]`` has ``checkpoint``, ``sentence`` and an optional ``answer``.
+    """Read a gallery from TOML: each ``[[page]]`` has ``checkpoint``, ``sentence``, maybe ``answer``.
 
     Raises ``InputError`` for any other content.
     """

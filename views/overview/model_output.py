@@ -17,7 +17,7 @@ from views.overview.tour import offer_tour
 
 
 def view_model_of(p: Page) -> OverviewViewModel:
-    """Build the view model of a page once per run: a fragment, which the session keeps, must not hold the trace."""
+    """Build a page's view model once per run: a fragment, which the session keeps, holds no trace."""
     return _view_model_of(p.name, p.focus)
 
 

@@ -1,4 +1,4 @@
-"""The part of Overview below the first screen: probabilities, the next pages, sizes and costs, the code."""
+"""The part of Overview below the first screen: probabilities, next pages, sizes, costs, code."""
 
 import pandas as pd
 import streamlit as st
@@ -49,7 +49,7 @@ def show_more(p: Page) -> None:
 
 
 def _show_next_pages(p: Page) -> None:
-    """List the other pages of the first group with the question that each answers, in the order of the forward pass."""
+    """List the other pages of the first group, with their questions, in the order of the forward pass."""
     existing = pages()
     st.markdown(f"#### {p.text['next']}")
     for entry in next(iter(GROUPS.values()))[1:]:

@@ -1,4 +1,4 @@
-"""The data of the Overview page for one run: its output with probabilities, and the amount of recorded numbers.
+"""The data of the Overview page for one run: its output with probabilities, and its size.
 
 Everything that the page draws except the living picture is computed here, without Streamlit. A notebook builds the
 same object:

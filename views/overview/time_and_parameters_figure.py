@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def time_and_parameters(blocks: pd.DataFrame) -> go.Figure:
-    """Draw bars per block, stacked by its parts: parameters on the left, measured time on the right if given.
+    """Draw bars per block, stacked by part: parameters on the left, measured time on the right.
 
     ``blocks``: one row per part of a block, in the order of the forward pass, with the columns ``block``
     ("encoder layer 0"), ``part`` ("self-attention", "feed-forward", "norm" …), ``parameters`` (count) and

@@ -1,4 +1,4 @@
-"""The tour for a reader who sees the app for the first time: a route of a few stops over the living picture."""
+"""The tour for a first-time reader: a route of a few stops over the living picture."""
 
 import streamlit as st
 

@@ -1,4 +1,4 @@
-"""Information flow to one word: nodes are tokens after each layer, lines are edges, as thick as their share."""
+"""Information flow to one word: nodes are tokens after each layer, lines are as thick as shares."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The section of the Paths page with many prompts or pairs: the mean effect of each head on the output."""
+"""The section of Paths with many prompts or pairs: the mean effect of each head on the output."""
 
 import csv
 import io

@@ -105,7 +105,7 @@ def choose(p: Page, row: DeltaGenerator, *, patches: str) -> PathsViewModel:
 
 
 def _telling_swap(p: Page) -> str:
-    """Return the swap that changes the prediction of the page's sentence most clearly, "" if there is none."""
+    """Return the swap that changes the page's prediction most clearly, "" if there is none."""
     own = [other for clean, other in ready_pairs(p) if clean == p.focus.sentence]
     if len(own) < 2 or sweeps.is_long(p, _FEW * len(own)):
         return next(iter(own), "")
@@ -310,7 +310,7 @@ def _place_name(p: Page, shown: PathsViewModel, place: Place) -> str:
 
 
 def _open(grid: tuple[tuple[Place | None, ...], ...], _state: State, cell: SelectCell) -> Actions:
-    """Return the actions of a click: a head opens on Attention; a vector selects layer and token on all pages."""
+    """Return the actions of a click: a head opens on Attention, a vector selects layer and token."""
     place = grid[cell.query][cell.key]
     if place is None:
         return ()

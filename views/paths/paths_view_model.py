@@ -99,7 +99,7 @@ class HeadMap:
 
 
 def patched_places(contrast: Contrast, turn: Turn, choices: PathsChoices) -> Grid:
-    """Return the location that each cell of the map patches, [row][column]; ``None`` if a stack has no such part.
+    """Return the location that each cell of the map patches, [row][column]; ``None`` for no such part.
 
     For tokens, the columns are the encoder's tokens followed by the decoder's up to the row of the word, and the rows
     are layers. For heads, each attention layer of each kind has a row.

@@ -1,4 +1,4 @@
-"""The effect of a position scheme on scores: a learned bias, DeBERTa's terms, and scores measured by distance."""
+"""The effect of positions on scores: a learned bias, DeBERTa's terms, scores by distance."""
 
 import numpy as np
 import streamlit as st

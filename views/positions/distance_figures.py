@@ -106,7 +106,7 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
 
 
 def agreement_by_distance(curves: Mapping[str, Any], *, chosen: str) -> go.Figure:
-    """Draw the similarity of two positions by distance, relative to distance 0: one curve per scheme, ``chosen`` thick.
+    """Draw the similarity of two positions by distance: one curve per scheme, ``chosen`` thick.
 
     ``curves``: name → [distance] for the distances 0, 1, 2 …; 0 means no more similar than chance would give.
     """

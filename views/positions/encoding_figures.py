@@ -1,4 +1,4 @@
-"""Figures of positional encodings: the whole table, single waves, similarity, and token + position = sum."""
+"""Figures of positional encodings: table, single waves, similarity, and token + position = sum."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None, dime
 
 
 def encoding_waves(encoding: Any, *, dimensions: Sequence[int], tokens: TokenSequence | None = None) -> go.Figure:
-    """Draw single dimensions of the positional encoding over the position, with dots at the sentence's tokens.
+    """Draw single dimensions of the encoding over the position, with dots at the sentence's tokens.
 
     ``encoding``: [position, model]; ``dimensions``: which columns to draw, at most eight (one colour each).
     """

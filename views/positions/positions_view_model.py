@@ -292,7 +292,7 @@ class ReorderedInput:
         return NewOrder(tuple(stacks), tuple(order.tolist()), pair if change == "swap" else None, followed)
 
     def attention_change(self, after: Trace, token: int) -> AttentionChange:
-        """Return the attention of ``token`` before and after, in the head of the first layer that changes most."""
+        """Return a token's attention before and after, in the first-layer head that changes most."""
         tokens = self.tokens
         rows = [one.attention(self.stack, 0, "self").weights[:, token, : self.n_read] for one in (self.before, after)]
         if self.stack == "decoder":  # later tokens are masked, before and after

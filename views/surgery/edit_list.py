@@ -24,7 +24,7 @@ def specs() -> tuple[str, ...]:
 
 
 def keep_fitting(config: ModelConfig) -> tuple[str, ...]:
-    """Drop edits that do not fit this model, e.g. after another checkpoint was opened; return the latest dropped ones.
+    """Drop edits that do not fit this model, and return those dropped most recently.
 
     Call this once per run, before the edits are used.
     """
@@ -69,7 +69,7 @@ def _added(texts: Sequence[str], text: str) -> tuple[str, ...] | None:
 
 
 def toggled(texts: Sequence[str], text: str) -> tuple[str, ...]:
-    """Return the edits with another one, or without it if it is among them; unchanged if there are too many."""
+    """Return the edits with one added, or removed if it is among them; unchanged if too many."""
     if text in texts:
         return tuple(old for old in texts if old != text)
     found = _added(texts, text)

@@ -1,4 +1,4 @@
-"""Whether heads with a role matter more: the effect of removing a head, against the tests over many sentences."""
+"""Whether heads with a role matter more: the effect of removal against tests over many sentences."""
 
 import math
 
@@ -15,7 +15,7 @@ from ui.shell.page import Page
 
 
 def roles_and_importance(p: Page, found: Importance) -> None:
-    """Write one line below the map: the correlation of a head's role with the KL divergence of removing it."""
+    """Write one line below the map: the correlation of a head's role with the KL of removing it."""
     if not found.complete:
         return
     try:
@@ -31,7 +31,7 @@ def roles_and_importance(p: Page, found: Importance) -> None:
 
 
 def compared(roles: CorpusRoles, found: Importance) -> tuple[float, float, float]:
-    """Return Spearman's ρ of strength and KL, and the mean KL of heads with and without a role; NaN if undefined."""
+    """Return Spearman's ρ of strength and KL, and the mean KL of heads with and without a role."""
     measured = [
         roles.head(one.place.stack, one.place.kind, one.place.layer, one.place.head).measured for one in found.measured
     ]

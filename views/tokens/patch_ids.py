@@ -1,4 +1,4 @@
-"""The Tokens page of a vision model: a token is a square of pixels, and its id is computed from their shades."""
+"""The Tokens page of a vision model: a token is a square of pixels, its id computed from them."""
 
 from collections.abc import Sequence
 from functools import partial

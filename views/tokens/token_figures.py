@@ -1,4 +1,4 @@
-"""Figures of tokens: the merges that build a word from its letters, and the boundaries of several tokenizers."""
+"""Figures of tokens: the merges that build a word, and the boundaries of several tokenizers."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def merge_tree(
 def _joined(
     before: Sequence[str], layout: list[tuple[int, int]], after: Sequence[str], *, step: int
 ) -> list[tuple[int, int]]:
-    """Return (start, width) of every piece of ``after``, each of which must be neighbours of ``before`` joined."""
+    """Return (start, width) of every piece of ``after``, each joined from neighbours in ``before``."""
     places, index = [], 0
     for piece in after:
         text, first = "", index
@@ -113,7 +113,7 @@ def _joined(
 
 
 def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
-    """Draw the sentence as one row per tokenizer: every token as a box as wide as its number of bytes in UTF-8.
+    """Draw the sentence as one row per tokenizer, each token as a box as wide as its UTF-8 bytes.
 
     ``sequences``: the tokens of the same sentence by the name of the tokenizer. The figure leaves out special tokens,
     which are not part of the sentence. A letter without an accent is one byte, an emoji usually four. A
@@ -169,7 +169,7 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
 
 
 def _n_bytes(token: Token) -> int:
-    """Return the bytes of a token. Single bytes such as ⟨F0⟩ are not text: they are counted in ``display``."""
+    """Return the bytes of a token; single bytes such as ⟨F0⟩ are counted in ``display``."""
     if lone := _LONE_BYTE.findall(token.display):
         rest = _LONE_BYTE.sub("", token.display)
         return len(lone) + sum(1 if character in "·⏎⇥" else len(character.encode()) for character in rest)

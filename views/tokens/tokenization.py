@@ -113,7 +113,7 @@ class _Way(NamedTuple):
 
 
 def _ways_to_cut(p: Page) -> dict[str, _Way]:
-    """Return tokenizers by their codes: ``checkpoint <name>``, ``<number> merges``, "characters" or "words"."""
+    """Return tokenizers by code: ``checkpoint <name>``, ``<number> merges``, "characters" or "words"."""
     here = p.checkpoint
     tokenizer, total = here.tokenizer, len(here.tokenizer.merges)
 

@@ -1,4 +1,4 @@
-"""The data of the Tokens page for one run: the input tokens, which of them were typed, and the special ones.
+"""The data of the Tokens page for one run: which tokens were typed, which are special.
 
 Everything that the page counts is computed here, without Streamlit. A notebook builds the same object:
 
@@ -85,7 +85,7 @@ class TokensViewModel(TokenViewModel):
 
     @property
     def framed(self) -> tuple[int, int] | None:
-        """How many tokens a chat template added before and after the typed text; ``None`` if there is no template."""
+        """The numbers of tokens that a chat template added before and after the text, if there is one."""
         n_read, typed = len(self.prompt_tokens), [token.index for token in self.typed_tokens]
         return None if len(typed) == n_read else (min(typed), n_read - 1 - max(typed))
 

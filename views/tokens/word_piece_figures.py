@@ -1,4 +1,4 @@
-"""A word split by longest match (WordPiece) and by the best path (Unigram): every piece as a box above its letters."""
+"""A word split by longest match (WordPiece) or by the best path (Unigram), piece by piece."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Box = tuple[float, float, int, str, str]  # start, width, row, text, hover
 
 
 def longest_matches(steps: Sequence[MatchStep], *, word: str, n_steps: int | None = None) -> go.Figure:
-    """Draw WordPiece from top to bottom: each step takes the longest entry that begins where the last one ended.
+    """Draw WordPiece from top to bottom: each step takes the longest entry that begins there.
 
     ``steps``: the result of ``match_steps``. The remaining letters are pale; hovering over them shows the longer pieces
     that were tried.
@@ -63,7 +63,7 @@ def candidate_pieces(
     path: Sequence[Candidate],
     display: Callable[[str], str] = str,
 ) -> go.Figure:
-    """Draw Unigram: all entries that match part of the word, and ``path``, those with the largest sum of scores.
+    """Draw Unigram: all entries that match part of the word, and the ``path`` with the largest sum.
 
     ``places``: the result of ``path_steps``, from the left up to the current position. Hovering over a box shows the
     score of its piece and the best sum with which it can be reached. ``display`` makes a piece readable.

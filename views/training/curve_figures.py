@@ -62,7 +62,7 @@ def rate_curve(history: pd.DataFrame) -> alt.LayerChart:
 
 
 def role_curves(history: pd.DataFrame) -> alt.LayerChart:
-    """Draw how close each head is to its role: one line per head, coloured by the role; dashed: the threshold.
+    """Draw how close each head is to its role, one line per head; the dashed line is the threshold.
 
     ``history``: ``step``, ``value`` (0: chance, 1: the threshold), ``head`` (its name), ``test`` (the role's name).
     """

@@ -59,7 +59,7 @@ def roles_through_training(p: Page) -> None:
 
 
 def _shown(history: RoleHistory) -> Sequence[HeadHistory]:
-    """Return the heads with a role at the end of training, strongest first; if there are none, the closest ones."""
+    """Return the heads with a role at the end, strongest first; if there are none, the closest."""
     ordered = sorted(history.heads, key=lambda head: -head.strengths[-1])
     return [head for head in ordered if head.has_role][:_MOST] or ordered[:_WITHOUT_ROLE]
 

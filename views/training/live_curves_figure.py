@@ -60,7 +60,7 @@ def live_loss(loss: Any, *, steps: Sequence[int], last_step: int, at: int | None
 def live_shares(
     shares: Mapping[str, Any], *, steps: Sequence[int], last_step: int, at: int | None = None
 ) -> alt.LayerChart:
-    """Draw shares between 0 and 1, name → [step], over the steps 0 … ``last_step``; arguments as in ``live_loss``."""
+    """Draw shares from 0 to 1, name → [step], over the steps; arguments as in ``live_loss``."""
     sizes = {"step": len(steps)}
     curves = {name: as_probabilities(values, name=name, axes=("step",), sizes=sizes) for name, values in shares.items()}
     colours = [CHOSEN, CATEGORICAL[2], *CATEGORICAL][: len(curves)]

@@ -1,4 +1,4 @@
-"""The same sentence through training: a slider over the steps, the output at each, and the attention of heads."""
+"""One sentence through training: a slider over the steps, the output, the attention of heads."""
 
 import math
 from collections.abc import Sequence

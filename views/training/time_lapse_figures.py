@@ -1,4 +1,4 @@
-"""One sentence through training: the same head's map at every step, and the role of every head at every step."""
+"""One sentence through training: a head's map and the role of every head, at every step."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def _masked(masked: np.ndarray) -> dict:
 def role_timeline(
     heads: pd.DataFrame, *, groups: Sequence[str], moments: Sequence[str], current: int, chosen: tuple | None = None
 ) -> go.Figure:
-    """Draw every head at every step: one panel per kind of attention, one row per head, one column per step.
+    """Draw every head at every step: a panel per kind of attention, a row per head, a column per step.
 
     A head with a role has the colour of the role; one without is grey, darker if its attention is sharper. The markers
     carry ``customdata`` [group, layer, head, moment].
@@ -177,7 +177,7 @@ def role_timeline(
 
 
 def _add_group(figure: Sheet, heads: pd.DataFrame, *, column: int, shape: tuple[int, int, int]) -> None:
-    """Draw the cells of one panel and an invisible marker over each, because Plotly reports clicks on markers only.
+    """Draw the cells of one panel, and invisible markers, which Plotly needs to report clicks.
 
     ``shape`` holds the numbers of layers, heads and moments; a stack with fewer layers has empty rows.
     """

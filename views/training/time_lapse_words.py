@@ -32,7 +32,7 @@ def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[
 
 
 def marked(answer: str, other: str) -> str:
-    """Return ``answer`` as Markdown with the words that ``other`` has in green; long repetitions are counted."""
+    """Return ``answer`` as Markdown, words shared with ``other`` in green, long repetitions counted."""
     written = ""
     for word, run in groupby(shared_words(answer, other), key=lambda piece: piece[0].lstrip()):
         pieces = list(run)
@@ -86,7 +86,7 @@ def _between(shown: TrainingViewModel, later: int, text: PageText) -> dict[str, 
 
 
 def summary(shown: TrainingViewModel, text: PageText) -> str:
-    """Say how many heads have a role at the start and at the end, and between which two steps most acquired it."""
+    """Say how many heads have a role at the start and the end, and when most acquired it."""
     total, (first, last) = len(shown.late.roles), (moment.clear_roles for moment in (shown.early, shown.late))
     counts = text["time_summary"].format(total=total, first=first, last=last, step=step_name(shown.early, text))
     interval = shown.busiest_interval

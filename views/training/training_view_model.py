@@ -122,5 +122,5 @@ def training_view_model(moments: Sequence[Moment], location: Head | None = None)
 
 
 def mean_probability(moment: Moment) -> float:
-    """Return the probability per token (geometric mean) of the finished model's output; NaN if there is none."""
+    """Return the probability per token (geometric mean) of the final output; NaN if there is none."""
     return math.exp(moment.log_probability / moment.n_tokens) if moment.n_tokens else math.nan

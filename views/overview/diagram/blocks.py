@@ -50,7 +50,7 @@ class Stack:
 
 
 def model_stacks(config: ModelConfig, trace: Trace, *, layer: int = 0) -> tuple[Stack, ...]:
-    """Return the columns of a model, encoder first, with the focused layer as an example of all layers of its stack."""
+    """Return the columns of a model, encoder first; the focused layer represents its stack."""
     return tuple(
         Stack(
             name=stack,

@@ -1,4 +1,4 @@
-"""The handout: one forward pass of one sentence as an HTML file that works offline, on a phone, without the app.
+"""The handout: one forward pass of one sentence as an HTML file that works offline.
 
 It consists of the app's figures (``charts.canvas``) and texts; parts that a model lacks are omitted or named.
 """
@@ -62,7 +62,7 @@ def check_length(trace: Trace) -> None:
 
 
 def handout(trace: Trace, focus: Focus) -> str:
-    """Return the whole file for ``trace`` in the current language; ``focus`` chooses stack, layer, head and token.
+    """Return the whole file for ``trace`` in the current language, with the view in ``focus``.
 
     Raises ``InputError`` for a text that is too long.
     """

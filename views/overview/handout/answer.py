@@ -102,7 +102,7 @@ def _text_written(trace: Trace, focus: Focus) -> list[Part]:
 
 
 def _logit_map(rows: list[tuple[str, list[str], np.ndarray, float]]) -> Drawing:
-    """Return rows (label, candidates, their logits, Z): the logits, largest first; a click on one opens its softmax."""
+    """Return rows (label, candidates, their logits, Z), largest first; a click opens the softmax."""
     text = handout_text()
 
     def lines(row: int, column: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""One head in seven steps: for each the sentence of the Attention page and a map whose cells open their arithmetic."""
+"""One head in seven steps: each with its sentence and a map whose cells open their arithmetic."""
 
 from functools import partial
 

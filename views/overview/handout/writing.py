@@ -53,7 +53,7 @@ def vectors(
     column: str = "",
     columns: Sequence[object] | None = None,
 ) -> Drawing:
-    """Return a map of one vector per row, its first dimensions; ``lines(row, column)``: the text of a clicked cell."""
+    """Return a map of the first dimensions of vectors; ``lines(row, column)`` is a clicked cell's text."""
     text = handout_text()
     shown = values[:, :WIDTH]
     if shown.shape[1] < values.shape[1]:
