@@ -28,7 +28,7 @@ from transformer.system.python_process import start_python
 from transformer.text.sentence_files import read_sentences
 
 LARGE = "SmolLM2's shape, random weights"
-GOALS = {False: 20.0, True: 600.0}  # processor seconds: of one core; 5 minutes of two
+GOALS = {False: 20.0, True: 600.0}  # processor seconds of one core, i.e. 5 minutes on two
 MEMORY_GOAL = 500.0  # MB
 TOKENS = 32
 SMOLLM2 = {

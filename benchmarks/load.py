@@ -34,8 +34,8 @@ from harness.process_memory import Held
 from harness.runs import Run, attempt
 
 STUDENTS = 30
-SECONDS, MEGABYTES, SHARE = 1.0, 0.5, 0.10  # the goals
-START, REST, CLASS = 30.0, 700.0, 1500.0  # those of a public server: seconds, megabytes at rest, largest megabytes
+SECONDS, MEGABYTES, SHARE = 1.0, 0.5, 0.10  # goals of a class server
+START, REST, CLASS = 30.0, 700.0, 1500.0  # goals of a public server: seconds, megabytes at rest, peak megabytes
 KEPT_SECONDS = 120  # time for which Streamlit keeps the session of a closed tab, in case the browser returns
 TABS_MODELS, TABS_KEPT = 60, 5  # megabytes for models; seconds for which a closed tab's session is kept
 TABS_PAGES = ("attention", "decoding", "tokens")
@@ -181,7 +181,7 @@ def measure_tabs(count: int, folder: Path | None, *, port: int, say: Callable[[s
     with TemporaryDirectory() as temporary:
         if folder is None:
             folder = Path(temporary)
-            for number in range(count):  # links: another path is another checkpoint
+            for number in range(count):  # links suffice, because another path is another checkpoint
                 (folder / f"copy-{number}").mkdir()
                 for file in (REPOSITORY / "checkpoints" / "en-fr").iterdir():
                     if file.is_file():

@@ -52,7 +52,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--tokens", type=int, default=64, help="of the pass (default 64)")
     options = parser.parse_args(arguments)
-    os.environ["HF_HUB_OFFLINE"] = "1"  # before its first import
+    os.environ["HF_HUB_OFFLINE"] = "1"  # must be set before the first import
     try:
         import transformers
     except ModuleNotFoundError:
@@ -137,7 +137,7 @@ def _every_head(folder: Path, rounds: int) -> None:
         ids = torch.tensor([prompt_ids(checkpoint, sentence) for sentence in sentences])
         functions["TransformerLens"] = lambda: _by_transformer_lens(lens, ids)
         means = _by_transformer_lens(lens, ids)
-        for head, habits in head_habits(checkpoint, sentences).items():  # both measure the same
+        for head, habits in head_habits(checkpoint, sentences).items():  # both tools measure the same quantity
             theirs = {name: float(values[head.layer, head.head]) for name, values in means.items()}
             if any(abs(habits.means[name] - theirs[name]) > 1e-3 * max(1, abs(theirs[name])) for name in theirs):
                 raise RuntimeError(f"{head}: {habits.means} here, {theirs} by TransformerLens")

@@ -30,7 +30,7 @@ HEADS = [
     for head in range(8)
     for stack, kind in (("encoder", "self"), ("decoder", "self"), ("decoder", "cross"))
     for layer in range(3)
-]  # of en-fr; in the order of the rows of the importance map, column by column
+]  # heads of en-fr in the order of the rows of the importance map, column by column
 MAX_STUDENTS = len(HEADS)
 FIRST_SENTENCE, SECOND_SENTENCE = (
     0,
@@ -70,7 +70,7 @@ class Student:
         self.sentences = sentence(FIRST_SENTENCE + first), sentence(SECOND_SENTENCE + first)
         self.now = self.sentences[0]
         self.edit = HEADS[number]
-        self.edits: tuple[str, ...] = ()  # those made so far
+        self.edits: tuple[str, ...] = ()  # the screens made so far
         self.screens: list[dict[str, str]] = []
 
     async def open(self) -> Run:

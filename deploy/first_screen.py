@@ -63,7 +63,7 @@ class FirstScreen:
                     page = body.replace(_ROOT, _ROOT + _TITLE, 1)
                     headers = MutableHeaders(raw=begin["headers"])
                     headers["content-length"] = str(len(page))
-                    for name in ("etag", "last-modified"):  # those of the file
+                    for name in ("etag", "last-modified"):  # the headers of the file
                         del headers[name]
                     await send(begin)
                     await send({**message, "body": page})

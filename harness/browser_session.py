@@ -27,7 +27,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from harness import widget_states
 from harness.runs import Run
 
-PATIENCE = 300.0  # seconds after which it gives up an unfinished run
+PATIENCE = 300.0  # seconds after which the visitor gives up an unfinished run
 XSRF_COOKIE = "_streamlit_xsrf"
 
 
@@ -54,7 +54,8 @@ class BrowserSession:
         self._run_count = 0  # runs of the script that have ended
         self._oldest = 2  # runs for which an unused message is kept; the server sends the number
         self._page_hash = self._main_hash = ""
-        self.pages: dict[str, str] = {}  # of the navigation: address → hash; "" is the page that the app opens with
+        # pages of the navigation, address → hash; "" is the page that the app opens with
+        self.pages: dict[str, str] = {}
         self._run_fragments: Sequence[str] = ()
         self._socket: ClientConnection | None = None
 

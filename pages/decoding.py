@@ -1,4 +1,4 @@
-"""Decoding: how do words come out?"""
+"""Decoding: how does the model choose words?"""
 
 from transformer import decode
 from transformer.attribution.leave_one_out import leave_one_out

@@ -12,7 +12,7 @@ from views.feed_forward.units import all_tokens, layer_formula, one_token, words
 OPENINGS = {"readable": readable, "strongest": strongest}
 FIRST = tuple(OPENINGS)
 SECTIONS = {"token": one_token, "words": words_of_units, "sentence": all_tokens, "fires": firing}
-WITHOUT_WORDS = ("token", "sentence")  # the others compare units with words, or look for them in sentences
+WITHOUT_WORDS = ("token", "sentence")  # the other sections compare units with words, or look for units in sentences
 
 with page("feed_forward", needs=("stack", "layer", "token"), begins=begins) as p:
     view_model = feed_forward_view_model(p.trace, stack=p.focus.stack, layer=p.focus.layer, token=p.focus.token)

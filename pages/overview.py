@@ -23,7 +23,7 @@ with page("overview", strip=False) as p:
     if not is_presenting():  # the figure below shows input and output as well
         show_answer(p, view_model_of(p))
     living_picture(p)
-    if not embedded.is_embedded():  # there one figure is shown alone, and the blocks would come first
+    if not embedded.is_embedded():  # an embedded page shows one figure alone, and the blocks would come first
         st.markdown(f"#### {p.text['blocks']}")
         model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer)
         st.caption(p.text["diagram_hint"])

@@ -19,7 +19,7 @@ SECTIONS = {
     "flow": flow,
     "many": many,
 }
-NEEDS = {"edges": ("stack", "kind", "layer", "head")}  # the others show all stacks
+NEEDS = {"edges": ("stack", "kind", "layer", "head")}  # the other sections show all stacks
 
 needs = NEEDS.get(choice.value(KEY, page="paths"), ())
 with page("paths", needs=needs) as p:

@@ -42,7 +42,8 @@ with page("positions", needs=("token",), marks=followed_token, only=followed_sta
             look = {"owner": tuple(names), "wrap": True, "label_visibility": labels()}
             section = chosen_option(p.text, "view", names, key="positions view", **look)
         choose_change(p) if section == "order" else choose_scheme(p)
-    both_schemes = section == "heatmap" and view_model.scheme == "rotary"  # their titles say which one is the model's
+    # the titles of the figures say which scheme is the model's
+    both_schemes = section == "heatmap" and view_model.scheme == "rotary"
     if section != "order" and not (view_model.is_own and both_schemes):
         say_whose(view_model, p.text)
     if section == "order":

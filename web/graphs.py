@@ -230,7 +230,8 @@ class StackGraph(nn.Module):
 
 
 def _graph(checkpoint: Checkpoint, stack: str, stored: dict[str, tuple[int, np.ndarray]]) -> Graph:
-    module = StackGraph(checkpoint, stack).eval()  # otherwise the inner model would be exported in training mode
+    # also puts the inner model into evaluation mode, in which it is exported
+    module = StackGraph(checkpoint, stack).eval()
     inputs, dynamic = module.examples()
     with torch.inference_mode():
         names = list(module.outputs(dict(zip(module.input_names(), inputs, strict=True))))
@@ -286,7 +287,8 @@ def _point_into(model: onnx.ModelProto, stored: dict[str, tuple[int, np.ndarray]
     nodes += graph.node
     del graph.node[:]
     graph.node.extend(nodes)
-    for listed in (graph.value_info, graph.metadata_props, model.metadata_props):  # they contain paths of this machine
+    # the removed fields contain paths of this machine
+    for listed in (graph.value_info, graph.metadata_props, model.metadata_props):
         del listed[:]
     for node in graph.node:
         del node.metadata_props[:]

@@ -8,7 +8,7 @@ from charts.canvas.choices import HeadChoice
 from charts.canvas.figure import CanvasFigure
 from transformer.runs.attention_view import AttentionView
 
-MAX_NAMED = 3  # number of large maps side by side
+MAX_NAMED = 3  # largest number of large maps side by side
 
 
 class HeadWords(NamedTuple):

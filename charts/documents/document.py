@@ -9,7 +9,7 @@ from pathlib import Path
 from charts.canvas.module import packed_module
 from charts.documents.document_parts import Part, Section, join_html, markdown_html
 
-_SHORT_DIGITS = 12  # of a fingerprint, for display
+_SHORT_DIGITS = 12  # digits of a fingerprint that are displayed
 _STYLE = Path(__file__).with_name("document.css")
 # As in charts/canvas/page.html: no host is contacted, whatever was typed.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:"
@@ -53,7 +53,7 @@ def document(
     """
     fields = {"title": title, **{name: text for name, text in (about or {}).items() if text}, "software": "Glassformer"}
     body, foot = join_html(parts), _foot(fields)
-    if kind == "paper":  # at the end, one line could take a page of its own
+    if kind == "paper":  # if it came last, this line could take a page of its own
         kicker, foot = " · ".join([kicker, *_model(fields)]), []
     above = f'<p class="kicker">{escape(kicker)}</p>' if kicker else ""
     page = [

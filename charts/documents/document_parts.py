@@ -19,11 +19,11 @@ import segno
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.style import three_digits
 
-_NODE_BREAK = ":color[]{}"  # of ui.words.texts.as_plain
+_NODE_BREAK = ":color[]{}"  # what ui.words.texts.as_plain inserts
 _HIDDEN = 0xF0000  # a private area of Unicode, for characters that are not Markdown
-_WRITING_LINES = 3  # if there is nothing to tick
+_WRITING_LINES = 3  # lines for a written answer
 _MAX_QR_BYTES = 600  # a longer address would need a code as wide as the text
-_MILLIMETRES = 0.5  # size of a module of the code, which a phone can read from paper
+_MILLIMETRES = 0.5  # size of a module of the QR code, large enough for a phone to read from paper
 
 
 class Part(Protocol):

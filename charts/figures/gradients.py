@@ -51,7 +51,7 @@ def gradient_rows(moved: Any, *, tokens: TokenSequence, what: str = N_("distance
         figure.scatter(
             x=everywhere[chosen],
             y=distances[chosen],
-            # A skyline is one shape; thousands of dots are as many elements and take the browser seconds.
+            # A skyline is one shape; thousands of dots would be as many elements and take the browser seconds.
             mode="markers" if size else "lines",
             fill=None if size else "tozeroy",
             line={"width": 1, "color": colour},

@@ -97,7 +97,7 @@ def _text_columns(
 def _label_positions(values: np.ndarray, layout: Mapping, axis: str) -> list:
     """Return positions as the labels of their axis; a repeated label is followed by its position."""
     named = layout.get(f"{axis[0]}axis{axis[1:]}", {})
-    aliases = named.get("labelalias") or {}  # of long axes: by position, as text
+    aliases = named.get("labelalias") or {}  # labels of long axes, by position as text
     labels = [plain(text) for text in aliases.values()] or [plain(text) for text in _as_list(named.get("ticktext"))]
     places = [int(place) for place in aliases] or _as_list(named.get("tickvals"))
     known = {

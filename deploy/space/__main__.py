@@ -52,7 +52,7 @@ def write(folder: Path) -> None:
     if folder.exists() and any(folder.iterdir()):
         raise ValueError(f"{folder} is not empty; name a new folder")
     unfinished = folder.with_name(f".{folder.name}.unfinished")
-    shutil.rmtree(unfinished, ignore_errors=True)  # of a run that was killed
+    shutil.rmtree(unfinished, ignore_errors=True)  # left by a run that was killed
     text = dockerfile()
     for source in sources(text):
         target = unfinished / source.relative_to(ROOT)

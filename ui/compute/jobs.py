@@ -35,7 +35,7 @@ TRAINING = "training"  # a kind of job
 PATIENCE = 4.0  # seconds for which a job continues without watchers
 LOOK_AGAIN = 0.25  # seconds
 SHARE = 1.0  # seconds after which a job yields to another one in line
-_GRACE = 1.0  # seconds for which it continues after a watcher leaves, since most return at once
+_GRACE = 1.0  # seconds for which a job continues after a watcher leaves, since most return at once
 _SHORT = 0.4  # seconds before the page shows that something is being computed
 _LAST = 10.0  # seconds for which a server waits for its threads when it is shut down
 _JOB = "glassformer long job"  # the name of a thread
@@ -52,15 +52,15 @@ class _Place:
 
 
 class Places:
-    """A limited number of places; others wait in line.
+    """A limited number of slots; jobs without one wait in line.
 
-    A holder gives up its place after ``share`` seconds if others are waiting, and joins the line again. The next one is
-    the visitor with the fewest places, then the one whose last share is longest ago, then the first in line: so each
-    visitor (each session of the app) gets an equal share, however many computations it has started, and a new one waits
-    for at most one share.
+    A job gives up its slot after ``share`` seconds if others are waiting, and joins the line again. Next comes the
+    visitor with the fewest slots, then the one whose last share ended longest ago, then the first in line. So each
+    visitor (each session of the app) gets an equal share, however many computations it has started, and a new visitor
+    waits for at most one share.
 
-    Without a ``count`` the server's limits apply, read on each request: fewer places may be taken by ``TRAINING`` jobs,
-    and one that waits for such a place lets others pass.
+    Without a ``count`` the server's limits apply, read on each request: ``TRAINING`` jobs may take fewer slots, and one
+    that waits for such a slot lets others pass.
     """
 
     def __init__(self, count: int | None = None, *, share: float = SHARE) -> None:
@@ -71,7 +71,7 @@ class Places:
         self._changed = threading.Condition()
 
     def enter(self, who: object, *, waits: Callable[[], bool], kind: str = "", visitor: Hashable | None = None) -> bool:
-        """Wait for a place; return ``False`` if ``waits()`` becomes false first."""
+        """Wait for a slot; return ``False`` if ``waits()`` becomes false first."""
         place = _Place(who, who if visitor is None else visitor, kind)
         with self._changed:
             self._line.append(place)
@@ -88,7 +88,7 @@ class Places:
                 self._changed.notify_all()
 
     def take_turns(self, who: object, *, waits: Callable[[], bool]) -> bool:
-        """Let another one in if it is due, and wait for a place again, like ``enter``."""
+        """Let another job in if it is due, then wait for a slot again, like ``enter``."""
         with self._changed:
             place = self._inside[who]
             if not self._line or time.monotonic() < place.since + self._share:
@@ -97,7 +97,7 @@ class Places:
             return self.enter(who, waits=waits, kind=place.kind, visitor=place.visitor)
 
     def leave(self, who: object) -> None:
-        """Give the place back, if any."""
+        """Give the slot back, if any."""
         with self._changed:
             if (place := self._inside.pop(who, None)) is not None:
                 here = {other.visitor for other in (*self._inside.values(), *self._line)}
@@ -115,7 +115,7 @@ class Places:
         return sorted(self._line, key=lambda place: (inside[place.visitor], self._served.get(place.visitor, 0.0)))
 
     def _next(self) -> _Place | None:
-        """Return the one that may enter now."""
+        """Return the job that may enter now."""
         if len(self._inside) >= self._room():
             return None
         kinds = Counter(place.kind for place in self._inside.values())
@@ -127,7 +127,7 @@ class Places:
         return limits().trainings if kind == TRAINING else limits().jobs
 
 
-PLACES = Places()  # of all sessions; the cores are also needed for short computations
+PLACES = Places()  # the slots of all sessions; the cores are also needed for short computations
 
 
 class JobStopped(BaseException):
@@ -135,7 +135,7 @@ class JobStopped(BaseException):
 
 
 class Job(Generic[Result]):
-    """One computation in the background: ``work(report)`` runs in a thread when there is a place for it.
+    """One computation in the background: ``work(report)`` runs in a thread once there is a slot for it.
 
     ``report(done, total)`` records progress, yields to others, and ends the work (by ``JobStopped``) if no session
     waits for it any more; so does every forward pass of a model.
@@ -144,8 +144,8 @@ class Job(Generic[Result]):
         work: The computation.
         passes: Approximate number of forward passes, if the work does not report.
         kind: Kind of job.
-        visitor: For whom it is done.
-        places: Where it waits.
+        visitor: The visitor it is done for.
+        places: The slots it waits for.
         patience: See ``PATIENCE``.
     """
 
@@ -208,7 +208,7 @@ class Job(Generic[Result]):
 
     @property
     def status(self) -> Status:
-        """Status; a job without a result was "stopped" by a reader, or "left" without watchers."""
+        """Status; a job without a result was "stopped" by a reader or "left" by all its watchers."""
         if not self.over:
             return "running" if self._started else "waiting"
         if self.problem is not None:
@@ -263,16 +263,16 @@ class Job(Generic[Result]):
             self.problem = problem
         finally:
             self._ended = time.monotonic()
-            del self._work  # together with everything that it uses
+            del self._work  # frees the work and everything that it uses
             self._places.leave(self)
             self._done.set()
 
 
 @atexit.register
 def _end_threads() -> None:
-    """Let all that compute come out of torch.
+    """Let every computing thread return from torch.
 
-    Python ends daemon threads wherever they are; inside of torch, that aborts the process ("terminate called without
+    Python ends daemon threads wherever they are; inside torch, that aborts the process ("terminate called without
     an active exception").
     """
     _ending.set()
@@ -312,14 +312,14 @@ class LongJobs:
         runs in a separate thread, so it must not use Streamlit or any state of a session.
 
         Args:
-            of: What the result belongs to, usually a run.
+            of: The key that the result belongs to, usually a run.
             name: Name of the result.
             work: The computation.
             doing: Text on the bar.
             passes: Approximate number of forward passes.
             saying: Returns the text on the bar from (done, total), once the work reports.
             stopped: Text that is shown, with a button to continue, after this session has cancelled.
-            on_cancel: Called instead.
+            on_cancel: Called instead of showing ``stopped``.
 
         Returns:
             The result; ``None`` if this session has cancelled it.
@@ -343,7 +343,7 @@ class LongJobs:
                         _watch(here, job, who, room, cancel, lambda job=job: _words(job, doing, saying))
             finally:  # a rerun or a closed browser raises here, and not as an Exception
                 job.leave(who)
-            if not job.stopped:  # otherwise it was about to end when this session joined it
+            if not job.stopped:  # otherwise the job was about to end when this session joined it
                 break
         room.empty()
         if job.problem is not None:

@@ -39,7 +39,7 @@ FOLDER_VARIABLE = "GLASSFORMER_CHECKPOINTS"
 FAVOURITE = "en-fr"
 # Left out of the wheel to keep it small (pyproject.toml).
 IN_THE_REPOSITORY = ("captions-en-de", "sentiment", "word2vec-en")
-# Included in an earlier version: an old link to one of them leads to its replacement.
+# Checkpoints of an earlier version: an old link to one of them leads to its replacement.
 REMOVED = ("en-fr-pruned", "en-fr-taught")
 RENAMED = {"en-fr-natural": "en-fr"}  # an old link opens the same weights under their new name
 _LOOKS_AGAIN = 30  # seconds between searches through the folders of other programs
@@ -181,7 +181,7 @@ def checkpoint_path(name: str) -> Path:
 def _resolve(name: str) -> Path:
     try:
         return resolve(name)
-    except transformer.CheckpointError:  # it has gone, or there are several files
+    except transformer.CheckpointError:  # the file is gone, or there are several files
         return Path(name)
 
 
@@ -290,7 +290,7 @@ def _translates(name: str) -> bool:
 def _stamp(path: Path, files: Sequence[str] = _FILES) -> tuple[tuple[int, int], ...]:
     """Return the size and modification time of every file, which change if a model is retrained.
 
-    With paths as plain strings it is three times as fast.
+    Plain strings as paths make this three times as fast.
     """
     if os.path.isfile(path):
         status = os.stat(path)

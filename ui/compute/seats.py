@@ -16,7 +16,7 @@ class Seats:
 
     def __init__(self, count: int, *, idle: float = math.inf, clock: Callable[[], float] = time.monotonic) -> None:
         self._count, self._idle, self._clock = count, idle, clock
-        self._taken: dict[Hashable, float] = {}  # when each of them last asked; the longest idle first
+        self._taken: dict[Hashable, float] = {}  # visitor → time of its last request, the longest idle first
         self._line: list[Hashable] = []
         self._lock = threading.Lock()
 
@@ -30,7 +30,7 @@ class Seats:
             self._taken = {other: asked for other, asked in self._taken.items() if present(other)}
             self._line = [other for other in self._line if present(other)]
             if who in self._taken:
-                del self._taken[who]  # to the end
+                del self._taken[who]  # moves the visitor to the end
                 self._taken[who] = now
                 return 0
             if who not in self._line:

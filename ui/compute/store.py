@@ -31,12 +31,12 @@ MEGABYTES = {
     "models": 630,  # en-fr takes 28 MB, so does each snapshot of en-fr-2017; an upload takes at most 100 MB
     "traces": 384,  # three sentences each for a class of thirty, or six texts of maximum length
     "results": 128,
-    "figures": 32,  # what an open page can still save as a file or show as a table; one takes 2 to 100 KB
+    "figures": 32,  # figures that an open page can still save as a file or show as a table; 2 to 100 KB each
 }
 _SHELVES = {
     "checkpoint": "models",
     "snapshot": "models",
-    "spoken": "models",  # the same weights, which count once
+    "spoken": "models",  # the same weights, which are counted once
     "trace": "traces",
     "positions": "traces",
     "experiment": "traces",
@@ -60,7 +60,7 @@ def size_of(value: object, kept: Collection[int] = ()) -> int:
     seen, parts, total = set(kept), [value], _OVERHEAD
     while parts:
         part = parts.pop()
-        if isinstance(part, str | int | float | None):  # most parts are; the rest takes longer
+        if isinstance(part, str | int | float | None):  # true of most parts; the test below takes longer
             total += sys.getsizeof(part)
             continue
         if id(part) in seen or isinstance(part, Run):

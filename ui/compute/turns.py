@@ -51,9 +51,9 @@ class Turns:
         self._line: list[_Script] = []
         self._running: list[_Script] = []
         self._turn: _Script | None = None  # which began last
-        self._since = 0.0  # and when
+        self._since = 0.0  # and when it began
         self._changed = threading.Condition()
-        self._here = threading.local()  # its ``script`` is that of this thread
+        self._here = threading.local()  # ``script`` is the script of this thread
 
     @contextmanager
     def next(self, visitor: Visitor) -> Iterator[None]:
@@ -63,14 +63,14 @@ class Turns:
         begun = time.thread_time()
         try:
             yield
-        finally:  # also if Streamlit ends the script
+        finally:  # even if Streamlit ends the script
             visitor.has_used(time.thread_time() - begun)
             self._leave(script)
             self._here.script = None
 
     @contextmanager
     def aside(self) -> Iterator[None]:
-        """Release the turn while a script only waits for something; it rejoins the line at its old position."""
+        """Release the turn while a script only waits; it rejoins the line at its old position."""
         script = getattr(self._here, "script", None)
         if script is None:  # a part of a page, which takes no turns
             yield
@@ -100,7 +100,7 @@ class Turns:
     def _must_wait(self, script: _Script) -> float:
         """Return the seconds until the script should ask again; 0 if it is its turn."""
         if min(self._line, key=lambda other: other.due) is not script:
-            return threading.TIMEOUT_MAX  # the one who leaves the line notifies it
+            return threading.TIMEOUT_MAX  # whichever script leaves the line notifies it
         if self._turn not in self._running:
             return 0
         return self._since + max(self._longest, script.expected) * len(self._running) - time.monotonic()

@@ -20,7 +20,7 @@ from ui.server.upload_folders import new_folder
 MOST_OWN = 3  # stored uploads per visitor
 _OWN = "uploads: own"
 _users: dict[str, set[str]] = {}  # name of an upload → the sessions that have sent or opened it
-_one_at_a_time = Lock()  # each is loaded once for a check; many at once would add up
+_one_at_a_time = Lock()  # each upload is loaded once for a check; many at once would add up in memory
 
 
 @lru_cache(maxsize=1)

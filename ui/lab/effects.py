@@ -57,7 +57,7 @@ def marked_text(pieces: Iterable[Piece]) -> str:
     shown, begun = "", False
     for piece in pieces:
         if shown and not begun and piece.fate == "same":
-            shown += " "  # the first word of the new text has no space before it, but a removed word does
+            shown += " "  # the first word of the new text has no space before it, but a removed first word does
         shown += mark(piece)
         begun = begun or piece.fate != "removed"
     return shown.strip()

@@ -51,8 +51,8 @@ def experiment_with(
 def tried(run: Run, changes: Iterable[tuple[Change, tuple[str, ...]]]) -> Iterator[tuple[Change, Experiment, bool]]:
     """Yield the first changes, each with its experiment and whether the model's own output changes.
 
-    Each change comes with its edits as strings. One whose run is not finite is left out. Of a third-party model, whose
-    passes may take long, only the first change is tried.
+    Each change comes with its edits as strings. One whose run is not finite is left out. For a third-party model, whose
+    passes may be slow, only the first change is tried.
     """
     before = experiment_with(run).answer_before.text
     for change, specs in islice(changes, 1 if run.checkpoint.foreign else _TRIES):

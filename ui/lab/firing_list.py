@@ -11,7 +11,7 @@ from transformer.text.tokens import Token, TokenSequence
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import common
 
-_DRAWN = 10  # rows on the first screen
+_DRAWN = 10  # rows that fit on the first screen
 _TABLE = "where-it-fires"
 
 

@@ -20,7 +20,7 @@ from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting, labels
 from ui.words.texts import model_sentences, other_pictures, pictures
 
-_MOST, _FEW = 5, 4  # ready pairs in a separate row, and in one with other controls
+_MOST, _FEW = 5, 4  # number of pairs in a separate row, and in a row with other controls
 _LONGEST = 200  # characters of a sentence in which words are replaced
 
 
@@ -32,14 +32,14 @@ def second_sentence(
     box: DeltaGenerator | None = None,
     chips: DeltaGenerator | None = None,
 ) -> str:
-    """Draw a box for the sentence and a row of ready pairs; return what was typed or chosen.
+    """Draw a box for the sentence and a row of prepared pairs; return what was typed or chosen.
 
     The page's texts name the controls: ``second``, ``second_help``, ``pairs``.
 
     Args:
         p: The page.
         key: Key of the widget, also in the address.
-        first: The sentence until one is typed or chosen; by default the first ready one, if any.
+        first: The sentence until one is typed or chosen; by default the first prepared one, if any.
         box: Where the box is drawn, if not next to the pairs.
         chips: Where the pairs are drawn, if not next to the box.
     """
@@ -68,7 +68,7 @@ def second_sentence(
 
 
 def suggested_sentence(p: Page) -> str:
-    """Return the first ready sentence with one word changed; "" if none fits."""
+    """Return the first prepared sentence with one word changed; "" if none fits."""
     return next((other for clean, other in ready_pairs(p) if clean == p.focus.sentence), "")
 
 
@@ -97,7 +97,7 @@ def offered_pairs(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[t
         others = [(sentence, other) for _, other in other_pictures(sentence)]
         return tuple(pair for pair in others if _fits(checkpoint, *pair))
     own = [(sentence, other) for other in _swap_words(sentence, answer) if _fits(checkpoint, sentence, other)]
-    task = start_of(sentence, checkpoint.framing.starts)  # a ready pair begins with the task as well
+    task = start_of(sentence, checkpoint.framing.starts)  # prepared pairs begin with the task as well
     ready = [tuple(task + each for each in pair.values()) for pair in model_sentences()["pair"].values()]
     ready += [pair[::-1] for pair in ready if pair[1] == sentence]
     found = [pair for pair in ready if pair[0] == sentence and _fits(checkpoint, *pair)] + own

@@ -25,7 +25,7 @@ _KINDS = (
     "feed_forward",
     "norms",
     "convolution_weights",
-)  # blocks inside of a layer
+)  # blocks inside a layer
 
 
 def one_training_step(p: Page) -> None:
@@ -86,7 +86,7 @@ def step_in_detail(p: Page) -> None:
 
 
 def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[TrainingStep, dict[str, object]]:
-    """Return the step with the settings of the controls (learning rate, a classifier's class), and these."""
+    """Return the training step with the settings of the controls, and these settings."""
     text, config = page_text("embeddings"), p.checkpoint.config
     arguments: dict[str, object] = {"stack": p.focus.stack, "optimizer": optimizer}
     with controls:

@@ -5,7 +5,7 @@ import os
 import sys
 from functools import lru_cache
 
-_ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # of glibc's malloc.h
+_ARENA_MAX, _MMAP_THRESHOLD = -8, -3  # constants of glibc's malloc.h
 
 
 @lru_cache(maxsize=1)
@@ -13,7 +13,7 @@ def give_back_what_is_freed() -> None:
     """Limit glibc to two heaps, with large blocks outside; call it before there are many threads.
 
     By default glibc creates a heap for each of many threads and puts blocks of up to 32 MB into it. Memory freed there,
-    between blocks that stay, is kept by the process: with a class, as much again as everything in use. glibc's own
+    between blocks that stay, is kept by the process: with a class, this doubles the memory in use. glibc's own
     variables (``MALLOC_…``) take precedence.
     """
     if not sys.platform.startswith("linux") or any(name.startswith("MALLOC_") for name in os.environ):

@@ -54,7 +54,7 @@ def public() -> bool:
 
     Any value but 0 means yes, so that a typing error does not make a server less strict.
     """
-    return os.environ.get("GLASSFORMER_PUBLIC", "").strip() not in ("", "0")  # also if another setting is wrong
+    return os.environ.get("GLASSFORMER_PUBLIC", "").strip() not in ("", "0")  # needed even if another setting is wrong
 
 
 def limits() -> Limits:
@@ -84,7 +84,7 @@ def hosts(address: str | None) -> list[str]:
     """
     named = [host.strip("[]") for host in settings().hosts]
     if named:
-        return [*named, *LOOPBACK]  # health checks come from this machine
+        return [*named, *LOOPBACK]  # health checks come from this machine itself
     return [*LOOPBACK] if address in LOOPBACK and not public() else []
 
 
@@ -93,5 +93,5 @@ def without_folders(text: str) -> str:
     if not public():
         return text
     for folder in filter(None, os.environ.get("GLASSFORMER_CHECKPOINTS", "").split(os.pathsep)):
-        text = text.replace(folder.rstrip("/\\"), "…")  # its name may contain a space
+        text = text.replace(folder.rstrip("/\\"), "…")  # the name of a folder may contain a space
     return _FOLDERS.sub("…", text)

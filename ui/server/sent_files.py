@@ -44,7 +44,7 @@ class Refusal(NamedTuple):
     most: int = 0
 
 
-_announced: dict[str, list[int]] = {}  # session → bytes of each of its requests in progress
+_announced: dict[str, list[int]] = {}  # session → announced bytes of each request in progress
 _refused: dict[str, Refusal] = {}  # session → the last refusal, until its page has shown it
 
 

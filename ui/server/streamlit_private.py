@@ -234,7 +234,7 @@ def rerun(session: str) -> None:
 
 def take_no_files() -> None:
     """Let Streamlit refuse all uploaded files from now on, even empty ones."""
-    config.set_option("server.maxUploadSize", 0)  # more than that is not even read
+    config.set_option("server.maxUploadSize", 0)  # a larger body is not even read
     MemoryUploadedFileManager.add_file = _refuse_file
 
 

@@ -25,7 +25,7 @@ def new_folder() -> Path:
         OSError: If that is impossible.
     """
     lock, folder = None, Path()
-    while lock is None:  # once, unless another starting server removes the new lock file as an abandoned one
+    while lock is None:  # succeeds at once unless another starting server removes the new lock file as an abandoned one
         folder = Path(tempfile.gettempdir()) / f"{PREFIX}{uuid.uuid4().hex[:12]}"
         lock = _open_locked(_lock_of(folder), os.O_CREAT | os.O_EXCL)
     folder.mkdir(mode=0o700)

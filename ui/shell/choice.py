@@ -221,7 +221,7 @@ def names_of(
     text: PageText, name: str, options: Sequence[str], *, words: Callable[[PageText, str], str] | None = None
 ) -> dict[str, list[str]]:
     """Return the names of ``chosen_option``'s options, for ``read_option`` before they are drawn."""
-    texts = (text, *page_texts(text.name))  # also of a page about images
+    texts = (text, *page_texts(text.name))  # including those of a page about images
 
     def names(option: str) -> list[str]:
         text_name = f"{name}_{option}"
@@ -353,7 +353,7 @@ def _draw(
         first = {begin: found}
     if in_form:
         return _draw_in_form(widget, label, key, found, default, arguments, first, more)
-    typed = begin == "index" and found is not None and first["index"] is None  # it is none of the options
+    typed = begin == "index" and found is not None and first["index"] is None  # the value is none of the options
     if st.session_state.get(key, None if typed else found) != found:
         st.session_state[key] = found
         first = {"index": None} if begin == "index" else {}

@@ -8,8 +8,8 @@ from ui.compute.loading import recipe_of
 from ui.words.language_guess import guess_language
 from ui.words.texts import common
 
-READ = "en"  # the language that every recipe's model reads
-_MANY_BYTES = 0.2  # least share of tokens for which a sentence counts as unlike the training text
+READ = "en"  # the language that the models of all recipes read
+_MANY_BYTES = 0.2  # smallest share of unusual tokens for which a sentence counts as unlike the training text
 
 
 def unlike_training(trace: Trace, name: str) -> str:

@@ -36,11 +36,11 @@ from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quote, speak, take_language_from
 
 MAX_PADS = 16
-LAST = -1  # as a token: the last one that was typed
+LAST = -1  # value of ``token`` that means the last typed token
 PLACE = ("stack", "kind", "layer", "head")
-# Parameters of the view. An address without any opens the checkpoint's opening. An address that names a place defines
-# all of it: the rest is the first head of the first layer, whatever the checkpoint opens with. With a sentence alone,
-# as people write it by hand, it opens at the head of the checkpoint's opening.
+# Parameters of the view. An address without any of them shows the checkpoint's opening. An address that names part of a
+# location defines all of it: the rest is the first head of the first layer, whatever the opening is. With a sentence
+# alone, as people write it by hand, it opens at the head of the checkpoint's opening.
 VIEW = ("sentence", "target", *PLACE, "token", "pads", "lesson")
 
 # A text that is somewhat too long stays in its box, to be shortened. A session must not hold megabytes: if a text
@@ -53,7 +53,7 @@ _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "f
 _LATE = 8
 _ONLY_A_LESSON = "focus: the address names only a lesson"
 NOTE, FINGERPRINT = "note", "fingerprint"  # what an instructor's link adds to the address of a view (share.py)
-CAME_FROM = "came_from"  # of the ``Focus``: the view before a lesson
+CAME_FROM = "came_from"  # the field of ``Focus`` with the view before a lesson
 NO_CHOICES = (NOTE, FINGERPRINT, PAGE)
 
 

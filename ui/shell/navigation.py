@@ -21,7 +21,7 @@ from ui.words.texts import common, page_text
 
 SIDEBAR_WIDTH = 280  # pixels
 _ARROW = {"icon": ":material/arrow_forward:", "icon_position": "right"}
-LABORATORY_SIGN = ":material/science:"  # before the name of each of its pages, and on the page itself
+LABORATORY_SIGN = ":material/science:"  # sign before the name of each laboratory page, and on the page itself
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def noted_row(checkpoint: str, sentence: str, place: Sequence[str | int]) -> int
 
 
 def label_of(example: Example) -> str:
-    """Return the label of an example in the language of this run."""
+    """Return the label of an example in the current language."""
     return in_language(example.label, language())
 
 
@@ -103,7 +103,7 @@ def _of_kind(config: ModelConfig | None) -> Opening:
         kind = "encoder-decoder" if config is None else "classifier" if config.n_classes else config.kind
         found = [
             Example(sentence=each.sentence, label={"en": each.label}, shows={"en": each.shows})
-            for each in examples(kind)  # already in the language of this run
+            for each in examples(kind)  # already in the current language
         ]
     first = replace(found[0], place=dict(zip(PLACE, ("encoder", "self", 0, 0, 0), strict=True)))
     return Opening(name={"en": ""}, examples=(first, *found[1:]))

@@ -71,7 +71,7 @@ LACKING = {  # content of the other pages that a file of attention maps lacks; "
     **dict.fromkeys(("decoding", "lens"), "predictions"),
 }
 WRITING = ("overview", "decoding")  # pages about generation
-PROMPT_ONLY = Greedy(1)  # the recorded pass then reads only the prompt
+PROMPT_ONLY = Greedy(1)  # on these pages the recorded pass reads only the prompt
 FRAME_STYLE = Path(__file__).with_name("page.css")
 _LOG = logging.getLogger(__name__)
 
@@ -92,7 +92,7 @@ class Page:
     def __init__(self, name: str, focus: Focus) -> None:
         self.name = name
         self.focus = focus
-        self.token_is_chosen = True  # by the reader; otherwise the page may choose its initial token
+        self.token_is_chosen = True  # whether the reader chose a token; otherwise the page may choose its initial one
 
     @once
     def text(self) -> PageText:
@@ -152,7 +152,7 @@ class Page:
     def place_of(name: str) -> str:
         """Return the path of a checkpoint's directory for other people, for commands and snippets."""
         if name in found_here():
-            return name  # which ``transformer.load`` also finds
+            return name  # a folder that ``transformer.load`` also finds
         if is_received(name):
             return "the/folder/that/was/uploaded"
         path = checkpoint_path(name)
@@ -265,7 +265,8 @@ def page(
         with guard():
             yield p
         with lines:
-            _say(line for line in shared_focus.notes() if line not in said_before)  # about the page's own controls
+            # notes about the page's own controls
+            _say(line for line in shared_focus.notes() if line not in said_before)
         shared_focus.write_address()
         page_state.end()
         links_onward(p.name)

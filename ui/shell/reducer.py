@@ -34,7 +34,7 @@ class State:
 
     Attributes:
         owners: What choices made in this step belong to.
-        reveals: Containers that the keyboard is led to.
+        reveals: Containers that receive the keyboard focus.
         opens: The page that is opened, if it differs from ``page``.
         lines: Lines about the focus.
     """

@@ -42,7 +42,7 @@ def sidebar() -> None:
             if not focus.presenter:
                 with st.expander(common("sidebar.more_picture"), key="sidebar more"):
                     _sentence(focus, help="sidebar.picture_text_help")
-        elif isinstance(config, MapsConfig):  # it holds one text, and nothing can be read by it
+        elif isinstance(config, MapsConfig):  # a file of maps holds one text, and its model cannot read another
             room = st.container(gap="small")
         else:
             reads_pairs = config is not None and config.predicts_next_sentence
@@ -162,7 +162,7 @@ def _language(focus: Focus) -> None:
     """Draw the languages by their codes, next to the presenter's switch."""
     names = languages()
     if len(names) > 1:
-        st.session_state["sidebar language"] = focus.language  # this overwrites no typed text
+        st.session_state["sidebar language"] = focus.language  # nothing is being typed here that this could overwrite
         st.segmented_control(
             common("sidebar.language"),
             list(names),

@@ -18,7 +18,7 @@ from ui.shell.focus import Focus, start_of
 from ui.shell.openings import is_ready
 from ui.words.texts import common, model_sentences, quote
 
-# Wide enough for a task as long as "translate English to Romanian: ".
+# The box must fit a task as long as "translate English to Romanian: ".
 _STYLE = "<style>[class*=st-key-choose-begins] input { padding-inline: 0.4rem 0; font-size: 0.78rem; }</style>"
 _HALF = 104  # pixels; two fit in the sidebar's row
 

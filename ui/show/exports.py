@@ -69,7 +69,7 @@ def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
         for what, (label, mime, make) in offered.items():
             st.download_button(
                 label,
-                data=make,  # only on demand: a page with Plotly inside has 4 MB
+                data=make,  # made on demand, because a page that includes Plotly has 4 MB
                 file_name=f"{name}.{what}",
                 mime=mime,
                 key=f"export {what} {name}",

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 ARITHMETIC = "%.6g"  # six significant digits, as in ``ui.show.score_formula``
 _MAX_STYLED = 20_000  # cells; a larger table keeps the browser's notation
-_MARKS = re.compile(r":color\[\]\{\}|[*_`$\\]")  # of Markdown, and what ``as_plain`` adds
+_MARKS = re.compile(r":color\[\]\{\}|[*_`$\\]")  # markup of Markdown, and what ``as_plain`` adds
 
 
 def show_figure(
@@ -83,7 +83,8 @@ class _Kept:
 
 def _keep(figure: Any) -> str:
     """Keep a figure in the store, and return the name by which it is found there."""
-    packed = pickle.dumps(figure, protocol=5)  # to name and count it; the figure itself is kept
+    # a digest names the figure and its size is counted; the figure itself is kept
+    packed = pickle.dumps(figure, protocol=5)
     digest = blake2b(packed, digest_size=16).hexdigest()
     store.get(digest, "figure", lambda: _Kept(figure, len(packed)))
     return digest
@@ -133,7 +134,7 @@ def show_table(
         caption: Markdown below the table.
         height: Height in pixels, or "auto".
         arithmetic: Whether columns are computed from each other, so that each number has six digits of its own, as in
-            formulas: with those of a column, −0.000109 × 16 would read −0.0001 × 16 = −0.0017.
+            formulas: with the decimals of the column, −0.000109 × 16 would read −0.0001 × 16 = −0.0017.
         options: Passed to ``st.dataframe`` (``column_config``, ``on_select``, …), whose result is returned.
     """
     headings = {column: gettext(column) for column in table if isinstance(column, str)}

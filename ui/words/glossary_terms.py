@@ -11,7 +11,7 @@ from urllib.parse import urlencode
 from ui.words import texts
 from ui.words.translations import ENGLISH, changed_at, read_for_all
 
-SEARCH = "glossary_search"  # the parameter of the address that holds what is searched for
+SEARCH = "glossary_search"  # the parameter of the address that holds the search text
 _NOT_IN_TEXT = re.compile(r"\s*\([^()]*\)")
 _TAKEN = re.compile(r"`[^`]*`|\*\*[^*]*\*\*|\[[^\]]*\]\([^)]*\)|\$[^$]*\$")  # code, bold, links, formulas
 
@@ -47,7 +47,7 @@ def glossary(page: str = "") -> tuple[Term, ...]:
 def search(terms: Iterable[Term], query: str) -> tuple[Term, ...]:
     """Return the terms that contain every word of ``query``, those whose name begins with it first.
 
-    Case and accents do not matter. Names count in every language, definitions in that of this run.
+    Case and accents do not matter. Names are searched in every language, definitions in the current one.
     """
     wanted = _fold_case(query).split()
 
@@ -73,7 +73,7 @@ def with_links(sentences: Sequence[str], terms: Collection[Term]) -> list[str]:
 
 
 def _version() -> tuple[Hashable, ...]:
-    """Return what the terms are read from; they are made anew where any of it is another."""
+    """Return the versions of all files that the terms are read from, which change with them."""
     return str(texts.ROOT), changed_at(f"{texts.ROOT}/ui/words/glossary.toml"), *texts.languages()
 
 

@@ -1,9 +1,8 @@
 """Cache for one run of the script: what a run reads from disk or the store is read once.
 
-A page needs a hundred texts, and for each it matters whether its file has changed; files seldom change, and the next
-run notices. The values belong to one run and its thread: ``begin_run`` discards those of the last run, ``end_run``
-those of this one, and ``within_a_run`` does both. Outside of a run (tests, notebooks, threads of long computations)
-nothing is cached.
+A page needs a hundred texts, and each must be current; files rarely change, and the next run notices if one does. The
+values belong to one run and its thread: ``begin_run`` discards those of the last run, ``end_run`` those of this one,
+and ``within_a_run`` does both. Outside of a run (tests, notebooks, threads of long computations) nothing is cached.
 """
 
 from collections.abc import Callable, Hashable, Iterator

@@ -24,7 +24,7 @@ _spoken: ContextVar[str] = ContextVar("the language of this run, or of a file be
 _language_of_run: Callable[[], str] = lambda: ENGLISH  # noqa: E731  (replaced by ui/shell/focus.py)
 
 # Everything that CommonMark, Streamlit's directives (:red[…], :material/…:, $TeX$) or HTML could read as markup.
-_PICTURES = re.compile(r"!+\[")  # all of them: a single one of "!![" would remain an image
+_PICTURES = re.compile(r"!+\[")  # all exclamation marks, because "!![" would otherwise remain an image
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
 # What Streamlit 1.67 replaces in parsed text, so that a backslash does not prevent it: addresses and e-mail addresses
 # become links, ":material/home:" an icon, "->" an arrow. It never matches across two nodes of the tree.

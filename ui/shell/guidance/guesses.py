@@ -20,7 +20,7 @@ Place = tuple[str, int]  # name of a lesson and number of its step, from 1
 
 @dataclass(frozen=True)
 class Score:
-    """Questions answered, and how many of them correctly: on the first try, and in the end."""
+    """How many questions were answered, and how many correctly: on the first try, and in the end."""
 
     answered: int
     first: int

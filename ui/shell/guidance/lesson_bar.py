@@ -142,7 +142,7 @@ def _moves(lesson: Lesson, number: int, text: PageText) -> None:
 
 
 def just_finished(name: str) -> bool:
-    """Return whether the reader has finished this lesson, and begun none and typed nothing since."""
+    """Return whether the reader has finished this lesson and has neither begun another nor typed since."""
     return st.session_state.get(_FINISHED) == (name, shared_focus.current().sentence)
 
 
@@ -208,7 +208,7 @@ def _question(step: Step, place: tuple[str, int], text: PageText, *, covered: bo
             st.button(
                 text["check"], key="lesson check", disabled=chosen is None, on_click=guesses.add_guess, args=check
             )
-    if covered:  # as long as this line is present (regions.py)
+    if covered:  # parts stay covered as long as this line is present (regions.py)
         with st.container(key=regions.ASKED):
             st.caption(text["guess_first"])
 

@@ -11,7 +11,7 @@ from ui.shell import focus as shared_focus
 
 _STYLE = Path(__file__).with_name("presenter.css")
 _FACTOR = 1.3  # 22 px instead of 17
-_ROOM = 395  # pixels that a projector of 720 leaves below the content above a figure
+_ROOM = 395  # pixels left for a figure on a projector 720 pixels high
 
 
 def is_presenting() -> bool:
@@ -31,12 +31,12 @@ def style_for_a_room() -> None:
 
 
 def for_a_room(figure: Any, *, kind: str) -> Any:
-    """Enlarge a figure's letters to match the text during a presentation, and its height to the space."""
+    """During a presentation, fit a figure's letters to the text, and its height to the space."""
     if not is_presenting():
         return figure
     if kind != "plotly":
         return enlarge_altair(figure, factor=_FACTOR)
     larger = enlarge(figure, factor=_FACTOR)
     plain = larger.layout.height / _FACTOR
-    # Its letters grow whatever the space.
+    # The letters grow even if there is no space.
     return larger.update_layout(height=min(larger.layout.height, max(plain, _ROOM)))
