@@ -215,7 +215,7 @@ def families_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def family(families_folder: Path) -> Callable[[str], Checkpoint]:
-    """``family("hf-gpt2")``: a tiny third-party checkpoint, loaded once and shared."""
+    """Return ``family("hf-gpt2")``, a tiny third-party checkpoint, loaded once and shared."""
     import transformer
 
     return cache(lambda name: transformer.load(families_folder / name))
@@ -229,7 +229,7 @@ def quick_app_tests() -> Iterator[None]:
     finished, which interrupts the page: here it waits for the page's thread. And it begins each run as a fresh
     server, which takes ``pages/`` for the navigation until ``app.py`` has run: here as a server that has served before.
     """
-    if "streamlit" not in sys.modules:  # nor is it collected later: everything imported so far stays
+    if "streamlit" not in sys.modules:  # everything imported so far stays, so it is not collected later either
         yield
         return
     from streamlit.components.v2 import manifest_scanner
@@ -245,7 +245,8 @@ def quick_app_tests() -> Iterator[None]:
 
     def wait(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
         runner._script_thread.join(timeout)
-        asks_whether_it_is_finished(runner, timeout if runner.script_stopped() else 0)  # with 0 it reports a timeout
+        # with 0, AppTest reports a timeout
+        asks_whether_it_is_finished(runner, timeout if runner.script_stopped() else 0)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(manifest_scanner, "scan_component_manifests", cache(manifest_scanner.scan_component_manifests))
@@ -291,7 +292,7 @@ def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def open_app(checkpoints_folder: Path) -> Callable[..., AppTest]:
-    """``open_app("decoding", checkpoint=…, sentence=…)``: the page as an address opens it."""
+    """Return ``open_app("decoding", checkpoint=…, sentence=…)``, the page as an address opens it."""
     return lambda page, **address: open_by_address(page, address)
 
 

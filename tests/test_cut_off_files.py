@@ -53,12 +53,13 @@ def run(*arguments: object) -> None:
 def write_site(out: Path, model: Path, _texts: Path) -> None:
     from web import site  # only here, because importing the exporter takes seconds
 
-    site.graphs_of = lambda *_: [SimpleNamespace(stack="decoder", onnx=bytes(9), inputs=[], outputs=[])]  # not exported
+    # the graphs are not exported
+    site.graphs_of = lambda *_: [SimpleNamespace(stack="decoder", onnx=bytes(9), inputs=[], outputs=[])]
     site.write_site(out, [model])
 
 
 def write_space(out: Path, *_: Path) -> None:
-    space.sources = lambda _text: [space.ROOT / "app.py", space.ROOT / "deploy"]  # not all checkpoints
+    space.sources = lambda _text: [space.ROOT / "app.py", space.ROOT / "deploy"]  # one checkpoint instead of all
     space.main([str(out)])
 
 

@@ -31,7 +31,7 @@ def test_openings_and_examples_do_what_they_are_shown_for(path: Path) -> None:
     assert not wrong, "\n".join([*wrong, f"try: python -m transformer openings --checkpoint checkpoints/{path.name}"])
     assert opening.first.answer and opening.first.looks_at and opening.first.least >= 0.5, "an opening claims something"
     assert opening.first.place.keys() == set(PLACE)
-    # The first followed token is one of the rows that the text describes.
+    # The token that is selected first is one of the rows that the text describes.
     assert opening.first.place["token"] in opening.first.looks_at
 
 

@@ -1,4 +1,4 @@
-"""These tests run in threads of their own, because Playwright's event loop may run in the main thread."""
+"""Separate threads for these tests, because Playwright's event loop may occupy the main thread."""
 
 from __future__ import annotations
 

@@ -144,4 +144,4 @@ async def test_the_check_fails_when_one_sees_what_another_received(server: AppSe
         assert any("not theirs" in text for text in one.complaints(theirs))
         one.keep_screen()
         other.keep_screen()
-        assert differences(one, other)  # other sentences, other figures
+        assert differences(one, other)  # other sentences give other figures

@@ -32,8 +32,8 @@ ROOT = Path(__file__).resolve().parents[2]
 _START_LIMIT = 120.0  # seconds
 _SETTLE_LIMIT = 120_000  # milliseconds, like all times in Playwright
 # Whether the page has been idle for a moment: nothing runs, and clicks have been answered (a busy server reports late
-# that it runs, and never reports to a part of a page that is gone). Each wait has a number of its own
-# and begins to count anew.
+# that it runs, and never reports to a part of a page that is gone). Each wait has its own number and starts counting
+# again.
 _CALM = """(wait) => {
     const asked = window.askedAt > (window.heardAt ?? 0) && performance.now() - window.askedAt < 10000;
     const calm = !asked && document.querySelector("[data-testid=stApp]")?.dataset.testScriptState === "notRunning"
@@ -72,21 +72,21 @@ def drawings(start_app: Callable[..., str], tmp_path_factory: pytest.TempPathFac
 
 @pytest.fixture
 def in_the_app(seats: Seats, drawings: str) -> Iterator[Callable[..., Canvas]]:
-    """``in_the_app("map")`` opens a scene in the app, connected to Python."""
+    """Return ``in_the_app("map")``, which opens a scene in the app, connected to Python."""
     with ExitStack() as scenes:
         yield lambda scene, **how: scenes.enter_context(opened(seats, f"{drawings}/?scene={scene}", **how))
 
 
 @pytest.fixture(scope="session")
 def saved_scene(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], str]:
-    """``saved_scene("map")`` returns the address of a scene saved as a file."""
+    """Return ``saved_scene("map")``, which gives the address of a scene saved as a file."""
     folder = tmp_path_factory.mktemp("scenes")
     return cache(lambda scene: canvas_harness.drawn(scene).save(folder / f"{scene}.html").as_uri())
 
 
 @pytest.fixture
 def show(seats: Seats, saved_scene: Callable[[str], str]) -> Iterator[Callable[..., Canvas]]:
-    """``show("map")`` opens a scene without Streamlit."""
+    """Return ``show("map")``, which opens a scene without Streamlit."""
     with ExitStack() as scenes:
         yield lambda scene, **how: scenes.enter_context(opened(seats, saved_scene(scene), **how))
 
@@ -99,7 +99,7 @@ def seats(chromium: Browser) -> Seats:
 
 @pytest.fixture
 def sit(seats: Seats) -> Iterator[Callable[..., Seat]]:
-    """``sit(address, width=1440, height=900, dark=False)`` yields an unshared tab with its records."""
+    """Return ``sit(address, width=1440, height=900, dark=False)``, which yields an unshared tab."""
     with ExitStack() as taken:
 
         def open_page(address: str, **how: object) -> Seat:
@@ -141,7 +141,7 @@ def open_page(page: Page, title: str) -> None:
                 entry.click()
                 break
             page.keyboard.press("Escape")
-        else:  # a page that is in no menu follows another one
+        else:  # a page that is in no menu is opened from another one
             onward = page.locator(".st-key-onward").get_by_role("link").filter(has_text=title)
             assert onward.count(), f"nothing leads to the page {title!r}"
             onward.click()

@@ -45,12 +45,12 @@ class Hand:
         self.page.mouse.up()
 
     def lies_on(self, things: Locator) -> int | None:
-        """Return which of ``things`` is under the mouse now; they may have moved since it started."""
+        """Return which of ``things`` is under the mouse now; they may have moved since the mouse started."""
         found = things.evaluate_all(_UNDER, self._at)
         return None if found < 0 else found
 
     def _aim(self, what: Locator) -> FloatRect:
-        """Return the position of an element; if it is being redrawn, look again."""
+        """Return the position of an element, looking again if it is being redrawn."""
         for _ in range(_LOOKS):
             expect(what).to_be_visible()
             with suppress(Error):

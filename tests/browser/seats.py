@@ -81,10 +81,10 @@ class Seat:
             self.context.set_offline(False)
             if self.page.url.startswith("http"):
                 self.page.evaluate("() => { localStorage.clear(); sessionStorage.clear(); }")
-            self.page.goto("about:blank")  # also leave full screen
+            self.page.goto("about:blank")  # leave full screen, too
             self.page.mouse.move(0, 0)
             self.context.clear_cookies()
-        except Error:  # closed by the test, or crashed
+        except Error:  # the tab was closed by the test, or it crashed
             return False
         return True
 

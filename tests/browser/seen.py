@@ -114,7 +114,7 @@ def change_every_control(page: Page, *, without: tuple[str, ...] = ()) -> list[s
 def _change(page: Page, holder: Locator, kind: str) -> bool:
     if kind in ("buttons", "tabs"):
         options = holder.get_by_role("tab" if kind == "tabs" else "radio")
-        if not options.count():  # pills with several choices
+        if not options.count():  # pills that allow several choices
             options = holder.get_by_role("button")
         chosen = "aria-selected" if kind == "tabs" else "aria-checked"
         others = [one for one in options.all() if one.get_attribute(chosen) != "true" and one.is_enabled()]
@@ -125,7 +125,7 @@ def _change(page: Page, holder: Locator, kind: str) -> bool:
         holder.locator("label").first.click()
     elif kind == "slider":
         before = holder.inner_text()
-        for key in ("ArrowRight", "ArrowLeft"):  # at the end of its range it goes back
+        for key in ("ArrowRight", "ArrowLeft"):  # at the end of its range the slider goes back
             if holder.inner_text() == before:
                 holder.get_by_role("slider").first.press(key)
     elif kind == "number":

@@ -25,7 +25,7 @@ SENTENCE = "The cat sat on the mat."
 
 @pytest.fixture
 def trace(tiny_checkpoint: Callable[[str], transformer.Checkpoint]) -> transformer.Trace:
-    """Check what the opened page must show."""
+    """The trace that the opened page must show."""
     return transformer.trace(tiny_checkpoint("translator"), SENTENCE, "Le vieil homme.")
 
 
@@ -118,7 +118,7 @@ def test_a_click_on_a_step_and_on_a_cell_of_its_scores(app: str, visit: Callable
     page.get_by_text("The arithmetic of one cell").wait_for(timeout=60_000)
     settle(page)
     assert parameters(page)["attention_step"] == "2"
-    assert "token" not in parameters(page)  # an address begins at the first token
+    assert "token" not in parameters(page)  # an address without a token begins at the first one
 
 
 @pytest.mark.parametrize(("width", "dark"), [(800, True), pytest.param(1440, False, marks=pytest.mark.nightly)])

@@ -35,7 +35,7 @@ def cell(page: Page, key: str):
 
 
 def random_edits(seed: int) -> SheetChoices:
-    """Some words, one head or two, and other numbers in up to thirty cells."""
+    """Return random words, one head or two, and changed numbers in up to thirty cells."""
     draw = random.Random(seed)
     parameters = load_sheet().parameters
     cells = {}
@@ -143,7 +143,7 @@ def test_typing_dragging_and_the_keyboard_alone(sheet: Page) -> None:
 
 
 def test_escape_takes_back_what_was_typed_and_nothing_before_it(sheet: Page) -> None:
-    """What is typed begins like the number that is there, so the first key changes nothing."""
+    """The typed number begins like the old one, so the first key changes nothing."""
     cell(sheet, "E.0.0").click()
     sheet.keyboard.type("3", delay=PERSON)
     sheet.keyboard.press("Enter")

@@ -247,7 +247,7 @@ def test_the_keyboard_zooms_around_the_cursor(show):
 
 
 class FakeAudio:
-    """What a page was asked to play: a script that records oscillators instead of playing them."""
+    """A stand-in for audio: a script that records oscillators instead of playing them."""
 
     SCRIPT = """
     () => {
@@ -298,7 +298,7 @@ def test_a_row_is_heard_as_one_tone_per_allowed_column_and_read_in_braille(show)
     back = f"‘{canvas_harness.SENTENCE[row]}’ looks at ‘<s>’"
     assert eventually(
         canvas.page, lambda: canvas.page.evaluate("window.tips.length") > 3, True
-    )  # the cursor goes along
+    )  # the cursor moves along
     assert eventually(canvas.page, lambda: canvas.tip().startswith(back), True)
 
 
@@ -519,7 +519,7 @@ def test_an_overview_of_thirty_layers_ends_on_the_first_screen(show):
 
 def test_a_head_that_is_clicked_is_outlined_before_python_answers(in_the_app):
     canvas = in_the_app("grid")
-    canvas.page.evaluate("() => { WebSocket.prototype.send = () => {}; }")  # nothing is sent to Python
+    canvas.page.evaluate("() => { WebSocket.prototype.send = () => {}; }")  # nothing was sent to Python
     x, y, width, height = canvas.geometry["tiles"][10]
     canvas.hover(x + width / 2, y + height / 2)
     canvas.rest()

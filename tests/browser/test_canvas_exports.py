@@ -75,7 +75,7 @@ def test_a_map_of_small_numbers_does_not_write_zero_everywhere(show, tmp_path: P
 
 
 def test_words_stand_aslant_where_they_have_no_room_and_numbers_are_counted_off(show, tmp_path: Path) -> None:
-    """No more words are left out than necessary; for numbers every second is enough."""
+    """No more words are left out than necessary; for numbers, showing every second one is enough."""
     words, numbers = (
         [text for text in texts(saved(show(scene), "as SVG", tmp_path)) if re.fullmatch(label, text or "")]
         for scene, label in (("words", "·?[a-g][x-z]"), ("channels", "[0-9]+"))
@@ -127,7 +127,7 @@ def test_every_head_of_every_kind_is_one_picture_to_choose_from_and_to_print(in_
     canvas.page.mouse.click(*canvas.at(x + width / 2, y + height / 2))
     canvas.says("head AnyHead(stack='decoder', attention='cross', layer=0, head=5)")
     canvas.page.locator("canvas").focus()
-    canvas.page.keyboard.press("ArrowRight")  # to the chosen cell, and from there on
+    canvas.page.keyboard.press("ArrowRight")  # the keyboard begins at the chosen cell
     for _ in range(6):  # from the first head of a grid to the previous grid
         canvas.page.keyboard.press("ArrowLeft")
     canvas.page.keyboard.press("ArrowDown")
@@ -197,7 +197,7 @@ def test_tokens_sentence_and_title_that_are_markup_stay_text_in_a_saved_picture(
         with opened_offline(chromium, file) as page:
             assert page.locator("script, a, image, img, iframe, foreignObject, [onload], [onerror]").count() == 0
             said = page.evaluate("document.documentElement.textContent")
-        assert [token for token in canvas_harness.HOSTILE if token[:8] not in said] == []  # long ones are shortened
+        assert [token for token in canvas_harness.HOSTILE if token[:8] not in said] == []  # long texts are shortened
         assert said_by(file.read_bytes(), "svg")["sentence"] == MARKUP
     assert ElementTree.parse(file).getroot().find(f"{SVG}title").text == MARKUP
 
@@ -231,7 +231,7 @@ def test_the_csv_has_every_weight_exactly(show, tmp_path: Path) -> None:
     for row in rows:
         query, key = int(row["row"]), int(row["column"])
         labels = hostile.query.labels[query], hostile.key.labels[key]
-        assert (row["row_label"], row["column_label"]) == tuple(map(harmless_cell, labels))  # one is "=1+1"
+        assert (row["row_label"], row["column_label"]) == tuple(map(harmless_cell, labels))  # one token is "=1+1"
         if hostile.allowed[query, key]:
             assert np.float32(row["value"]) == hostile.weights[1][query, key]
         else:
@@ -318,7 +318,7 @@ def test_a_view_draws_itself_in_a_notebook(chromium: Browser, tmp_path: Path) ->
         x, y, width, height = tiles[2]
         frame.locator("canvas").click(position={"x": x + width / 2, "y": y + height / 2})
         page.mouse.move(1, 1)
-        assert "head 2" in tip_at(frame, ("panel",), 7, 5)  # the click kept it
+        assert "head 2" in tip_at(frame, ("panel",), 7, 5)  # the click kept the map open
 
 
 def test_the_functions_for_a_notebook(chromium: Browser, tmp_path: Path) -> None:

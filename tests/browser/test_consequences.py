@@ -32,7 +32,7 @@ def test_the_keyboard_reaches_the_map_and_the_arithmetic_of_a_cell_stands_beside
     page = visit(f"{shipped}/attention?language=fr", **PROJECTOR)
     expect(page.locator("html")).to_have_attribute("lang", "fr")
     picture = page.locator(CANVAS).filter(visible=True).first
-    page.keyboard.press("Tab")  # the keyboard reaches the figure first
+    page.keyboard.press("Tab")  # from the keyboard, the figure is reached first
     expect(page.locator(".skip-to-figure")).to_be_focused()
     expect(page.locator(".skip-to-figure")).to_be_in_viewport()
     page.keyboard.press("Enter")

@@ -45,7 +45,7 @@ _EDGES = """() => [...document.querySelectorAll("[data-testid=stSidebar] [class*
   .map((node) => node.getBoundingClientRect().bottom)"""
 
 
-# What is seen of the main area in the window: its controls, and the words outside of controls, formulas and figures.
+# What is visible of the main area: its controls, and the words outside of controls, formulas and figures.
 _SEEN = r"""() => {
   const main = document.querySelector("[data-testid=stMain]");
   const seen = (box) => box.width > 0 && box.height > 0 && box.top < innerHeight && box.bottom > 0;
@@ -97,7 +97,7 @@ def test_every_page_draws_on_the_first_screen_and_shuts_nobody_out(shipped: str,
     drawn, hidden, problems = {}, {}, []
     page = visit(f"{shipped}/?checkpoint=en-fr", width=1280, height=720)
     for number, entry in enumerate(PAGES):
-        first = number in (0, len(PAGES) // 2)  # in this theme: elements around every page are checked once
+        first = number in (0, len(PAGES) // 2)  # in this theme, elements around every page are checked only once
         page.emulate_media(color_scheme="light" if number < len(PAGES) // 2 else "dark")
         page.set_viewport_size({"width": 1280, "height": 720})
         open_page(page, page_text(entry.name).title)

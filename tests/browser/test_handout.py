@@ -26,9 +26,9 @@ def test_a_phone_reads_it_from_disk(chromium: Browser, tiny_checkpoint: Callable
     with opened_offline(chromium, file) as page:
         page.set_viewport_size({"width": 390, "height": 844})
         canvases = page.locator("section canvas")
-        canvases.last.and_(page.locator("[data-geometry]")).wait_for()  # they are drawn one after the other
+        canvases.last.and_(page.locator("[data-geometry]")).wait_for()  # the figures are drawn one after the other
         assert page.locator("h1").inner_text() == page_text("overview")["handout"]["title"].format(sentence=SENTENCE)
-        assert page.evaluate("document.documentElement.scrollWidth") == 390  # nothing may be displaced
+        assert page.evaluate("document.documentElement.scrollWidth") == 390  # nothing may move
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
         # With the keyboard: follow a link to a step, go to the softmax step, into its map, to a cell, and open it.

@@ -53,7 +53,7 @@ def switch(page: Page, key: str) -> Locator:
 
 
 def at_rest(page: Page) -> dict:
-    """Return the visible content once it is stable: a table draws its cells after the script has ended."""
+    """Return the visible content once it is stable, because a table draws its cells after the script ends."""
     shown = None
     while shown != (shown := seen(page)):
         page.wait_for_timeout(1500)
@@ -169,13 +169,13 @@ def test_the_address_of_a_page_is_there_before_it_is_drawn(app: str, visit: Call
         settle(page)
 
 
-# The page that a reader opens: one that computes little.
+# The page that a reader opens; it computes little.
 ELSEWHERE = {"en": ("Tokens", "Overview"), "fr": ("Jetons", "Vue d’ensemble")}
 BY_DAY = {("attention", 0), ("decoding", 1), ("heads", 0)}
 
 
 def views() -> list[ParameterSet]:
-    """A few views in every run, all views of all pages at night."""
+    """A few views in every run; all views of all pages in nightly runs."""
     return [
         pytest.param(name, extra, id=f"{name}-{number}", marks=() if (name, number) in BY_DAY else pytest.mark.nightly)
         for name, several in VIEWS.items()

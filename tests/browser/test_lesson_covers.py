@@ -110,7 +110,7 @@ def test_nothing_moves_when_the_answer_uncovers(shipped: str, visit: Callable[..
 
 
 def test_the_cover_says_what_to_do_and_who_wants_to_see_first_may(shipped: str, visit: Callable[..., Page]) -> None:
-    """In the language of the page, all of which is covered."""
+    """The line is in the language of the page, all of which is covered."""
     assert find_lesson("04-many-heads").steps[2].covers == ("page",)
     page = open_step(visit, shipped, "04-many-heads", 3, language="fr")
     with use_language("fr"):
@@ -122,7 +122,7 @@ def test_the_cover_says_what_to_do_and_who_wants_to_see_first_may(shipped: str, 
     assert hidden["parts"] and hidden["figures"] == 0 and hidden["reached"] == 0
     page.locator(".st-key-lesson-show button").click()
     assert eventually(page, lambda: page.evaluate(_SEEN, ["page"])["figures"] > 0, True)
-    expect(page.locator(".st-key-lesson-question")).to_be_visible()  # and can still guess
+    expect(page.locator(".st-key-lesson-question")).to_be_visible()  # and the reader can still guess
     expect(page.locator(".st-key-lesson-show")).to_have_count(0)
 
 

@@ -1,6 +1,6 @@
 """Long texts in a browser: the heaviest pages respond, their maps zoom and pan, with few elements.
 
-64 tokens in every run, 256 at night.
+Texts have 64 tokens in every run, 256 in nightly runs.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def type_sentence(page: Page, text: str) -> None:
 @pytest.mark.parametrize(("page", "view", "n_tokens"), READ)
 def test_the_tab_answers(visit: Callable[..., Page], shipped: str, page: str, view: str, n_tokens: int) -> None:
     tab = visit(f"{shipped}/{page}?{urlencode({'checkpoint': 'en-fr', 'sentence': SHORT})}")
-    if view:  # its libraries are loaded before
+    if view:  # its libraries have been loaded before
         tab.locator(CHOICES).get_by_text(view, exact=True).first.click()
         settle(tab)
     for text in (sentence_of(n_tokens), OTHER):  # it still responds to another sentence
@@ -95,7 +95,7 @@ def test_a_long_axis_shows_more_names_when_one_zooms_in(
     page.mouse.up()
     page.wait_for_function("before => document.querySelectorAll('.xtick text').length < before", arg=len(before))
     after = axis_labels(page)
-    # A twenty-fifth of 256 tokens: each label is visible now.
+    # A twenty-fifth of 256 tokens is shown, so each label is visible.
     assert 8 <= len(after) <= 12
     words = transformer.trace(transformer.load(FOLDER / "en-fr"), sentence).source.displays
     assert " ".join(after) in " ".join(words)

@@ -16,8 +16,8 @@ from tests.conftest import ROOT
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SENTENCE = "My grandmother bakes apple pie every Sunday after church with the children."
-# What stands on the canvases at the end, with the height of its letters on the screen: a text that is painted over, or
-# cleared, is none.
+# The texts on the canvases at the end, with the height of their letters on the screen; texts that are painted over or
+# cleared do not count.
 _LISTEN = """() => {
   globalThis.written = [];
   const pen = CanvasRenderingContext2D.prototype;
@@ -44,7 +44,7 @@ _LISTEN = """() => {
 
 
 def written(page: Page) -> list[tuple[str, float]]:
-    """Return what stands on the canvases of a page, with the height of its letters."""
+    """Return the texts on the canvases of a page, with the height of their letters."""
     page.add_init_script(f"({_LISTEN})()")
     page.reload()
     settle(page)
@@ -69,7 +69,7 @@ def test_a_map_of_twelve_words_shows_every_label(
     query = urlencode({"checkpoint": checkpoint.name, **address})
     found = written(sit(f"{shipped}/attention?{query}", width=width, height=height).page)
     counts = Counter(text for text, _height in found)
-    # The dot of a token is written for itself, paler.
+    # The dot of a token is drawn separately, in a paler colour.
     for word, count in Counter(label.removeprefix("·") or label for label in (*rows, *view.key.labels)).items():
         assert counts[word] >= count, (word, count, counts)
         assert min(height for text, height in found if text == word) >= least, word

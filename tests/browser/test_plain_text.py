@@ -77,7 +77,7 @@ _READ = """() => [...document.querySelectorAll("[class*=st-key-shown-] [data-tes
     (box) => [Number(box.closest("[class*=st-key-shown-]").className.match(/st-key-shown-(\\d+)/)[1]), box.textContent,
         [...box.querySelectorAll("*")].map((tag) => tag.tagName
             + (tag.getAttribute("role") === "img" ? " icon" : "") + (tag.matches(".katex") ? " formula" : ""))])"""
-_OURS = {"P", "SPAN", "STRONG", "H3", "UL", "LI", "DIV"}  # requested by the harness itself; a span is harmless
+_OURS = {"P", "SPAN", "STRONG", "H3", "UL", "LI", "DIV"}  # tags that the harness itself makes; a span is harmless
 
 
 def in_one_line(text: str) -> str:

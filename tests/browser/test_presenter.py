@@ -101,13 +101,13 @@ def test_pages_turn_and_so_do_the_steps_of_a_lesson(app: str, visit: Callable[..
 def test_the_decoding_page_keeps_its_stepper(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/decoding?presenter=1&target=Le+chat+est+assis.&step=0")
     expect(page.locator(".presenter-keys")).to_contain_text("step")
-    expect(page.locator(".stepper .count")).to_be_visible()  # its script may load late as well
+    expect(page.locator(".stepper .count")).to_be_visible()  # the script of the keys may load late as well
     press(page, "ArrowRight", "ArrowRight")
     page.wait_for_function("() => location.search.includes('step=2')")  # once the reader pauses
     assert address(page)["step"] == "2" and "head" not in address(page)
     page.get_by_text("head 0", exact=True).click()  # the mean of all heads has no head to choose
     settle(page)
-    page.evaluate("document.activeElement.blur()")  # a row of buttons has arrow keys of its own
+    page.evaluate("document.activeElement.blur()")  # a row of buttons uses the arrow keys itself
     press(page, "Shift+ArrowRight")
     assert eventually(page, lambda: address(page).get("head"), "1")
 

@@ -101,7 +101,8 @@ def test_the_loss_of_one_and_a_rolling_restart_lose_no_view(
             page.goto(f"{proxy}/attention?sentence=Je+suis+l%C3%A0.&layer=1")
             is_whole(page)
         cookies = [cookie for context in contexts for cookie in context.cookies() if cookie["name"] == "glassformer"]
-        assert len({cookie["value"] for cookie in cookies}) == N_READERS  # by which nginx chooses the replica
+        # the cookie by which nginx chooses the replica
+        assert len({cookie["value"] for cookie in cookies}) == N_READERS
         first, second = replicas
         boxes = [page.get_by_label("Sentence", exact=True) for page in pages]
         for page, box in zip(pages, boxes, strict=True):
@@ -113,7 +114,7 @@ def test_the_loss_of_one_and_a_rolling_restart_lose_no_view(
             is_whole(page)
             expect(box).to_have_value("Je suis ici.", timeout=SOON)  # including what was typed in the meantime
         replaced(first)
-        second._process.terminate()  # one after the other, as for a new version
+        second._process.terminate()  # the replicas are replaced one by one, as for a new version
         second._process.wait(timeout=60)
         for page in pages:
             is_whole(page)

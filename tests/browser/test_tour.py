@@ -61,10 +61,10 @@ def test_the_tour_ends_where_it_began_with_the_score_and_an_invitation(
     assert typed(page) == TOUR.steps[0].focus["sentence"]
     guess(page, TOUR.steps[0].choices[1], TOUR.steps[0].answer)  # a change of mind before "Check"
     press(page, "next")
-    for option in TOUR.steps[1].choices[:0:-1]:  # two wrong ones
+    for option in TOUR.steps[1].choices[:0:-1]:  # two wrong answers
         guess(page, option)
     press(page, "back")
-    expect(page.locator(".st-key-lesson-feedback")).to_be_visible()  # what was answered stays answered
+    expect(page.locator(".st-key-lesson-feedback")).to_be_visible()  # answered questions stay answered
     for _ in TOUR.steps:
         press(page, "next")
     expect(page.locator(".st-key-lesson-bar")).to_have_count(0)
@@ -78,7 +78,7 @@ def test_the_tour_ends_where_it_began_with_the_score_and_an_invitation(
     page.get_by_role("textbox", name="Sentence").fill("A dull film.")
     page.keyboard.press("Control+Enter")
     settle(page)
-    expect(page.locator(".st-key-tour-score")).to_have_count(0)  # it has been accepted
+    expect(page.locator(".st-key-tour-score")).to_have_count(0)  # the answer has been accepted
 
 
 def test_leaving_in_the_middle_gives_view_and_page_back_even_after_a_reload(
@@ -142,7 +142,7 @@ def test_a_question_waits_for_its_picture(shipped: str, visit: Callable[..., Pag
             expect(page.locator(".st-key-lesson-head")).to_contain_text(TOUR.steps[number].title)
             waited.append(not is_open(page))
     assert waited.count(True) >= 2, waited
-    page.locator(".st-key-lesson-back button").click()  # to what lies before: it is there at once
+    page.locator(".st-key-lesson-back button").click()  # back to an earlier stop, which is there at once
     expect(page.locator(".st-key-lesson-head")).to_contain_text(TOUR.steps[-2].title)
     assert eventually(page, lambda: is_open(page), True, seconds=3)
 
@@ -158,7 +158,7 @@ def test_on_a_phone_the_bar_leaves_four_fifths_of_the_screen(
             if option:
                 guess(page, option)
             height, inside = bar.evaluate("node => [node.offsetHeight, node.scrollHeight]")
-            # A height is rounded; the last lines below a hint may be reached by a swipe.
+            # Heights are rounded; the last lines below a hint may need a swipe.
             if height > PHONE["height"] / 5 + 1 or inside > height + 48:
                 problems.append((number, option, height, inside))
         if number < len(TOUR.steps):

@@ -191,7 +191,7 @@ def test_target_and_second_sentences_are_kept_too(shipped: str, visit: Callable[
 @pytest.mark.slow
 @OFTEN
 def test_a_page_that_is_clicked_opens_after_another_box(shipped: str, visit: Callable[..., Page], times: int) -> None:
-    """A page clicked right after typing opens, even if the box is not followed while typing."""
+    """A page that is clicked right after typing opens, even if the page does not update while typing."""
     page = visit(f"{shipped}/paths", width=1280, height=720)
     hand = Hand(page)
     for pause in PAUSES[:times]:

@@ -61,4 +61,4 @@ def test_a_figure_that_is_not_checked_is_the_same(monkeypatch):
     checked = drawn()
     monkeypatch.setattr(sheet, "VALIDATE", False)
     assert drawn() == checked
-    Sheet(bar(x=[1], y=[2], marker={"colour": "red"})).drawn()  # nobody validates
+    Sheet(bar(x=[1], y=[2], marker={"colour": "red"})).drawn()  # nothing validates the figure here

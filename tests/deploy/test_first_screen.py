@@ -1,4 +1,4 @@
-"""The title in Streamlit's page: there on every address of it, and nowhere else."""
+"""The title is in Streamlit's page at each of its addresses, and nowhere else."""
 
 from __future__ import annotations
 

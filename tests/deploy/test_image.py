@@ -170,4 +170,4 @@ def test_its_command_serves_is_healthy_and_writes_nothing(image: Image, tmp_path
     said = log.read_text()
     assert "warm after" in said and "warming up, the page" not in said  # the first pages have run without a problem
     assert f":{image.port}" in said
-    assert image.files() == before  # for a read-only file system
+    assert image.files() == before  # the image must run on a read-only file system

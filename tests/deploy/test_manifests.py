@@ -25,7 +25,7 @@ COMPOSE = yaml.safe_load((DEPLOY / "compose.yaml").read_text(encoding="utf-8"))
 KUBERNETES = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")))
 NGINX = (DEPLOY / "nginx.conf").read_text(encoding="utf-8")
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text(encoding="utf-8")
-RELEASES = ("1.30", "1.37")  # of Kubernetes
+RELEASES = ("1.30", "1.37")  # the schema of Kubernetes
 
 
 def argument(name: str) -> str:
@@ -123,7 +123,7 @@ def test_an_upload_of_the_largest_size_passes_nginx_and_a_larger_one_does_not(tm
             except ConnectionRefusedError:
                 time.sleep(0.05)
             except TimeoutError:
-                return 0  # it waits for the body
+                return 0  # the replica waits for the body
         raise TimeoutError("nginx did not answer")
 
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:

@@ -32,7 +32,7 @@ SENTENCE = "The old man told us a story."
 
 @pytest.fixture
 def open_page(open_app: Callable[..., AppTest]) -> Callable[..., AppTest]:
-    """``open_page(checkpoint=…, sentence=…)``: the page as an address opens it."""
+    """Return ``open_page(checkpoint=…, sentence=…)``, the page as an address opens it."""
     return lambda **address: open_app("attention", **{"sentence": SENTENCE, **address})
 
 

@@ -100,7 +100,7 @@ def test_the_next_row_is_hidden_again_and_the_mean_goes_on(asked):
 
 
 def test_a_row_without_a_choice_is_not_asked(asked):
-    app = asked("tiny-gpt", "decoder", "self", token=0)  # may attend only to itself
+    app = asked("tiny-gpt", "decoder", "self", token=0)  # the first token may attend only to itself
     is_fine(app)
     assert not any(group.key.startswith("paint ") for group in app.get("button_group"))
     assert "nothing to guess" in said(app)

@@ -90,7 +90,7 @@ def test_context_names_query_and_key(tiny_checkpoint: Callable) -> None:
 def test_a_chosen_row_is_opened(tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
     firings = head_firings(tiny_checkpoint("gpt"), ["The dog sees the cat."])[Head("decoder", "self", 0, 0)]
     opened = []
-    for rows in ([0], [], [7]):  # a row, no row any more, one of a list that is gone
+    for rows in ([0], [], [7]):  # a row is chosen, none is, then a row of a list that is gone
         state = {f"data {listed._TABLE}": SimpleNamespace(selection=SimpleNamespace(rows=rows))}
         monkeypatch.setattr(st, "session_state", state)
         listed._open_chosen(firings, opened.append)

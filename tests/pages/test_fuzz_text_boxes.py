@@ -53,7 +53,7 @@ def _type_into_one(box: Box, checkpoint: str) -> None:
         is_sound(app)
         for found in boxes_of(app):
             if found.key == box.key and found.type != "selectbox":
-                most = found.proto.max_chars or len(text)  # more cannot be typed
+                most = found.proto.max_chars or len(text)  # the boxes accept no more
                 assert found.value == text[:most], f"{box} holds {found.value!r} now"
 
     type_it()
@@ -79,7 +79,7 @@ def test_texts_in_the_boxes_of_a_page(page: str) -> None:
 @pytest.mark.parametrize("checkpoint", ("tiny-translator", *KINDS))
 def test_texts_in_all_boxes(page: str, checkpoint: str) -> None:
     for box in walk(page, checkpoint).boxes:
-        if box.key != "share note" or page == PAGES[0]:  # which is the same everywhere
+        if box.key != "share note" or page == PAGES[0]:  # the sidebar, which is the same everywhere
             _type_into_one(box, checkpoint)
 
 
@@ -125,7 +125,7 @@ def test_any_address(page: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("page", SAMPLE)
 def test_each_parameter_alone(page: str) -> None:
-    """Only widgets: among other invalid ones, a value might never be read."""
+    """Only parameters of widgets, because among other invalid ones a value might never be read."""
     for name in walk(page, "tiny-translator").bound:
         for value in ("9" * 5000, ALL_MARKUP):
             is_sound(open_page(page, "tiny-translator", **{name: value}))

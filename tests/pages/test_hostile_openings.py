@@ -1,4 +1,4 @@
-"""Malformed, huge or wrongly typed ``opening.toml`` files: the page opens, or states the problem."""
+"""``opening.toml`` files that are malformed, huge or of wrong types: the page opens or explains."""
 
 from __future__ import annotations
 

@@ -60,7 +60,7 @@ def test_a_second_word_and_one_that_is_typed(open_app: Callable, tiny_checkpoint
     # From a copied address: a typed word is not an option.
     token = checkpoint.tokenizer.encode("chat")[0]
     found = attribute(trace, 1, token=token, against=int(order[1]))
-    for typed in ("chat", "·chat"):  # as it is, and as the page displays a word
+    for typed in ("chat", "·chat"):  # the word itself, and the form in which the page displays it
         app = open_app("lens", **place, lens_word=typed, lens_against=options[1])
         is_fine(app)
         assert f"{checkpoint.tokenizer.display(token)} − {options[1]}" in said(app)

@@ -63,7 +63,7 @@ def test_the_page_lists_every_lesson_with_aim_and_duration(open_app) -> None:
     for found in all_lessons:
         assert found.title in said(app) and found.aim in said(app)
     assert said(app).count("about") >= len(all_lessons)
-    assert [button.label for button in app.button].count(TEXT["start"]) == len(all_lessons) + 3  # and the routes
+    assert [button.label for button in app.button].count(TEXT["start"]) == len(all_lessons) + 3  # plus the routes
     assert not bar(app)
 
 
@@ -229,7 +229,7 @@ def test_on_another_page_the_bar_leads_back(open_app, tmp_path, monkeypatch) -> 
 
 
 def test_an_address_that_names_a_lesson_alone_opens_its_step(open_app, tmp_path, monkeypatch) -> None:
-    """An address written by hand: it does not open the first head with a text about another one."""
+    """An address written by hand does not open the first head with a text about another one."""
     lesson(tmp_path, monkeypatch)
     app = open_app("attention", lesson="01-tiny", lesson_step="2")
     is_fine(app)

@@ -35,7 +35,7 @@ def short(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def live(open_app: Callable[..., AppTest]) -> Iterator[AppTest]:
-    """Open the section before anything has started; training runs of a test end with it."""
+    """Return the section before any training has started; training runs of a test end with the test."""
     app = show(open_app("training", checkpoint="tiny-gpt"), "now")
     yield app
     if RUN in app.session_state:

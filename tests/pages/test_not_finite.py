@@ -60,7 +60,8 @@ def test_an_edit_that_overflows_can_be_undone(open_app: Open) -> None:
     assert [button.key for button in app.button if (button.key or "").startswith("take back")] == [
         "take back 0", "take back 1",
     ]  # fmt: skip
-    assert any(slider.label == page_text("surgery")["scale"] for slider in app.slider)  # which weakens an edit
+    # the control that weakens an edit
+    assert any(slider.label == page_text("surgery")["scale"] for slider in app.slider)
     # A click on this map edits the model.
     assert any(component.key == "importance" for component in app.get("bidi_component"))
     for _ in edits:

@@ -19,7 +19,7 @@ from transformer.faults.fault_checks import CHECKS
 from transformer.faults.patients import patient_of
 from ui.words.texts import page_text
 
-# The rare ones, and one each without their features, with parallel branches, with a bias.
+# The rare families, and one each without their features, with parallel branches, and with a bias.
 SOME = (*FAMILIES_BY_DAY, "hf-gpt2")
 MOST = by_day(FOREIGN, (*SOME, "hf-neox"))
 DECODERS = ("hf-gpt2", "hf-llama", "hf-gemma2", "hf-neox")
@@ -253,7 +253,7 @@ def test_nobody_is_sent_to_add_padding_where_there_is_none(
     "checkpoint", by_day(["hf-deberta", "hf-t5", "hf-bert", "hf-bert-classes", "hf-marian"], ("hf-deberta", "hf-t5"))
 )
 def test_padding_on_every_page(open_family: Callable, checkpoint: str) -> None:
-    """Visit all pages with three padding tokens after the sentence."""
+    """All pages are visited with three padding tokens after the sentence."""
     app = fine(open_family("attention", checkpoint=checkpoint, pads="3", stack="encoder", kind="self"))
     for page in dict.fromkeys(view.page for view in VIEWS if view.refuses):
         app.switch_page(f"pages/{page}.py").run()
@@ -290,7 +290,8 @@ def test_one_training_step_names_every_block(open_family: Callable, checkpoint: 
 @pytest.mark.parametrize(
     ("checkpoint", "formula"),
     [
-        ("hf-bert", r"\text{norm}\big(f(h_{9}\, W_1 + b_1)\big)\, E^\top + c"),  # 9: the blank that it opens with
+        # 9 is the blank that the page opens with
+        ("hf-bert", r"\text{norm}\big(f(h_{9}\, W_1 + b_1)\big)\, E^\top + c"),
         ("hf-bert-classes", r"f(h_0\, W_1 + b_1)\, W + b"),
         ("hf-gemma2", r"3 \tanh\big((h\, E^\top) / 3\big)"),
         ("hf-t5", r"z = h\, E^\top"),

@@ -78,7 +78,7 @@ def test_no_tour_without_the_model_that_it_is_about(open_app) -> None:
 
 
 def test_a_frame_in_another_page_has_the_living_picture_and_no_other(open_app, monkeypatch) -> None:
-    """The blocks are drawn before it, and the first existing figure is alone."""
+    """The blocks would be drawn first, and only the first figure is shown."""
     assert TEXT["blocks"] in said(open_app("overview", checkpoint="tiny-gpt"))
     monkeypatch.setattr(embedded, "is_embedded", lambda: True)  # as with embed=true in the address
     app = open_app("overview", checkpoint="tiny-gpt")

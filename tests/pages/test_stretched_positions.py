@@ -68,7 +68,7 @@ def test_the_arithmetic_of_a_cell_and_its_python(
 def test_layers_that_turn_otherwise_are_named(
     open_app: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Gemma 3 rotates layers with a window with another base than layers with full attention."""
+    """Gemma 3 uses another rotation base for layers with a window than for layers with full attention."""
     foreign_checkpoint("hf-gemma3", tmp_path)
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
     for layer, base, same, others in (("0", "10000", "0, 2", "1"), ("1", "1e+06", "1", "0, 2")):

@@ -48,7 +48,7 @@ def folder(
 
 @pytest.fixture(scope="session")
 def refusal(tiny_checkpoint: Callable, request: pytest.FixtureRequest) -> Callable[[str, str], str]:
-    """``refusal(kind, text)``: why the library does not read a text; empty if it does."""
+    """Return ``refusal(kind, text)``, the reason why the library does not read a text; empty if it does."""
 
     @cache
     def ask(kind: str, text: str) -> str:

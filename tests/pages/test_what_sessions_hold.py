@@ -77,7 +77,8 @@ def test_the_process_of_a_tokenizer_ends_with_its_checkpoint(
     before = Held.by(os.getpid())
     tabs = [open_app("tokens", checkpoint=name, sentence="The cat.") for name in ("hf-gpt2", "hf-bert", "hf-llama")]
     assert not any(tab.exception or tab.error for tab in tabs)
-    assert until(lambda: Held.by(os.getpid()).processes <= before.processes + 3)  # two, and the one that starts them
+    # two threads, and the one that starts them
+    assert until(lambda: Held.by(os.getpid()).processes <= before.processes + 3)
     store.clear()
     assert until(lambda: Held.by(os.getpid()).processes <= before.processes + 1)
     assert Held.by(os.getpid()).descriptors <= before.descriptors + 2
@@ -114,6 +115,6 @@ def test_many_open_tabs_keep_no_more_checkpoints_than_the_store(
         is_fine(tabs[-1])
     gc.collect()
     assert sorted(checkpoint.name for checkpoint in alive) == ["copy-4", "copy-5"]
-    is_fine(tabs[0].run())  # whose checkpoint was dropped: it is loaded again
+    is_fine(tabs[0].run())  # its checkpoint was dropped, so it is loaded again
     gc.collect()
     assert sorted(checkpoint.name for checkpoint in alive) == ["copy-0", "copy-5"]

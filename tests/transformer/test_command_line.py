@@ -115,7 +115,7 @@ def test_evaluate_says_which_package_a_baseline_needs(checkpoints_folder, tmp_pa
     data.write_text("a good film\t1\n", encoding="utf-8")
     for name in [name for name in sys.modules if name.split(".")[0] == "sklearn"]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setitem(sys.modules, "sklearn", None)  # as if it did not exist
+    monkeypatch.setitem(sys.modules, "sklearn", None)  # as if the package did not exist
     checkpoint = str(checkpoints_folder / "tiny-sentiment")
     assert main(["evaluate", "--checkpoint", checkpoint, "--data", str(data), "--train", str(data)]) == 2
     error = capsys.readouterr().err
@@ -220,7 +220,7 @@ def test_a_missing_checkpoint_is_one_sentence(tmp_path: Path, capsys):
 def test_a_package_that_is_not_installed_is_named_with_the_remedy(tmp_path, monkeypatch, capsys):
     recipe = tmp_path / "tiny.toml"
     recipe.write_text('name = "t"\ntask = "translation"\ncorpus = "tatoeba-en-fr"\n[model]\n', encoding="utf-8")
-    monkeypatch.setitem(sys.modules, "accelerate", None)  # as if it did not exist
+    monkeypatch.setitem(sys.modules, "accelerate", None)  # as if the package did not exist
     assert main(["train", str(recipe), "--run-directory", str(tmp_path / "run")]) == 2
     error = capsys.readouterr().err
     assert "train needs accelerate" in error and "requirements-train.txt" in error

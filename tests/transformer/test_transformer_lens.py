@@ -34,7 +34,7 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Pair:
 
 @pytest.fixture(scope="module")
 def folded(pair: Pair) -> bridge.TransformerBridge:
-    """Combine the norm before a head with the head, as ours does."""
+    """Fold the norm before a head into the head, as our code does."""
     lens = bridge.TransformerBridge.boot_transformers(str(pair[0].path), device="cpu")
     lens.enable_compatibility_mode(center_writing_weights=False)
     return lens

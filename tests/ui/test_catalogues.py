@@ -46,7 +46,7 @@ def test_what_is_marked_is_a_literal_that_a_tool_can_find() -> None:
         for path in sorted((ROOT / folder).rglob("*.py"))
         for call in calls_in(path)
         if not (isinstance(call.args[0], ast.Constant) and isinstance(call.args[0].value, str))
-        and ast.unparse(call.func) != "_"  # of a name that was marked elsewhere
+        and ast.unparse(call.func) != "_"  # calls with a name that was marked elsewhere
     ]
     allowed = ("transformer/errors.py", "transformer/text/message.py", "transformer/files/received_files.py")
     assert not [call for call in handed_on if not call.startswith(allowed)]

@@ -16,7 +16,7 @@ def test_the_legend_explains_only_what_occurs():
 
 
 def test_text_travels_as_it_is():
-    """Cards use textContent, so markup needs no escape and must not be escaped."""
+    """Cards use textContent, so markup is harmless and must not be escaped."""
     data = chips_data([ChipRow("", (Chip("<b>&*`"),))], legend=None, choose=False)
     assert json.loads(json.dumps(data))["rows"][0]["chips"][0]["text"] == "<b>&*`"
 

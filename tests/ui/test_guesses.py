@@ -87,7 +87,7 @@ def test_every_wrong_option_has_its_feedback_and_no_title_names_the_answer(place
     assert all(feedback) and len(set(feedback)) == len(feedback) and step.hint and step.explanation
     assert all(len(one) <= 150 for one in feedback) and len(step.hint) <= 130, "room in the bar"
     assert not words(step.title) & words(step.answer), f"{place}: the title names the answer"
-    if step.covers:  # who uses the page to find the answer may read it there
+    if step.covers:  # a reader who uses the page to find the answer may read it there
         assert step.answer.strip("`") not in re.findall(r"`([^`]*)`", step.title + step.notice), place
     for said in (*feedback, step.hint):
         assert len(step.answer) < 5 or step.answer.lower() not in said.lower(), f"{place}: “{said}” says the answer"

@@ -247,7 +247,7 @@ def test_who_lets_others_go_on_may_be_left_meanwhile(start: Callable[..., Job]) 
 
 @pytest.fixture
 def jobs(monkeypatch: pytest.MonkeyPatch) -> Iterator[LongJobs]:
-    """The jobs of this test, which a page finds as ``ui.compute.jobs.of_a_test``."""
+    """The jobs of this test, which a page finds in ``ui.compute.jobs.of_a_test``."""
     made = LongJobs(Store({"results": 1_000_000}))
     monkeypatch.setattr(long_jobs, "of_a_test", made, raising=False)
     yield made

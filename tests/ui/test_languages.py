@@ -367,7 +367,7 @@ CHOICES = [  # page, parameter, code, and its label in a language
 def test_the_address_and_a_shared_link_hold_codes(
     open_app: Callable[..., AppTest], language: str, page: str, parameter: str, code: str, word: Callable
 ) -> None:
-    """Made from an address with labels, in either language; it opens the same choice."""
+    """A link made from an address with labels, in either language, opens the same choice."""
 
     def opened(asked: str) -> AppTest:
         return open_app(page, checkpoint="tiny-translator", language=language, **{parameter: asked})

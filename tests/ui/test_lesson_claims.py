@@ -70,7 +70,7 @@ def trace(checkpoint) -> transformer.Trace:
 
 
 def step(name: str, number: int, *, sentence: str) -> Step:
-    """A step, which must be about that sentence."""
+    """Return a step, after checking that it is about that sentence."""
     found = find_lesson(name).steps[number - 1]
     assert found.focus["sentence"] == sentence
     told_on = {WAY: NATURAL, ORDER: "en-fr-2017" if number < 8 else "en-fr", HEAD: NATURAL, ADDS: NATURAL}
@@ -79,7 +79,7 @@ def step(name: str, number: int, *, sentence: str) -> Step:
 
 
 def right(name: str, number: int, *, sentence: str) -> str:
-    """The right choice; where it is a number, French says the same one."""
+    """Return the right choice; if it is a number, check that the French lesson has the same one."""
     english = step(name, number, sentence=sentence)
     french = find_lesson(name, "fr").steps[number - 1]
     said, translated = english.answer, french.answer
@@ -150,7 +150,8 @@ def test_how_alike_two_places_are_depends_on_their_distance_alone(sinusoidal) ->
     alike = encoding @ encoding.T
     for distance in range(len(alike)):
         np.testing.assert_allclose(np.diag(alike, distance), alike[0, distance], atol=1e-4)
-    pairs = encoding[:, 0::2] + 1j * encoding[:, 1::2]  # sin + i cos: two places further on is a turn by fixed angles
+    # sin + i cos: two positions further on is a rotation by fixed angles
+    pairs = encoding[:, 0::2] + 1j * encoding[:, 1::2]
     turns = pairs[2:] / pairs[:-2]
     np.testing.assert_allclose(turns, np.broadcast_to(turns[0], turns.shape), atol=1e-4)
     assert right(ORDER, 3, sentence=TOM) == "similarity depends only on distance"
@@ -247,8 +248,8 @@ def test_the_causal_mask(followed) -> None:
     assert all((others[head] != others[0]).any() for head in range(1, len(others)))
 
 
-# the heads of the lesson "many heads", and what it says of them in numbers
-BACK, FORTH = Head("encoder", "self", 1, 2), Head("encoder", "self", 1, 4)  # one token back, one token on
+# the heads of the lesson "many heads", and the numbers that it states about them
+BACK, FORTH = Head("encoder", "self", 1, 2), Head("encoder", "self", 1, 4)  # one token back, one token forward
 RESTS, LIKE_BACK = Head("encoder", "self", 2, 3), Head("encoder", "self", 2, 1)
 FOLLOWS, ALIGNS = Head("decoder", "cross", 1, 4), Head("decoder", "cross", 1, 7)
 ON_THE_TOKEN_BEFORE, ONE_BACK, BY_CHANCE, ROWS = 90, 44, 7, 1008  # %, %, %, rows
@@ -256,7 +257,7 @@ FACTOR, ALIGNED = 0.8, 0.9
 
 
 def focused(number: int, head: Head, name: str = HEADS) -> Step:
-    """A step of that lesson, which must be about that head."""
+    """Return a step of that lesson, after checking that it is about that head."""
     found = step(name, number, sentence=CAT)
     here = {"stack": "encoder", "kind": "self"} | dict(found.focus)
     assert Head(*(here[name] for name in ("stack", "kind", "layer", "head"))) == head
@@ -506,7 +507,7 @@ def test_the_patients_have_what_the_lesson_says(checkpoint, trace) -> None:
         assert (found.fault, found.in_training) == (fault, False)
         assert CHECKS[fault](patient_of(trace, fault)).fires
     unscaled = transformer.trace(checkpoint, CAT, target=trace.text, edits=patient_of(trace, "scale").edits)
-    largest = []  # of the healthy model: of every head, the largest weight of a row, on the average
+    largest = []  # in the healthy model: mean over rows of the largest weight, for every head
     for stack, kind in trace.attention_kinds():  # "hands out its attention almost all or nothing"
         pairs = [[one.attention(stack, layer, kind) for one in (unscaled, trace)] for layer in range(3)]
         for sharp, healthy in pairs:
@@ -592,7 +593,7 @@ def test_the_way_of_a_sentence(natural, followed) -> None:
     assert len(followed.source) == 8 and "Eight tokens" in steps[0].notice
     assert right(WAY, 1, sentence=CAT).startswith(f"{natural.config.d_model} numbers")
     french = find_lesson(WAY, "fr").steps
-    # nothing is added to a row of E: the place turns queries and keys
+    # nothing is added to a row of E, because the position rotates queries and keys
     np.testing.assert_array_equal(
         followed.values("encoder.embedding.token"), followed.values("encoder.layers.0.residual.in")
     )

@@ -1,4 +1,4 @@
-"""What the lesson “Who wrote this word?” says about en-fr-sharp is true, computed again."""
+"""The statements of the lesson “Who wrote this word?” about en-fr-sharp hold, recomputed."""
 
 from __future__ import annotations
 

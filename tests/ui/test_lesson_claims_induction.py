@@ -90,7 +90,7 @@ def test_where_the_head_looks_and_which_head_told_it(trace) -> None:
 
 
 def test_the_head_that_searches_helps_its_answer_by_the_number_beside_its_map(trace) -> None:
-    """The given output ends there, but its improbable end token is not compared."""
+    """The given output ends there; its improbable end token is not compared."""
     effect = head_effect(trace, "decoder", SEARCHING[0], "self", head=SEARCHING[1])
     assert effect.displays == ("·train", "·Monday", ".") and 0.5 < effect.factor < 1
 

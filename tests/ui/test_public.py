@@ -199,7 +199,7 @@ def test_twenty_who_wait_come_in_their_order_and_those_who_vanish_hold_nobody_up
         assert until(lambda job=job: job.status == "running" or places.number(job) > 0)
     vanished = [job for number, job in enumerate(jobs[1:]) if number % 3]  # their browsers have disconnected
     assert until(lambda: all(job.stopped for job in vanished))
-    jobs[4].leave("its session", at_once=True)  # and number 3 has cancelled
+    jobs[4].leave("its session", at_once=True)  # number 3 has cancelled as well
     assert jobs[4].wait(SOON) and jobs[4].stopped
     assert [job.before for job in jobs[1:] if job.status == "waiting"] == list(range(6))
     first.go.set()

@@ -27,7 +27,7 @@ def test_our_own_translates_unless_it_was_given_tasks() -> None:
 
 @pytest.mark.parametrize("name", ["head", "kind", "stack"])
 def test_a_choice_of_nothing_changes_nothing(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No browser sends it; a script that contacts the server may, and the focus kept it on every page."""
+    """No browser sends such a value, but a script may, and the focus used to keep it on every page."""
     changed: list[dict] = []
     monkeypatch.setattr(focus, "change", lambda **values: changed.append(values))
     monkeypatch.setattr(selectors.st, "session_state", {f"choose {name}": None})

@@ -101,7 +101,7 @@ def test_other_weights_are_said(open_app: Open, tiny_checkpoint: Callable) -> No
     app = open_app("tokens", checkpoint="tiny-gpt", fingerprint=tiny_checkpoint("gpt").fingerprint[:12])
     assert "made with other weights" not in said(app), "a link of an earlier version"
     whole = tiny_checkpoint("gpt").fingerprint
-    agrees = whole[:12] + "0" * 52  # which can be made in a minute
+    agrees = whole[:12] + "0" * 52  # such a pair can be made in a minute
     app = open_app("tokens", checkpoint="tiny-gpt", fingerprint=agrees)
     assert f"other weights (fingerprint {agrees}) than those of tiny-gpt here ({whole})" in said(app)
     app = open_app("tokens", checkpoint="gone", fingerprint="0123456789ab")

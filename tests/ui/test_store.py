@@ -52,7 +52,7 @@ def test_what_was_not_used_for_longest_goes_when_the_bytes_are_too_many() -> Non
     for key in "abc":
         kept.get(key, NAME, lambda: "xxx")
     kept.get("a", NAME, lambda: pytest.fail("a is there"))
-    kept.get("d", NAME, lambda: "xxxx")  # 13 bytes with b, 10 without
+    kept.get("d", NAME, lambda: "xxxx")  # 13 bytes with b, 10 without it
     assert kept.n_bytes("results") == 10
     assert kept.get("a", NAME, lambda: "new") == kept.get("c", NAME, lambda: "new") == "xxx"
     assert kept.get("b", NAME, lambda: "new") == "new"

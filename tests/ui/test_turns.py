@@ -20,7 +20,7 @@ def in_line(line: Turns) -> int:
 def come(
     line: Turns, visitors: Iterable[Visitor], work: Callable[[int], None], pool: ThreadPoolExecutor
 ) -> list[Future]:
-    """Run them one after the other, so that their order is known."""
+    """Start the scripts one after the other, so that their order is known."""
     futures = []
     for number, visitor in enumerate(visitors):
         before = in_line(line)
@@ -36,7 +36,7 @@ def come(
 
 
 def order(line: Turns, visitors: list[Visitor]) -> list[int]:
-    """Return the order of service if all arrive while one is inside."""
+    """Return the order of service if all arrive while one script runs."""
     served: list[int] = []
     with ThreadPoolExecutor(len(visitors)) as pool, line.next(Visitor()):
         futures = come(line, visitors, served.append, pool)
@@ -86,7 +86,7 @@ def test_nobody_waits_for_ever() -> None:
     served: list[int] = []
     with ThreadPoolExecutor(4) as pool, line.next(Visitor()):
         futures = come(line, [heavy], served.append, pool)
-        line._line[0].due -= WEIGHT * 2.0  # as if it had arrived earlier by that much
+        line._line[0].due -= WEIGHT * 2.0  # as if it had arrived earlier by that time
         futures += come(line, light, lambda number: served.append(1 + number), pool)
     for future in futures:
         future.result()
@@ -118,7 +118,7 @@ def test_who_takes_long_holds_up_only_those_of_one_turn() -> None:
         while not line._running:
             pass
         for _ in range(3):
-            pool.submit(lambda: use(line)).result(timeout=30)  # while the slow one is still inside
+            pool.submit(lambda: use(line)).result(timeout=30)  # while the slow script is still running
         assert not slow.done()
         come_back.set()
         assert slow.result(timeout=30)

@@ -28,7 +28,7 @@ def test_pipeline_shows_scores_what_the_mask_leaves_powers_and_weights(causal_vi
     assert list(figure.layout.xaxis4.ticktext) == ["&lt;s&gt;", "·le", "·chat", "·&lt;i&gt;", "."]
     assert "query: ·chat, head 1" in figure.layout.xaxis4.title.text
     assert "hides 2 of 5 keys" in figure.layout.annotations[1].text
-    whole = score_pipeline(causal_view, head=0, row=4)  # a panel identical to the previous one is omitted
+    whole = score_pipeline(causal_view, head=0, row=4)  # a panel that equals the previous one is omitted
     assert [trace.type for trace in whole.data] == ["bar"] * 3
     assert "hides none" in whole.layout.annotations[0].text
     np.testing.assert_array_equal(whole.data[2].y, causal_view.weights[0, 4])

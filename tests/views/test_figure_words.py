@@ -133,7 +133,7 @@ def french(tokens, target, causal_view, candidates) -> dict:
         return {**every_figure(tokens, target, causal_view, candidates), **curves()}
 
 
-UNSEEN = (("name", "note"), ("name", "focus"))  # of annotations and frames, for our own code
+UNSEEN = (("name", "note"), ("name", "focus"))  # names of annotations and frames, used only by our code
 
 
 def lines(figure: object) -> Iterator[str]:

@@ -66,7 +66,7 @@ class Site:
 
     def __init__(self, address: str, page: Page) -> None:
         self.address, self.page = address, page
-        page.set_default_timeout(60_000)  # a busy machine
+        page.set_default_timeout(60_000)  # a busy machine may be slow
         self.errors: list[str] = []
         page.on("pageerror", lambda error: self.errors.append(str(error)))
         page.on("console", lambda said: self.errors.append(said.text) if said.type == "error" else None)

@@ -26,7 +26,7 @@ LENGTHS = (1, 2, 5, 17, 64)
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory):
-    """``opened("bert")`` returns our model and Hugging Face's, from the same files."""
+    """Return ``opened("bert")``, which gives our model and Hugging Face's, from the same files."""
     found: dict[str, tuple[OpenedModel, Any]] = {}
 
     def get(case: str) -> tuple[OpenedModel, Any]:

@@ -26,7 +26,7 @@ SENTENCE, TARGET = "The cat sat on the mat.", "Le chat est fatigué."
 
 @pytest.fixture(scope="session")
 def foreign(tmp_path_factory: pytest.TempPathFactory):
-    """``foreign("hf-t5")`` loads one of ``FOREIGN``."""
+    """Return ``foreign("hf-t5")``, which loads one of ``FOREIGN``."""
     folder, found = tmp_path_factory.mktemp("foreign"), {}
 
     def get(name: str) -> Checkpoint:

@@ -196,7 +196,7 @@ def test_word_pieces_are_those_of_bert(tmp_path: Path) -> None:
     names = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
     ids = ("padding", "unknown", "cls", "seperator", "mask")
     named = {f"{job}_token_id": backend.token_to_id(name) for job, name in zip(ids, names, strict=True)}
-    model = build("bert", vocab_size=backend.get_vocab_size(), hidden_act="gelu")  # the file names none
+    model = build("bert", vocab_size=backend.get_vocab_size(), hidden_act="gelu")  # the file names no template
     file = write_gguf(tmp_path / "model.gguf", model, tokens=token_keys(backend, "bert", **named))
     ours = open_tokenizer(file, config={}, generation={})
     for text in TEXTS:
@@ -212,7 +212,7 @@ def test_a_whole_checkpoint_is_traced_and_writes(tmp_path: Path) -> None:
     backend = byte_level(special=("<|endoftext|>",))
     model = build("gpt2", vocab_size=backend.get_vocab_size())
     keys = token_keys(backend, "gpt2", pre="gpt-2", eos_token_id=0, bos_token_id=0)
-    file = write_gguf(tmp_path / "sha256-0123", model, tokens=keys)  # as Ollama calls it
+    file = write_gguf(tmp_path / "sha256-0123", model, tokens=keys)  # the name that Ollama gives it
     assert is_gguf(file)
     checkpoint = load(file)
     assert checkpoint.name == "sha256-0123" and checkpoint.framing.ends == (0,) and len(checkpoint.fingerprint) == 64

@@ -27,7 +27,7 @@ TEXT = "The cat sat on the mat because it was tired."
 
 @pytest.fixture(scope="module")
 def opened(tmp_path_factory: pytest.TempPathFactory):
-    """``opened("phi")`` returns the guest as a checkpoint."""
+    """Return ``opened("phi")``, which gives the guest as a checkpoint."""
     found: dict[str, Checkpoint] = {}
 
     def get(kind: str) -> Checkpoint:

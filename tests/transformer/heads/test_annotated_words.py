@@ -105,14 +105,15 @@ def test_words_are_found_among_their_pieces() -> None:
 
 def test_a_head_that_follows_the_arcs_scores_one_and_special_tokens_are_left_out() -> None:
     weights = pointing([0, 3, 4, 5, 5, 3, 0, 0], 8, share=0.4)
-    weights[0, :, 7] += 0.5  # most goes to </s>
+    weights[0, :, 7] += 0.5  # most of the weight goes to </s>
     found = syntactic_tallies(made(weights, PIECES), CAT, causal=False)
     for name in ("determiner_noun", "adjective_noun", "subject_verb", "verb_subject"):
         assert found[name].shares[0, 0] == 1.0 and found[name].chances[0] == pytest.approx(1 / 5)
     assert found["noun_determiner"].shares[0, 0] == 0.0 and "object_verb" not in found
     causal = syntactic_tallies(made(weights, PIECES, causal=True), CAT, causal=True)
     assert {name for name in causal if "longest" not in name} == {"noun_determiner", "noun_adjective", "verb_subject"}
-    assert causal["verb_subject_longest"].shares[0, 0] == 1.0  # evenly spread attention as well: cat has two tokens
+    # evenly spread attention scores as much, because cat has two tokens
+    assert causal["verb_subject_longest"].shares[0, 0] == 1.0
     assert causal["verb_subject"].shares[0, 0] == 1.0 and causal["verb_subject"].chances[0] == pytest.approx(1 / 4)
 
 

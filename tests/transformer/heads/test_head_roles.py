@@ -67,14 +67,14 @@ def test_a_head_at_rest_that_wakes_up_for_what_followed_is_an_induction_head(fol
     view = view_of("gpt-en", TWICE, layer=2)
     behind = followers(view)
     weights = np.zeros_like(view.weights[:1])
-    weights[0, :, 0] = 1  # at rest on <s>
+    weights[0, :, 0] = 1  # the head attends to the sink <s>
     for row in np.flatnonzero(behind.any(axis=1)):
         weights[0, row, behind[row].argmax()] = followed
         weights[0, row, row] = elsewhere
         weights[0, row, 0] = 1 - followed - elsewhere
     (found,) = sentence_roles(replace(view, weights=weights, scores=view.scores[:1]))
     assert (found.role, found.scores["awake"]) == (role, pytest.approx(awake, abs=1e-4))
-    assert found.scores["sink"] >= LEAST_SHARE  # most of it is at rest all the same
+    assert found.scores["sink"] >= LEAST_SHARE  # most of its weight is on the sink all the same
 
 
 @pytest.mark.parametrize(

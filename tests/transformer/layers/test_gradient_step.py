@@ -143,7 +143,7 @@ def test_adam_moves_every_row_with_a_gradient_by_the_rate_times_the_root_of_the_
     moved = np.flatnonzero(step.moved)
     assert moved.tolist() == sorted(set(trace.source.ids)) == np.flatnonzero(step.gradient).tolist()
     np.testing.assert_allclose(step.moved[moved], 0.001 * checkpoint.config.d_model**0.5, rtol=0.02)
-    assert step.gradient[moved].max() > 1.2 * step.gradient[moved].min()  # equal moves from unequal gradients
+    assert step.gradient[moved].max() > 1.2 * step.gradient[moved].min()  # unequal gradients give equal moves
     assert step.loss_after < step.loss_before and step.optimizer == "adam"
 
 

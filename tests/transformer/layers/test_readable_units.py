@@ -17,7 +17,7 @@ OF_TEXT = [path for path in SHIPPED if not path.name.startswith("vit")]
 
 
 def n_close(matrix: np.ndarray, ids: list[int]) -> int:
-    """Pairs of which one row is among the nearest 1 in NEAR of the other, by sorting all cosines."""
+    """Count pairs in which one row is among the nearest 1 in NEAR of the other, by sorting all cosines."""
     rows = matrix / np.linalg.norm(matrix, axis=1, keepdims=True)
     places = {id: {int(other): place for place, other in enumerate(np.argsort(-(rows @ rows[id])))} for id in ids}
     most = max(1, len(matrix) // NEAR)

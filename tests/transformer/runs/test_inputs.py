@@ -64,7 +64,7 @@ def test_special_tokens_that_are_typed_stay_text(special: str, tiny_checkpoint: 
 
 @pytest.mark.parametrize("blank", ["[MASK]", "___", "_______"])
 def test_a_blank_stands_for_one_word_with_the_space_before_it(blank: str, tiny_checkpoint: Tiny) -> None:
-    """All tokens around the blank are those of the full sentence, so that only the word itself is missing."""
+    """The tokens around the blank are those of the full sentence, so only the word itself is missing."""
     checkpoint = tiny_checkpoint("bert")
     encode = checkpoint.tokenizer.encode
     whole = encode("The cat sat on the table.")

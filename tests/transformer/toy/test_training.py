@@ -238,6 +238,6 @@ def test_a_loss_that_is_no_number_ends_the_training_with_a_sentence() -> None:
 
 
 def test_the_untrained_model_is_there_before_any_optimizer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Opening the page does not wait for the import of PyTorch's compiler."""
+    """Opening the page must not wait for the import of PyTorch's compiler."""
     monkeypatch.setattr(torch.optim, "Adam", None)
     assert next(train_toy("reverse")).step == 0

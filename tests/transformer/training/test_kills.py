@@ -18,8 +18,8 @@ ROOT = Path(__file__).resolve().parents[3]
 @pytest.mark.parametrize(
     ("processes", "files"),
     [
-        (1, ("5", "15")),  # of the best checkpoint; of the publication
-        pytest.param(2, ("8",), marks=pytest.mark.nightly),  # the state at step 4; of one process: test_trainer.py
+        (1, ("5", "15")),  # files of the best checkpoint and of the publication
+        pytest.param(2, ("8",), marks=pytest.mark.nightly),  # the state at step 4; for one process, see test_trainer.py
     ],
 )
 def test_a_run_that_is_killed_while_it_writes(
