@@ -103,7 +103,7 @@ class ModelConfig:
             )
         if self.positions == "rotary" and self.d_head % 2:
             raise MessageError(
-                "rotary positions turn pairs of channels, but d_head is {width}; make it even", width=self.d_head
+                "rotary positions rotate pairs of channels, but d_head is {width}; make it even", width=self.d_head
             )
         if self.positions == "sinusoidal" and self.d_model % 2:
             raise MessageError(
@@ -280,12 +280,12 @@ class PictureConfig(ModelConfig):
         self._check_integer("vocabulary_size", at_least=1, at_most=MAX_PATCHES)
         if self.picture_size % self.patch_size:
             raise MessageError(
-                "patch_size is {patch}, but a picture of {size} × {size} pixels cannot be cut into such squares",
+                "patch_size is {patch}, but an image of {size} × {size} pixels cannot be cut into such squares",
                 patch=self.patch_size,
                 size=self.picture_size,
             )
         if not self.class_names:
-            raise MessageError("class_names is {names}; a model of pictures needs at least 2 classes", names=())
+            raise MessageError("class_names is {names}; an image model needs at least 2 classes", names=())
         for name, right in (
             ("max_length", 1 + (self.picture_size // self.patch_size) ** 2),
             ("vocabulary_size", len(SPECIAL_TOKENS) + self.n_levels ** (self.patch_size**2)),

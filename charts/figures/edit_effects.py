@@ -68,6 +68,6 @@ def divergence_per_token(
     figure.bar(**parts.token_bars(values, hover=hover, colours=style.BAR))
     style.finish(figure, height=300, top=32)
     figure.update_layout(uniformtext=parts.NUMBERS_ALIKE)
-    figure.update_xaxes(**style.label_axis(labels, title=_("token of the answer")))
+    figure.update_xaxes(**style.label_axis(labels, title=_("token of the output")))
     figure.update_yaxes(title_text=style.escape(_(name)), range=[0, max(1e-6, float(values.max())) * 1.18])
     return figure.drawn()

@@ -102,7 +102,7 @@ def test_the_current_step_and_the_chosen_head_are_framed():
 
 def test_the_legend_names_the_roles_that_occur():
     names = [trace.name for trace in drawn().data if trace.showlegend is None and trace.name]
-    assert names == ["previous &lt;token&gt;", "no clear role: looks everywhere", "… at few tokens"]
+    assert names == ["previous &lt;token&gt;", "no clear role: looks everywhere", "… at only a few tokens"]
 
 
 def test_a_timeline_that_makes_no_sense_is_refused():

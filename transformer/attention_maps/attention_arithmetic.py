@@ -73,7 +73,7 @@ def score_rule(checkpoint: Checkpoint, stack: str, layer: int, kind: str) -> Sco
     """
     name = f"{stack}.layers.{layer}.{kind}_attention"
     module = checkpoint.model.get_submodule(name)
-    if module.scale is None:  # a guest whose attention is code of its own
+    if module.scale is None:  # a guest whose attention has its own code
         raise not_exposed(Message("the formula of its scores, because its attention has its own code"))
     added = tuple(f"{name}.{term}" for term in DISENTANGLED if getattr(module, term, None) is not None)
     if kind == "self" and getattr(checkpoint.model, stack).position_bias is not None:

@@ -117,7 +117,7 @@ def attention_rollout(trace: Trace, stack: str, *, layer: int | None = None, res
 
 @dataclass(frozen=True)
 class _Shares:
-    """Shares, [query, token], and ``reached``: where a path leads, whatever its share."""
+    """Shares, [query, token], and ``reached``: where a path leads, however small its share."""
 
     values: np.ndarray
     reached: np.ndarray

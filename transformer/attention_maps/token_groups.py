@@ -5,8 +5,8 @@ of the map is dark. Without them the map shows how a head divides what is left:
 
     α'_ij = α_ij ÷ Σ_{k kept} α_ik
 
-That is no attention of the model: a row in which the keys left out had 0.99 shows how the last 0.01 was divided. So
-``share_left_out`` is always shown with it.
+This is not attention that the model computed: if the keys left out had 0.99 of a row, it shows how the last 0.01 was
+divided. So ``share_left_out`` is always shown with it.
 """
 
 from collections.abc import Iterable, Sequence
@@ -19,7 +19,7 @@ from transformer.text.tokens import TokenSequence
 
 
 def sink_keys(view: AttentionView) -> tuple[int, ...]:
-    """Return the keys at which heads rest.
+    """Return the keys that act as attention sinks.
 
     These are special tokens, punctuation and, in causal attention, the first token.
     """

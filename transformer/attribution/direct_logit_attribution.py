@@ -2,8 +2,8 @@
 
     logit = embedding + Σ heads + Σ feed-forward layers + biases
 
-The sum is exact. It does not show why a part wrote what it wrote: if a head uses the output of another head, that is
-not part of it.
+The sum is exact. It does not show why a part wrote what it wrote: if a head uses the output of another head, the sum
+does not show that.
 
 The output of the stack is a sum of the embedding and what every sublayer wrote. A LayerNorm is linear as long as its σ
 is held fixed, and so is the projection to the vocabulary. So the row of W can be carried *backwards* through them, and
@@ -88,8 +88,8 @@ class Walk:
 
     Attributes:
         parts: Contribution of each part, summed over all rows.
-        readings: By attention, the vectors that the contexts of the heads are multiplied by, [row, head, channel]; they
-            give the share of every key.
+        readings: For each attention, the vectors that the contexts of the heads are multiplied by, [row, head,
+            channel]; they give the share of every key.
     """
 
     def __init__(self, values: Values, stack: nn.Module, name: str, rows: list[int], direction: np.ndarray) -> None:
@@ -305,8 +305,8 @@ def attribute(
 
     Args:
         trace: The recorded pass.
-        position: Of the decoder's tokens, where row t predicts the token after t; in a masked-token model of the
-            sentence's; ``None`` for a classifier.
+        position: Index among the decoder's tokens, where row t predicts the token after t; in a masked-token model,
+            index among the sentence's tokens; ``None`` for a classifier.
         token: An id, or a class; by default the most likely one there.
         against: An alternative token, whose logit is subtracted.
 

@@ -10,10 +10,10 @@ that a baseline removes the words and keeps their order, whatever the positional
 Completeness: the second sums to F(x) − F(x′), up to the numerical error of the integral (``Attribution.error``). The
 first sums to nothing in particular: it is a local slope.
 
-Both are captum's (its quadrature is Gauss–Legendre). With its dependencies captum takes 80 MB on disk, and its import
-takes about half as long as that of torch, mostly for matplotlib; so it is a requirement, but it is imported only for
-the first attribution. Parameters are never differentiated: gradients are taken with respect to the embeddings of this
-call, and ``.grad`` of every weight stays ``None``.
+Both are computed by captum (its quadrature is Gauss–Legendre). With its dependencies captum takes 80 MB on disk, and
+its import takes about half as long as that of torch, mostly for matplotlib; so it is a requirement, but it is imported
+only for the first attribution. Parameters are never differentiated: gradients are taken with respect to the embeddings
+of this call, and ``.grad`` of every weight stays ``None``.
 """
 
 from collections.abc import Callable

@@ -5,8 +5,8 @@ Li, Monroe & Jurafsky 2016, "Understanding Neural Networks through Representatio
     a_i = F(all tokens) − F(all tokens but i)
 
 ``leave_one_out`` removes the words of a classifier's sentence, ``remove_each`` the tokens of any model. They are really
-left out: later tokens move up by one position. If a_i is positive, the token supports the prediction. Of tokens with
-the same content, each can be left out without effect, so the a_i sum to nothing in particular.
+left out: later tokens move up by one position. If a_i is positive, the token supports the prediction. If two tokens
+carry the same information, leaving out either has no effect, so the a_i need not sum to anything.
 """
 
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ class LeaveOneOut:
 
 
 def leave_one_out(checkpoint: Checkpoint, sentence: str, *, pads: int = 0) -> LeaveOneOut:
-    """Classify the sentence, then again without each word, all measured, nothing estimated.
+    """Classify the sentence, then classify it again without each word; nothing is estimated.
 
     For an image, the words are its patches, and a patch is replaced by ``<mask>``: without it the others would move.
 

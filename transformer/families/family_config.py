@@ -93,7 +93,7 @@ class FamilyConfig(ModelConfig):
         for rotary in self.rotary:
             if not 0 < rotary.n_turned <= self.d_head:
                 raise CheckpointError(
-                    "rotary positions turn {width} of {head} channels, and channels are turned in pairs",
+                    "rotary positions rotate {width} of {head} channels, and channels are rotated in pairs",
                     width=rotary.width,
                     head=self.d_head,
                 )

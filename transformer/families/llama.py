@@ -77,14 +77,14 @@ def mistral_config(values: Values) -> FamilyConfig:
 
 
 def _key_heads(values: Values, usual: int) -> int:
-    """Return the number of key heads: for null that of the query heads, if absent that of the family's first model."""
+    """Return the number of key heads: null means that of the query heads, a missing field a default."""
     if "num_key_value_heads" in values.fields:
         usual = values.integer("num_attention_heads")
     return values.integer("num_key_value_heads", default=usual)
 
 
 def _names_window(values: Values) -> bool:
-    """Whether the config sets a window: null means none, an absent field means the first model's window."""
+    """Whether the config sets a window: null means none, a missing field the first model's window."""
     return values.fields.get("sliding_window", 4096) is not None
 
 
@@ -121,7 +121,7 @@ def qwen3_config(values: Values) -> FamilyConfig:
 
 
 def _qwen_windows(values: Values) -> tuple[int | None, ...]:
-    """Return windows per layer: layers from ``max_window_layers`` on have one where ``use_sliding_window`` is set."""
+    """Return windows per layer: with ``use_sliding_window``, layers from ``max_window_layers`` on."""
     n_layers = values.integer("num_hidden_layers", most=256)
     if not values.flag("use_sliding_window", default=False) or not _names_window(values):
         return ()
@@ -220,7 +220,7 @@ def _gemma(values: Values, family: str, **changes: object) -> FamilyConfig:
 
 
 def _sandwich(values: Values, n_layers: int, *, caps: bool = True) -> dict[str, object]:
-    """Return caps of Gemma 2 or 3: Gemma 2 has both unless they are null, Gemma 3 one of the logits if it is set."""
+    """Return the caps of Gemma 2 (both unless null) or of Gemma 3 (of the logits, if set)."""
 
     def cap(name: str, usual: float) -> float | None:
         value = values.fields.get(name, usual if caps else None)

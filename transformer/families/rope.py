@@ -115,7 +115,7 @@ def _longrope(settings: Values, values: Values, width: int) -> LongRope:
 
 
 def _original_length(settings: Values, values: Values) -> int:
-    """Return the number of positions of the training before the frequencies were scaled."""
+    """Return the context length of the training before the frequencies were scaled."""
     return settings.integer("original_max_position_embeddings", default=_longest(values), most=_LONGEST)
 
 

@@ -67,7 +67,7 @@ class WritingLayer:
         self.pre_norm = layer.pre_norm
         self.attention, self.cross_attention = layer.self_attention, layer.cross_attention
         parts = [weights(part) for part in projections(self.attention)]
-        # Either all three have one or none has (``plain_projections``).
+        # Either all three projections have a bias or none has (``plain_projections``).
         biases = [bias for _, bias in parts if bias is not None]
         self.stacked = (
             torch.cat([matrix for matrix, _ in parts]),
@@ -87,7 +87,7 @@ class WritingLayer:
         stream: Tensor,  # [batch, 1, model]
         memory_allowed: Tensor | None,  # [batch, 1, source position]
         position_bias: Tensor | None,  # [1, head, 1, all positions]
-        cache: DecoderCache,  # complete for cross-attention
+        cache: DecoderCache,  # the cache is complete for cross-attention
     ) -> Tensor:  # [batch, 1, model]
         """Return the residual stream of the new position after this layer."""
 

@@ -18,7 +18,7 @@ from transformer.faults.patients import Patient
 
 PADS = 4
 _NOTHING = 1e-3  # smaller changes, relative to the usual size, are rounding
-_REPEATS = 0.9  # least share of rows for which a model counts as repeating its input
+_REPEATS = 0.9  # smallest share of rows for which a model counts as repeating its input
 
 
 @dataclass(frozen=True)
@@ -139,7 +139,7 @@ def padding(patient: Patient) -> Finding | None:
 
 
 def norm(patient: Patient) -> Finding | None:
-    """Check whether LayerNorm is where the weights were trained with it.
+    """Check whether LayerNorm is applied where it was when the weights were trained.
 
     There, the residual stream adds up: before + sublayer = after (pre-norm), or = the input of LayerNorm (post-norm).
     The value is the largest difference. A norm after the sublayer (Gemma 2) belongs to it.

@@ -1,4 +1,4 @@
-"""Download of a third-party checkpoint from a hub; files other than announced are refused."""
+"""Download of a third-party checkpoint from a hub; files must match their announcement."""
 
 import hashlib
 import os
@@ -39,7 +39,7 @@ def fetch(checkpoint: str, output: str | Path, *, agree: Callable[[], bool]) -> 
         raise InputError("{name} is not the OWNER/NAME of a checkpoint", name=repr(checkpoint))
     try:
         found = HfApi(endpoint=_endpoint()).model_info(checkpoint, files_metadata=True)
-    except Exception as error:  # from several libraries: no network, no such name, not allowed
+    except Exception as error:  # errors of several libraries: no network, no such name, not allowed
         raise _fetch_error(checkpoint, error) from error
     wanted = [file for file in found.siblings or () if any(Path(file.rfilename).match(one) for one in WANTED)]
     files = [file for file in wanted if is_plain_name(file.rfilename) and type(file.size) is int]
@@ -54,7 +54,8 @@ def fetch(checkpoint: str, output: str | Path, *, agree: Callable[[], bool]) -> 
     arrived = [file for file in files if not _is_there(folder, file)]
     for file in arrived:
         _download(checkpoint, found.sha, file, unfinished)
-    for file in sorted(arrived, key=lambda file: file.rfilename == "config.json"):  # which makes it a checkpoint
+    # this file makes the folder a checkpoint
+    for file in sorted(arrived, key=lambda file: file.rfilename == "config.json"):
         os.replace(unfinished / file.rfilename, folder / file.rfilename)
     shutil.rmtree(unfinished, ignore_errors=True)
     return folder
@@ -75,7 +76,8 @@ def _download(name: str, revision: str, file: Any, folder: Path) -> None:
 
     if _is_there(folder, file):  # left by a download that was killed
         return
-    (folder / file.rfilename).unlink(missing_ok=True)  # the hub's client would take what lies there for the file
+    # the hub's client would mistake an existing file for the download
+    (folder / file.rfilename).unlink(missing_ok=True)
     try:
         path = hf_hub_download(
             name,
@@ -93,7 +95,7 @@ def _download(name: str, revision: str, file: Any, folder: Path) -> None:
 
 
 def _is_as_said(path: Path, file: Any) -> bool:
-    """Return whether size and hash match: SHA-256 for files in the large store, else Git's own hash."""
+    """Return whether size and hash match: SHA-256 for files in the large-file store, else Git's own hash."""
     size, large, blob = path.stat().st_size, getattr(file, "lfs", None), getattr(file, "blob_id", None)
     if size != file.size:
         return False

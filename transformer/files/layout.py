@@ -18,9 +18,10 @@ from transformer.guests.recorded_maps import config_of_maps
 
 WEIGHTS, CONFIG, TOKENIZER, CARD = "model.safetensors", "config.json", "tokenizer.json", "README.md"
 GENERATION = "generation_config.json"
-SHORT_DIGITS = 12  # digits of a fingerprint, for display only: another file with the same ones can be made in a minute
+# digits of a fingerprint, for display only: another file with the same digits can be made in a minute
+SHORT_DIGITS = 12
 _UPLOADED = re.compile(r"received-[0-9a-f]{64}")
-_AT_ONCE = 2**22  # bytes of a file in memory during hashing
+_AT_ONCE = 2**22  # bytes of a file held in memory while hashing
 
 
 def fingerprint(path: Path, *, weights: str = WEIGHTS) -> str:

@@ -30,10 +30,10 @@ FOREIGN_BYTES = {
     **dict.fromkeys(("source.spm", "target.spm", "spiece.model", "spm.model"), 8_000_000),
     **dict.fromkeys(("tokenizer.model", "sentencepiece.bpe.model"), 8_000_000),
 }
-MOST_NUMBERS = 50_000_000  # of such a file: an archive may unpack to a thousand times its size
+MOST_NUMBERS = 50_000_000  # limit on such a file, since an archive may unpack to a thousand times its size
 # Results in our own folders, beside snapshots; those of strangers are not trusted.
 LEFT_OUT = ("head_roles.json", "head_history.json", "jacobian_lens.safetensors", "history.csv", "opening.toml")
-LONGEST_MODEL = 4096  # for max_length, which no tensor in a file confirms unless positions are learned
+LONGEST_MODEL = 4096  # limit on max_length, which no tensor in a file confirms unless positions are learned
 _NAME = re.compile(r"received-[0-9a-f]{64}")
 _PICKLES = (".pt", ".pth", ".bin", ".pkl", ".pickle", ".ckpt")
 

@@ -17,7 +17,7 @@ from transformer.files.checkpoints import Checkpoint
 from transformer.probes import record
 
 LENGTHS = (1, 2, 3, 5, 9, 17, 33, 64)
-TOLERANCE = 1e-4  # of a sum of thousands of products in another order
+TOLERANCE = 1e-4  # tolerance for a sum of thousands of products in another order
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _theirs(checkpoint: Checkpoint) -> Any:
     if is_gguf(checkpoint.path):
         return _of_gguf(model_class, checkpoint, fields)
     before = transformers.logging.get_verbosity()
-    transformers.logging.set_verbosity_error()  # its table of unused names; ``Checkpoint.unread`` has them
+    transformers.logging.set_verbosity_error()  # hides its table of unused names, which ``Checkpoint.unread`` has
     try:
         config = transformers.AutoConfig.from_pretrained(checkpoint.path, local_files_only=True)
         if not issubclass(model_class, transformers.PreTrainedModel):  # an Auto class takes a folder, but no tensors

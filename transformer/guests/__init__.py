@@ -1,1 +1,1 @@
-"""Guests: checkpoints that run with their own code in ``transformers`` and are recorded under this project's names."""
+"""Guests: checkpoints run by their own code in ``transformers``, recorded under our names."""

@@ -81,7 +81,7 @@ class AttentionFile:
 
 
 def attention_file_of(path: Path) -> Path | None:
-    """Return the attention file that ``path`` names: itself, or the only file of that kind in an uploaded folder."""
+    """Return the attention file that ``path`` names, or the only one in an uploaded folder."""
     path = Path(path)
     if path.suffix.lower() in SUFFIXES and path.is_file():
         return path
@@ -210,7 +210,7 @@ def _check_size(file: Path, shapes: Mapping[str, tuple[int, ...]], most: int | N
 
 
 def _header(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> tuple[tuple[int, ...], bool, np.dtype]:
-    """Return shape, order and type of an array; what it claims must be as long as its entry in the archive."""
+    """Return shape, order and type of an array, whose claimed size must match the archive's entry."""
     with archive.open(info) as stream:
         start = BytesIO(stream.read(12_000))  # NumPy reads headers of up to 10,000 bytes
     version = npy.read_magic(start)

@@ -1,4 +1,4 @@
-"""One attention function for all families of ``transformers``; it passes its activations through the probes.
+"""One attention function for all families of ``transformers``, which feeds the probes.
 
 ``transformers`` passes queries, keys (after rotary positions), values, mask, scale and family-specific arguments to
 one function that is registered by name. Families whose attention calls no such function are recorded by intercepting
@@ -50,7 +50,7 @@ class GuestPass:
 
 @dataclass
 class AttentionCall:
-    """Arguments that a family passed to ``attend``, for the trial pass that finds out how a network is built."""
+    """Arguments that a family passed to ``attend``, for the trial pass."""
 
     module: nn.Module
     query: Tensor  # [batch, head, query, channel]
@@ -95,7 +95,7 @@ def trial() -> Iterator[list[AttentionCall]]:
 
 @cache
 def register() -> str:
-    """Register ``attend`` and the mask that it reads with ``transformers``, once per process; return the name."""
+    """Register ``attend`` and its mask with ``transformers``, once per process; return the name."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import eager_mask
 
@@ -173,7 +173,7 @@ def _mask_once(mask: Tensor | None, scores: Tensor) -> tuple[Tensor, Tensor | No
 
 
 def _read_mask(mask: Tensor | None, scores: Tensor) -> tuple[Tensor, Tensor | None]:
-    """Return which keys a query may attend to, [batch, query, key], and the finite numbers of the mask, if any."""
+    """Return the allowed keys, [batch, query, key], and the finite numbers of the mask, if any."""
     batch, _, n_queries, n_keys = scores.shape
     if mask is None:
         return scores.new_ones(batch, n_queries, n_keys, dtype=torch.bool), None
@@ -239,7 +239,7 @@ class WatchedSoftmax(TorchFunctionMode):
 
 
 def watch_softmax(module: nn.Module) -> None:
-    """Run an attention module that calls no registered function under ``WatchedSoftmax`` while it is recorded."""
+    """Record a module that calls no registered attention function with ``WatchedSoftmax``."""
     module.forward = partial(_watched_forward, module)
 
 

@@ -123,7 +123,7 @@ class SharedLearnedPositions(SharedPositions, LearnedEncoding):
 
 
 def linear(module: nn.Module, rows: Tensor | None = None, factor: float = 1.0) -> nn.Module:
-    """Return a guest's linear layer: itself if it is an ``nn.Linear`` and used as it is, otherwise a view of it."""
+    """Return a guest's linear layer: the ``nn.Linear`` itself if used unchanged, otherwise a view of it."""
     if rows is None and factor == 1.0 and type(module) is nn.Linear:
         return module
     return SharedLinear(module, rows, factor)
@@ -132,7 +132,7 @@ def linear(module: nn.Module, rows: Tensor | None = None, factor: float = 1.0) -
 def describe_norm(found: FoundNorm | None, config: FamilyConfig) -> nn.Module:
     """Return our norm with the guest's weights, or only the input and output of an unknown kind of norm."""
     if found is None:
-        return NotExposed(Message("a norm in this place: there is none"))
+        return NotExposed(Message("a norm at this location: there is none"))
     if not found.kind:
         probes = {name: Probe("position", "model") for name in ("input", "output")}
         return NotExposed(Message("the steps of its norms"), **probes)
@@ -206,7 +206,7 @@ def _projection(found: FoundProjection | None) -> nn.Module:
 
 
 def describe_feed_forward(found: FoundFeedForward | None, config: FamilyConfig, *, factor: float) -> nn.Module:
-    """Return our feed-forward layer with the guest's matrices; of a mixture of experts only output and router."""
+    """Return our feed-forward layer with the guest's matrices; for experts, only output and router."""
     if found is None:
         return NotExposed(Message("its feed-forward layers"))
     output = Probe("position", "model")

@@ -36,7 +36,7 @@ def weights_by_layer(weights: Any, n_queries: int, n_keys: int, *, cross: bool) 
 
 
 def masks_by_layer(allowed: Any, layers: Sequence[np.ndarray]) -> list[np.ndarray]:
-    """Return [query, key] of each layer: ``allowed``, or where some head has a weight that is not exactly 0.
+    """Return the mask of each layer: ``allowed``, or where some head has a nonzero weight.
 
     Raises:
         MessageError: If ``allowed`` does not fit the weights.

@@ -53,7 +53,7 @@ _given: ContextVar[tuple[nn.Module, Tensor] | None] = ContextVar("glassformer_gu
 
 
 def _carried(carrier: nn.Module, carries: type, *args: Any, **kwargs: Any) -> Any:
-    """Run the ``forward`` of the module that carries a stack; it may stop there, or start with a given output."""
+    """Run the ``forward`` of the module that carries a stack; it may end there or reuse a given output."""
     given = _given.get()
     if given is not None and given[0] is carrier:
         return (given[1],) if carries is tuple else carries(last_hidden_state=given[1])
@@ -173,7 +173,7 @@ class GuestModel(Model):
             children = dict(module.named_children())
             if part not in children:
                 between = part.startswith("after_") and isinstance(module, nn.ModuleDict)
-                return parts.not_exposed(Message("the stream between its sub-layers")) if between else None
+                return parts.not_exposed(Message("the residual stream between its sub-layers")) if between else None
             module = children[part]
         return parts.not_exposed(module.what) if isinstance(module, parts.NotExposed) else None
 
@@ -186,7 +186,7 @@ class GuestModel(Model):
     def decode(
         self, ids: Tensor, memory: Tensor | None = None, source_ids: Tensor | None = None, start: int = 0
     ) -> Tensor:
-        """Decode [batch, position] to [batch, position, model]; ``memory`` and ``source_ids`` only with an encoder."""
+        """Decode [batch, position] to [batch, position, model]; only an encoder gives ``memory``."""
         given: dict[str, Any] = {"use_cache": False}
         if memory is None:
             return self._hidden("decoder", self.network, input_ids=ids, **given)
@@ -289,7 +289,7 @@ def describe_output(model: GuestModel, hidden: Tensor, trial: Trial) -> None:
 
 
 def _token_head(head: nn.Linear, hidden: Tensor, trial: Trial) -> tuple[nn.Module, nn.Module] | None:
-    """Return norm(f(x W + b)) Eᵀ + c as our ``TokenHead`` and its norm, if the guest has these layers in this order."""
+    """Return our ``TokenHead``, norm(f(x W + b)) Eᵀ + c, and its norm, if the guest has these layers."""
     dense = next((e for e in trial.events if type(e.module) is nn.Linear and same(e.input, hidden)), None)
     last = next((e for e in trial.events if e.module is head), None)
     norm = None if last is None else next((e for e in trial.events if e.inputs and same(e.output, last.input)), None)
@@ -407,7 +407,7 @@ class _Hooks(_Watch):
         return True
 
     def layer_now(self, index: int) -> Callable[[GuestPass], Any]:
-        """Return a function from a pass to the layer of a hook; of a repeated block, the layer that is running."""
+        """Return a function from a pass to the layer of a hook; for a repeated block, the running layer."""
         if not self.repeated:
             return lambda _: self.layers[index]
         return lambda guest_pass: self.layers[guest_pass.depth]
@@ -464,7 +464,7 @@ class _Hooks(_Watch):
             self.attach_feed_forward(found.feed_forward, now, factor, shares_norm=found.shares_norm)
 
     def attach_sums(self, found: FoundLayer, now: Callable[[GuestPass], Any]) -> None:
-        """Connect the residual stream between two sub-layers: the input of the next norm, or a post-norm's output."""
+        """Connect the residual stream between two sub-layers to its probe."""
         cross = found.cross_attention is not None
         stages = [("after_self_attention", "cross_attention" if cross else "feed_forward", "moved")]
         stages += [("after_cross_attention", "feed_forward", "moved again")] if cross else []

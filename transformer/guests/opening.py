@@ -76,7 +76,7 @@ def can_run(fields: Mapping[str, object]) -> bool:
 
 
 def with_defaults(fields: dict) -> dict:
-    """Return ``fields`` of a config with the default special tokens of ``transformers`` where it names none."""
+    """Return the config's ``fields``, with the default special tokens of ``transformers`` added."""
     theirs = _their_config(fields)
     names = ("bos_token_id", "eos_token_id", "pad_token_id", "decoder_start_token_id", "forced_bos_token_id")
     defaults = {name: value for name in names if (value := getattr(theirs, name, None)) is not None}
@@ -128,7 +128,7 @@ def _config(fields: dict) -> GuestConfig:
 
 
 def _architecture(fields: dict) -> str:
-    """Return the first class of ``transformers`` that the config names, by default the one that predicts tokens."""
+    """Return the ``transformers`` class that the config names, by default the one that predicts tokens."""
     import transformers
 
     named = fields.get("architectures")
@@ -205,7 +205,7 @@ def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]
 
 
 def open_guest(folder: Path, fields: dict, changes: dict[str, Tensor] | None = None) -> OpenedGuest:
-    """Open the model of a folder, which runs with its own code in ``transformers``; no code in the folder is run.
+    """Open a model that runs with its own code in ``transformers``; no code in the folder is run.
 
     Nothing is allocated before the size of the model is known.
 
@@ -317,7 +317,7 @@ def _window(module: nn.Module) -> int | None:
 
 
 def _rotary(config: GuestConfig, network: Any, stack: FoundStack) -> tuple[Any, ...]:
-    """Return the rotary settings of each layer, or none if ours do not reproduce the numbers in every layer."""
+    """Return the rotary settings of each layer, or none if ours do not reproduce all numbers."""
     values = Values({name: value for name, value in network.config.to_dict().items() if value is not None})
     found = []
     for layer in stack.layers:
@@ -333,7 +333,7 @@ def _rotary(config: GuestConfig, network: Any, stack: FoundStack) -> tuple[Any, 
 
 
 def turns_alike(attention: Any, rotary: PartialRotaryEncoding) -> bool:
-    """Whether ``rotary`` turns the guest's unrotated queries into those that its attention received."""
+    """Return whether ``rotary`` maps the guest's unrotated queries to those its attention received."""
     if attention.unturned is None or attention.call is None:
         return False
     query = attention.call.query
@@ -344,7 +344,7 @@ def turns_alike(attention: Any, rotary: PartialRotaryEncoding) -> bool:
 def _network(
     folder: Path, fields: dict, config: GuestConfig, changes: dict[str, Tensor]
 ) -> tuple[nn.Module, tuple[str, ...]]:
-    """Return the network with its weights in float32, and the names of stored tensors that it does not have."""
+    """Return the network with float32 weights, and the names of stored tensors that it lacks."""
     import transformers
 
     model_class, theirs = getattr(transformers, config.architecture), _their_config(fields)

@@ -1,4 +1,4 @@
-"""A file of attention maps as a model that computes nothing: it has its maps and its tokens, and says so."""
+"""A file of attention maps as a model that has maps and tokens but computes nothing."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _vocabulary_size(content: AttentionFile) -> int:
 
 
 class RecordedMaps(Model):
-    """The maps of a file under the names of our activations. Asking it to compute anything raises.
+    """The maps of a file under the names of our activations; computing anything else raises an error.
 
     Attributes:
         content: The file.
@@ -105,7 +105,7 @@ class RecordedMaps(Model):
 
 
 class RecordedTokens(Tokenizer):
-    """The tokens of a file. Every text that is typed gives them, since the file has the maps of no other text."""
+    """The tokens of a file, returned for any typed text, since the file has no other maps."""
 
     kind, alphabet = "", "byte-level"
     n_bytes = 0

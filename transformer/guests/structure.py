@@ -277,7 +277,7 @@ def _layer(trial: Trial, block: Event, attentions: Sequence[Event], factors: Seq
 
 
 def _call_of(trial: Trial, event: Event) -> AttentionCall | None:
-    """Return the call of the attention function within ``event``, by the number of earlier calls of the module."""
+    """Return the call of the attention function within ``event``, counting the module's earlier calls."""
     calls = [call for call in trial.calls if call.module is event.module]
     runs = [each for each in trial.events if each.module is event.module]
     return calls[runs.index(event)] if len(calls) == len(runs) else None

@@ -1,4 +1,4 @@
-"""A pass over a few tokens that finds out how a network is built, by the input and output of each module."""
+"""A pass over a few tokens that records each module's input and output, to infer the structure."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Event:
 
 @dataclass
 class Trial:
-    """All calls of a network's modules in one pass, in the order in which they began, and its attention calls."""
+    """All module calls of one pass, in the order in which they began, and its attention calls."""
 
     events: list[Event] = field(default_factory=list)
     calls: list[AttentionCall] = field(default_factory=list)

@@ -98,7 +98,7 @@ def checkpoint_report(
             break
         try:
             one = trace(checkpoint, text)
-        except InputError:  # empty, or too long
+        except InputError:  # the sentence is empty or too long
             continue
         traced.append(index)
         measured = head_importance(one).measured

@@ -15,7 +15,7 @@ from transformer.runs.head_places import Head, attention_layers
 from transformer.runs.readings import BATCH_SIZE, Recorded, nothing_read_error, recorded_batches
 from transformer.text.tokens import TokenSequence
 
-ROWS = ("weights", "allowed")  # what ``head_rows`` reads of a batch
+ROWS = ("weights", "allowed")  # the probes that ``head_rows`` reads
 MOST = 12  # sentences per head or unit
 Progress = Callable[[int, int], None]
 

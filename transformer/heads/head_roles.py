@@ -138,7 +138,7 @@ def choose_role(scores: Mapping[str, float], chances: Mapping[str, float]) -> st
     return "monotone" if scores.get("monotone", np.nan) >= LEAST_MONOTONE else "none"
 
 
-LEAST_CONSISTENT = 0.5  # a head has a role in general if it has it in at least half of the sentences
+LEAST_CONSISTENT = 0.5  # a head has a role in general if it has that role in at least half of the sentences
 LEAST_LEANING = 0.1  # a less frequent role is not mentioned
 Progress = Callable[[int, int], None]
 

@@ -20,7 +20,7 @@ from transformer.runs.head_places import Head, all_heads
 from transformer.text.special_ids import SpecialIds
 from transformer.text.tokenizer import SPECIAL_IDS
 
-LONGEST = 24  # tokens that are repeated
+LONGEST = 24  # largest number of tokens that are repeated
 N_SEQUENCES = 16
 LEAST_INDUCTION = 0.5  # at least half of the attention, as for other kinds of position
 

@@ -271,7 +271,7 @@ def cases_of(checkpoint: Checkpoint, lines: Sequence[Line]) -> tuple[tuple[Case,
         InputError: If the model makes no predictions.
     """
     if checkpoint.config.encodes_sentences:
-        raise InputError("{name} does not answer with a word, so there is nothing to measure.", name=checkpoint.name)
+        raise InputError("{name} does not predict a word, so there is nothing to measure.", name=checkpoint.name)
     checkpoint, found, problems = replace(checkpoint, prompt=None), [], []
     for line in lines:
         try:
@@ -292,7 +292,7 @@ def _case(checkpoint: Checkpoint, line: Line) -> Case:
     check_recording(checkpoint.model, **{stack: len(clean)}, most=MOST_MEMORY)
     fills_blanks = not (checkpoint.config.has_decoder or checkpoint.config.n_classes)
     if fills_blanks and (blanks := clean.count(checkpoint.special.mask)) != 1:
-        raise InputError("A prompt for this model has one blank, [MASK]; here are {count}.", count=blanks)
+        raise InputError("A prompt for this model has one blank, [MASK]; this one has {count}.", count=blanks)
     if line.corrupted:
         check_pair(clean, typed_ids(checkpoint, line.corrupted))
     answer, other = (token_of(checkpoint, line.clean, text) if text else None for text in (line.answer, line.other))

@@ -68,7 +68,7 @@ def removed_head(
             break
         try:
             one = trace(checkpoint, with_task(checkpoint, text))
-        except InputError:  # empty, or too long
+        except InputError:  # the sentence is empty or too long
             continue
         ways = (apart, [*apart, *map(_without, group)]) if group else (apart,)
         effects = [experiment(one, edits) for edits in ways]

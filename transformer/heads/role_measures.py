@@ -57,7 +57,7 @@ ALIGNED = tuple(SHIFTS)
 MEASURES = ("offset", "same", *DIRECTIONS, *ALIGNED, "rare", "repeated", "induction", "sink", "delimiter", "diagonal")
 MEASURES += ("monotone", "window", "broad", "copying")
 GENERAL = ("diagonal", "monotone", "window", "broad")  # used only if no sharper measure is reached, in this order
-NO_ROLE = ("broad", "copying")  # a head that attends everywhere has none, and copying is about what a head writes
+NO_ROLE = ("broad", "copying")  # attending everywhere is no role, and copying is about what a head writes
 
 
 MAX_SURPRISED = math.log(100)  # nats per token; a model with a higher mean does not know the language of the pairs
@@ -192,7 +192,7 @@ def copying_measures(checkpoint: Checkpoint) -> dict[Head, Measure]:
         for layer, scores in enumerate(copying_scores(model, stack, kind) if reads_words_out(model, stack) else ()):
             channels = model.get_submodule(f"{stack}.layers.{layer}.{kind}_attention").d_head
             for head, score in enumerate(scores):
-                if not math.isnan(score):  # NaN: it writes nothing
+                if not math.isnan(score):  # NaN if the head writes nothing
                     found[Head(stack, kind, layer, head)] = Measure(score, 0.0, LEAST_COPYING, channels)
     return found
 

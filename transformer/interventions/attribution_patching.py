@@ -53,7 +53,7 @@ def estimated_changes(contrast: Contrast, turn: Turn, places: Sequence[Place]) -
 
 
 def estimated_importance(trace: Trace) -> Importance:
-    """Estimate what ``head_importance`` measures: ``a′`` is 0, F = Σ log p of the output; ``kl`` is NaN."""
+    """Estimate what ``head_importance`` measures: ``a′`` is 0, F is Σ log p of the output."""
     question, model = prediction_rows(trace), trace.checkpoint.model
     heads = all_heads(model.config)
     names = {head: f"{head.stack}.layers.{head.layer}.{head.kind}_attention.context" for head in heads}

@@ -144,7 +144,7 @@ def _parts(model: Model) -> Iterator[tuple[str, str, nn.Module]]:
         yield Message("classifier"), Message("projection"), model.classifier
     if getattr(model, "next_sentence", None) is not None:
         yield Message("next-sentence head"), Message("next-sentence head"), model.next_sentence
-    yield Message("all the rest"), REST, model
+    yield Message("everything else"), REST, model
 
 
 def _merge_costs(costs: list[Cost]) -> tuple[Cost, ...]:

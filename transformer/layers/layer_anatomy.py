@@ -25,7 +25,7 @@ NORMS = {
 }
 _SCALINGS = {
     NoneType: Message("nothing"),
-    FactorScaling: Message("one factor a pair"),
+    FactorScaling: Message("one factor per pair"),
     LinearScaling: Message("one factor"),
     Llama3Scaling: "Llama 3",
     Yarn: "YaRN",
@@ -92,7 +92,7 @@ def _positions(stack: nn.Module, block: nn.Module) -> Part:
         name = Message("learned") if isinstance(encoding, LearnedEncoding) else Message("sines and cosines")
         where, formula = Message("added to the embedding"), r"x = E[\text{id}] + P[\text{pos}]"
     if isinstance(attention.rotary, RotaryEncoding | PartialRotaryEncoding):
-        name, where = Message("rotary"), Message("in every layer: queries and keys are turned")
+        name, where = Message("rotary"), Message("in every layer: queries and keys are rotated")
         formula = r"s_{ij} \propto (R_i\, q_i) \cdot (R_j\, k_j)"
     elif stack.position_bias is not None:
         name, where = Message("relative"), Message("in every layer: added to the scores")
@@ -120,8 +120,8 @@ def _attention(attention: nn.Module) -> Part:
         product = rf"{cap:g} \tanh\big({product} / {cap:g}\big)"
     window = getattr(attention, "window", None)
     facts = (
-        (N_("heads of queries"), f"{n_heads} × {width}"),
-        (N_("heads of keys and values"), f"{keys} × {width}"),
+        (N_("query heads"), f"{n_heads} × {width}"),
+        (N_("key and value heads"), f"{keys} × {width}"),
         ("W_Q", _shape(attention.query_projection)),
         ("W_K, W_V", _shape(attention.key_projection)),
         ("W_O", _shape(attention.output_projection)),

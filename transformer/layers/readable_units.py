@@ -22,12 +22,12 @@ from transformer.layers.feed_forward_units import (
 )
 from transformer.runs.traces import Trace
 
-WORDS = 6  # of each unit
-LEAST_CLOSE = 5  # pairs of its words, of 15
+WORDS = 6  # promoted words that are compared, per unit
+LEAST_CLOSE = 5  # smallest number of close pairs, out of 15
 NEAR = 400  # one row is near another if no more than 1 in 400 rows are nearer
-_PER_TOKEN, _MOST = 6, 600  # units that are tried: of each token, and in all
-_ROWS = 256  # compared with the vocabulary at a time
-_SPACE = "·"  # as it is displayed
+_PER_TOKEN, _MOST = 6, 600  # how many units are tried, per token and in all
+_ROWS = 256  # units compared with the vocabulary at a time
+_SPACE = "·"  # how a space is displayed
 
 
 @dataclass(frozen=True)

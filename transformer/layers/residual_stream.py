@@ -1,9 +1,9 @@
 """The residual stream: what every sublayer adds, how long its vectors are, and the parts that it sums.
 
-The stream at one position is a sum of what was written into it (``stream_parts``). A norm is linear as long as its σ is
-held fixed, so each summand can be carried *forward* through it alone, and β becomes a summand of its own (Elhage et al.
-2021, "The residual stream"; Kobayashi et al. 2021, "Incorporating Residual and Normalization Layers", §3). Only
-rounding is left over. ``direct_logit_attribution`` carries a row of W *backwards* through the same norms.
+The residual stream at one position is the sum of what was written into it (``stream_parts``). A norm is linear as long
+as its σ is held fixed, so each summand can be carried *forward* through it alone, and β becomes a summand of its own
+(Elhage et al. 2021, "The residual stream"; Kobayashi et al. 2021, "Incorporating Residual and Normalization Layers",
+§3). Only rounding is left over. ``direct_logit_attribution`` carries a row of W *backwards* through the same norms.
 """
 
 from collections.abc import Callable
@@ -18,7 +18,7 @@ from transformer.runs.traces import Trace
 from transformer.text.message import Message
 
 SUBLAYERS = ("self_attention", "cross_attention", "feed_forward")
-CONVOLUTION = "convolution"  # of the first layer of DeBERTa-v2
+CONVOLUTION = "convolution"  # part of DeBERTa-v2's first layer
 
 
 @dataclass(frozen=True)

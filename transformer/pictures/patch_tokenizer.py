@@ -57,7 +57,7 @@ class PatchTokenizer(Tokenizer):
             ) from error
         if found != (wanted := _description(config)):
             raise CheckpointError(
-                "{file} does not say how pictures are cut for this model; it must contain {wanted}",
+                "{file} does not say how images are cut for this model; it must contain {wanted}",
                 file=path,
                 wanted=json.dumps(wanted),
             )

@@ -68,8 +68,8 @@ class Task:
 def make_task() -> Task:
     """Make texts that begin with the first, second or third word of a sentence.
 
-    So a position alone predicts nothing: the last "the" stands everywhere. A beginning that several texts share counts
-    once, and its next words share the probability.
+    So a position alone predicts nothing: the last "the" occurs at every position. A beginning that several texts share
+    counts once, and its next words share the probability.
     """
     texts = sorted({tuple(sentence.split()[start:]) for sentence in SENTENCES for start in STARTS})
     following: dict[tuple[str, ...], list[str]] = {}

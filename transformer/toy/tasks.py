@@ -13,7 +13,7 @@ from transformer.text.tokens import Token, TokenSequence
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 SHORTEST, LONGEST = 4, 10  # letters of a word in training
 MAX_LETTERS = 15  # largest number of letters of a word to predict
-FIRST_LETTER_ID = 3  # after <pad>, <s> and </s>
+FIRST_LETTER_ID = 3  # letters follow <pad>, <s> and </s>
 VOCABULARY_SIZE = FIRST_LETTER_ID + len(LETTERS)
 _SPECIAL = {PAD_ID: "<pad>", START_ID: "<s>", END_ID: "</s>"}
 

@@ -237,7 +237,7 @@ class MaskedToken(Objective):
     def collate(self, examples: Sequence[tuple], generator: torch.Generator) -> dict[str, Tensor]:
         """Pad texts into one tensor, with masks."""
         ids = pad([ids for (ids,) in examples], PAD_ID)
-        draw = torch.rand(ids.shape, generator=generator) / self.MASKED  # below 1: to be predicted
+        draw = torch.rand(ids.shape, generator=generator) / self.MASKED  # values below 1 mark tokens to be predicted
         draw = draw.masked_fill(ids < len(SPECIAL_TOKENS), 1.0)
         others = torch.randint(len(SPECIAL_TOKENS), self.model.config.vocabulary_size, ids.shape, generator=generator)
         shown = torch.where(draw < self.SHOWN_AS_MASK + self.SHOWN_AS_ANOTHER, others, ids)
@@ -258,7 +258,7 @@ class MaskedTokenNextSentence(MaskedToken):
 
     MASKED = 0.15  # as in the paper: in short sentences, the class depends on words that more masks would hide
     NO_PAIR = -100  # ignored by the cross-entropy
-    weight = 1.0  # of the second mean in training
+    weight = 1.0  # weight of the second mean in training
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:
@@ -323,7 +323,7 @@ class PictureClassification(Classification):
     """
 
     HIDDEN = 0.1
-    MOVED, FARTHEST = 0.5, 1  # share of the images, pixels
+    MOVED, FARTHEST = 0.5, 1  # share of the images that are shifted, and by how many pixels
 
     @staticmethod
     def encode(tokenizer: Tokenizer, examples: Sequence[tuple]) -> list[tuple]:

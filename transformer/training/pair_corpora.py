@@ -18,7 +18,7 @@ from pathlib import Path
 
 from transformer.config import NEXT_SENTENCE
 
-_ENDS = {"train": 0.90, "dev": 0.95, "test": 1.0}  # of each play, in the order of its lines
+_ENDS = {"train": 0.90, "dev": 0.95, "test": 1.0}  # shares of each play, in the order of its lines
 # The file does not say where a play begins, so here is the first line that is spoken in each.
 _FIRST_LINES = (
     "Before we proceed any further, hear me speak.",  # Coriolanus
@@ -33,7 +33,7 @@ _FIRST_LINES = (
 )
 
 
-_FEWEST_WORDS = 3  # of a part
+_FEWEST_WORDS = 3  # smallest number of words in a part
 _SENTENCE_END = re.compile(r"(?<=[a-z]{3}[.!?]) (?=[A-Z])")
 
 

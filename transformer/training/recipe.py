@@ -23,7 +23,7 @@ KIND_OF_TASK = {
     "text-to-text": "encoder-decoder",
 }
 TASKS = tuple(KIND_OF_TASK)
-_DROPOUTS = "inner_dropout", "attention_dropout", "restart_dropout"  # those that a recipe may leave out
+_DROPOUTS = "inner_dropout", "attention_dropout", "restart_dropout"  # entries that a recipe may leave out
 _FOLDER = re.compile(r"\w[\w.+-]{0,99}")
 
 

@@ -179,7 +179,7 @@ class Trainer:
             if self.average is not None:
                 self.average.update_parameters(self._trained_model)
         totals = torch.tensor([float(loss.detach()), float(predictions)], device=device)
-        loss, predictions = self.accelerator.reduce(totals).tolist()  # over all processes
+        loss, predictions = self.accelerator.reduce(totals).tolist()  # summed over all processes
         return loss, int(predictions), float(norm) if predictions else 0.0
 
     # ---- scores, snapshots, saving ------------------------------------------------------------------------------

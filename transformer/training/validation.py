@@ -48,7 +48,7 @@ def dev_accuracy(objective: Classification, examples: Sequence[tuple], batch_tok
 
 @torch.inference_mode()
 def next_sentence_accuracy(model: Model, examples: Sequence[tuple], batch_tokens: int) -> float:
-    """Return the share of encoded pairs whose most probable class is correct; nothing is masked."""
+    """Return the share of encoded pairs whose most likely class is correct; nothing is masked."""
     model.eval()
     pairs = [example for example in examples if example[1] != MaskedTokenNextSentence.NO_PAIR]
     right = 0

@@ -74,7 +74,7 @@ def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], 
     gap = 72
     heights = [max(120.0, 28.0 * len(sublayers))] * 2
     figure = stack_panels(
-        [_("length of the update ÷ length of the stream"), _("direction: cosine")], heights=heights, gap=gap
+        [_("length of the update ÷ length of the residual stream"), _("direction: cosine")], heights=heights, gap=gap
     )
     total = stacked_height(heights, around=170, gap=gap)
     lower_top = heights[1] / (stacked_height(heights, around=0, gap=gap))
@@ -82,7 +82,7 @@ def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], 
         (
             parts.heatmap(
                 ratios,
-                hover=style.lines("%{y}, %{x}", _("update ÷ stream")),
+                hover=style.lines("%{y}, %{x}", _("update ÷ residual stream")),
                 bar=style.colour_bar("", len=0.3, ypad=style.ABOVE_NAMES),
                 maximum=float(np.nanmax(ratios)) or 1.0,
                 xgap=1,
@@ -90,7 +90,7 @@ def sublayer_contribution(ratio: Any, *, cosine: Any, sublayers: Sequence[str], 
             ),
             parts.heatmap(
                 cosines,
-                hover=style.lines("%{y}, %{x}", _("cosine with the stream")),
+                hover=style.lines("%{y}, %{x}", _("cosine with the residual stream")),
                 bar=style.colour_bar("", len=0.3, ypad=style.ABOVE_NAMES, y=lower_top),
                 limit=1.0,
                 xgap=1,

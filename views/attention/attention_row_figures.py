@@ -218,7 +218,9 @@ def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int)
     names += [_("bias b_O"), _("sum = output")] if bias is not None else [_("sum = output")]
     style.finish(figure, height=style.rows_height(len(names)), top=64)
     figure.update_yaxes(**style.label_rows(names, title=_("part of the sum")))
-    figure.update_xaxes(title_text=_("dimension of the stream ({n})", n=d_model), showgrid=False, zeroline=False)
+    figure.update_xaxes(
+        title_text=_("dimension of the residual stream ({n})", n=d_model), showgrid=False, zeroline=False
+    )
     box = {"x0": -0.5, "x1": d_model - 0.5, "y0": head - 0.5, "y1": head + 0.5}
     figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})
     figure.add_hline(y=len(names) - 1.5, line={"color": style.NEUTRAL, "width": 2})

@@ -63,7 +63,10 @@ def stream_distance(
         )
     style.finish(figure, height=36 * len(steps) + 150, top=64)
     figure.update_yaxes(
-        **{**style.label_axis([localize(step) for step in steps], title=_("stream after")), "autotickangles": [0]}
+        **{
+            **style.label_axis([localize(step) for step in steps], title=_("residual stream after")),
+            "autotickangles": [0],
+        }
     )
     figure.update_xaxes(**style.label_axis(labels, title=_("token of both sentences (A / B where they differ)")))
     return figure.drawn()

@@ -59,19 +59,19 @@ def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: in
     figure.add_trace(_boxes(tree, alive, rows, winner, lowest=lowest))
     if any(node.fate == "finished" for node in alive):
         marker = {"symbol": "square-open", "size": 14, "color": _DONE, "line": {"width": 3}}
-        figure.scatter(x=[None], y=[None], mode="markers", name=_("finished, with its place by score"), marker=marker)
+        figure.scatter(x=[None], y=[None], mode="markers", name=_("finished, with its rank by score"), marker=marker)
     n_rows = 1 + max((rows[node.index] for node in shown), default=0)
     style.finish(figure, height=_ROW * n_rows + 150, top=84)
     figure.update_layout(barmode="overlay", hovermode="closest")
     figure.update_xaxes(
-        title_text=_("step: place of the token in the text"),
+        title_text=_("step: position of the token in the text"),
         tickvals=list(range(first, last + 1)),
         range=[first - 0.55, max(last, first + 3) + 0.45],
         showgrid=False,
         zeroline=False,
     )
     figure.update_yaxes(
-        title_text=_("branches, the answer on top"),
+        title_text=_("branches, the output on top"),
         range=[n_rows - 0.4, -0.6],
         showticklabels=False,
         showgrid=False,

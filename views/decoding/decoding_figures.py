@@ -179,19 +179,19 @@ def answer_confidence(
             x=places,
             y=as_probabilities(runner_up, name="runner_up", axes=("step",), sizes=sizes),
             mode="markers",
-            name=_("the most probable other token"),
+            name=_("the most likely other token"),
             marker={"symbol": "line-ew", "size": 26, "line": {"width": 3, "color": style.CATEGORICAL[1]}},
             hovertemplate=style.hover(
-                _("most probable other token"), _("probability {probability}", probability=style.exact("y"))
+                _("most likely other token"), _("probability {probability}", probability=style.exact("y"))
             ),
         )
     style.finish(figure, height=360, top=64)
     figure.update_layout(legend_y=1.08)  # above the numbers on bars that reach 1
-    figure.update_xaxes(**style.token_axis(tokens, title=_("token of the answer, step by step")))
+    figure.update_xaxes(**style.token_axis(tokens, title=_("token of the output, step by step")))
     figure.update_layout(
         uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"}
     )  # hide numbers that would be tiny
-    figure.update_yaxes(title_text=_("probability when written"), range=[0, 1])
+    figure.update_yaxes(title_text=_("probability at its step"), range=[0, 1])
     return figure.drawn()
 
 

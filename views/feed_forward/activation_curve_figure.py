@@ -72,7 +72,7 @@ def activation_curve(pre_activation: Any, *, activation: str, token: str, gated:
         x=values,
         y=outputs,
         mode="markers",
-        name=_("the {n} units of {token}", n=whole(len(values)), token=style.escape(token)),
+        name=_("the {n} units for {token}", n=whole(len(values)), token=style.escape(token)),
         customdata=units,
         marker={"color": style.CHOSEN, "size": 7, "opacity": 0.6},
         hovertemplate=(

@@ -58,7 +58,7 @@ def hidden_heatmap(
     if units is None:
         figure.update_xaxes(title_text=_("hidden unit (all {n})", n=n_units), showgrid=False, zeroline=False)
     else:
-        figure.update_xaxes(**style.label_axis([str(unit) for unit in units], title=_("hidden unit (a choice)")))
+        figure.update_xaxes(**style.label_axis([str(unit) for unit in units], title=_("hidden unit (a selection)")))
     return figure.drawn()
 
 

@@ -114,7 +114,7 @@ def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> 
     focus, notes = Focus.from_address(address, default=default_of(address))
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
     if not focus.checkpoint:
-        raise transformer.CheckpointError("There is no checkpoint here that could answer.")
+        raise transformer.CheckpointError("No checkpoint here can compute this.")
     view = Page(name, focus)
     view.focus, corrected = fit_model(focus, view.checkpoint.config)
     view.focus, moved = fit_trace(view.focus, view.trace)

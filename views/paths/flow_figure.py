@@ -123,7 +123,10 @@ def _edge_text(edges: list[Edge], share: float, source: Node, target: Node, toke
 
 
 def _node_text(flow: Flow, node: Node, tokens: Mapping[str, TokenSequence]) -> str:
-    parts = [f"<b>{_named(node, tokens)}</b>", _("of the answer: {share}", share=number(f"{flow.weights[node]:.9g}"))]
+    parts = [
+        f"<b>{_named(node, tokens)}</b>",
+        _("of the prediction: {share}", share=number(f"{flow.weights[node]:.9g}")),
+    ]
     if node in flow.feed_forward:
         parts.append(_("feed-forward: {share}", share=number(f"{flow.feed_forward[node]:.3g}")))
     return style.lines(*parts)

@@ -101,7 +101,7 @@ def rotary_angles(angles: Any, *, pairs: Sequence[int], distances: Sequence[int]
         )
     style.finish(figure, height=400, top=48)
     figure.update_xaxes(title_text=_("distance between two tokens"))
-    figure.update_yaxes(title_text=_("cosine of the turning angle"), range=[-1.05, 1.05])
+    figure.update_yaxes(title_text=_("cosine of the rotation angle"), range=[-1.05, 1.05])
     return figure.drawn()
 
 

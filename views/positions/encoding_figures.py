@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
 
 DIMENSIONS = N_("dimension (d_model = {n})")
-CHANNELS = N_("channels turned: {n} (cosines, then sines)")
+CHANNELS = N_("channels rotated: {n} (cosines, then sines)")
 
 
 def encoding_heatmap(encoding: Any, *, tokens: TokenSequence | None = None, dimensions: str = DIMENSIONS) -> go.Figure:

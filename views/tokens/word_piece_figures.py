@@ -45,7 +45,7 @@ def longest_matches(steps: Sequence[MatchStep], *, word: str, n_steps: int | Non
             left = style.escape(word[step.end :])
             rest.append((step.end, len(word) - step.end, row, left, tried if not step.found else ""))
     figure = Sheet()
-    _add_boxes(figure, before, name=_("taken before"), colour=style.PALE, ink="#000000")
+    _add_boxes(figure, before, name=_("matched earlier"), colour=style.PALE, ink="#000000")
     _add_boxes(figure, taken, name=_("the longest entry that begins here"), colour=style.CHOSEN, ink="#FFFFFF")
     _add_boxes(figure, rest, name=_("not split yet"), colour=style.GRID, ink=style.NEUTRAL)
     labels = [

@@ -232,7 +232,10 @@ def _colours() -> list:
 
 def _add_legend(figure: Sheet, roles: Mapping[str, str]) -> None:
     entries = [(name, ROLE_COLOURS[role], 1.0) for role, name in roles.items()]
-    entries += [(_("no clear role: looks everywhere"), style.NEUTRAL, 0.2), (_("… at few tokens"), style.NEUTRAL, 0.85)]
+    entries += [
+        (_("no clear role: looks everywhere"), style.NEUTRAL, 0.2),
+        (_("… at only a few tokens"), style.NEUTRAL, 0.85),
+    ]
     for name, colour, opacity in entries:
         marker = {"symbol": "square", "size": 14, "color": colour, "opacity": opacity}
         figure.scatter(x=[None], y=[None], mode="markers", name=style.escape(name), marker=marker)

@@ -23,7 +23,7 @@ def test_the_papers_layer_beside_a_llamas() -> None:
     assert llama["order"].formula == r"x \leftarrow x + A(N(x)),\; x \leftarrow x + F(N(x))"
     assert dict(paper["norms"].facts)["kind of norm"] == "LayerNorm"
     assert dict(llama["norms"].facts)["kind of norm"] == "RMSNorm"
-    assert dict(llama["attention"].facts)["heads of keys and values"] == "2 × 8"
+    assert dict(llama["attention"].facts)["key and value heads"] == "2 × 8"
     assert paper["feed-forward"].formula == r"F(x) = f(x W_1 + b_1)\, W_2 + b_2"
     assert llama["feed-forward"].formula == r"F(x) = \big(f(x W_g) \odot (x W_1)\big)\, W_2"
     d, ff = LLAMA["hidden_size"], LLAMA["intermediate_size"]

@@ -83,7 +83,7 @@ def changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]
                 EditSpec.parse(text)
             except ValueError as error:
                 wrong = {"where": where, "found": short_repr(text), "problem": error}
-                raise MessageError("{where}: edit is {found}, which makes no sense: {problem}", **wrong) from None
+                raise MessageError("{where}: edit is {found}, which is not valid: {problem}", **wrong) from None
         if name == "mask" and not _MASK.fullmatch(text):
             wrong = {"where": where, "found": short_repr(text), "example": 'mask = ["window 3", "block 2-5"]'}
             raise MessageError("{where}: mask is {found}; write e.g. {example}", **wrong)
