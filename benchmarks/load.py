@@ -36,7 +36,7 @@ from harness.runs import Run, attempt
 STUDENTS = 30
 SECONDS, MEGABYTES, SHARE = 1.0, 0.5, 0.10  # goals of a class server
 START, REST, CLASS = 30.0, 700.0, 1500.0  # goals of a public server: seconds, megabytes at rest, peak megabytes
-KEPT_SECONDS = 120  # time for which Streamlit keeps the session of a closed tab, in case the browser returns
+KEPT_SECONDS = 120  # time for which the session of a closed tab is kept, in case the browser returns
 TABS_MODELS, TABS_KEPT = 60, 5  # megabytes for models; seconds for which a closed tab's session is kept
 TABS_PAGES = ("attention", "decoding", "tokens")
 WARM = "Attention: a sentence seen before"
@@ -308,7 +308,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return 0
     entry = "deploy.serve" if options.public else options.entry
     environment = {"GLASSFORMER_PUBLIC": "1"} if options.public else {}
-    with AppServer(entry, port=options.port, options=options.options, environment=environment) as server:
+    settings = [*options.options]
+    if entry == "streamlit run":  # the app's own setting is an hour
+        settings.append(f"--server.disconnectedSessionTTL={KEPT_SECONDS}")
+    with AppServer(entry, port=options.port, options=settings, environment=environment) as server:
         found = asyncio.run(
             measure(server, n_students=options.students, keep_seconds=options.wait, say=say, public=options.public)
         )

@@ -1,8 +1,9 @@
 """Requests that the server refuses, and headers that forbid the browser to contact other servers.
 
 A request for another host than the server's is refused: otherwise a third-party page whose name resolves to 127.0.0.1
-could talk to the reader's server. A public server accepts no files and serves no metrics. ``ui/server/sent_files.py``
-limits uploads on other servers, also under ``streamlit run``.
+could talk to the reader's server. A public server accepts no files, serves no metrics and is driven by no program,
+whatever Streamlit's settings are. ``ui/server/sent_files.py`` limits uploads on other servers, also under
+``streamlit run``.
 
 With the headers, even a text that was mistaken for markup could not make a visitor's browser fetch an image.
 ``streamlit run`` cannot send them; a proxy can, with the line in ``deploy/nginx.conf``.
@@ -42,7 +43,7 @@ HEADERS: Mapping[str, str] = {
 }
 
 
-_FILES, _METRICS = "/_stcore/upload_file/", "/_stcore/metrics"
+_FILES, _METRICS, _AGENT = "/_stcore/upload_file/", "/_stcore/metrics", "/_stcore/agent/"
 # A browser that opens a page by its address first checks whether the app is below it (/heads/_stcore/health). The
 # negative answer must not be an error (4xx), which would appear in red in the console; a 300 without a location is
 # none.
@@ -85,6 +86,6 @@ def _refusal(scope: Scope) -> PlainTextResponse | None:
         return PlainTextResponse("This server's pages have no servers of their own.", 300)
     if public() and _FILES in scope["path"]:
         return PlainTextResponse("This server is public and accepts no files.", 403)
-    if public() and scope["path"].rstrip("/").endswith(_METRICS):
+    if public() and (scope["path"].rstrip("/").endswith(_METRICS) or _AGENT in scope["path"]):
         return PlainTextResponse("Not Found", 404)
     return None

@@ -54,6 +54,7 @@ class BrowserSession:
         self._run_count = 0  # runs of the script that have ended
         self._oldest = 2  # runs for which an unused message is kept; the server sends the number
         self._page_hash = self._main_hash = ""
+        self.session_id = ""
         # pages of the navigation, address → hash; "" is the page that the app opens with
         self.pages: dict[str, str] = {}
         self._run_fragments: Sequence[str] = ()
@@ -66,12 +67,12 @@ class BrowserSession:
         await self.close()
 
     async def open(self, page: str = "", address: Mapping[str, str | Sequence[str]] | None = None) -> Run:
-        """Open the app at ``/page?address`` in a new tab."""
+        """Open the app at ``/page?address`` in a new tab; after ``close``, return to the same session."""
         start = time.perf_counter()
         token = await asyncio.to_thread(_xsrf_token, self.base)
         self._socket = await connect(
             f"{self.base.replace('http', 'ws', 1)}/_stcore/stream",
-            subprotocols=["streamlit", token or "PLACEHOLDER_AUTH_TOKEN"],
+            subprotocols=["streamlit", token or "PLACEHOLDER_AUTH_TOKEN", *filter(None, [self.session_id])],
             origin=self.base,
             additional_headers={"Cookie": f"{XSRF_COOKIE}={token}"} if token else {},
             max_size=None,
@@ -181,6 +182,7 @@ class BrowserSession:
         elif kind == "new_session":
             new = message.new_session
             self._page_hash, self._main_hash = new.page_script_hash, new.main_script_hash
+            self.session_id = new.initialize.session_id or self.session_id
             self._oldest = new.config.max_cached_message_age
             self._run_fragments = tuple(message.metadata.run.fragment_ids)
             self._run_number += 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -11,9 +12,11 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from harness.app_server import AppServer
+from harness.browser_session import BrowserSession
 from tests.browser.conftest import settle
 from tests.browser.counting_proxy import CountingProxy
 from tests.browser.hand import KEY, Hand
+from tests.own_thread import in_own_thread
 
 pytestmark = pytest.mark.browser
 OLD, NEW = "The cat sat.", "One bird sings and two dogs"
@@ -77,3 +80,38 @@ def test_what_it_had_answered_stays_and_typing_goes_on(typist: tuple[Page, Calla
     lose()
     page.keyboard.type(NEW[12:], delay=KEY)
     is_read(page, NEW)
+
+
+def test_a_phone_that_sleeps_comes_back_to_its_session(ports: tuple[int, int]) -> None:
+    """The sentence is not in the address with which it returns: only the session knows it."""
+
+    async def sleep_and_return() -> tuple[set[str], str]:
+        async with BrowserSession(f"http://127.0.0.1:{ports[0]}") as phone:
+            await phone.open("tokens")
+            await phone.type_into("sidebar sentence", NEW)
+            ids = {phone.session_id}
+            await phone.close()
+            await asyncio.sleep(3)
+            await phone.open("tokens")
+            state = phone.state(phone.find("sidebar sentence"))
+            return ids | {phone.session_id}, state.string_value
+
+    ids, sentence = in_own_thread(asyncio.run, sleep_and_return())
+    assert len(ids) == 1 and "" not in ids and sentence == NEW
+
+
+@pytest.mark.nightly  # every run checks for how long the app's servers keep a session (tests/ui/test_settings.py)
+def test_after_the_time_of_the_setting_the_session_is_gone(checkpoints_folder: Path) -> None:
+    async def sleep_and_return(base: str) -> tuple[str, str]:
+        async with BrowserSession(base) as phone:
+            await phone.open("tokens")
+            first = phone.session_id
+            await phone.close()
+            await asyncio.sleep(3)
+            await phone.open("tokens")
+            return first, phone.session_id
+
+    environment = {"GLASSFORMER_CHECKPOINTS": str(checkpoints_folder), "OMP_NUM_THREADS": "1"}
+    with AppServer(options=("--server.disconnectedSessionTTL=1",), environment=environment) as server:
+        first, second = in_own_thread(asyncio.run, sleep_and_return(server.base))
+    assert first and second and first != second

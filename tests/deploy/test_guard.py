@@ -21,7 +21,7 @@ from ui.server.limits import hosts
 from ui.server.streamlit_private import config, take_no_files, tell_no_metrics
 
 ROOT = Path(__file__).resolve().parents[2]
-PATHS = ("/", "/_stcore/health", "/_stcore/metrics", "/_stcore/upload_file/{session}/{file}")
+PATHS = ("/", "/_stcore/health", "/_stcore/metrics", "/_stcore/upload_file/{session}/{file}", "/_stcore/agent/{what}")
 
 
 @pytest.fixture(autouse=True)
@@ -66,10 +66,13 @@ def test_a_public_server_takes_no_files_and_shows_no_metrics(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file, metrics = "/_stcore/upload_file/session/file", "/_stcore/metrics"
+    assert client.get("/_stcore/agent/mcp").status_code == 200
     assert client.put(file).status_code == client.get(metrics).status_code == 200
     monkeypatch.setenv("GLASSFORMER_PUBLIC", "1")
     assert client.put(file, content=b"").status_code == 403, "an empty one, too"
     assert client.get(metrics).status_code == 404
+    for path in ("interact", "mcp", "openapi.json"):
+        assert client.get(f"/_stcore/agent/{path}").status_code == 404
     assert client.get("/_stcore/health").status_code == client.get("/").status_code == 200
 
 

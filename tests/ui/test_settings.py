@@ -35,6 +35,15 @@ def test_only_this_machine_and_nobody_else_hears_of_it() -> None:
     assert SETTINGS["server"]["maxUploadSize"] == 0, "until the app bounds how much is sent"
 
 
+def test_a_phone_that_sleeps_for_a_lesson_keeps_its_session() -> None:
+    assert SETTINGS["server"]["disconnectedSessionTTL"] == 3600
+    assert config._config_options_template["server.disconnectedSessionTTL"].default_val == 120
+
+
+def test_nobody_but_a_browser_drives_the_app() -> None:
+    assert SETTINGS["server"]["enableAgentApi"] is False
+
+
 def test_a_traceback_is_never_shown() -> None:
     assert SETTINGS["client"]["showErrorDetails"] == "none"
 

@@ -102,10 +102,12 @@ class Visitors:
     """Several sessions of one server: ``visitors("A")`` is the one that acts next."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, files: dict[str, bytes]) -> None:
-        self.here, self.states, self.now, self.files = set(), {}, "", files
+        self.here, self.asleep, self.states, self.now, self.files = set(), set(), {}, "", files
         monkeypatch.setattr(uploads, "session_id", lambda: self.now)
-        monkeypatch.setattr(uploads, "may_come_back", lambda session: session in self.here)
-        monkeypatch.setattr(uploads, "_users", {})
+        monkeypatch.setattr(uploads, "is_connected", lambda session: session in self.here)
+        monkeypatch.setattr(uploads, "may_come_back", lambda session: session in self.here | self.asleep)
+        for table in ("_users", "_away"):
+            monkeypatch.setattr(uploads, table, {})
         monkeypatch.setattr(uploads, "st", SimpleNamespace(session_state={}))
 
     def __call__(self, name: str) -> Visitors:
@@ -158,6 +160,33 @@ def test_when_there_is_no_space_what_nobody_uses_goes_and_the_rest_is_refused(
         visitors("D").send(4)
     assert uploads.is_here(stays) and uploads.is_here(new) and uploads.own_uploads() == ()
     assert visitors("C").send(3) == new, "sent again, it needs no more space"
+
+
+def test_what_a_sleeping_phone_uses_goes_only_if_it_sleeps_for_long_and_there_is_no_space(
+    visitors: Visitors, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A page that is loaded again leaves such a session, whose uploads must not block others."""
+    now = 1000.0
+    monkeypatch.setattr(uploads, "time", SimpleNamespace(monotonic=lambda: now))
+    mine = visitors("A").send(1)
+    size = sum(file.stat().st_size for file in uploads.uploads_folder().rglob("*.*"))
+    monkeypatch.setattr(uploads, "limits", lambda: SimpleNamespace(uploads_mb=1.5 * size / 1_000_000))
+    visitors.here.remove("A")
+    visitors.asleep.add("A")
+    for later in (0, uploads.AWAY - 1):
+        now = 1000.0 + later
+        with pytest.raises(transformer.CheckpointError, match="visitors are using those it has"):
+            visitors("B").send(2)
+    visitors("A")  # is back, and asleep again
+    with pytest.raises(transformer.CheckpointError):
+        visitors("B").send(2)
+    visitors.here.remove("A")
+    now += 2 * uploads.AWAY
+    with pytest.raises(transformer.CheckpointError):
+        visitors("B").send(2)
+    assert uploads.is_here(mine)
+    now += uploads.AWAY
+    assert uploads.is_here(visitors("B").send(2)) and not uploads.is_here(mine)
 
 
 def test_the_form_says_what_is_kept(open_app: Callable[..., AppTest]) -> None:

@@ -4,6 +4,7 @@ Everybody with the address of a page can open one; only its sender finds it in t
 """
 
 import shutil
+import time
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
@@ -14,12 +15,14 @@ import streamlit as st
 from transformer.errors import CheckpointError
 from transformer.files.received_files import is_received, receive, received_checkpoints
 from ui.server.limits import limits, public
-from ui.server.streamlit_private import may_come_back, session_id
+from ui.server.streamlit_private import is_connected, may_come_back, session_id
 from ui.server.upload_folders import new_folder
 
 MOST_OWN = 3  # stored uploads per visitor
+AWAY = 120  # seconds for which uploads of a lost connection are in use; later they may go if there is no space
 _OWN = "uploads: own"
 _users: dict[str, set[str]] = {}  # name of an upload → the sessions that have sent or opened it
+_away: dict[str, float] = {}  # when a session was first found without a connection
 _one_at_a_time = Lock()  # each upload is loaded once for a check; many at once would add up in memory
 
 
@@ -113,9 +116,20 @@ def _others_use(name: str, *, also_own: bool = False) -> bool:
 
     Sessions that cannot come back are dropped from the list.
     """
-    here = {session for session in _users.get(name, ()) if session == session_id() or may_come_back(session)}
-    _users[name] = here
+    known = {session for session in _users.get(name, ()) if session == session_id() or may_come_back(session)}
+    _users[name] = known
+    here = {session for session in known if session == session_id() or _is_using(session)}
     return bool(here if also_own else here - {session_id()})
+
+
+def _is_using(session: str) -> bool:
+    """Return whether a session is connected, or has not been away for long."""
+    if is_connected(session):
+        _away.pop(session, None)
+        return True
+    for other in [other for other in _away if not may_come_back(other)]:
+        del _away[other]
+    return time.monotonic() - _away.setdefault(session, time.monotonic()) < AWAY
 
 
 def _bytes_in(folder: Path) -> int:

@@ -132,7 +132,7 @@ def browser_token() -> str:
 
 
 def is_connected(session: str) -> bool:
-    """Return whether the browser of a session is connected; it may reconnect within two minutes."""
+    """Return whether the browser of a session is connected; it may reconnect within an hour."""
     return bool(Runtime.instance().is_active_session(session))
 
 
