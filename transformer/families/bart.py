@@ -1,4 +1,7 @@
-"""BART (Lewis et al. 2020), Marian (Junczys-Dowmunt et al. 2018) and M2M-100 / NLLB (Fan et al. 2021; 2022)."""
+"""BART (Lewis et al. 2020), Marian (Junczys-Dowmunt et al. 2018), M2M-100 and NLLB.
+
+M2M-100: Fan et al. 2021; NLLB: NLLB Team 2022.
+"""
 
 from transformer.families.bert import positions
 from transformer.families.family import Family

@@ -1,4 +1,7 @@
-"""BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019) and DistilBERT (Sanh et al. 2019): post-norm encoders."""
+"""The post-norm encoders BERT (Devlin et al. 2019), RoBERTa (Liu et al. 2019) and DistilBERT.
+
+DistilBERT: Sanh et al. 2019.
+"""
 
 from transformer.families.family import Family
 from transformer.families.family_config import FamilyConfig

@@ -43,7 +43,7 @@ def build_model(config: ModelConfig) -> Model:
 
 
 def build_family(config: FamilyConfig) -> Model:
-    """Return a model whose tensors have shapes but no memory (torch's ``meta`` device); weights are assigned later."""
+    """Return a model whose tensors have shapes but no memory (torch's ``meta`` device) yet."""
     with _ShapesOnly():
         model = (SentenceEncoder if config.pooling else MODELS[config.kind])(_skeleton(config))
         model.config = config
@@ -91,7 +91,7 @@ class _ShapesOnly(TorchFunctionMode):
 
 
 def _skeleton(config: FamilyConfig) -> ModelConfig:
-    """Return a config of the paper's model with one layer per stack; only the order of the modules is kept."""
+    """Return a config of the paper's model with one layer per stack, of which only the order matters."""
     return ModelConfig(
         kind=config.kind,
         vocabulary_size=1,

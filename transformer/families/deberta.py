@@ -1,4 +1,4 @@
-"""DeBERTa-v2 and -v3 (He et al. 2021, 2023): disentangled attention and a convolution parallel to the first layer."""
+"""DeBERTa-v2 and -v3 (He et al. 2021, 2023): disentangled attention, and a convolution in layer 0."""
 
 from transformer.errors import CheckpointError
 from transformer.families.bert import encoder_table

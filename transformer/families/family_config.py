@@ -12,7 +12,7 @@ from transformer.variants.rotary_scaling import LongRope
 
 @dataclass(frozen=True)
 class FamilyConfig(ModelConfig):
-    """A ``ModelConfig`` of a third-party checkpoint, with the options that the paper's model does not have.
+    """A ``ModelConfig`` of a third-party checkpoint, with options that the paper's model lacks.
 
     Attributes:
         family: Hugging Face's ``model_type``.
@@ -128,7 +128,7 @@ class FamilyConfig(ModelConfig):
 
     @property
     def grouped(self) -> bool:
-        """Whether attention has more than the paper's: shared keys, windows, caps, or norms of queries and keys."""
+        """Whether attention has shared keys, windows, caps, or norms of queries and keys."""
         return bool(self.n_key_heads)
 
 

@@ -1,4 +1,4 @@
-"""A folder in Hugging Face's layout, or a GGUF file, opened as a model: config, weights and unread tensors."""
+"""A folder in Hugging Face's layout, or a GGUF file, opened as a model."""
 
 from __future__ import annotations
 
@@ -212,7 +212,7 @@ def _names_headless(config: FamilyConfig, fields: dict) -> bool:
 
 
 def _resolve_pooling(folder: Path, config: FamilyConfig, table: Table, weights: StoredWeights) -> FamilyConfig:
-    """Return the config with a pooling method if the file has no head: the output is then a sentence embedding.
+    """Return the config, with a pooling method if the file has no head and so gives sentence embeddings.
 
     Raises:
         CheckpointError: The config names a classifier, and its head is missing.
@@ -232,7 +232,7 @@ def _resolve_pooling(folder: Path, config: FamilyConfig, table: Table, weights: 
 
 
 def pooling_of(folder: Path) -> str:
-    """Return how a sentence embedding is pooled, from the files of Sentence Transformers or the keys of a GGUF file.
+    """Return how a sentence embedding is pooled, from Sentence Transformers' files or a GGUF file's keys.
 
     The default is "mean". Raises ``CheckpointError`` for an unknown method.
     """

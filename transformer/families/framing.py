@@ -1,4 +1,4 @@
-"""Tokens around a text in third-party models, from the tokenizer, the config and the generation config."""
+"""Tokens around a text in third-party models, from the tokenizer and both configs."""
 
 from __future__ import annotations
 

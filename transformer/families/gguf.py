@@ -114,7 +114,7 @@ class _Keys:
 
 
 def _scaling(keys: _Keys) -> dict | None:
-    """Return how rotary frequencies are scaled. Llama 3 stores a tensor with one factor per pair of channels."""
+    """Return how rotary frequencies are scaled; Llama 3 stores one factor per pair of channels."""
     if keys.has("rope_freqs.weight"):
         return {"rope_type": "factors", "factors": keys.file.read("rope_freqs.weight").tolist()}
     kind, factor = keys("rope.scaling.type", "none"), keys("rope.scaling.factor", keys("rope.scale_linear"))
@@ -266,7 +266,7 @@ _NAMES = {"gemma2": _SANDWICH, "gemma3": _SANDWICH, "gpt2": _GPT2, "gptneox": _N
 
 
 def config_fields(file: GgufFile) -> dict:
-    """Return the equivalent ``config.json`` fields. Raises ``CheckpointError`` for an unknown architecture."""
+    """Return the equivalent ``config.json`` fields; an unknown architecture is a ``CheckpointError``."""
     keys = _Keys(file)
     if keys.architecture not in _CONFIGS:
         raise CheckpointError(
@@ -298,7 +298,7 @@ _SPECIAL = {"bos_token_id": "bos", "eos_token_id": "eos", "pad_token_id": "paddi
 
 
 class GgufWeights:
-    """The tensors of a GGUF file with Hugging Face's names and order; the interface is that of ``StoredWeights``."""
+    """The tensors of a GGUF file with Hugging Face's names and order, like ``StoredWeights``."""
 
     def __init__(self, file: GgufFile, fields: dict) -> None:
         self.folder: Path = file.path
@@ -355,12 +355,12 @@ class GgufWeights:
 
 
 def _half_order(tensor: Tensor, n_heads: int) -> Tensor:
-    """Undo the row order of llama.cpp, which rotates channels (2i, 2i + 1) where Hugging Face rotates i and i + d/2."""
+    """Undo llama.cpp's row order, which pairs channels (2i, 2i + 1) instead of (i, i + d/2)."""
     return tensor.reshape(n_heads, -1, 2, *tensor.shape[1:]).transpose(1, 2).reshape(tensor.shape)
 
 
 def _renamed(name: str, names: dict[str, str]) -> str:
-    """Return ``layers.3.self_attn.q_proj.weight`` for ``blk.3.attn_q.weight``; unknown names stay as they are."""
+    """Return ``layers.3.self_attn.q_proj.weight`` for ``blk.3.attn_q.weight``; keep unknown names."""
     plain, _, ending = name.rpartition(".")
     number = re.search(r"\.(\d+)\.", plain)
     pattern = re.sub(r"\.\d+\.", ".#.", plain, count=1)

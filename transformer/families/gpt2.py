@@ -1,4 +1,4 @@
-"""GPT-2 (Radford et al. 2019): pre-norm, learned positions, GELU by tanh. Its linear layers are stored transposed."""
+"""GPT-2 (Radford et al. 2019): pre-norm, learned positions, GELU by tanh, transposed matrices."""
 
 from transformer.families.family import Family
 from transformer.families.family_config import FamilyConfig
@@ -59,7 +59,7 @@ def _transposed(ours: str, theirs: str) -> Table:
 
 
 def _column_block(ours: str, theirs: str, block: int) -> Table:
-    """Map one of the three blocks of a matrix [model, 3 · model] that holds queries, keys and values side by side."""
+    """Map one of the three blocks, queries, keys or values, of a matrix [model, 3 · model]."""
     return {
         f"{ours}.weight": stored(f"{theirs}.weight", view=lambda matrix: matrix.chunk(3, dim=1)[block].T),
         f"{ours}.bias": stored(f"{theirs}.bias", view=lambda vector: vector.chunk(3)[block]),

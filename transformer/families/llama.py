@@ -1,4 +1,4 @@
-"""Llama and its successors: RMSNorm, rotary positions, gated feed-forward layers, shared key and value heads.
+"""Llama and its successors: RMSNorm, rotary positions, gated feed-forward layers, shared key heads.
 
 Llama (Touvron et al. 2023), Mistral (Jiang et al. 2023), Qwen2 (Yang et al. 2024), Qwen3 (Yang et al. 2025),
 Gemma 1–3 (Gemma Team 2024, 2024, 2025).

@@ -21,7 +21,7 @@ def check_memory(folder: Path, n_numbers: int) -> None:
 
 
 def free_memory() -> int:
-    """Return the bytes that can be allocated: MemAvailable on Linux, elsewhere all memory, or no limit if unknown."""
+    """Return the bytes that can be allocated: MemAvailable on Linux, elsewhere all memory if known."""
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):

@@ -1,4 +1,4 @@
-"""GPT-NeoX (Black et al. 2022), the architecture of Pythia: parallel layers, rotary positions on part of each head."""
+"""GPT-NeoX (Black et al. 2022), the architecture of Pythia: parallel layers, partial rotary positions."""
 
 from transformer.families.family import Family
 from transformer.families.family_config import FamilyConfig

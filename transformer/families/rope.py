@@ -80,7 +80,7 @@ def _scaling(kind: object, settings: Values, values: Values, *, width: int, base
 
 
 def _yarn(settings: Values, values: Values, width: int, base: float) -> Yarn:
-    """Return YaRN's scaling. The bounds of its ramp are within the head, and integers unless ``truncate`` is false."""
+    """Return YaRN's scaling; the bounds of its ramp are integers unless ``truncate`` is false."""
     _above(1, "rope_theta", base)
     length = _original_length(settings, values)
     factor = _factor(settings, values, length)

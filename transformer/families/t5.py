@@ -1,4 +1,4 @@
-"""T5 (Raffel et al. 2020) and T5 1.1: RMSNorm, a learned bias per distance, no other biases, unscaled scores."""
+"""T5 (Raffel et al. 2020) and T5 1.1: RMSNorm, a learned bias per distance, unscaled scores."""
 
 from transformer.families.family import Family
 from transformer.families.family_config import FamilyConfig

@@ -74,7 +74,7 @@ class Values:
         return value
 
     def activation(self, *names: str, default: str) -> str:
-        """Return the name of an activation function that this project has. Raises ``CheckpointError`` for others."""
+        """Return the name of an activation function that we have; others are a ``CheckpointError``."""
         name, value = self._first(names, default)
         if not isinstance(value, str) or value not in ACTIVATIONS:
             raise CheckpointError(
@@ -118,7 +118,7 @@ class Values:
 
 
 def class_names(values: Values) -> tuple[str, ...]:
-    """Return the class names of a ``…ForSequenceClassification`` from ``id2label``; empty for other architectures."""
+    """Return the class names of a ``…ForSequenceClassification`` from ``id2label``; empty for others."""
     architectures = values.get("architectures", [])
     if not isinstance(architectures, list) or not any("SequenceClassification" in str(name) for name in architectures):
         return ()

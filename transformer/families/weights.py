@@ -1,4 +1,4 @@
-"""Third-party weights under our names: read by a table, checked before allocation, assigned without a copy."""
+"""Third-party weights under our names: mapped, checked before allocation, assigned without a copy."""
 
 import json
 import os
@@ -23,7 +23,7 @@ WEIGHTS, INDEX = "model.safetensors", "model.safetensors.index.json"
 
 @dataclass(frozen=True)
 class Stored:
-    """Where one of our tensors is in a file: under the first of ``names`` that exists, transformed by ``view``."""
+    """Where one of our tensors is in a file: the first existing one of ``names``, changed by ``view``."""
 
     names: tuple[str, ...]
     view: Callable[[Tensor], Tensor] | None = None
@@ -205,7 +205,7 @@ def _choose(ours: str, row: Stored, weights: StoredWeights) -> str:
 
 
 def _refuse_more_layers(weights: StoredWeights, used: set[str]) -> None:
-    """Raise if an unused tensor has the name of a used one except for its numbers: the file has more layers."""
+    """Raise if an unused tensor's name differs from a used one's only in numbers: there are more layers."""
     patterns = {re.sub(r"\d+", "#", name) for name in used if re.search(r"\d", name)}
     for name in weights.unread():
         if name not in used and re.search(r"\d", name) and re.sub(r"\d+", "#", name) in patterns:

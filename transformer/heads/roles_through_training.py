@@ -142,7 +142,7 @@ def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
 
 
 def settled_moment(moments: Sequence[Moment], place: Head) -> int | None:
-    """Return the index of the moment since which a head has had its final role, or ``None``."""
+    """Return the index of the moment from which a head has its final role, or ``None``."""
     roles = [moment.role(place).role for moment in moments]
     if roles[-1] in UNCLEAR:
         return None

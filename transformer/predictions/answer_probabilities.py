@@ -157,7 +157,7 @@ def softmax(logits: np.ndarray) -> np.ndarray:
 
 def divergence(log_p: np.ndarray, log_q: np.ndarray) -> np.ndarray:
     """Return KL(p ‖ q) = Σ p log(p / q) over the last axis, in nats; where p is 0, a term is 0."""
-    with np.errstate(invalid="ignore"):  # −∞ − (−∞), where both are 0
+    with np.errstate(invalid="ignore"):  # −∞ − (−∞), where both probabilities are 0
         terms = np.where(np.isneginf(log_p), 0.0, np.exp(log_p) * (log_p - log_q))
     return np.maximum(terms.sum(axis=-1), 0.0)  # rounding may take it slightly below 0
 

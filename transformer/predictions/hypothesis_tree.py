@@ -121,7 +121,7 @@ class BeamRecorder:
             considered = dict.fromkeys([id for at, id in kept if at == row] + best[row])
             for id in (*considered, *self._ends):
                 total = float(totals[row, id])
-                if total == -float("inf"):  # not allowed, or another token was forced
+                if total == -float("inf"):  # the token is not allowed, or another one was forced
                     continue
                 fate = FINISHED if id in self._ends else KEPT if (row, id) in kept else PRUNED
                 rank = kept.index((row, id)) + 1 if fate == KEPT else int((rivals > total).sum()) + 1

@@ -186,7 +186,7 @@ def _read_cells(logits: Tensor, followed: Tensor, count: int, final: np.ndarray 
 
 
 def decided_step(agrees: np.ndarray) -> np.ndarray:
-    """Return the step since which ``agrees`` has stayed true, [position]; −1 if it ends false."""
+    """Return the step from which ``agrees`` stays true, [position]; −1 if it ends false."""
     from_the_end = np.logical_and.accumulate(agrees[::-1], axis=0).sum(axis=0)
     return np.where(from_the_end > 0, len(agrees) - from_the_end, -1)
 

@@ -256,7 +256,7 @@ def _stack(
 
 
 def _adds(trace: Trace, step: SubLayer) -> bool:
-    """Return whether the stream after a step is the sum itself, judged from the numbers."""
+    """Return whether the residual stream after a step is the sum itself, judged from the numbers."""
     total = trace.values(step.before) + trace.values(step.update)
     return bool(np.allclose(total, trace.values(step.after), rtol=1e-3, atol=1e-3, equal_nan=True))
 

@@ -171,7 +171,8 @@ def _locate_not_finite(
         model, read = checkpoint.model, [*prompt, *error.written]
         with torch.inference_mode(), record(edits) as recording:
             DecodingState(model, source, cached=False).feed_all(torch.tensor([read], device=model.device))
-        if (found := first_not_finite(activations_of(model, recording))) is None:  # a hook caused it in one step only
+        # a hook made a number infinite in one step only
+        if (found := first_not_finite(activations_of(model, recording))) is None:
             raise
         ids = source[0].tolist() if found.stack == "encoder" and source is not None else read
         explained = not_finite_error(found, checkpoint.tokenizer.sequence(ids, found.stack), edited=bool(edits))

@@ -44,8 +44,8 @@ class DecodingState:
         self.source_ids = source_ids
         self.memory: Tensor | None = None if source_ids is None else self.model.encode(source_ids)
         self.cache = DecoderCache(self.model.decoder) if cached else None
-        self.ids: Tensor | None = None  # everything fed so far: [batch, position]
-        # Modules must be called during training (dropout) and if one of them has a hook.
+        self.ids: Tensor | None = None  # all tokens fed so far, [batch, position]
+        # The modules must be called in training (dropout), and if one of them has a hook.
         self.unobserved = cached and not model.training and not hooked
         self.steps: WritingSteps | None = None
 

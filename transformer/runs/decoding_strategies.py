@@ -93,7 +93,7 @@ def reshape_logits(logits: Tensor, *, temperature: float = 1.0, top_k: int = 0, 
     if top_p < 1.0:
         descending, order = logits.sort(dim=-1, descending=True, stable=True)
         probabilities = descending.softmax(dim=-1)
-        before = probabilities.cumsum(dim=-1) - probabilities  # total probability of all more probable tokens
+        before = probabilities.cumsum(dim=-1) - probabilities  # total probability of all tokens that are more likely
         dropped = torch.zeros_like(logits, dtype=torch.bool).scatter(-1, order, before >= top_p)
         logits = logits.masked_fill(dropped, -torch.inf)
     return logits

@@ -26,7 +26,7 @@ VIEWED = ("weights", "allowed", "scores")  # contents of an AttentionView
 _MAX_CELLS = 200_000  # sentences × longest², which bounds the memory of a batch's attention maps
 
 
-_Row = tuple[int, list[int], list[int] | None]  # index of a sentence, what is read, the given target
+_Row = tuple[int, list[int], list[int] | None]  # index of the sentence, the tokens read, the given target
 
 
 class Recorded(NamedTuple):
@@ -115,7 +115,7 @@ def recorded_batches(
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; it must be at least 1")
     if checkpoint.config.has_encoder and checkpoint.special.pad is None:
-        batch_size = 1  # its shorter sentences could not be padded
+        batch_size = 1  # shorter sentences of the batch could not be padded
     read: list[tuple[int, list[int], list[int] | None]] = []
     unread: list[int] = []
     for index, sentence in enumerate(sentences):

@@ -28,7 +28,7 @@ class SlimActivations(Mapping[str, Activation]):
         self._model, self._names = model, tuple(recording.tensors)
         whole = RecordedActivations(model.probes, recording.tensors)
         self.n_numbers = whole.n_numbers
-        self.first_not_finite = first_not_finite(whole)  # found now; later every layer would run again
+        self.first_not_finite = first_not_finite(whole)  # found now, because later every layer would have to run again
         tensors = {
             name: t for name, t in recording.tensors.items() if not _is_inside_layer(name) or name.endswith(_KEPT)
         }

@@ -1,6 +1,6 @@
 """Token n-gram models with interpolated modified Kneser-Ney smoothing (Chen & Goodman 1999, §4.1.6).
 
-A baseline for language models: how far counting gets on the same tokens.
+A baseline for language models: how good counting alone is on the same tokens.
 """
 
 import math
@@ -49,7 +49,7 @@ class KneserNey:
         for length, level in enumerate(self._levels[: len(context) + 1]):
             seen = tuple(context[len(context) - length :])
             if seen not in level.totals:
-                break  # no longer context was seen either
+                break  # longer contexts were not seen either
             probability = level.discounted_share(seen, token) + level.given_down[seen] * probability
         return probability
 

@@ -27,7 +27,7 @@ class _EscapedStream:
         self._stream = stream
 
     def write(self, text: str) -> int:
-        start = "\r" if text.startswith("\r") else ""  # progress bars return to the start of their line with it
+        start = "\r" if text.startswith("\r") else ""  # a carriage return, which progress bars use to redraw their line
         return self._stream.write(start + escape_controls(text[len(start) :]))
 
     def writelines(self, lines: list[str]) -> None:

@@ -16,7 +16,7 @@ if not TYPE_CHECKING:
     __getattr__ = old_names(__name__)  # names in earlier documentation
 
 
-UNKNOWN_PENALTY = 10.0  # below the lowest score; the score of an unknown character is that much lower
+UNKNOWN_PENALTY = 10.0  # the score of an unknown character is this much below the lowest score
 
 
 @dataclass(frozen=True)

@@ -2,11 +2,11 @@
 
 from transformer.errors import InputError
 
-BETWEEN = "||"  # typed between two sentences
+BETWEEN = "||"  # the mark that is typed between two sentences
 
 
 def sentences_of(text: str) -> list[str]:
-    """Return the sentences of a text: two if ``||`` stands between them, otherwise one.
+    """Return the sentences of a text: two if ``||`` separates them, otherwise one.
 
     Raises:
         InputError: If there are more than two, or one of two is empty.

@@ -14,7 +14,7 @@ from transformer.text.message import Message
 
 MAX_BYTES = 32_000_000
 MAX_ENTRIES = 200_000
-MAX_LISTS, MAX_OBJECTS = 2_000_000, 100_000  # one list per merge; an added token is an object
+MAX_LISTS, MAX_OBJECTS = 2_000_000, 100_000  # limits on lists (one per merge) and objects (one per added token)
 LONGEST_ENTRY = 512  # characters of the byte alphabet; the longest in trained vocabularies have about 20
 
 _NOTHING_ELSE = ("truncation", "padding", "normalizer", "post_processor")

@@ -1,1 +1,1 @@
-"""Layers that only third-party checkpoints need, each named after the layer of the paper that it replaces."""
+"""Layers that only third-party checkpoints need, named after the paper's layers that they replace."""

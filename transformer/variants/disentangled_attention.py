@@ -1,4 +1,4 @@
-"""Disentangled attention (He et al. 2021, DeBERTa, §3.1): separate vectors for content and relative position."""
+"""Disentangled attention (He et al. 2021, §3.1): separate vectors for content and relative position."""
 
 import math
 
@@ -42,7 +42,7 @@ class RelativeEmbedding(nn.Module):
 
 
 class DisentangledAttention(MultiHeadAttention):
-    """score(i, j) = (q_i · k_j + q_i · r^k_δ(i,j) + k_j · r^q_δ(j,i)) / √(n · d_k), with n the number of terms.
+    """score(i, j) = (q_i · k_j + q_i · r^k_δ(i,j) + k_j · r^q_δ(j,i)) / √(n · d_k), with n terms.
 
     r^k = P W_k and r^q = P W_q. Two terms have probes of their own, after the division: ``content_to_position`` is the
     second term, ``position_to_content`` the third. With ``share_projections``, P is projected by the matrices of the
@@ -111,7 +111,7 @@ class DisentangledAttention(MultiHeadAttention):
 
 
 class ConvolvedLayer(EncoderLayer):
-    """An encoder layer with a parallel convolution: norm(layer(x) + f(conv(x))) (DeBERTa-v2's first layer).
+    """An encoder layer with a parallel convolution, norm(layer(x) + f(conv(x))), as in DeBERTa-v2.
 
     The probe ``residual.out`` comes after the convolution, whose contribution is the probe ``convolution``.
     """

@@ -1,4 +1,4 @@
-"""Embeddings of third-party families: segments, a norm after the sum, a narrower table, skipped position rows."""
+"""Embeddings of third-party families: segments, a norm, a narrower table, skipped position rows."""
 
 import math
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""Grouped-query attention (Ainslie et al. 2023, §2.2) with the additions of the Llama, Qwen and Gemma families."""
+"""Grouped-query attention (Ainslie et al. 2023, §2.2) as in the Llama, Qwen and Gemma families."""
 
 import torch
 from torch import Tensor, nn
@@ -16,7 +16,7 @@ def sliding_window(n_queries: int, n_keys: int, window: int, device: torch.devic
 
 
 class GroupedQueryAttention(MultiHeadAttention):
-    """Several query heads share one head of keys and values, so that the cache of keys and values is smaller.
+    """Attention in which several query heads share one head of keys and values, to save memory.
 
     ``n_key_heads`` divides ``n_heads``; head h uses the keys of head h · n_key_heads // n_heads. The probes ``key``
     and ``value`` come after the sharing, so that every head has its own.

@@ -32,7 +32,7 @@ class _ReorderedLayer(DecoderLayer):
 
 
 class ParallelLayer(_ReorderedLayer):
-    """x + attention(norm₁(x)) + feed-forward(norm₂(x)): both read the same input (GPT-NeoX, Black et al. 2022, §2.1.2).
+    """x + attention(norm₁(x)) + feed-forward(norm₂(x)): both read the same input (GPT-NeoX, §2.1.2).
 
     The probe ``after_self_attention`` holds x + attention, although the feed-forward layer does not read it.
     """
@@ -44,7 +44,7 @@ class ParallelLayer(_ReorderedLayer):
 
 
 class SandwichLayer(_ReorderedLayer):
-    """x + norm(sublayer(norm(x))): the output is normalised as well (Ding et al. 2021, §3.2; Gemma 2, 2024).
+    """x + norm(sublayer(norm(x))): the output is normalised as well (Ding et al. 2021, §3.2; Gemma 2).
 
     ``self_attention_norm`` and ``feed_forward_norm`` come before the sub-layers, ``…_output_norm`` after them.
     """

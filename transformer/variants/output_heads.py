@@ -29,7 +29,7 @@ class ScaledProjection(nn.Linear):
 
 
 class TokenHead(nn.Module):
-    """logits = norm(f(x W + b)) Eᵀ + c: BERT's masked-token head (Devlin et al. 2019). It is not linear in x."""
+    """BERT's masked-token head (Devlin et al. 2019), not linear in x: logits = norm(f(x W + b)) Eᵀ + c."""
 
     def __init__(self, config: ModelConfig, width: int, activation: Callable[[Tensor], Tensor]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Rotary encoding with the options of GPT-NeoX, Llama 3 and Gemma 3: part of the channels, other bases, scaling."""
+"""Rotary encoding with options of GPT-NeoX, Llama 3 and Gemma 3: partial, other bases, scaled."""
 
 from dataclasses import dataclass
 
@@ -37,7 +37,7 @@ class Rotary:
 
 
 class PartialRotaryEncoding(nn.Module):
-    """Rotate the pairs (c, c + n/2) of a head's first n channels, n = ``n_turned``; the others carry no position.
+    """Rotation of the pairs (c, c + n/2) of a head's first n = ``n_turned`` channels.
 
     Su et al. 2021, §3.2; for part of the channels: Black et al. 2022 (GPT-NeoX), §2.1.1.
     """

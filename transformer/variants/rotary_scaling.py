@@ -101,7 +101,7 @@ class LongRope:
 
 @dataclass(frozen=True)
 class FactorScaling:
-    """θ′_i = θ_i / λ_i with the factors λ in a GGUF file, [pair], which stores Llama 3's scaling in this form."""
+    """θ′_i = θ_i / λ_i with the factors λ, [pair], that a GGUF file stores for Llama 3's scaling."""
 
     factors: tuple[float, ...]
     attention_factor = 1.0

@@ -18,9 +18,9 @@ from transformer.text.tokenizer_files import unreadable
 
 EXTRA = 'pip install "glassformer[hf]" (in this repository: pip install -r requirements-hf.txt)'
 PROCESS_BYTES = 20_000_000  # a process's share of memory with a small vocabulary, as Linux counts it (Pss)
-GIGABYTES = 2  # of memory; opening Gemma's 262,144 entries takes 0.8
+GIGABYTES = 2  # gigabytes of memory; opening Gemma's 262,144 entries takes 0.8
 OPENING_SECONDS, TEXT_SECONDS = 60, 20  # of processor time
-TEMPLATE_SECONDS = 3  # of processor time; filling in a chat template takes milliseconds
+TEMPLATE_SECONDS = 3  # seconds of processor time; filling in a chat template takes milliseconds
 _MOST_REMEMBERED = 1000
 _LONGEST_ANSWER = 200_000_000  # bytes; Gemma's vocabulary takes 6 million
 _WAITING = 4  # multiple of a request's processor time, for busy machines and files without end
@@ -141,7 +141,7 @@ class _Line:
             self._end = weakref.finalize(self, process.kill)
 
     def answer(self, request: dict, seconds: float) -> dict | None:
-        """Send a request and return the reply, or None if the process has ended or was stopped by the time limit."""
+        """Send a request and return the reply; None if the process ended or ran out of time."""
         timer = Timer(_WAITING * seconds, self._end)
         timer.daemon = True
         timer.start()

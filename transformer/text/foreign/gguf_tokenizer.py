@@ -1,4 +1,4 @@
-"""The tokenizer of a GGUF file in the form of ``tokenizer.json``: vocabulary, types of entries, merges or scores.
+"""The tokenizer of a GGUF file in the form of ``tokenizer.json``.
 
 A GGUF file names how a text is split into words (``tokenizer.ggml.pre``) instead of describing it. The name is
 interpreted as what Hugging Face's code does for the original model.
@@ -15,7 +15,7 @@ _GPT2 = ("gpt-2", "phi-2", "jina-es", "jina-de", "roberta-bpe", "mpt", "olmo", "
 _DIGITS = ("smollm", "starcoder", "refact", "command-r")
 _LLAMA3 = ("llama-bpe", "llama3", "llama-v3", "falcon3", "pixtral")
 _QWEN2 = ("qwen2", "stablelm2", "deepseek-r1-qwen")
-_OLD = {"llama": "llama-bpe", "qwen2": "qwen2", "qwen3": "qwen2"}  # files that predate the names
+_OLD = {"llama": "llama-bpe", "qwen2": "qwen2", "qwen3": "qwen2"}  # what files that predate the names are read as
 _ENGLISH = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}"
 _REST = r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 _NAMED = {
@@ -184,7 +184,7 @@ def _word_piece(token: str, code: int) -> str:
 
 
 def _by_id(tokens: list[str]) -> dict[str, int]:
-    """Return ids by entry. Of two equal entries the first counts; the other gets a name that no text contains."""
+    """Return ids by entry; the second of two equal entries gets a name that no text contains."""
     found: dict[str, int] = {}
     for id, token in enumerate(tokens):
         found[token if token not in found else f"{token}\uffff{id}"] = id

@@ -1,4 +1,4 @@
-"""The process that runs third-party tokenizers, so that no file can harm the app through the libraries.
+"""The process that runs third-party tokenizers, so that no file can harm the app through them.
 
 One process imports the libraries once (``nursery``) and forks for every tokenizer, which takes milliseconds and
 shares the imported memory. Each child serves requests, one JSON object per line, until its connection is closed. It
@@ -25,7 +25,7 @@ _NOT_NEEDED = ("torch", "tensorflow", "jax", "pandas", "scipy", "sklearn", "matp
 
 
 def serve(requests: BinaryIO, answers: BinaryIO) -> None:
-    """Serve one tokenizer: the first request names the folder, the others a method of ``Reader`` and its arguments.
+    """Serve one tokenizer: the first request names the folder, the others a method of ``Reader``.
 
     Each request states its limit in ``seconds`` of processor time.
     """
@@ -52,7 +52,7 @@ def serve(requests: BinaryIO, answers: BinaryIO) -> None:
 
 
 def _checked(found: object) -> dict:
-    """Return the reply for a result; one that would fill the memory of the receiver is replaced by a count."""
+    """Return the reply for a result; a result too large for the receiver is replaced by a count."""
     sizes = (len(part) if isinstance(part, (list, str)) else 1 for part in found) if isinstance(found, list) else ()
     return {"too_many": MAX_ANSWER} if sum(sizes) > MAX_ANSWER else {"found": found}
 

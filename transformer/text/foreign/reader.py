@@ -20,7 +20,8 @@ from transformer.text.foreign.gguf_tokenizer import tokenizer_of
 # Special tokens that a user types stay text: in the splitting model their names begin with a character that no text
 # contains. Ids depend on the order only and stay the same.
 HIDDEN = "\uffff"
-NEEDS_TRANSFORMERS = ("MarianTokenizer", "M2M100Tokenizer", "NllbTokenizer")  # framed by a language token
+# families that frame a text with a language token
+NEEDS_TRANSFORMERS = ("MarianTokenizer", "M2M100Tokenizer", "NllbTokenizer")
 _USUAL_MASKS = ("[MASK]", "<mask>")
 _FLORES_CODE = re.compile(r"[a-z]{3}_[A-Z][a-z]{3}")
 _NORMAL, _GIVEN = 1, 4  # types of SentencePiece's entries: learned, and user-defined
@@ -108,7 +109,7 @@ class Reader:
         raise NotImplementedError
 
     def words(self, text: str) -> list[str]:
-        """Return the words of the pre-tokenizer in the notation of the pieces; no piece crosses their boundaries."""
+        """Return the pre-tokenizer's words in the notation of the pieces, which never cross words."""
         raise NotImplementedError
 
     def merges(self) -> list[list[str]]:
@@ -203,7 +204,7 @@ class FastReader(Reader):
             **self.around(target=getattr(self.theirs, "tgt_lang", None)),
         }
         if not found["languages"]:
-            self.theirs = None  # it holds a second copy of the vocabulary
+            self.theirs = None  # the full tokenizer holds a second copy of the vocabulary
         return found
 
     def encode(self, texts: list[str], target: bool = False) -> list[list[int]]:
@@ -262,7 +263,7 @@ class FastReader(Reader):
 
 
 def _hidden(content: dict, special: set[str]) -> dict:
-    """Return ``content`` of a ``tokenizer.json`` with the tokens ``special`` unmatched in texts and ids unchanged."""
+    """Return a ``tokenizer.json`` in which the tokens ``special`` match no text; ids are unchanged."""
     names = {name: HIDDEN + name for name in special}
     model = dict(content["model"])
     if isinstance(model["vocab"], list):
@@ -369,7 +370,8 @@ class SentencePieceReader(Reader):
         """Return the log probability of each piece."""
         normal = {entry.piece: entry.score for entry in self._file.pieces if entry.type == _NORMAL}
         highest = max(normal.values(), default=0.0)
-        given = [entry.piece for entry in self._file.pieces if entry.type == _GIVEN]  # always matched
+        # user-defined pieces are always matched
+        given = [entry.piece for entry in self._file.pieces if entry.type == _GIVEN]
         return normal | {piece: len(piece.encode()) * highest - 0.1 for piece in given}
 
 

@@ -90,7 +90,7 @@ class ForeignTokenizer(Tokenizer):
             )
 
     def _special_ids(self, named: dict[str, str], configs: tuple[dict, ...]) -> SpecialIds:
-        """Return the special tokens by role; the model's config and the tokens around a text supply missing ones."""
+        """Return the special tokens by role; the config and the tokens around a text supply missing ones."""
         ids = self._ids
         known = {ids[name] for name in self.special_names if name in ids and ids[name] < self._size}
 
@@ -140,7 +140,7 @@ class ForeignTokenizer(Tokenizer):
         return ids
 
     def encode(self, text: str, *, continues: bool = False) -> list[int]:
-        """Return ids of a text without the tokens around it. The mask is the only special token that is recognised.
+        """Return ids of a text without the tokens around it; of special tokens, only the mask is read.
 
         With ``continues``, the text follows another one, so that no space is added before it.
         """
@@ -160,7 +160,7 @@ class ForeignTokenizer(Tokenizer):
         return self.encode(text if self.mask is None else BLANK.sub(lambda blank: self.mask, text))
 
     def encode_target(self, text: str) -> list[int]:
-        """Return ids of an output, without the tokens around it: some models have an output vocabulary of their own."""
+        """Return ids of an output without the tokens around it; it may have its own vocabulary."""
         return self._cut(_as_text(text), target=True)
 
     def encode_continuation(self, prompt: str, text: str) -> list[int]:
