@@ -55,7 +55,7 @@ def test_a_misspelt_kubernetes_resource_would_be_found() -> None:
 
 
 def test_all_files_agree_on_user_and_port() -> None:
-    deployment, service, ingress = KUBERNETES
+    deployment, service, ingress = KUBERNETES[:3]
     pod = deployment["spec"]["template"]
     container, port = pod["spec"]["containers"][0], int(argument("PORT"))
     assert pod["spec"]["securityContext"]["runAsUser"] == int(argument("UID")) != 0
@@ -80,7 +80,20 @@ def test_a_server_that_others_reach_has_a_name() -> None:
     container, rule = KUBERNETES[0]["spec"]["template"]["spec"]["containers"][0], KUBERNETES[2]["spec"]["rules"][0]
     assert {"name": "GLASSFORMER_HOSTS", "value": rule["host"]} in container["env"]
     for name in ("app-1", "app-2"):
-        assert COMPOSE["services"][name]["environment"] == {"GLASSFORMER_HOSTS": "${GLASSFORMER_HOSTS:-localhost}"}
+        assert COMPOSE["services"][name]["environment"]["GLASSFORMER_HOSTS"] == "${GLASSFORMER_HOSTS:-localhost}"
+
+
+def test_both_replicas_share_classes_in_a_redis_that_writes_nothing_to_disk() -> None:
+    redis, service = KUBERNETES[3:]
+    (container,) = redis["spec"]["template"]["spec"]["containers"]
+    name, (port,) = service["metadata"]["name"], service["spec"]["ports"]
+    assert service["spec"]["selector"] == redis["spec"]["template"]["metadata"]["labels"]
+    environment = KUBERNETES[0]["spec"]["template"]["spec"]["containers"][0]["env"]
+    assert {"name": "GLASSFORMER_REDIS", "value": f"redis://{name}:{port['port']}"} in environment
+    for app in ("app-1", "app-2"):
+        assert COMPOSE["services"][app]["environment"]["GLASSFORMER_REDIS"] == "redis://redis:6379"
+    for arguments in (container["args"], COMPOSE["services"]["redis"]["command"][1:]):
+        assert arguments[:4] == ["--save", "", "--appendonly", "no"]
 
 
 def test_a_new_version_takes_over_before_an_old_one_goes() -> None:

@@ -74,3 +74,19 @@ def test_shelves_are_settings(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_every_setting_is_explained() -> None:
     explained = set(re.findall(r"^\| `(GLASSFORMER_\w+)`", (ROOT / "docs/settings.md").read_text(), re.MULTILINE))
     assert {PREFIX + field.name.upper() for field in fields(Settings)} <= explained
+
+
+def test_secrets_are_checked_and_never_repeated() -> None:
+    for variable, wrong in (("INSTRUCTOR", "too-short"), ("REDIS", "http://:hidden@redis"), ("REDIS", "hidden")):
+        with pytest.raises(SettingError, match=f"{PREFIX}{variable} ") as error:
+            settings({f"{PREFIX}{variable}": wrong})
+        assert wrong not in str(error.value)
+    found = settings({f"{PREFIX}INSTRUCTOR": "maple-otter-47", f"{PREFIX}REDIS": "redis://:hidden@redis:6379"})
+    assert (found.instructor, found.redis) == ("maple-otter-47", "redis://:hidden@redis:6379")
+    assert "otter" not in repr(found) and "hidden" not in repr(found)
+
+
+def test_redis_needs_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("ui.server.settings.find_spec", lambda name: None)
+    with pytest.raises(SettingError, match="glassformer\\[class\\]"):
+        settings({f"{PREFIX}REDIS": "redis://redis:6379"})

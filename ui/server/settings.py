@@ -6,11 +6,13 @@ A wrong one stops the server with one sentence instead of every visitor's page. 
 import os
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
+from importlib.util import find_spec
 
 PREFIX = "GLASSFORMER_"
 _HOST = re.compile(r"(\*\.)?[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9_])?|\[?[0-9A-Fa-f:.]+\]?|\*")
 _LARGEST = 10**9
+_SHORTEST_SECRET = 12  # characters
 
 
 class SettingError(ValueError):
@@ -38,6 +40,8 @@ class Settings:
     outer_page: str = ""
     web_page: str = ""
     hosts: tuple[str, ...] = ()
+    instructor: str = field(default="", repr=False)
+    redis: str = field(default="", repr=False)  # it may contain a password
 
 
 def settings(environment: Mapping[str, str] | None = None) -> Settings:
@@ -48,11 +52,11 @@ def settings(environment: Mapping[str, str] | None = None) -> Settings:
     """
     environment = os.environ if environment is None else environment
     values = {}
-    for field in fields(Settings):
-        name = PREFIX + field.name.upper()
+    for one in fields(Settings):
+        name = PREFIX + one.name.upper()
         value = environment.get(name, "").strip()
         if value:
-            values[field.name] = _READERS.get(field.name, _number)(name, value)
+            values[one.name] = _READERS.get(one.name, _number)(name, value)
     return Settings(**values)
 
 
@@ -95,4 +99,26 @@ def _text(_: str, value: str) -> str:
     return value
 
 
-_READERS = {"checkpoints": _text, "public": _truth, "outer_page": _address, "web_page": _address, "hosts": _hosts}
+def _secret(name: str, value: str) -> str:
+    if not _SHORTEST_SECRET <= len(value) <= 200:
+        raise SettingError(f"{name} has {len(value)} characters; it must have {_SHORTEST_SECRET} to 200")
+    return value
+
+
+def _redis(name: str, value: str) -> str:
+    if not re.fullmatch(r"(rediss?|unix)://\S+", value):
+        raise SettingError(f"{name} must be an address with redis://, rediss:// or unix://")
+    if find_spec("redis") is None:
+        raise SettingError(f'{name} is set, but the package redis is missing: pip install "glassformer[class]"')
+    return value
+
+
+_READERS = {
+    "checkpoints": _text,
+    "public": _truth,
+    "outer_page": _address,
+    "web_page": _address,
+    "hosts": _hosts,
+    "instructor": _secret,
+    "redis": _redis,
+}

@@ -1,0 +1,141 @@
+"""A class as a value: joining, questions, answers, views; and what its limits refuse."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ui.classroom import class_state as classes
+from ui.classroom.attempts import Attempts
+from ui.classroom.class_state import OPEN, SHOWN, SOLVED, Class, Question
+
+CHOICE = Question("Which?", ("one", "two", "three"), answer="1")
+TEXT = Question("What comes next?", answer="mat")
+
+
+def a_class(*students: str) -> Class:
+    state = classes.new_class(now=0)
+    for who in students:
+        state = classes.join(state, who, now=0)
+    return state
+
+
+def test_codes_are_random_and_read_as_people_type_them() -> None:
+    codes = {classes.new_class(now=0).code for _ in range(200)}
+    assert len(codes) == 200
+    code = codes.pop()
+    assert classes.read_code(f" {code[:3].lower()}-{code[3:]} ") == code
+    assert [classes.read_code(text) for text in ("", "AEIOU1", f"{code}B", "Ж" * 6, "x" * 10_000)] == [""] * 5
+
+
+def test_a_student_who_joins_again_is_the_same_one() -> None:
+    state = a_class("ann", "bob")
+    assert classes.join(state, "ann", now=9) is state
+    assert [student.number for student in state.students.values()] == [0, 1]
+    gone = classes.join(classes.leave(state, "ann"), "eve", now=9)
+    assert gone.students["eve"].number == 2, "a name is not given twice"
+
+
+def test_a_full_class_admits_nobody_else() -> None:
+    state = a_class(*map(str, range(classes.MOST_STUDENTS)))
+    assert classes.join(state, "one more", now=0) is state
+    assert classes.join(state, "0", now=0) is state
+
+
+def test_an_answer_counts_once_and_can_be_changed_until_it_is_solved() -> None:
+    state = classes.ask(a_class("ann", "bob"), CHOICE)
+    state = classes.answer(classes.answer(state, "ann", 0, "2"), "ann", 0, "1")
+    state = classes.answer(state, "bob", 0, "0")
+    assert classes.counts(state.question) == [("0", 1), ("1", 1), ("2", 0)]
+    shown = classes.advance(state, SHOWN)
+    assert classes.answer(shown, "bob", 0, "1").question.answers["bob"] == "1"
+    solved = classes.advance(shown, SOLVED)
+    assert classes.answer(solved, "bob", 0, "1") is solved
+    assert classes.advance(solved, SHOWN) is solved, "what was shown is not hidden again"
+    assert [classes.score(solved.questions, who) for who in ("ann", "bob")] == [(1, 1), (0, 1)]
+
+
+@pytest.mark.parametrize(
+    ("who", "number", "text"),
+    [("ann", 0, "3"), ("ann", 0, "-1"), ("ann", 0, "two"), ("ann", 0, " "), ("ann", 1, "1"), ("stranger", 0, "1")],
+)
+def test_invalid_answers_change_nothing(who: str, number: int, text: str) -> None:
+    state = classes.ask(a_class("ann"), CHOICE)
+    assert classes.answer(state, who, number, text) is state
+    closed = classes.stop_asking(state)
+    assert classes.answer(closed, "ann", 0, "1") is closed
+
+
+def test_short_texts_are_shortened_and_counted_by_frequency() -> None:
+    state = classes.ask(a_class("ann", "bob", "eve"), TEXT)
+    for who, text in (("ann", "  mat "), ("bob", "mat"), ("eve", "floor " * 100)):
+        state = classes.answer(state, who, 0, text)
+    (most, one) = classes.counts(state.question)
+    assert most == ("mat", 2)
+    assert len(one[0]) <= classes.LONGEST_ANSWER
+    assert classes.is_right(state.question, "mat") and not classes.is_right(state.question, "floor")
+    assert classes.is_right(replace(TEXT, answer=""), "mat") is None
+
+
+def test_a_question_starts_without_answers_and_within_the_limits() -> None:
+    old = replace(CHOICE, answers={"ann": "1"}, phase=SOLVED, prompt="x" * 10_000)
+    question = classes.ask(a_class("ann"), old).question
+    assert (question.answers, question.phase, len(question.prompt)) == ({}, OPEN, classes.LONGEST_PROMPT)
+    for options, answer in ((("only",), ""), (tuple("abcdefg"), ""), (("a", "b"), "2")):
+        with pytest.raises(ValueError, match="it must"):
+            classes.ask(a_class(), Question("?", options, answer))
+    state = a_class()
+    for _ in range(classes.MOST_QUESTIONS + 1):
+        state = classes.ask(state, TEXT)
+    assert len(state.questions) == classes.MOST_QUESTIONS
+
+
+def test_leaving_removes_everything_about_a_student() -> None:
+    state = classes.answer(classes.ask(a_class("ann", "bob"), CHOICE), "ann", 0, "1")
+    assert "ann" not in classes.to_json(classes.leave(state, "ann"))
+
+
+def test_a_page_is_reported_when_it_changes_or_after_a_while() -> None:
+    state = classes.see(a_class("ann"), "ann", "heads", now=1)
+    assert classes.see(state, "ann", "heads", now=1 + classes.SEEN / 2) is state
+    assert classes.see(state, "ann", "masks", now=2).students["ann"].page == "masks"
+    later = 1 + classes.SEEN
+    assert classes.see(state, "ann", "heads", now=later).students["ann"].seen == later
+    assert classes.see(state, "stranger", "heads", now=2) is state
+    assert list(classes.active_students(state, now=2)) == ["ann"]
+    assert not classes.active_students(state, now=2 + classes.ACTIVE)
+
+
+def test_views_are_counted_and_a_kept_checkpoint_follows_them() -> None:
+    state = classes.show(a_class(), "heads", "layer=1", checkpoint="gpt-en", moves=True)
+    assert (state.view.number, state.checkpoint) == (1, "")
+    state = classes.show(classes.keep_checkpoint(state, "en-fr"), "masks", "", checkpoint="gpt-en", moves=False)
+    assert (state.view.number, state.view.moves, state.checkpoint) == (2, False, "gpt-en")
+    assert classes.show(state, "masks", "x" * 10_000, checkpoint="en-fr", moves=True) is state
+
+
+def test_the_instructor_prolongs_the_class_once_a_minute() -> None:
+    state = classes.new_class(now=0)
+    assert classes.renew(state, now=classes.RENEWED / 2) is state
+    assert classes.renew(state, now=3600).expires == 3600 + classes.LIFETIME
+
+
+def test_a_class_as_text_is_the_same_class() -> None:
+    state = classes.answer(classes.ask(a_class("ann"), CHOICE), "ann", 0, "1")
+    state = classes.show(state, "heads", "layer=1", checkpoint="", moves=True)
+    assert classes.from_json(classes.to_json(state)) == state
+    for wrong in ("", "[]", "{}", "null", '{"version": 2}', classes.to_json(state).replace('"joined"', '"joked"')):
+        with pytest.raises(ValueError, match="not a class"):
+            classes.from_json(wrong)
+
+
+def test_wrong_attempts_are_limited_for_a_while() -> None:
+    now = [0.0]
+    attempts = Attempts(2, 60, clock=lambda: now[0])
+    for _ in range(2):
+        assert attempts.is_allowed()
+        attempts.count_failure()
+    assert not attempts.is_allowed()
+    now[0] = 60
+    assert attempts.is_allowed()
