@@ -16,6 +16,7 @@ from ui.compute.turns import Visitor, turns
 from ui.shell import share
 from ui.shell.admission import admit
 from ui.shell.focus import Focus, begin
+from ui.shell.in_class.membership import enter
 from ui.shell.navigation import navigation
 from ui.shell.sidebar import sidebar
 
@@ -31,6 +32,7 @@ share.show_document = show_handout_button
 visitor = st.session_state.setdefault("visitor", Visitor())
 with turns.next(visitor):  # a class that clicks at once takes turns
     begin()  # first, because all others use the focus
+    enter()
     page = navigation()
     admit()  # after the navigation, so that who has waited comes to the page that was asked for
     sidebar()

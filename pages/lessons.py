@@ -4,14 +4,17 @@ import streamlit as st
 
 from ui.shell.guidance.lessons import lessons
 from ui.shell.guidance.routes import routes
+from ui.shell.in_class.class_address import ask_for_address
 from ui.shell.page import page
 from ui.words import texts
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
-from views.lessons.lesson_cards import lesson_cards, worksheet_address, worksheet_from_link
+from views.lessons.joining import join_by_code
+from views.lessons.lesson_cards import lesson_cards, worksheet_from_link
 from views.lessons.results import offer_results
 
 with page("lessons", strip=False) as p:
+    join_by_code(p)
     found, problems = lessons(texts.language())
     for problem in problems:
         st.warning(p.text["broken"].format(message=as_plain(translate(problem))), icon=":material/edit_document:")
@@ -24,6 +27,6 @@ with page("lessons", strip=False) as p:
     lesson_cards(p, found)
     offer_results(p, (*ready, *found))
     st.caption(p.text["own"])
-    worksheet_address(p)
+    ask_for_address(p.text)
     st.subheader(p.text["from_link"], anchor=False)
     worksheet_from_link(p)

@@ -298,12 +298,12 @@ def test_a_worksheet_of_a_nasty_sentence_is_only_text(checkpoints_folder) -> Non
 
 
 def test_worksheets_carry_the_address_that_the_class_uses(open_app, monkeypatch) -> None:
-    monkeypatch.setattr("views.lessons.lesson_cards._own_address", lambda: "http://127.0.0.1:8501")
+    monkeypatch.setattr("ui.shell.in_class.class_address.own_address", lambda: "http://127.0.0.1:8501")
     monkeypatch.setattr("ui.server.network_address._own_host", lambda: "198.51.100.4")
     drawn = []
     monkeypatch.setattr("views.lessons.lesson_cards._downloads", lambda p, sheet, *, name: drawn.append((name, sheet)))
     app = open_app("lessons")
-    assert app.text_input(key="worksheet address").value == "http://127.0.0.1:8501"
+    assert app.text_input(key="class address").value == "http://127.0.0.1:8501"
     assert TEXT["address_local"] in said(app)
 
     def links() -> set[str]:
@@ -314,11 +314,11 @@ def test_worksheets_carry_the_address_that_the_class_uses(open_app, monkeypatch)
     monkeypatch.setattr("views.lessons.lesson_cards.step_figures", lambda lesson, focus, text: [()] * len(lesson.steps))
     assert links() == {"http://127.0.0.1:8501"}
     drawn.clear()
-    app.text_input(key="worksheet address").set_value("http://school.example/app/").run()
+    app.text_input(key="class address").set_value("http://school.example/app/").run()
     is_fine(app)
     assert TEXT["address_local"] not in said(app) and links() == {"http://school.example/app"}
     drawn.clear()
-    app.text_input(key="worksheet address").set_value("javascript:alert(1)").run()
+    app.text_input(key="class address").set_value("javascript:alert(1)").run()
     assert len(app.warning) == 1 and links() == {"http://127.0.0.1:8501"}
 
 

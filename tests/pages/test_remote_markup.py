@@ -17,7 +17,7 @@ from ui.shell.navigation import GROUPS
 from ui.words.texts import without_pictures
 
 Open = Callable[..., AppTest]
-PAGES = [entry.name for group in GROUPS.values() for entry in group]
+PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 EVIL = "![{}](http://evil.test/p.png)"
 KINDS = ("sentiment", "gpt", "translator")
 ADDRESSES = "https://evil.test www.evil.test a@evil.test"

@@ -14,7 +14,7 @@ from transformer.layers.embedding_space import parts_of_cosine
 from ui.shell.navigation import GROUPS
 from ui.shell.page import OF_WORDS
 
-PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.name != "lessons"]
+PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists and entry.name != "lessons"]
 
 
 @pytest.fixture(scope="module")

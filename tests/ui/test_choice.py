@@ -11,7 +11,7 @@ from ui.shell.choice import FORMER, names_of
 from ui.shell.navigation import GROUPS
 from ui.words.texts import common, page_text
 
-PAGES = [entry.name for group in GROUPS.values() for entry in group]
+PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 
 
 def controls() -> None:

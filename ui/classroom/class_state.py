@@ -191,6 +191,11 @@ def ask(state: Class, question: Question) -> Class:
     return replace(state, questions=(*state.questions, new), is_asking=True)
 
 
+def ask_again(state: Class) -> Class:
+    """Ask the last question once more, without its answers, which remain with the first one."""
+    return ask(state, state.questions[-1]) if state.questions else state
+
+
 def advance(state: Class, phase: str) -> Class:
     """Show the answers of the last question, or its correct answer."""
     question = state.question

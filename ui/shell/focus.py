@@ -54,7 +54,9 @@ _LATE = 8
 _ONLY_A_LESSON = "focus: the address names only a lesson"
 NOTE, FINGERPRINT = "note", "fingerprint"  # what an instructor's link adds to the address of a view (share.py)
 CAME_FROM = "came_from"  # the field of ``Focus`` with the view before a lesson
-NO_CHOICES = (NOTE, FINGERPRINT, PAGE)
+CLASS = "class"  # code of the class that the reader has joined (in_class/membership.py)
+NO_CHOICES = (NOTE, FINGERPRINT, PAGE, CLASS)
+_CLASS_CODE = "class: code"
 
 
 @dataclass(frozen=True)
@@ -320,12 +322,24 @@ def names_only_a_lesson() -> bool:
 def whole_address() -> dict[str, Sequence[str]]:
     """Return the address of this view: the focus, the page's choices, and an instructor's additions."""
     added = {name: values for name, values in shared_address.parameters().items() if name in (NOTE, FINGERPRINT)}
+    if code := class_code():
+        added[CLASS] = [code]
     focus, choices = address_of(current()), page_state.choices()
     return {
         **{name: [value] for name, value in focus.items()},
         **{key: choices[key] for key in sorted(choices)},
         **added,
     }
+
+
+def class_code() -> str:
+    """Return the code of the class that this session has joined; "" if there is none."""
+    return st.session_state.get(_CLASS_CODE, "")
+
+
+def set_class_code(code: str) -> None:
+    """Set the class of this session, and so of its address; "" for none."""
+    st.session_state[_CLASS_CODE] = code
 
 
 def write_address(*, opening: str = "") -> None:

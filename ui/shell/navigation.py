@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 import streamlit as st
 
 from ui.compute.loading import REPOSITORY
+from ui.server.settings import settings
 from ui.server.streamlit_private import StreamlitPage, hash_of, page_hash, runs_a_script
 from ui.shell import address, page_state
 from ui.shell.embedded import is_embedded
@@ -20,6 +21,7 @@ from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, page_text
 
 SIDEBAR_WIDTH = 280  # pixels
+DESK = "desk"  # the instructor's page, on a server that has a secret for it
 _ARROW = {"icon": ":material/arrow_forward:", "icon_position": "right"}
 LABORATORY_SIGN = ":material/science:"  # sign before the name of each laboratory page, and on the page itself
 
@@ -49,7 +51,8 @@ class Entry:
 
 @once_a_run
 def _files() -> frozenset[str]:
-    return frozenset(os.listdir(f"{REPOSITORY}/pages"))
+    absent = set() if settings().instructor else {f"{DESK}.py"}
+    return frozenset(os.listdir(f"{REPOSITORY}/pages")) - absent
 
 
 # The laboratory is a separate menu; all other pages are in one row above the page.
@@ -76,7 +79,7 @@ GROUPS: dict[str, tuple[Entry, ...]] = {
         Entry("training"),
         Entry("checkpoint"),
     ),
-    "learn": (Entry("lessons"), Entry("glossary", in_menu=False)),
+    "learn": (Entry("lessons"), Entry("glossary", in_menu=False), Entry(DESK, in_menu=False, wide=True)),
 }
 _IN_LABORATORY = frozenset([entry.name for entry in GROUPS["laboratory"]])
 _WIDE = frozenset([entry.name for group in GROUPS.values() for entry in group if entry.wide])

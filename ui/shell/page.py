@@ -49,6 +49,7 @@ from ui.shell.focus import Focus
 from ui.shell.frame import bring_canvas, frame
 from ui.shell.guidance.lesson_bar import lesson_bar, open_step, running_lesson
 from ui.shell.guidance.lessons import Lesson
+from ui.shell.in_class.class_bar import class_bar
 from ui.shell.navigation import go_to, links_onward, navigation, place_among_pages
 from ui.shell.presentation.presenter import is_presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
@@ -287,6 +288,7 @@ def _draw_frame(
     room: DeltaGenerator,
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Draw everything above the page's own part; return the title's corner and the space for lines."""
+    class_bar(p.name)
     with st.container(horizontal=True, vertical_alignment="center", key="page head"):
         st.title(p.text.title, anchor=False, width="content")
         st.markdown(f"##### {p.text.question}", width="stretch")

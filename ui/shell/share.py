@@ -15,7 +15,7 @@ from ui.server.settings import settings
 from ui.shell import address
 from ui.shell.copying import copy_button
 from ui.shell.embedded import heights, iframe
-from ui.shell.focus import CAME_FROM, FINGERPRINT, NOTE, Focus, address_of, current
+from ui.shell.focus import CAME_FROM, CLASS, FINGERPRINT, NOTE, Focus, address_of, current
 from ui.shell.fragments import fragment
 from ui.shell.outer_page import seen_address
 from ui.words.texts import as_plain, common
@@ -31,10 +31,10 @@ def link(
 ) -> str:
     """Return ``page_url?checkpoint=…&fingerprint=…``, then the address's other parameters, then the note.
 
-    It is for other people, so it omits the reader's view before a lesson.
+    It is for other people, so it omits the reader's view before a lesson, and the reader's class.
     """
     own = {"checkpoint": [checkpoint], FINGERPRINT: [fingerprint]}
-    others = {name: values for name, values in parameters.items() if name not in (*own, NOTE, CAME_FROM)}
+    others = {name: values for name, values in parameters.items() if name not in (*own, NOTE, CAME_FROM, CLASS)}
     note_parameters = {NOTE: [note[:LONGEST_NOTE]]} if note.strip() else {}
     return f"{page_url}?{urlencode({**own, **others, **note_parameters}, doseq=True)}"
 

@@ -1,6 +1,5 @@
 """The Lessons page: a card for every lesson, and a worksheet for the view of any link."""
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -9,12 +8,12 @@ import streamlit as st
 
 import transformer
 from ui.compute.loading import choosable_checkpoints
-from ui.server.network_address import is_local, network_address
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus, address_of, current, default_of, fit_checkpoint
 from ui.shell.guidance.guesses import score_of
 from ui.shell.guidance.lesson_bar import STYLE, begin_lesson, step_focus
 from ui.shell.guidance.lessons import Lesson
+from ui.shell.in_class.class_address import address_for_class
 from ui.shell.navigation import GROUPS
 from ui.shell.page import Page
 from ui.words import texts
@@ -25,7 +24,6 @@ from views.lessons.worksheet_drawings import framed_figure, step_figures
 from views.lessons.worksheet_questions import view_sheet
 
 _COLUMNS = 2
-ADDRESS = "worksheet address"
 
 
 def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
@@ -52,7 +50,7 @@ def _card(p: Page, lesson: Lesson) -> None:
         name = "again" if score.answered else "start"
         if st.button(p.text[name], type="primary", icon=":material/play_arrow:", key=f"start {lesson.name}"):
             begin_lesson(lesson)
-        focus, base, text = current(), _base(), p.text
+        focus, base, text = current(), address_for_class(), p.text
 
         def drawn() -> Sheet:
             sheet = lesson_sheet(lesson, text=text, link=lambda number: _step_link(lesson, number, focus, base=base))
@@ -118,7 +116,7 @@ def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> 
     view = Page(name, focus)
     view.focus, corrected = fit_model(focus, view.checkpoint.config)
     view.focus, moved = fit_trace(view.focus, view.trace)
-    link = _link(name, replace(view.focus, lesson="", lesson_step=1), base=_base())
+    link = _link(name, replace(view.focus, lesson="", lesson_step=1), base=address_for_class())
     sheet = view_sheet(view.text, view.focus, view.trace, text=text, link=link)
     return sheet, view.focus, (*notes, *missing, *corrected, *moved)
 
@@ -139,35 +137,3 @@ def _paths() -> dict[str, str]:
 
 def _names() -> list[str]:
     return [entry.name for group in GROUPS.values() for entry in group if entry.exists]
-
-
-def worksheet_address(p: Page) -> None:
-    """Ask for the address on worksheets if the browser's own is one that only this machine can open."""
-    own = _own_address()
-    if not is_local(own):
-        return
-    usual = network_address(own, listens_on=st.get_option("server.address"))
-    typed = st.text_input(p.text["address"], value=usual, key=ADDRESS, help=p.text["address_help"], width=480)
-    if typed.strip() and not _is_address(typed):
-        st.warning(
-            p.text["address_wrong"].format(typed=as_plain(typed), usual=as_plain(usual)), icon=":material/link_off:"
-        )
-    elif is_local(typed):
-        st.caption(p.text["address_local"])
-
-
-def _base() -> str:
-    """Return the address at which students reach the app, without a page; "" if it is unknown (tests)."""
-    typed = st.session_state.get(ADDRESS, "")
-    if _is_address(typed):
-        return typed.strip().rstrip("/")
-    return network_address(_own_address(), listens_on=st.get_option("server.address"))
-
-
-def _own_address() -> str:
-    url = (st.context.url or "").partition("?")[0]
-    return url.removesuffix("/").removesuffix("/lessons")
-
-
-def _is_address(typed: str) -> bool:
-    return bool(re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", typed.strip()))

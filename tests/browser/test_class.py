@@ -1,0 +1,106 @@
+"""A class in the browser: an instructor and two students, one at a laptop and one at a phone, at a person's pace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from harness.app_server import AppServer
+from tests.browser.hand import KEY, Hand
+from ui.words.texts import common, page_text
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+TEXT = page_text("desk")
+SECRET = "maple-otter-47"
+SOON = 60_000  # milliseconds
+OWN = "We went to the sea, and "
+
+
+@pytest.fixture(scope="module")
+def class_server(checkpoints_folder: Path) -> Iterator[str]:
+    environment = {
+        "GLASSFORMER_CHECKPOINTS": str(checkpoints_folder),
+        "GLASSFORMER_INSTRUCTOR": SECRET,
+        "OMP_NUM_THREADS": "1",
+    }
+    with AppServer("deploy.serve", environment=environment) as server:
+        yield f"http://127.0.0.1:{server.port}"
+
+
+def button(page: Page, key: str):
+    return page.locator(f".st-key-{key.replace(' ', '-')} button")
+
+
+def sentence(page: Page):
+    return page.get_by_label(common("sidebar.sentence"), exact=True)
+
+
+def test_a_lesson_with_two_students(class_server: str, chromium: Browser) -> None:
+    phone_size = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
+    contexts = [chromium.new_context(), chromium.new_context(), chromium.new_context(**phone_size)]
+    desk, laptop, phone = (context.new_page() for context in contexts)
+    try:
+        desk.goto(f"{class_server}/desk")
+        desk.locator("input[type=password]").fill(SECRET, timeout=SOON)
+        desk.get_by_role("button", name=TEXT["unlock"]).click()
+        button(desk, "desk open").click(timeout=SOON)
+        code = desk.locator(".st-key-desk-code").inner_text(timeout=SOON).strip()
+        assert SECRET not in desk.url
+        picture = desk.locator("img.desk-qr")
+        expect(picture).to_be_visible(timeout=SOON)
+        assert picture.evaluate("image => image.naturalWidth") > 50
+
+        laptop.goto(f"{class_server}/tokens?class={code}")
+        phone.goto(f"{class_server}/tokens?class={code}")
+        heads = [page.locator(".st-key-class-head") for page in (laptop, phone)]
+        for head in heads:
+            expect(head).to_contain_text(code, timeout=SOON)
+        names = [head.inner_text() for head in heads]
+        assert names[0] != names[1]
+        expect(desk.get_by_test_id("stMetricValue").first).to_have_text("2", timeout=SOON)
+
+        hand = Hand(desk)
+        hand.write(desk.locator(".st-key-desk-prompt textarea"), "Which token is read twice?")
+        hand.write(desk.locator(".st-key-desk-options textarea"), "the\ncat")
+        button(desk, "desk ask").click()
+        for page, option in ((laptop, "the"), (phone, "cat")):
+            page.locator(".st-key-class-options").get_by_text(option, exact=True).click(timeout=SOON)
+            button(page, "class send").click()
+            expect(button(page, "class change")).to_be_visible(timeout=SOON)
+        button(desk, "desk show answers").click(timeout=SOON)
+        expect(desk.locator("ol.answers li")).to_have_text(["A the1 · 50%", "B cat1 · 50%"], timeout=SOON)
+
+        # A phone that has slept is the same student, with the answer that it gave.
+        phone.reload()
+        expect(phone.locator(".st-key-class-head")).to_contain_text(
+            names[1].splitlines()[0].split(" ·")[0], timeout=SOON
+        )
+        expect(button(phone, "class change")).to_be_visible(timeout=SOON)
+
+        # Everybody to a view, while somebody is typing.
+        desk.get_by_role("link", name="Attention", exact=True).click()
+        expect(button(desk, "class everybody")).to_be_visible(timeout=SOON)
+        Hand(laptop).write(sentence(laptop), OWN)
+        button(desk, "class everybody").click()
+        laptop.keyboard.type("swim.", delay=KEY)
+        for page in (laptop, phone):
+            page.wait_for_url("**/attention*", timeout=SOON)
+        expect(sentence(laptop)).to_have_value(sentence(desk).input_value(), timeout=SOON)
+        button(laptop, "class own").click()
+        laptop.wait_for_url("**/tokens*", timeout=SOON)
+        expect(sentence(laptop)).to_have_value(f"{OWN}swim.", timeout=SOON)
+
+        # Nothing is left after the end.
+        desk.get_by_role("link", name=common("class.desk"), exact=True).click()
+        desk.get_by_role("button", name=TEXT["end"]).click(timeout=SOON)
+        button(desk, "desk end now").click()
+        expect(desk.get_by_text(TEXT["ended"])).to_be_visible(timeout=SOON)
+        for page in (laptop, phone):
+            expect(page.get_by_text(common("class.ended"))).to_be_visible(timeout=SOON)
+            assert "class=" not in page.url
+    finally:
+        for context in contexts:
+            context.close()

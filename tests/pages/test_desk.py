@@ -1,0 +1,372 @@
+"""The instructor's desk and its students: opening, joining, views, questions, scores, the end; who sees what."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Callable, Iterator
+
+import pandas as pd
+import pytest
+from streamlit.testing.v1 import AppTest
+
+from tests.pages.conftest import is_fine, said
+from tests.triggers import trigger
+from ui.classroom import class_state as classes
+from ui.classroom import stores
+from ui.classroom.attempts import Attempts
+from ui.shell.guidance.lessons import find_lesson
+from ui.shell.in_class import desk_session, membership
+from ui.words.texts import common, page_text
+from views.desk.running import _scores_file
+
+TEXT = page_text("desk")
+SECRET = "maple-otter-47"
+OWN = "My own sentence."
+LESSON = "03-one-head"
+
+
+@pytest.fixture(autouse=True)
+def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A server with a desk, no class, and no wrong attempts yet."""
+    monkeypatch.setenv("GLASSFORMER_INSTRUCTOR", SECRET)
+    monkeypatch.delenv("GLASSFORMER_REDIS", raising=False)
+    monkeypatch.setattr(desk_session, "_attempts", Attempts(10, 60))
+    monkeypatch.setattr(membership, "_all_attempts", Attempts(300, 60))
+    stores.class_store.cache_clear()
+    yield
+    stores.class_store.cache_clear()
+
+
+@pytest.fixture
+def desk(open_app: Callable[..., AppTest]) -> AppTest:
+    """The desk of a new class."""
+    app = unlock(open_app("desk", checkpoint="tiny-translator"), SECRET)
+    app.button(key="desk open").click().run()
+    is_fine(app)
+    return app
+
+
+def unlock(app: AppTest, secret: str) -> AppTest:
+    app.text_input(key="desk secret typed").set_value(secret)
+    return next(button for button in app.button if button.label == TEXT["unlock"]).click().run()
+
+
+def code_of(app: AppTest) -> str:
+    return app.session_state["desk: code"]
+
+
+def state(app: AppTest) -> classes.Class:
+    return stores.class_store().read(code_of(app))
+
+
+def bar(app: AppTest) -> str:
+    """Return the first line of the class's bar; "" without one."""
+    return next(
+        (one.value for one in app.markdown if one.value.startswith((":material/groups:", ":material/co_p"))), ""
+    )
+
+
+def keys(app: AppTest) -> set[str]:
+    return {button.key for button in app.button}
+
+
+def ask(app: AppTest, prompt: str, options: str, correct: int) -> None:
+    app.text_area(key="desk prompt").set_value(prompt)
+    app.text_area(key="desk options").set_value(options).run()
+    app.selectbox(key="desk correct").set_value(correct).run()
+    app.button(key="desk ask").click().run()
+
+
+def bars(app: AppTest) -> str:
+    """Return the bars of the answers; "" while they are hidden."""
+    return "".join(one.proto.body for one in app.get("html") if "<ol class" in one.proto.body)
+
+
+def follow(app: AppTest, view: classes.View) -> AppTest:
+    """Let the browser report that nothing is being typed, as follow.js does, and open the page."""
+    trigger(app, "class follow", "ready", view.number)
+    return turn_to(app, app.session_state["page state: page"])
+
+
+def turn_to(app: AppTest, page: str) -> AppTest:
+    return app.switch_page(f"pages/{page}.py").run()  # AppTest does not follow a change of page by itself
+
+
+def test_without_the_setting_there_is_no_desk_and_no_class(open_app, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("GLASSFORMER_INSTRUCTOR")
+    app = open_app("tokens", checkpoint="tiny-translator", **{"class": "BCDFGH"})
+    is_fine(app)
+    assert "class bar" not in str(app) and not bar(app) and not app.info
+    app = open_app("desk", checkpoint="tiny-translator")
+    assert "desk secret typed" not in [box.key for box in app.text_input]
+
+
+def test_only_the_secret_opens_the_desk(open_app) -> None:
+    app = open_app("desk", checkpoint="tiny-translator")
+    for _ in range(10):
+        unlock(app, "not the secret")
+        assert [one.value for one in app.warning] == [TEXT["wrong_secret"]]
+    unlock(app, SECRET)
+    assert [one.value for one in app.warning] == [TEXT["wait"]], "nobody finds it by trying"
+    desk_session._attempts = Attempts(10, 60)
+    unlock(app, SECRET)
+    assert "desk open" in keys(app)
+    assert SECRET not in str(app.query_params) and "desk secret typed" not in app.session_state
+
+
+def test_a_student_joins_by_the_link_and_is_someone_else_than_the_next_one(open_app, desk: AppTest) -> None:
+    code = code_of(desk)
+    students = [open_app("tokens", checkpoint="tiny-translator", **{"class": code}) for _ in range(2)]
+    for app in students:
+        is_fine(app)
+        assert common("class.class", code=code) in bar(app)
+        assert app.query_params["class"] == code
+    assert bar(students[0]) != bar(students[1])
+    assert len(state(desk).students) == 2
+    desk.run()
+    assert [one.value for one in desk.metric] == ["2", "2"]
+    assert page_text("tokens").title in said(desk)
+
+
+def test_wrong_codes_are_refused_and_limited(open_app, desk: AppTest) -> None:
+    app = open_app("tokens", checkpoint="tiny-translator", **{"class": "BCDFGH"})
+    assert [one.value for one in app.info] == [common("class.unknown", code="'BCDFGH'")]
+    assert not app.run().info, "it is said once"
+    assert "class" not in app.query_params
+    app = open_app("lessons", checkpoint="tiny-translator")
+    for number in range(11):
+        app.text_input(key="join code").set_value(f"BCDFG{number}").run()
+    app.text_input(key="join code").set_value(code_of(desk)).run()
+    assert common("class.attempts") in [one.value for one in app.info]
+    assert not state(desk).students
+
+
+def test_a_code_can_be_typed_on_the_lessons_page(open_app, desk: AppTest) -> None:
+    app = open_app("lessons", checkpoint="tiny-translator")
+    app.text_input(key="join code").set_value(code_of(desk).lower()).run()
+    is_fine(app)
+    assert code_of(desk) in bar(app)
+
+
+def test_everybody_to_this_view_and_back_to_the_own_sentence(open_app, desk: AppTest) -> None:
+    student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code_of(desk)})
+    desk.switch_page("pages/attention.py").run()
+    desk.text_area(key="sidebar sentence").set_value("The dog sleeps.").run()
+    desk.button(key="class everybody").click().run()
+    is_fine(desk)
+    view = state(desk).view
+    assert (view.page, view.number) == ("attention", 1)
+    student.run()
+    assert student.session_state["page state: page"] == "tokens", "until the browser has sent what is being typed"
+    follow(student, view)
+    is_fine(student)
+    assert student.session_state["page state: page"] == "attention"
+    assert student.session_state["focus"].sentence == "The dog sleeps."
+    student.run()
+    assert student.session_state["page state: page"] == "attention", "once"
+    student.button(key="class own").click().run()
+    assert student.session_state["page state: page"] == "tokens"
+    is_fine(turn_to(student, "tokens"))
+    assert student.session_state["focus"].sentence == OWN
+    assert "class own" not in keys(student)
+
+
+def test_the_own_sentence_survives_several_views(open_app, desk: AppTest) -> None:
+    student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code_of(desk)})
+    for page in ("attention", "heads"):
+        desk.switch_page(f"pages/{page}.py").run()
+        desk.button(key="class everybody").click().run()
+        student.run()
+        follow(student, state(desk).view)
+        assert student.session_state["page state: page"] == page
+    student.button(key="class own").click().run()
+    assert student.session_state["focus"].sentence == OWN
+
+
+def test_an_offered_view_waits_for_the_student(open_app, desk: AppTest) -> None:
+    student = open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
+    desk.switch_page("pages/heads.py").run()
+    desk.button(key="class offer").click().run()
+    student.run()
+    follow(student, state(desk).view)
+    assert student.session_state["page state: page"] == "tokens"
+    student.button(key="class go").click().run()
+    assert student.session_state["page state: page"] == "heads"
+    assert "class go" not in keys(student)
+
+
+def test_a_question_from_the_desk_to_the_scores(open_app, desk: AppTest) -> None:
+    code = code_of(desk)
+    students = [open_app("tokens", checkpoint="tiny-translator", **{"class": code}) for _ in range(3)]
+    ask(desk, "Is it *so*?", "yes\nno\n=maybe", 1)
+    is_fine(desk)
+    for app, option in zip(students[:2], (0, 1), strict=True):
+        app.run()
+        assert r"Is it \*so\*?" in "".join(one.value for one in app.markdown), "an instructor's text is no markup"
+        app.radio[0].set_value(option).run()
+        app.button(key="class send").click().run()
+        assert "class change" in keys(app) and not app.radio
+    students[1].button(key="class change").click().run()
+    students[1].radio[0].set_value(2).run()
+    students[1].button(key="class send").click().run()
+    desk.run()
+    assert TEXT["hidden"] in said(desk) and not bars(desk), "the class is not biased"
+    desk.button(key="desk show_answers").click().run()
+    assert "1 · 50%" in bars(desk) and "class=right" not in bars(desk)
+    assert common("class.answer", answer="no") not in said(students[0].run())
+    desk.button(key="desk reveal").click().run()
+    is_fine(desk)
+    assert "class=right" in bars(desk)
+    for app in students:
+        assert common("class.answer", answer="no") in said(app.run())
+        assert "class change" not in keys(app)
+    assert common("class.no_answer") in said(students[2])
+    scores = pd.read_csv(io.BytesIO(_scores_file(code, text=TEXT, language="en")), keep_default_na=False)
+    assert scores["1. Is it *so*?"].tolist() == ["yes", "'=maybe", ""], "a spreadsheet runs no formula"
+    assert scores[TEXT["scores_right"]].tolist() == [0, 0, 0] and set(scores[TEXT["scores_of"]]) == {1}
+    desk.button(key="desk close").click().run()
+    assert "desk ask" in keys(desk)
+    assert "class send" not in keys(students[0].run())
+
+
+def test_a_question_of_a_lesson_is_asked_in_each_language_in_the_same_order(open_app, desk: AppTest) -> None:
+    lesson = {code: find_lesson(LESSON, code) for code in ("en", "fr")}
+    desk.segmented_control(key="desk kind").set_value("lesson").run()
+    desk.selectbox(key="desk lesson").set_value(lesson["en"].name).run()
+    desk.checkbox(key="desk with view").set_value(False)
+    desk.button(key="desk ask").click().run()
+    is_fine(desk)
+    number = state(desk).question.step
+    shown = {}
+    for language in ("en", "fr"):
+        app = open_app("tokens", checkpoint="tiny-translator", language=language, **{"class": code_of(desk)})
+        step = lesson[language].steps[number - 1]
+        assert f"**{step.question}**" in [one.value for one in app.markdown]
+        shown[language] = [step.choices.index(option) for option in app.radio[0].options]
+    assert shown["en"] == shown["fr"]
+    assert state(desk).question.answer == str(shown["en"].index(0))
+
+
+def test_the_task_that_the_instructor_shows_can_be_asked(open_app, desk: AppTest) -> None:
+    desk.switch_page("pages/lessons.py").run()
+    desk.button(key=f"start {LESSON}").click().run()
+    desk.switch_page(f"pages/{find_lesson(LESSON).steps[0].page}.py").run()
+    desk.button(key="class ask").click().run()
+    assert (state(desk).question.lesson, state(desk).question.step) == (LESSON, 1)
+    assert "class ask" not in keys(desk.run()), "it has been asked"
+
+
+def test_the_next_token_is_a_short_text(open_app, desk: AppTest) -> None:
+    student = open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
+    desk.segmented_control(key="desk kind").set_value("text").run()
+    desk.text_input(key="desk next answer").set_value("mat")
+    desk.button(key="desk ask").click().run()
+    student.run()
+    next(box for box in student.text_input if box.key.startswith("class text")).set_value(" mat ")
+    next(button for button in student.button if button.label == common("class.send")).click().run()
+    assert state(desk).question.answers == {student_of(state(desk)): "mat"}
+    assert "class change" in keys(student)
+
+
+def student_of(found: classes.Class) -> str:
+    (who,) = found.students
+    return who
+
+
+def test_a_question_needs_options(open_app, desk: AppTest) -> None:
+    ask(desk, "?", "only one", -1)
+    assert [one.value for one in desk.warning] == [TEXT["options_wrong"].format(count=1)]
+    ask(desk, " ", "yes\nno", -1)
+    assert [one.value for one in desk.warning] == [TEXT["prompt_wrong"]]
+    assert not state(desk).questions
+
+
+def test_a_kept_checkpoint_is_the_students_one(open_app, desk: AppTest) -> None:
+    student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code_of(desk)})
+    desk.toggle(key="desk keep").set_value(True).run()
+    assert state(desk).checkpoint == "tiny-translator"
+    student.run()
+    assert student.selectbox(key="sidebar checkpoint").disabled
+    student.session_state["focus"] = student.session_state["focus"].__class__(checkpoint="tiny-gpt", sentence=OWN)
+    student.run()
+    assert student.session_state["focus"].checkpoint == "tiny-translator"
+    assert student.session_state["focus"].sentence == OWN
+    assert common("class.kept", name="tiny-translator") in said(student)
+    desk.toggle(key="desk keep").set_value(False).run()
+    assert not student.run().selectbox(key="sidebar checkpoint").disabled
+
+
+def test_the_end_deletes_everything_and_tells_everybody(open_app, desk: AppTest) -> None:
+    code = code_of(desk)
+    student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code})
+    desk.button(key="desk end now").click().run()
+    is_fine(desk)
+    assert [one.value for one in desk.info] == [TEXT["ended"]]
+    assert stores.class_store().codes() == [] and _scores_file(code, text=TEXT, language="en") == b""
+    student.run()
+    assert [one.value for one in student.info] == [common("class.ended")]
+    assert not bar(student) and "class" not in student.query_params
+    assert student.session_state["focus"].sentence == OWN
+    assert not student.run().info
+
+
+def test_who_leaves_is_deleted_and_may_come_back(open_app, desk: AppTest) -> None:
+    student = open_app("lessons", checkpoint="tiny-translator", **{"class": code_of(desk)})
+    student.button(key="class leave").click().run()
+    assert not state(desk).students and not bar(student)
+    assert [one.value for one in student.info] == [common("class.left")]
+    student.text_input(key="join code").set_value(code_of(desk)).run()
+    assert len(state(desk).students) == 1 and bar(student)
+
+
+def test_a_browser_that_comes_back_is_the_same_student(open_app, desk: AppTest, monkeypatch) -> None:
+    monkeypatch.setattr(membership, "browser_token", lambda: "the cookie of one browser")
+    before, after = (open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)}) for _ in range(2))
+    assert bar(before) == bar(after)
+    assert len(state(desk).students) == 1
+
+
+def test_an_instructor_whose_browser_was_closed_goes_on(open_app, desk: AppTest) -> None:
+    again = unlock(open_app("desk", checkpoint="tiny-translator"), SECRET)
+    again.button(key=f"desk run {code_of(desk)}").click().run()
+    is_fine(again)
+    assert code_of(again) == code_of(desk)
+
+
+def test_an_unreachable_store_disturbs_no_page(open_app, desk: AppTest, monkeypatch: pytest.MonkeyPatch) -> None:
+    student = open_app("tokens", checkpoint="tiny-translator", sentence=OWN, **{"class": code_of(desk)})
+
+    def fail(*_: object) -> None:
+        raise stores.StoreError("ConnectionError")
+
+    for name in ("read", "change", "codes", "end", "open"):
+        monkeypatch.setattr(stores.MemoryStore, name, fail)
+    for app in (student, desk):
+        app.run()
+        is_fine(app)
+        assert common("class.unreachable") in said(app)
+    assert student.session_state["focus"].sentence == OWN
+    late = open_app("tokens", checkpoint="tiny-translator", **{"class": "BCDFGH"})
+    assert [one.value for one in late.info] == [common("class.unreachable")]
+
+
+def test_a_poll_reads_the_class_once_and_seldom_writes(open_app, desk: AppTest, monkeypatch) -> None:
+    student = open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
+    calls: list[str] = []
+    for name in ("read", "change"):
+        original = getattr(stores.MemoryStore, name)
+        monkeypatch.setattr(
+            stores.MemoryStore, name, lambda *a, name=name, original=original: (calls.append(name), original(*a))[1]
+        )
+    student.session_state["class: code"] = code_of(desk)
+    monkeypatch.setattr(membership.shared_focus, "class_code", lambda: code_of(desk))
+    monkeypatch.setattr(membership, "student", lambda: student_of(state(desk)))
+    calls.clear()
+    for _ in range(3):
+        membership.report("tokens")
+    assert calls.count("change") == 0
+    later = time.time() + classes.SEEN
+    monkeypatch.setattr(time, "time", lambda: later)
+    membership.report("tokens")
+    assert calls.count("change") == 1

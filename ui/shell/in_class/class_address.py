@@ -1,0 +1,45 @@
+"""The address at which students reach this app, for links and QR codes on paper and on the instructor's desk."""
+
+import re
+
+import streamlit as st
+
+from ui.server.network_address import is_local, network_address
+from ui.shell.navigation import page_names
+from ui.words.texts import PageText, as_plain
+
+_TYPED = "class address"
+
+
+def ask_for_address(text: PageText) -> None:
+    """Ask for the address if the browser's own is one that only this machine can open."""
+    own = own_address()
+    if not is_local(own):
+        return
+    usual = network_address(own, listens_on=st.get_option("server.address"))
+    typed = st.text_input(text["address"], value=usual, key=_TYPED, help=text["address_help"], width=480)
+    if typed.strip() and not _is_address(typed):
+        st.warning(
+            text["address_wrong"].format(typed=as_plain(typed), usual=as_plain(usual)), icon=":material/link_off:"
+        )
+    elif is_local(typed):
+        st.caption(text["address_local"])
+
+
+def address_for_class() -> str:
+    """Return the address at which students reach the app, without a page; "" if it is unknown (tests)."""
+    typed = st.session_state.get(_TYPED, "")
+    if _is_address(typed):
+        return typed.strip().rstrip("/")
+    return network_address(own_address(), listens_on=st.get_option("server.address"))
+
+
+def own_address() -> str:
+    """Return the address of the app in this browser, without a page."""
+    url = (st.context.url or "").partition("?")[0].rstrip("/")
+    before, _, name = url.rpartition("/")
+    return before if name in page_names() else url
+
+
+def _is_address(typed: str) -> bool:
+    return bool(re.fullmatch(r"https?://[^\s/?#]+(/[^\s?#]*)?", typed.strip()))

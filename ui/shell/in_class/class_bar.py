@@ -1,0 +1,220 @@
+"""The bars of a class above every page: the student's, with the instructor's question, and the instructor's.
+
+They look for news every two seconds, without the rest of the page.
+"""
+
+import time
+from functools import partial
+from pathlib import Path
+
+import streamlit as st
+
+from ui.classroom import class_state as classes
+from ui.classroom.class_state import SOLVED, Class, Question
+from ui.classroom.stores import StoreError
+from ui.shell import focus as shared_focus
+from ui.shell.admission import admit
+from ui.shell.embedded import is_embedded
+from ui.shell.events import component
+from ui.shell.fragments import fragment
+from ui.shell.guidance.routes import find_course
+from ui.shell.in_class import desk_session, membership
+from ui.shell.in_class.names import student_name
+from ui.shell.in_class.questions import QuestionText, answer_text, question_of, text_of
+from ui.shell.in_class.shared_view import current_view, open_view
+from ui.shell.navigation import DESK, pages
+from ui.words.texts import common, count_text, language
+
+POLL = 2.0  # seconds
+_STYLE = Path(__file__).with_suffix(".css")
+_CHANGES = "class: number of the answer that is being changed"
+_follow = component("class_follow", Path(__file__).with_name("follow.js"))
+
+
+def class_bar(page: str) -> None:
+    """Draw the bar of this session's class, if there is one; on a server without a desk, nothing at all."""
+    if not membership.classes_exist() or is_embedded():
+        return
+    if note := membership.take_note():
+        st.info(note, icon=":material/groups:")
+    if desk_session.code() and page != DESK:
+        st.html(_STYLE)
+        fragment(_instructor_bar, run_every=POLL)(page)
+    elif shared_focus.class_code() and not desk_session.code():
+        st.html(_STYLE)
+        fragment(_student_bar, run_every=POLL)(page)
+
+
+# The student's
+
+
+def _student_bar(page: str) -> None:
+    admit()  # who follows a class uses the server
+    if not shared_focus.class_code():  # just left
+        return
+    try:
+        state = membership.report(page)
+    except StoreError:
+        st.caption(f":material/cloud_off: {common('class.unreachable')}")
+        return
+    if state is None:
+        membership.forget("ended")
+        st.rerun()
+    _follow_instructor(state)
+    with st.container(key="class bar", gap="xsmall"):
+        _student_head(state)
+        if state.question is not None:
+            _question(state, state.question)
+
+
+def _follow_instructor(state: Class) -> None:
+    """Open the instructor's view once the browser has sent what the student is typing (follow.js)."""
+    view = membership.new_view(state)
+    waits = view is not None and view.moves
+    answer = _follow(key="class follow", data={"view": view.number if waits else 0}, on_ready_change=_nothing)
+    if waits and answer.get("ready") == view.number:
+        _go_to_view(state)
+
+
+def _go_to_view(state: Class) -> None:
+    membership.follow(state.view)
+    open_view(state.view.page, state.view.address)
+
+
+def _student_head(state: Class) -> None:
+    name = student_name(state, membership.student())
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="class head"):
+        st.markdown(f":material/groups: **{name}** · {common('class.class', code=state.code)}", width="stretch",
+                    help=common("class.privacy"))  # fmt: skip
+        view = membership.new_view(state)
+        if view is not None and not view.moves:
+            st.markdown(common("class.offered"), width="content")
+            if st.button(common("class.go"), key="class go", type="primary"):
+                _go_to_view(state)
+        own = membership.own_view()
+        if own and st.button(common("class.own"), key="class own", icon=":material/undo:", type="tertiary"):
+            membership.forget_own_view()
+            open_view(*own)
+        if st.button(common("class.leave"), key="class leave", icon=":material/logout:", type="tertiary"):
+            membership.leave()
+            st.rerun()
+
+
+def _question(state: Class, question: Question) -> None:
+    text, number = text_of(question, state.code), len(state.questions) - 1
+    given = question.answers.get(membership.student(), "")
+    st.markdown(f"**{text.prompt}**")
+    if question.phase == SOLVED:
+        _solution(question, text, given)
+    elif given and st.session_state.get(_CHANGES) != number:
+        with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+            sent = common("class.sent", answer=answer_text(question, text, given))
+            st.markdown(f":green[:material/check:] {sent}", width="content")
+            st.button(common("class.change"), key="class change", type="tertiary", on_click=_change, args=(number,))
+    elif question.options:
+        with st.container(horizontal=True, vertical_alignment="bottom", gap="small", key="class options"):
+            chosen = st.radio(
+                common("class.options"), range(len(text.options)), index=None, format_func=text.options.__getitem__,
+                key=f"class choice {state.code} {number}", label_visibility="collapsed", width="stretch",
+            )  # fmt: skip
+            st.button(
+                common("class.send"), key="class send", type="primary", disabled=chosen is None, on_click=_send,
+                args=(number, str(chosen)),
+            )  # fmt: skip
+    else:
+        key, row = f"class text {state.code} {number}", {"horizontal": True, "vertical_alignment": "bottom"}
+        with st.form(f"class form {state.code} {number}", border=False), st.container(**row, gap="small"):
+            st.text_input(
+                    common("class.text"), key=key, max_chars=classes.LONGEST_ANSWER, label_visibility="collapsed",
+                    placeholder=common("class.text"), width=320,
+                )  # fmt: skip
+            st.form_submit_button(common("class.send"), type="primary", on_click=_send_text, args=(number, key))
+
+
+def _solution(question: Question, text: QuestionText, given: str) -> None:
+    right = classes.is_right(question, given) if given else None
+    sign = {True: ":green[:material/check:] ", False: ":orange[:material/close:] ", None: ""}[right]
+    yours = common("class.yours", answer=answer_text(question, text, given)) if given else common("class.no_answer")
+    answer = f" **{common('class.answer', answer=text.answer)}**" if text.answer else ""
+    st.markdown(f"{sign}{yours}{answer} {text.explanation}")
+
+
+def _change(number: int) -> None:
+    st.session_state[_CHANGES] = number
+
+
+def _send(number: int, text: str) -> None:
+    st.session_state.pop(_CHANGES, None)
+    membership.answer(number, text)
+
+
+def _send_text(number: int, key: str) -> None:
+    _send(number, st.session_state.get(key, ""))
+
+
+def _nothing() -> None:
+    """Do nothing: Streamlit reports an event only if it has a callback, and the returned value is enough."""
+
+
+# The instructor's
+
+
+def _instructor_bar(page: str) -> None:
+    admit()
+    desk_session.show_said()
+    try:
+        state = desk_session.renewed()
+    except StoreError:
+        st.caption(f":material/cloud_off: {common('class.unreachable')}")
+        return
+    if state is None:
+        desk_session.close(ended=True)
+        st.rerun()
+    row = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
+    with st.container(key="class bar", gap="xsmall"), st.container(**row, key="class head"):
+        st.markdown(f":material/co_present: **{state.code}** · {_summary(state, page)}", width="stretch")
+        asks = _question_here(state, page)
+        if asks is not None:
+            ask = (partial(classes.ask, question=asks),)
+            st.button(
+                common("class.ask"), key="class ask", icon=":material/quiz:", on_click=desk_session.change, args=ask
+            )
+        st.button(
+                common("class.offer"), key="class offer", type="tertiary", help=common("class.offer_help"),
+                on_click=_show, args=(False,),
+            )  # fmt: skip
+        st.button(
+                common("class.everybody"), key="class everybody", type="primary", icon=":material/campaign:",
+                on_click=_show, args=(True,),
+            )  # fmt: skip
+        st.page_link(pages()[DESK], label=common("class.desk"), icon=":material/co_present:")
+
+
+def _summary(state: Class, page: str) -> str:
+    active = classes.active_students(state, now=time.time())
+    here = sum(student.page == page for student in active.values())
+    parts = [count_text(len(active), "student"), common("class.here", count=here)]
+    if state.question is not None:
+        parts.append(count_text(len(state.question.answers), "class_answer"))
+    return " · ".join(parts)
+
+
+def _question_here(state: Class, page: str) -> Question | None:
+    """Return the question of the lesson's step that this page shows, unless the class has it already."""
+    focus = shared_focus.current()
+    lesson = find_course(focus.lesson, language()) if focus.lesson else None
+    if lesson is None or not 0 < focus.lesson_step <= len(lesson.steps):
+        return None
+    step, asked = lesson.steps[focus.lesson_step - 1], state.question
+    if step.page != page or not step.question:
+        return None
+    if asked is not None and (asked.lesson, asked.step) == (lesson.name, focus.lesson_step):
+        return None
+    return question_of(lesson, focus.lesson_step, code=state.code)
+
+
+def _show(moves: bool) -> None:
+    page, query = current_view()
+    checkpoint = shared_focus.current().checkpoint
+    if desk_session.change(lambda state: classes.show(state, page, query, checkpoint=checkpoint, moves=moves)):
+        desk_session.say(common("class.shown" if moves else "class.offered_all"))

@@ -1,0 +1,111 @@
+"""The instructor's session: the secret that opens the desk, and the class that is run from it."""
+
+import hmac
+import time
+
+import streamlit as st
+
+from ui.classroom import class_state as classes
+from ui.classroom.attempts import Attempts
+from ui.classroom.class_state import Change, Class
+from ui.classroom.stores import StoreError, class_store
+from ui.server.settings import settings
+from ui.shell import focus as shared_focus
+from ui.shell.in_class import membership
+from ui.words.texts import common
+
+_CODE, _ENDED, _SAID = "desk: code", "desk: class has ended", "desk: line to show"
+_attempts = Attempts(10, 60)  # wrong secrets at this server
+
+
+def unlock(secret: str) -> str:
+    """Open the desk for this session; return the name of a message if that is refused, else ""."""
+    if not _attempts.is_allowed():
+        return "wait"
+    if not membership.classes_exist() or not hmac.compare_digest(secret.encode(), settings().instructor.encode()):
+        _attempts.count_failure()
+        return "wrong_secret"
+    membership.open_desk()
+    return ""
+
+
+def open_class() -> bool:
+    """Open a class and run it from this session; return whether there was space for another one."""
+    state = classes.new_class(now=time.time())
+    if not class_store().open(state):
+        return False
+    run_class(state.code)
+    return True
+
+
+def run_class(code: str) -> None:
+    """Run an open class from this session, which then is no student's."""
+    shared_focus.set_class_code("")
+    st.session_state[_CODE] = code
+
+
+def code() -> str:
+    """Return the code of the class that is run from this session; "" if there is none."""
+    return st.session_state.get(_CODE, "") if membership.is_desk_open() else ""
+
+
+def renewed() -> Class | None:
+    """Return the class, which stays open while its instructor is there; ``None`` if it has ended.
+
+    Raises:
+        StoreError: If the store cannot be reached.
+    """
+    now, state = time.time(), class_store().read(code())
+    if state is not None and classes.renew(state, now=now) is not state:
+        state = class_store().change(code(), lambda state: classes.renew(state, now=now))
+    return state
+
+
+def change(change: Change) -> bool:
+    """Change the class; return false, and ``say`` so, if the store cannot be reached."""
+    try:
+        class_store().change(code(), change)
+    except StoreError:
+        say(common("class.unreachable"))
+        return False
+    return True
+
+
+def say(line: str) -> None:
+    """Show a line for a moment once a callback, which must draw nothing, has ended."""
+    st.session_state[_SAID] = line
+
+
+def show_said() -> None:
+    """Show the line of the last callback, if there is one."""
+    if line := st.session_state.pop(_SAID, ""):
+        st.toast(line, icon=":material/campaign:")
+
+
+def close(*, ended: bool = False) -> None:
+    """Run no class from this session any more; ``ended`` says that the desk reports its end."""
+    st.session_state.pop(_CODE, None)
+    st.session_state[_ENDED] = ended
+
+
+def take_ended() -> bool:
+    """Return, once, whether the class of this session has just ended."""
+    return st.session_state.pop(_ENDED, False)
+
+
+def state_of(code: str) -> Class | None:
+    """Return a class outside of the session's run, for a file; ``None`` if it has ended or cannot be reached."""
+    try:
+        return class_store().read(code)
+    except StoreError:
+        return None
+
+
+def end() -> None:
+    """End the class and delete everything about it.
+
+    Raises:
+        StoreError: If the store cannot be reached.
+    """
+    class_store().end(code())
+    close(ended=True)

@@ -1,0 +1,52 @@
+"""A view that an instructor opens for everybody, as one text: page, focus and the page's choices.
+
+A view contains no language and no presenter's mode, which each reader keeps.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import NoReturn
+from urllib.parse import parse_qs, urlencode
+
+from ui.shell import address, page_state
+from ui.shell import focus as shared_focus
+from ui.shell.focus import CAME_FROM, NAMES, NO_CHOICES, Focus, address_of, default_of
+from ui.shell.navigation import pages
+from ui.shell.page_state import Texts
+
+_READERS_OWN = ("language", "presenter", CAME_FROM)
+
+
+def current_view() -> tuple[str, str]:
+    """Return the page of this session and the parameters of its view."""
+    page = page_state.current_page()
+    return page, write_view(shared_focus.current(), page_state.all_choices().get(page, {}))
+
+
+def write_view(focus: Focus, choices: Mapping[str, Texts]) -> str:
+    """Return the parameters of a view."""
+    found = {name: [value] for name, value in address_of(focus, whole=True).items() if name not in _READERS_OWN}
+    return urlencode({**found, **choices}, doseq=True)
+
+
+def focus_of(query: str) -> Focus:
+    """Return the focus of a view's parameters."""
+    return _read(query)[0]
+
+
+def open_view(page: str, query: str) -> NoReturn:
+    """Open a view, as its address would; the reader's language and presenter's mode stay. This ends the run."""
+    focus, choices = _read(query)
+    changes = {name: value for name, value in asdict(focus).items() if name not in _READERS_OWN}
+    shared_focus.change(**changes)
+    page_state.take(choices)
+    existing = pages()
+    name = page if page in existing else next(iter(existing))
+    address.open_page(name, existing[name])
+
+
+def _read(query: str) -> tuple[Focus, dict[str, list[str]]]:
+    found = parse_qs(query, keep_blank_values=True)
+    own = {name: values[-1] for name, values in found.items() if name in NAMES and name not in _READERS_OWN}
+    focus, _notes = Focus.from_address(own, default=default_of(own))
+    return focus, {name: values for name, values in found.items() if name not in (*NAMES, *NO_CHOICES)}

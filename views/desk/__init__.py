@@ -1,0 +1,1 @@
+"""The page of an instructor: a class, its questions and its answers."""

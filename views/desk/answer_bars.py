@@ -1,0 +1,22 @@
+"""The answers of a class as bars in HTML: they hold long options, and screen readers read them as a list."""
+
+from collections.abc import Sequence
+from html import escape
+
+from views.desk.desk_view_model import AnswerRow
+
+
+def answer_bars(rows: Sequence[AnswerRow], *, lettered: bool) -> str:
+    """Return a list of answers, each with its number and a bar; the correct one is marked."""
+    return f'<ol class="answers">{"".join(_bar(row, number, lettered) for number, row in enumerate(rows))}</ol>'
+
+
+def _bar(row: AnswerRow, number: int, lettered: bool) -> str:
+    letter = f"<b>{chr(ord('A') + number)}</b> " if lettered else ""
+    mark = ' <span aria-hidden="true">✓</span>' if row.is_right else ""
+    return (
+        f"<li{' class=right' if row.is_right else ''}>"
+        f"<span><bdi>{letter}{escape(row.text)}</bdi>{mark}</span>"
+        f"<span>{row.count} · {row.share:.0%}</span>"
+        f'<i style="width: {100 * row.share:.1f}%"></i></li>'
+    )
