@@ -111,11 +111,12 @@ def test_there_are_only_so_many_classes(replicas: Replicas) -> None:
     assert opened == [True] * stores.MOST_CLASSES + [False]
 
 
-def test_without_redis_the_error_names_no_address() -> None:
+def test_without_redis_the_error_names_no_address_and_only_the_first_page_waits(monkeypatch) -> None:
     store = RedisStore(f"redis://:password@127.0.0.1:{free_port()}")
     for act in (store.codes, lambda: store.read("BCDFGH"), lambda: store.end("BCDFGH")):
         with pytest.raises(StoreError) as error:
             act()
+        monkeypatch.setattr(store._redis, "get", lambda *_: pytest.fail("it waits again"))
         assert "password" not in f"{error.value!r} {error.value.__cause__!r}"
 
 

@@ -64,7 +64,7 @@ class Question:
 
 @dataclass(frozen=True)
 class View:
-    """A view that the instructor has opened for everybody; ``moves`` says whether students are led there at once."""
+    """A view that the instructor opened; ``moves`` says whether students are led there at once."""
 
     number: int
     page: str
@@ -114,7 +114,7 @@ def read_code(typed: str) -> str:
 
 
 def student_id(code: str, token: str) -> str:
-    """Return the id of a browser in one class, from which neither the browser nor another class can be inferred."""
+    """Return the id of a browser in one class; it reveals neither the browser nor its other classes."""
     return hashlib.sha256(f"{code} {token}".encode()).hexdigest()[:24]
 
 
@@ -236,7 +236,7 @@ def active_students(state: Class, *, now: float) -> dict[str, Student]:
 
 
 def counts(question: Question) -> list[tuple[str, int]]:
-    """Return every option, by its index, with its number of answers; of a short text, the answers by frequency."""
+    """Return each option, by index, with its number of answers; or the short texts by frequency."""
     given = Counter(question.answers.values())
     if question.options:
         return [(str(index), given[str(index)]) for index in range(len(question.options))]
@@ -249,7 +249,7 @@ def is_right(question: Question, given: str) -> bool | None:
 
 
 def score(questions: Sequence[Question], who: str) -> tuple[int, int]:
-    """Return how many questions with a known answer a student has answered correctly, and how many there are."""
+    """Return how many questions with a known answer a student got right, and how many there are."""
     known = [question for question in questions if question.answer]
     return sum(question.answers.get(who) == question.answer for question in known), len(known)
 

@@ -1,10 +1,11 @@
-"""Where classes are kept: in the memory of this process, or in Redis, which several replicas share. No Streamlit here.
+"""Stores of classes: the memory of this process, or Redis for several replicas. No Streamlit here.
 
 Both delete a class at its end, and by themselves when it expires; Redis does so even if all replicas have stopped.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -19,6 +20,7 @@ MOST_CLASSES = 20
 _PREFIX = "glassformer:class:"
 _RECENT = 0.5  # seconds for which a replica answers all its students from one reading
 _TIMEOUT = 2.0  # seconds; a page does not wait longer for Redis
+_PAUSE = 5.0  # seconds before a Redis that could not be reached is tried again, so that not every page waits for it
 Clock = Callable[[], float]
 
 
@@ -95,7 +97,7 @@ class MemoryStore:
 
 
 class RedisStore:
-    """Classes in Redis: one key per class, changed by optimistic locking (WATCH, MULTI, EXEC), with an expiry.
+    """Classes in Redis: one key per class, with optimistic locking (WATCH, MULTI, EXEC) and an expiry.
 
     Args:
         url: ``redis://``, ``rediss://`` or ``unix://``, as ``redis.from_url`` reads it.
@@ -108,6 +110,7 @@ class RedisStore:
         self._clock, self._error = clock, redis.RedisError
         self._redis = redis.Redis.from_url(url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT)
         self._recent: dict[str, tuple[float, Class | None]] = {}
+        self._failed = -math.inf  # when it could last not be reached
         self._lock = threading.Lock()  # threads of this process need not discover each other's changes by retrying
 
     def open(self, state: Class) -> bool:
@@ -161,9 +164,12 @@ class RedisStore:
 
     @contextmanager
     def _reaching(self) -> Iterator[None]:
+        if time.monotonic() - self._failed < _PAUSE:
+            raise StoreError("it could not be reached a moment ago")
         try:
             yield
         except (self._error, OSError) as error:
+            self._failed = time.monotonic()
             raise StoreError(type(error).__name__) from None
 
 
@@ -176,7 +182,7 @@ def _whole(seconds: float) -> int:
 
 
 def _from(text: bytes | None) -> Class | None:
-    """Return the class of a stored text; ``None`` if there is none, or if another version of the app wrote it."""
+    """Return the class of a stored text; ``None`` without one, or if another version wrote it."""
     try:
         return None if text is None else from_json(text)
     except ValueError:

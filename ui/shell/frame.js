@@ -142,7 +142,7 @@ function show(name, lights) {
   if (!there) return;
   const place = (node) => (node.getRootNode().host ?? node).getBoundingClientRect(); // a picture with its controls
   const [row, bar] = ["[data-testid=stHeader]", ".st-key-lesson-bar"].map((part) => document.querySelector(part));
-  const upper = row.offsetHeight + 8;
+  const upper = row.offsetHeight + (document.querySelector(".st-key-class-bar")?.offsetHeight ?? 0) + 8;
   const lower = (bar?.getBoundingClientRect().top ?? window.innerHeight) - 8;
   const main = document.querySelector("[data-testid=stMain]");
   let { top, bottom } = place(there);

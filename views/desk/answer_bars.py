@@ -1,9 +1,9 @@
-"""The answers of a class as bars in HTML: they hold long options, and screen readers read them as a list."""
+"""Answers of a class as bars in HTML, which hold long options and are a list for screen readers."""
 
 from collections.abc import Sequence
 from html import escape
 
-from views.desk.desk_view_model import AnswerRow
+from views.desk.class_tables import AnswerRow
 
 
 def answer_bars(rows: Sequence[AnswerRow], *, lettered: bool) -> str:

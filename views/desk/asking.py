@@ -24,7 +24,7 @@ from ui.shell.in_class.questions import question_of
 from ui.shell.in_class.shared_view import write_view
 from ui.shell.page import Page, guard
 from ui.words import texts
-from views.desk.desk_view_model import read_options
+from views.desk.class_tables import read_options
 
 KINDS = ("choice", "lesson", "text")
 

@@ -17,16 +17,16 @@ from ui.shell.fragments import fragment
 from ui.shell.in_class import desk_session
 from ui.shell.in_class.class_address import address_for_class, ask_for_address
 from ui.shell.in_class.class_bar import POLL
-from ui.shell.in_class.names import student_name
 from ui.shell.in_class.questions import text_of
 from ui.shell.in_class.shared_view import open_view
+from ui.shell.in_class.student_names import student_name
 from ui.shell.navigation import page_names
 from ui.shell.page import Page, guard
 from ui.show.csv_files import as_csv
 from ui.words import texts
 from ui.words.texts import as_plain, common, page_text
 from views.desk.answer_bars import answer_bars
-from views.desk.desk_view_model import answer_rows, places, scores
+from views.desk.class_tables import answer_rows, places, scores
 
 _STYLE = Path(__file__).with_name("desk.css")
 
@@ -179,7 +179,7 @@ def _scores_file(code: str, *, text: texts.PageText, language: str) -> bytes:
 
 
 def _state() -> Class | None:
-    """Return the class of this desk; draw a line if it cannot be reached, and leave a class that has ended."""
+    """Return the class of this desk; draw a line if it cannot be reached; leave one that has ended."""
     try:
         state = desk_session.renewed()
     except StoreError:

@@ -11,7 +11,9 @@ export default function ({ data }) {
     if (!bar) return;
     const above = Math.max(
       0,
-      ...[".st-key-page-head", ".st-key-token-strip"].map((part) => find(part)?.getBoundingClientRect().bottom ?? 0),
+      ...[".st-key-class-bar", ".st-key-page-head", ".st-key-token-strip"].map(
+        (part) => find(part)?.getBoundingClientRect().bottom ?? 0,
+      ),
     );
     beginAtLeft(data.step, root);
     root.style.setProperty("--lesson-bar", `${bar.offsetHeight}px`);

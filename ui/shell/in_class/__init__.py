@@ -1,1 +1,1 @@
-"""A class on every page: the bars of its students and of its instructor, and what a session remembers of it."""
+"""A class on every page: the bars of students and instructor, and what a session remembers of it."""

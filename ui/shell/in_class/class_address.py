@@ -1,4 +1,4 @@
-"""The address at which students reach this app, for links and QR codes on paper and on the instructor's desk."""
+"""The address at which students reach this app, for links and QR codes on paper and on the desk."""
 
 import re
 

@@ -1,6 +1,6 @@
-"""The bars of a class above every page: the student's, with the instructor's question, and the instructor's.
+"""The bars of a class above every page: the student's and the instructor's.
 
-They look for news every two seconds, without the rest of the page.
+The student's has the instructor's question. They look for news every two seconds, without the rest of the page.
 """
 
 import time
@@ -19,9 +19,9 @@ from ui.shell.events import component
 from ui.shell.fragments import fragment
 from ui.shell.guidance.routes import find_course
 from ui.shell.in_class import desk_session, membership
-from ui.shell.in_class.names import student_name
 from ui.shell.in_class.questions import QuestionText, answer_text, question_of, text_of
 from ui.shell.in_class.shared_view import current_view, open_view
+from ui.shell.in_class.student_names import student_name
 from ui.shell.navigation import DESK, pages
 from ui.words.texts import common, count_text, language
 

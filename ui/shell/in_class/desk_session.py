@@ -94,7 +94,7 @@ def take_ended() -> bool:
 
 
 def state_of(code: str) -> Class | None:
-    """Return a class outside of the session's run, for a file; ``None`` if it has ended or cannot be reached."""
+    """Return a class outside of a run, for a file; ``None`` if it has ended or cannot be reached."""
     try:
         return class_store().read(code)
     except StoreError:

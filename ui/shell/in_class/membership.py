@@ -41,12 +41,12 @@ def open_desk() -> None:
 
 
 def is_desk_open() -> bool:
-    """Return whether this session is the instructor's; the setting is asked first, so that nothing else costs."""
+    """Return whether this session is the instructor's."""
     return classes_exist() and st.session_state.get(_DESK, False)
 
 
 def enter() -> None:
-    """Join the class that the address names, once, and keep its checkpoint; called before the page is drawn."""
+    """Join the class that the address names, once, and keep its checkpoint; before the page is drawn."""
     if not classes_exist() or is_embedded():
         return
     named = address.value(CLASS)
@@ -100,7 +100,7 @@ def forget(reason: str) -> None:
 
 
 def take_note() -> str:
-    """Return, once, a sentence about a class that was not joined, has ended or was left; "" if there is none."""
+    """Return, once, a sentence about a class that was not joined, has ended or was left, or ""."""
     reason = st.session_state.pop(_NOTE, "")
     return common(f"class.{reason}", code=quote(st.session_state.get(_REFUSED, ""), most=20)) if reason else ""
 
@@ -111,7 +111,7 @@ def student() -> str:
 
 
 def report(page: str) -> Class | None:
-    """Record which page is open, and return the class; ``None`` if it has ended or the student was removed.
+    """Record which page is open, and return the class; ``None`` if it or its student is gone.
 
     Raises:
         StoreError: If the store cannot be reached.

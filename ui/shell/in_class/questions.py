@@ -1,4 +1,4 @@
-"""Questions of a class: those of lessons, in each reader's language, and those that an instructor wrote."""
+"""Questions of a class: those of lessons, in each reader's language, and the instructor's own."""
 
 from dataclasses import dataclass
 

@@ -35,7 +35,7 @@ def focus_of(query: str) -> Focus:
 
 
 def open_view(page: str, query: str) -> NoReturn:
-    """Open a view, as its address would; the reader's language and presenter's mode stay. This ends the run."""
+    """Open a view, as its address would, but keep language and presenter's mode. This ends the run."""
     focus, choices = _read(query)
     changes = {name: value for name, value in asdict(focus).items() if name not in _READERS_OWN}
     shared_focus.change(**changes)

@@ -10,7 +10,7 @@ def student_name(state: Class, who: str) -> str:
 
 
 def name_of(student: Student, code: str) -> str:
-    """Return the name of a student; it repeats after all pairs of a colour and an animal, more than a class holds."""
+    """Return the name of a student; there are more pairs of a colour and an animal than students."""
     number = student.number + sum(map(ord, code))
     colours, animals = (common(f"class.{kind}").split(", ") for kind in ("colours", "animals"))
     name = common("class.name", colour=colours[number % len(colours)], animal=animals[number % len(animals)])

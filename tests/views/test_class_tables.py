@@ -7,7 +7,7 @@ from dataclasses import replace
 from ui.classroom import class_state as classes
 from ui.classroom.class_state import SOLVED, Question, Student
 from views.desk.answer_bars import answer_bars
-from views.desk.desk_view_model import MOST_TEXTS, answer_rows, places, read_options, scores
+from views.desk.class_tables import MOST_TEXTS, answer_rows, places, read_options, scores
 
 CHOICE = Question("Which?", ("`one`", "<b>two</b>"), answer="1", answers={"ann": "1", "bob": "0", "eve": "1"})
 LABELS = {

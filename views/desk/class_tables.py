@@ -13,7 +13,7 @@ MOST_TEXTS = 10  # different short texts that are shown
 
 @dataclass(frozen=True)
 class AnswerRow:
-    """One option or text, with its number of answers and its share of all; ``is_right`` once that is revealed."""
+    """One option or text, with its number and share of answers; ``is_right`` once that is revealed."""
 
     text: str
     count: int
