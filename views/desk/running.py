@@ -115,7 +115,7 @@ def _question_panel(p: Page) -> None:
                 st.caption(p.text["no_answers"])
         else:
             st.markdown(
-                "\n".join(f"- **{chr(ord('A') + index)}** {option}" for index, option in enumerate(text.options))
+                "  \n".join(f"**{chr(ord('A') + index)}** {option}" for index, option in enumerate(text.options))
             )
             st.caption(p.text["hidden"])
         if question.phase == SOLVED and text.answer:
