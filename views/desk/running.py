@@ -107,17 +107,18 @@ def _question_panel(p: Page) -> None:
         st.caption(p.text["question_number"].format(number=number))
         st.markdown(f"#### {text.prompt}")
         answers, students = len(question.answers), len(state.students)
-        st.progress(min(1.0, answers / max(1, students)), p.text["answered"].format(answers=answers, students=students))
-        if question.phase != OPEN:
-            rows = answer_rows(question)
-            st.html(answer_bars(rows, lettered=bool(question.options)))
-            if not answers:
-                st.caption(p.text["no_answers"])
-        else:
+        answered = p.text["answered"].format(answers=answers, students=students)
+        if question.phase == OPEN:
+            st.progress(min(1.0, answers / max(1, students)), answered)
             st.markdown(
                 "  \n".join(f"**{chr(ord('A') + index)}** {option}" for index, option in enumerate(text.options))
             )
             st.caption(p.text["hidden"])
+        else:
+            st.markdown(answered)
+            st.html(answer_bars(answer_rows(question), lettered=bool(question.options)))
+            if not answers:
+                st.caption(p.text["no_answers"])
         if question.phase == SOLVED and text.answer:
             st.markdown(f"**{common('class.answer', answer=text.answer)}** {text.explanation}")
         _question_buttons(p, question)

@@ -25,7 +25,7 @@ from ui.shell.in_class.shared_view import current_view, focus_of
 from ui.words.texts import common, quote
 
 _TOKEN, _REFUSED, _NOTE = "class: token", "class: refused code", "class: note"
-_ATTEMPTS = "class: attempts"
+_ATTEMPTS, _WHO = "class: attempts", "class: student"
 _FOLLOWED, _OWN_VIEW, _DESK = "class: number of the followed view", "class: own view", "class: desk is open"
 _all_attempts = Attempts(300, 60)  # wrong codes at this server, so that nobody finds a class by trying
 
@@ -76,6 +76,7 @@ def join(typed: str) -> bool:
         return _refuse(typed, "full")
     for key in (_REFUSED, _NOTE, _FOLLOWED, _OWN_VIEW):
         st.session_state.pop(key, None)
+    st.session_state[_WHO] = who
     shared_focus.set_class_code(code)
     return True
 
@@ -107,7 +108,7 @@ def take_note() -> str:
 
 def student() -> str:
     """Return the id of this session's student in its class."""
-    return student_id(shared_focus.class_code(), _token())
+    return st.session_state.get(_WHO, "")
 
 
 def report(page: str) -> Class | None:
