@@ -1,4 +1,4 @@
-"""A class in the browser: an instructor and two students, one at a laptop and one at a phone, at a person's pace."""
+"""A class in the browser: an instructor and two students, one at a laptop and one at a phone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The instructor's desk and its students: opening, joining, views, questions, scores, the end; who sees what."""
+"""The instructor's desk and its students: joining, views, questions, scores, the end."""
 
 from __future__ import annotations
 

@@ -121,7 +121,7 @@ def test_without_redis_the_error_names_no_address_and_only_the_first_page_waits(
 
 
 def test_sixty_students_join_answer_drop_off_and_come_back(replicas: Replicas) -> None:
-    """Half of them at each replica, all at once; the phone of every third one sleeps and wakes at the other replica."""
+    """Half of them at each replica; every third phone sleeps and wakes at the other replica."""
     both = replicas()
     desk, code = both[0], classes.new_class(now=time.time()).code
     desk.open(classes.Class(code, expires=time.time() + 600))
