@@ -5,12 +5,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import transformer
 from tests.conftest import ROOT
+from transformer.heads.head_roles import RESTING
+from transformer.heads.role_measures import UNCLEAR
 from transformer.heads.roles_through_training import Moment, changed_most, development, map_change
 from transformer.runs.head_places import Head
+from ui.words.texts import page_text
+from views.training.curves import facts
 from views.training.training_view_model import mean_probability, training_view_model
 
 
@@ -19,9 +24,18 @@ def moments() -> tuple[Moment, ...]:
     return development(transformer.load(ROOT / "checkpoints" / "en-fr-sharp"), "The cat sat on the mat.")
 
 
-def test_it_opens_on_the_head_that_changes_most_and_on_another_output(moments) -> None:
+def test_it_opens_on_the_head_with_a_role_that_changes_most_and_on_another_output(moments) -> None:
     shown = training_view_model(moments)
-    assert (shown.location, shown.most_changed[1]) == changed_most(moments)
+    assert shown.most_changed == changed_most(moments)
+    assert (
+        shown.most_changed[0] == Head("encoder", "self", 2, 3) and shown.late.role(shown.most_changed[0]).role == "sink"
+    )
+    taught = [role.place for role in shown.late.roles if role.role not in (*UNCLEAR, *RESTING)]
+    changes = []
+    for place in taught:
+        before, after = (moment.view(place.stack, place.layer, place.kind) for moment in (shown.early, shown.late))
+        changes.append(map_change(before, after)[place.head])
+    assert shown.location == taught[int(np.argmax(changes))]
     assert shown.early.text != shown.late.text and shown.shift is not None
     assert mean_probability(shown.late) > 2 * mean_probability(shown.early)
 
@@ -37,3 +51,13 @@ def test_distances_are_to_the_final_map(moments) -> None:
 
 def test_a_model_that_is_asked_nothing_has_no_probability() -> None:
     assert math.isnan(mean_probability(Moment(0, "", math.nan, 0, 0.0, (), ())))
+
+
+def test_the_facts_name_the_first_evaluation_and_what_the_run_started_from() -> None:
+    history = pd.DataFrame({"step": [20, 400, 4200], "dev_loss": [math.nan, 1.05, 0.932], "target_tokens": [1, 2, 3],
+                            "seconds": [1, 2, 120]})  # fmt: skip
+    said = facts(history, page_text("training"), card="| began as | the checkpoint `en-fr-2017`, except W_Q |")
+    assert "at step 400" in said and "**1.05** to **0.932**" in said and "2017" in said
+    assert said.count("4,200") == 1
+    from_random = facts(history.iloc[:2], page_text("training"), card="")
+    assert "loss" not in from_random and "random" not in from_random

@@ -45,6 +45,7 @@ from transformer.runs.readings import BATCH_SIZE, Reading, nothing_read_error, r
 from transformer.text.sentence_files import sentence_digest
 
 AT_REST = ("first", "sink")  # where a head puts its weight when it has nothing else to attend to
+RESTING = (*AT_REST, "punctuation", "delimiter")  # roles of a head that attends to a fixed position
 LEAST_AWAKE = 0.1  # share of a row; a head that sends less to what followed does not count as an induction head
 
 

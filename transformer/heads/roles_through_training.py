@@ -14,7 +14,7 @@ stretch of training, in which the loss on repeated text falls.
 import json
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
 from difflib import SequenceMatcher
 from itertools import pairwise
@@ -171,14 +171,18 @@ def map_change(before: AttentionView, after: AttentionView) -> np.ndarray:
     return np.abs(after.weights - before.weights).sum(axis=-1)[:, rows].mean(axis=1) / 2
 
 
-def changed_most(moments: Sequence[Moment]) -> tuple[Head, float]:
-    """Return the head whose map differs most between the first moment and the last, and the change."""
+def changed_most(moments: Sequence[Moment], *, among: Collection[Head] | None = None) -> tuple[Head, float]:
+    """Return the head whose map differs most between the first moment and the last, and the change.
+
+    ``among``: the heads that count; ``None`` for all.
+    """
     moved = [
         (float(change), Head(after.stack, after.kind, after.layer, head))
         for before, after in zip(moments[0].views, moments[-1].views, strict=True)
         for head, change in enumerate(map_change(before, after))
     ]
-    change, place = max(moved, key=lambda pair: pair[0])  # the first if there are ties
+    counted = (pair for pair in moved if among is None or pair[1] in among)
+    change, place = max(counted, key=lambda pair: pair[0])  # the first if there are ties
     return place, change
 
 

@@ -1,12 +1,14 @@
 """The curves of a training run: loss, score and learning rate over its steps."""
 
 import math
+from typing import TYPE_CHECKING
 
 import streamlit as st
 
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.errors import CheckpointError
+from transformer.files.model_card import began_as
 from transformer.text.message import N_
 from transformer.training.recipe import Recipe
 from transformer.training.schedule import learning_rate
@@ -17,6 +19,9 @@ from ui.show.figures import show_figure, show_formula, show_source, show_table
 from ui.words.catalogues import translate
 from ui.words.texts import PageText, as_plain
 from views.training.curve_figures import loss_curves, rate_curve, score_curve
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # Columns of history.csv, marked for translation.
 HEADINGS = (
@@ -31,18 +36,6 @@ SCORES = {
 }
 
 
-def say_what_changed(p: Page) -> None:
-    """Show how far the loss fell in one line, if the checkpoint has its curves."""
-    try:
-        history = load_history(p.focus.checkpoint)
-    except CheckpointError:
-        return  # the curves show a message instead
-    losses = [] if history is None else history["dev_loss"].dropna().tolist()
-    if len(losses) > 1 and losses[-1] < losses[0]:
-        steps, first, last = whole(int(history["step"].iloc[-1])), three_digits(losses[0]), three_digits(losses[-1])
-        st.markdown(p.text["loss_fell"].format(steps=steps, first=first, last=last))
-
-
 def curves(p: Page) -> None:
     """Draw everything in the checkpoint's ``history.csv``."""
     try:
@@ -51,12 +44,8 @@ def curves(p: Page) -> None:
         p.nothing_to_show(as_plain(translate(error)))
     if history is None:
         p.nothing_to_show(p.text["none"])
-    last = history.iloc[-1]
     score = p.text[SCORES[work_of(p.checkpoint.config)]]
-    tokens, minutes = int(last["target_tokens"]), last["seconds"] / 60
-    st.markdown(
-        p.text["facts"].format(steps=whole(int(last["step"])), tokens=whole(tokens), minutes=whole(round(minutes)))
-    )
+    st.markdown(facts(history, p.text, card=p.checkpoint.card))
     loss = N_("loss (nats per example)") if p.checkpoint.config.n_classes else N_("loss (nats per token)")
     recipe = recipe_of(p.focus.checkpoint)
     packed = recipe is not None and recipe.task == "packed-next-token"
@@ -72,6 +61,21 @@ def curves(p: Page) -> None:
     show_formula(p.text["formula"].replace("%OUTCOMES%", str(outcomes)), caption=caption)
     show_table(history.rename(columns=_SHOWN), name="training-history", height=240)
     show_source(learning_rate)
+
+
+def facts(history: "pd.DataFrame", text: PageText, *, card: str) -> str:
+    """Return how long the run was, how far its dev loss fell since the first evaluation, and what it started from."""
+    last, evaluated = history.iloc[-1], history[["step", "dev_loss"]].dropna()
+    minutes = whole(round(last["seconds"] / 60))
+    parts = [
+        text["facts"].format(steps=whole(int(last["step"])), tokens=whole(int(last["target_tokens"])), minutes=minutes)
+    ]
+    if len(evaluated) > 1 and evaluated["dev_loss"].iloc[-1] < evaluated["dev_loss"].iloc[0]:
+        first, end = (three_digits(evaluated["dev_loss"].iloc[index]) for index in (0, -1))
+        parts.append(text["loss_fell"].format(start=whole(int(evaluated["step"].iloc[0])), first=first, last=end))
+    if origin := began_as(card):
+        parts.append(text["loss_began"].format(origin=as_plain(origin)))
+    return " ".join(parts)
 
 
 def _smoothing(text: PageText, recipe: Recipe | None) -> str:

@@ -1,13 +1,17 @@
 """The same sentence early and late in training, side by side, above the curves."""
 
+from collections.abc import Sequence
+
 import streamlit as st
 
 from charts.canvas.attention_maps import attention_map, predicted_rows
 from transformer.heads.roles_through_training import training_steps
+from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting
 from ui.show.drawings import show_map
-from views.training.curves import curves, say_what_changed
+from ui.words.texts import PageText
+from views.training.curves import curves
 from views.training.moments import moments_at
 from views.training.time_lapse import show_outputs, without_snapshots
 from views.training.time_lapse_words import change, step_names
@@ -16,13 +20,24 @@ from views.training.training_view_model import training_view_model
 _HEIGHT, _PRESENTED_HEIGHT = 300, 230
 
 
+def choose_section(p: Page, sections: Sequence[str]) -> str:
+    """Choose the section; the first is called "Curves" if the checkpoint has no snapshots, and so no early picture."""
+    has_snapshots = bool(training_steps(p.checkpoint))
+
+    def name(text: PageText, section: str) -> str:
+        return text[f"section_{'curves' if section == 'early' and not has_snapshots else section}"]
+
+    return chosen_option(
+        p.text, "section", sections, key="training section", words=name, wrap=True, label_visibility="collapsed"
+    )
+
+
 def early_and_late(p: Page) -> None:
     """Show both outputs, one sentence about what changed, the maps of one head, and the curves."""
     steps = training_steps(p.checkpoint)
     if not steps:
-        say_what_changed(p)
-        curves(p)
         st.caption(without_snapshots(p))
+        curves(p)
         return
     shown = training_view_model(moments_at(p, (steps[0], steps[-1])))
     names = step_names(shown.moments, p.text, card=p.checkpoint.card)

@@ -22,7 +22,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from transformer.heads.head_roles import HeadRole
+from transformer.heads.head_roles import RESTING, HeadRole
+from transformer.heads.role_measures import UNCLEAR
 from transformer.heads.roles_through_training import (
     Moment,
     changed_most,
@@ -116,9 +117,19 @@ def training_view_model(moments: Sequence[Moment], location: Head | None = None)
 
     Args:
         moments: The model at each step (``development``), the finished one last.
-        location: The head that is shown; by default the one whose map changes most.
+        location: The head that is shown; by default the one whose map changes most (``telling_head``).
     """
-    return TrainingViewModel(tuple(moments), location or changed_most(moments)[0])
+    return TrainingViewModel(tuple(moments), location or telling_head(moments))
+
+
+def telling_head(moments: Sequence[Moment]) -> Head:
+    """Return the head whose change says most: of those with a role in the end, the one whose map changes most.
+
+    A head that ends on a special token or punctuation changes a lot, too, but does not show what a model learns; such
+    heads count only if there are no others.
+    """
+    taught = [role.place for role in moments[-1].roles if role.role not in (*UNCLEAR, *RESTING)]
+    return changed_most(moments, among=taught or None)[0]
 
 
 def mean_probability(moment: Moment) -> float:
