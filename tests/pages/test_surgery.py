@@ -50,7 +50,7 @@ def test_all_heads_are_measured_and_nothing_is_changed_at_first(open_app, tiny_c
     assert TEXT["map_caption"].format(count=n_layers * config.n_heads) in said(app)
     assert TEXT["none"] in said(app) and common("effect.no_edits") in said(app)
     assert TEXT["roles_unknown"] in said(app)  # no roles are stored with it
-    assert not any(element.label == TEXT["cancel"] for element in app.button)
+    assert not any(element.label == common("long.cancel") for element in app.button)
 
 
 def test_an_answer_without_edits_is_written_once(open_app, monkeypatch):

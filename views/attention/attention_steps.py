@@ -83,8 +83,8 @@ def _projections(p: Page, shown: AttentionViewModel) -> None:
         st.markdown(p.text["step_1_cross"])
     source = r"X" if path.view.kind == "self" else r"X_{\text{encoder}}"
     keys = path.view.key
-    drawn = (
-        ("query", "Q", "X", path.query, shown.row_tokens),
+    drawn = (  # each vector is of the token read, whatever the rows of the map above are named after
+        ("query", "Q", "X", path.query, path.view.query),
         ("key", "K", source, path.key, keys),
         ("value", "V", source, path.value, keys),
     )
@@ -119,6 +119,13 @@ def _projections(p: Page, shown: AttentionViewModel) -> None:
                     key=f"attention {name}",
                 )
     _query_channel(p, shown)
+
+
+def _row_name(p: Page, shown: AttentionViewModel) -> str:
+    """Return the token that the row reads, quoted, with the one that it predicts if the maps name rows after that."""
+    if shown.predicted is None:
+        return p.text["row_reads"].format(read=as_plain(shown.read_label))
+    return p.text["row_predicts"].format(read=as_plain(shown.read_label), predicted=as_plain(shown.predicted))
 
 
 def _said_and_formula() -> tuple[DeltaGenerator, DeltaGenerator]:
@@ -167,7 +174,7 @@ def _scaled(p: Page, shown: AttentionViewModel) -> None:
         d_head=path.d_head,
         root=three_digits(path.d_head**0.5),
         scale=three_digits(rule.scale),
-        row=as_plain(shown.read_label),
+        row=_row_name(p, shown),
         without=three_digits(without),
         **{"with": three_digits(scaled)},
     )
@@ -208,7 +215,7 @@ def _masked(p: Page, shown: AttentionViewModel) -> None:
 def _softmax(p: Page, shown: AttentionViewModel) -> None:
     path = shown.path
     row = shown.row
-    st.markdown(p.text["step_5"].format(row=as_plain(shown.read_label)))
+    st.markdown(p.text["step_5"].format(row=_row_name(p, shown)))
     n_allowed = int(path.view.allowed[row].sum())
     show_formula(
         r"\alpha_{ij} = \frac{e^{S'_{ij}}}{\sum_{j'} e^{S'_{ij'}}}",
@@ -220,7 +227,7 @@ def _softmax(p: Page, shown: AttentionViewModel) -> None:
 def _mix(p: Page, shown: AttentionViewModel) -> None:
     path = shown.path
     row = shown.row
-    st.markdown(p.text["step_6"].format(row=as_plain(shown.read_label)))
+    st.markdown(p.text["step_6"].format(row=_row_name(p, shown)))
     n_queries, n_keys = path.products.shape
     show_formula(
         rf"\underset{{{n_queries} \times {n_keys}}}{{A}}\;\;\underset{{{n_keys} \times {path.d_head}}}{{V}} = "
@@ -237,7 +244,7 @@ def _output(p: Page, shown: AttentionViewModel) -> None:
         p.text["step_7" if parts.bias is not None else "step_7_unbiased"].format(
             d_head=path.d_head,
             d_model=config.d_model,
-            row=as_plain(shown.read_label),
+            row=_row_name(p, shown),
             head=path.head,
             length=three_digits(float(np.linalg.norm(parts.contributions[path.head]))),
             total=three_digits(float(np.linalg.norm(parts.output))),
@@ -308,7 +315,9 @@ def _query_channel(p: Page, shown: AttentionViewModel) -> None:
     st.markdown(text[f"step_1_x_{norm}"].format(source=found.source, norm=kind))
     channel = text["step_1_channel" if found.bias is not None else "step_1_channel_unbiased"]
     st.markdown(
-        channel.format(row=as_plain(shown.read_label), channel=found.channel, width=len(found.x)),
+        channel.format(
+            row=p.text["row_reads"].format(read=as_plain(shown.read_label)), channel=found.channel, width=len(found.x)
+        ),
         help=text["step_1_channel_help"],
     )
     st.latex(channel_equations(found))

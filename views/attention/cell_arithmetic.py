@@ -32,7 +32,7 @@ from views.attention.attention_row_figures import dot_product
 from views.attention.attention_view_model import AttentionViewModel
 
 _STYLE = Path(__file__).with_suffix(".css")
-_SHOWN = 2  # products written out on the first line
+_SHOWN = 1  # products written out on the first line; two do not fit beside the map on a small laptop
 _SMALL = 0.0005  # smallest change of log p that is shown; below it the factor is 1.00
 _PARTS = 6  # parts of query and key that have their own row or column
 _HEIGHT = 330  # height of that table in pixels

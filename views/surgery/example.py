@@ -19,11 +19,12 @@ def show_example(p: Page, found: Importance) -> None:
     spec = store.get(p.run, "surgery example", lambda: needed_head(p, found))
     effect, text = experiment_with(p.run, (spec,)), p.text
     with st.container(border=True, gap="xsmall", key="example removal"):
-        st.markdown(text["example"].format(head=edit_list.describe(EditSpec.parse(spec), text)))
+        head = edit_list.describe(EditSpec.parse(spec), text)
         before, after = effect.answer_before, effect.answer_after
         if before.text == after.text:
-            st.markdown(text["example_same"].format(change=signed(effect.change)))
+            st.markdown(text["example_same"].format(head=head, change=signed(effect.change)))
         else:
+            st.markdown(text["example"].format(head=head))
             st.markdown(f"##### {marked_text(word_diff(before.text, after.text)) or as_plain(after.text)}")
             st.caption(common("effect.diff"))
         st.button(text["example_button"], icon=":material/content_cut:", on_click=edit_list.add, args=(spec,))
