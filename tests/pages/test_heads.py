@@ -148,7 +148,7 @@ def test_where_no_head_has_a_role_the_page_says_so_and_shows_the_sharpest() -> N
     said = claim(ranked(idle), TEXT)
     assert said.startswith("**None of these 3 heads has a clear role in this sentence.**") and "the sharpest" in said
     words = head_words(ranked(idle), TEXT)
-    assert [words[place].title for place in ((0, 0), (1, 0))] == ["No clear role", TEXT["named_sharpest"]]
+    assert [words[place].title for place in ((0, 0), (1, 0))] == [TEXT["contrast_broad"], TEXT["named_sharpest"]]
     assert "goes to special tokens." in words[0, 1].sentence
     nan = float("nan")
     short = [head(0, index, "none", broad=nan, sinks=nan) for index in range(3)]
@@ -188,10 +188,9 @@ def test_the_large_maps_are_of_heads_that_have_the_role_and_all_others_carry_no_
     metadata = drawn[-1]
     assert metadata["kind"] == "heads" and len(metadata["tiles"]) == len(roles)
     named = [tuple(place) for place in metadata["named"]]
-    assert named[-1] == (0, 0), "the head that all pages follow"
-    others = [place for place in named[:-1] if place in working]
-    assert len(named) == 1 or others == named[: len(others)], "heads that do something come first"
-    assert (len(named) > 1) == bool(working)
+    assert (0, 0) in named, "the head that all pages follow"
+    others = [place for place in named if place in working]
+    assert others == named[: len(others)], "heads that do something come first"
     text = page_text("heads") if language == "en" else None
     for tile in metadata["tiles"]:
         place = tile["layer"], tile["head"]

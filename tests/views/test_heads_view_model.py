@@ -93,10 +93,10 @@ def test_steady_heads_come_first_and_heads_without_a_role_last() -> None:
     assert ranked(*measured).sorted("induction") == [(0, 1), (0, 2), (0, 0)]
 
 
-def test_the_page_opens_with_each_role_once_and_those_that_do_something_first() -> None:
+def test_the_page_opens_with_each_look_once_and_active_roles_first() -> None:
     heads = ranked(*ROLES)
     assert list(map(place_of, heads.with_role)) == [(1, 1), (0, 1)]
-    assert heads.opened_with() == ((1, 1), (1, 0)), "both do the same; the other is at rest"
+    assert heads.opened_with() == ((1, 1), (1, 0), (0, 0)), "both do the same; one is at rest; one attends everywhere"
     more = [head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 2, "broad")]
     heads = ranked(*ROLES, *more)
     assert heads.opened_with() == ((1, 1), (2, 1), (2, 0)), "three roles, the strongest head of each"
@@ -104,29 +104,33 @@ def test_the_page_opens_with_each_role_once_and_those_that_do_something_first() 
     assert list(map(place_of, heads.clear)) == [(1, 1), (1, 0), (2, 1), (0, 1), (2, 0), (2, 2)]
 
 
-def test_where_all_have_the_same_role_two_of_them_are_named() -> None:
-    alike = [head(0, index, "diagonal", diagonal=0.9 - index / 10) for index in range(4)]
-    others = [head(1, 0, "none", broad=0.6), head(1, 2, "sink", sink=0.9, broad=0.1)]
-    assert ranked(*alike, *others).opened_with() == ((0, 0), (1, 2)), "one at rest is another role"
-    assert ranked(*alike, others[0]).opened_with() == ((0, 0), (0, 1))
-    assert ranked(*alike, others[0]).opened_with((0, 2)) == ((0, 0), (0, 2))
-    assert ranked(*alike, others[0]).opened_with((1, 0)) == ((0, 0), (1, 0))
+def test_roles_that_look_alike_are_shown_once_beside_heads_that_contrast() -> None:
+    alike = [head(0, index, "diagonal", diagonal=0.9 - index / 10) for index in range(3)]
+    alike.append(head(0, 3, "monotone", monotone=0.8))
+    others = [head(1, 0, "none", broad=0.6), head(1, 1, "none", sinks=0.5, broad=0.2), head(1, 2, "none", sinks=0.3)]
+    heads = ranked(*alike, *others)
+    assert heads.contrasts == {(1, 1): "sinks", (1, 0): "broad"}
+    assert heads.opened_with() == ((0, 0), (1, 1), (1, 0))
+    assert heads.opened_with((0, 3)) == ((0, 3), (1, 1), (1, 0)), "the followed head represents its look"
+    assert heads.opened_with((1, 2)) == ((0, 0), (1, 1), (1, 2)), "a followed head without a role is the last"
+    resting = ranked(*alike, *others, head(1, 3, "sink", sink=0.9, sinks=0.9, broad=0.1))
+    assert resting.opened_with() == ((0, 0), (1, 3), (1, 0)), "one with a role at rest rather than one without"
+    assert ranked(*alike).opened_with() == ((0, 0),) and not ranked(*alike).contrasts
 
 
-def test_the_followed_head_is_the_last_and_stands_for_its_role() -> None:
+def test_the_followed_head_is_always_shown() -> None:
     more = [head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 3, "none", broad=0.9)]
     heads = ranked(*ROLES, *more)
     assert heads.opened_with((2, 0)) == ((1, 1), (2, 1), (2, 0))
+    assert heads.opened_with((1, 0)) == ((1, 1), (2, 1), (1, 0)), "its look is not among the first three"
     assert heads.opened_with((2, 3)) == ((1, 1), (2, 1), (2, 3)), "a head without a role, too"
-    second = next(place_of(one) for one in heads.with_role if module.role_name(one) == "diagonal")
-    names = {place_of(one): module.role_name(one) for one in heads.roles}
-    assert len({names[place] for place in heads.opened_with(second)}) == 3
+    assert heads.opened_with((0, 1)) == ((0, 1), (2, 1), (2, 0))
     assert heads.opened_with((9, 9)) == heads.opened_with(), "a head that is not shown is not named"
 
 
-def test_where_no_head_has_a_role_the_sharpest_is_named() -> None:
+def test_where_no_head_has_a_role_the_sharpest_is_the_first() -> None:
     idle = ranked(head(0, 0, "none", broad=0.8), head(0, 1, "sink", sink=0.9, broad=0.1), head(1, 0, "none", broad=0.4))
-    assert idle.opened_with() == ((1, 0),) and not idle.with_role
+    assert idle.opened_with() == ((1, 0), (0, 1), (0, 0)) and not idle.with_role
     assert place_of(ranked(idle.roles[1]).sharpest) == (0, 1), "where all rest, one of them"
     assert unknown(3).is_too_short and unknown(3).opened_with() == ((0, 0),)
     assert not idle.is_too_short

@@ -18,9 +18,9 @@ from functools import cached_property
 
 import numpy as np
 
-from transformer.heads.head_roles import AT_REST, CorpusRole, CorpusRoles, HeadRole, sentence_roles
+from transformer.heads.head_roles import RESTING, CorpusRole, CorpusRoles, HeadRole, sentence_roles
 from transformer.heads.head_similarity import most_alike, most_alike_maps
-from transformer.heads.role_measures import PLACES, ROLES
+from transformer.heads.role_measures import ALIGNED, PLACES, ROLES
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
@@ -32,8 +32,10 @@ Role = HeadRole | CorpusRole
 ORDERS = ("layer", "role", "entropy", "sinks")
 CORPUS_ORDERS = (*ORDERS, "consistency")  # a decoder-only model also has "induction"
 ROLES_HERE = ("induction", *ROLES)  # roles in one sentence (``sentence_roles``)
-RESTING = (*AT_REST, "punctuation", "delimiter")  # roles of a head that attends to a fixed position
 MOST_NAMED = 3  # large maps side by side
+LEAST_CONTRAST = 0.4  # of a score, for a head that is shown although it has no role
+# Roles whose maps look alike.
+_LOOKS = {**dict.fromkeys(("diagonal", "monotone", *ALIGNED), "order"), **dict.fromkeys(RESTING, "rest")}
 
 
 @dataclass(frozen=True)
@@ -106,25 +108,41 @@ class RankedHeads:
         return _sharpest([head for head in self.roles if place_of(head) not in resting] or self.roles)
 
     def opened_with(self, followed: Place | None = None) -> tuple[Place, ...]:
-        """Return the one to three heads with which the page opens, as (layer, head), ``followed`` last.
+        """Return up to three heads with which the page opens, as (layer, head), whose maps differ visibly.
 
-        These are the strongest head of each role: first the active roles, then resting and attending everywhere; the
-        selected head represents its own role. If all heads have the same role, these are its two strongest. If no head
-        is active, it is the sharpest or the followed one.
+        First the strongest head of each look (``look_of``), active roles before resting ones and attending everywhere;
+        the followed head represents its own look. Then the heads of ``contrasts``. A followed head that has no other
+        place is the last one.
         """
-        known = {place_of(head) for head in self.roles}
-        followed = followed if followed in known else None
-        if not self.with_role:
-            return (followed or place_of(self.sharpest),)
+        followed = followed if followed in map(place_of, self.roles) else None
         ordered = sorted(self.clear, key=lambda head: head not in self.with_role)  # stable: the strongest stay first
-        strongest = {role_name(head): place_of(head) for head in reversed(ordered)}
-        own = next((role_name(head) for head in self.clear if place_of(head) == followed), "")
-        best = [strongest[name] for name in dict.fromkeys(map(role_name, ordered)) if name != own]
-        if len({*best, followed} - {None}) == 1:
-            best += list(map(place_of, self.with_role))
-        others = [place for place in dict.fromkeys(best) if place != followed]
-        others = others if len(strongest) > 1 else others[: 1 if followed else 2]
-        return (*others[: MOST_NAMED - 1], followed) if followed else tuple(others[:MOST_NAMED])
+        strongest = {look_of(role_name(head)): place_of(head) for head in reversed(ordered)}
+        own = next((look_of(role_name(head)) for head in self.clear if place_of(head) == followed), "")
+        looks = dict.fromkeys(look_of(role_name(head)) for head in ordered)
+        found = [followed if look == own else strongest[look] for look in looks]
+        if not self.with_role and place_of(self.sharpest) not in found:
+            found.insert(0, place_of(self.sharpest))
+        found += [place for place in self.contrasts if place not in found]
+        if followed is None or followed in found[:MOST_NAMED]:
+            return tuple(found[:MOST_NAMED])
+        return (*found[: MOST_NAMED - 1], followed)
+
+    @cached_property
+    def contrasts(self) -> dict[Place, str]:
+        """Heads that look unlike all roles, by the score that says so: "sinks" (most at rest), "broad" (most even).
+
+        A head with a role already has a look of its own; so has a sentence in which a head of that look has a role.
+        """
+        looks = {look_of(role_name(head)) for head in self.clear}
+        unnamed = [head for head in self.roles if head not in self.clear]
+        found: dict[Place, str] = {}
+        for score, look in (("sinks", "rest"), ("broad", "broad")):
+            rest = [head for head in unnamed if place_of(head) not in found and not math.isnan(_score(head, score))]
+            if look not in looks and rest:
+                most = max(rest, key=lambda head: _score(head, score))
+                if _score(most, score) >= LEAST_CONTRAST:
+                    found[place_of(most)] = score
+        return found
 
     def sorted(self, order: str) -> list[Place] | None:
         """(layer, head) in the order of the tiles; ``None`` for the table of layers × heads ("layer").
@@ -240,7 +258,7 @@ class HeadsViewModel(RunViewModel):
 
     @property
     def named(self) -> tuple[Place, ...]:
-        """(layer, head) of the large maps, the selected head last."""
+        """(layer, head) of the large maps, the selected head among them."""
         found = self.shown.opened_with(self.place)
         if not self.framed:
             return found
@@ -392,6 +410,15 @@ def role_name(head: Role) -> str:
     if isinstance(head, CorpusRole) and head.measured.strongest:
         return head.measured.strongest
     return head.role
+
+
+def look_of(name: str) -> str:
+    """Return what the map of a head with this role looks like, such as "order" for all that follow both sentences."""
+    return _LOOKS.get(name, name)
+
+
+def _score(head: Role, name: str) -> float:
+    return head.scores.get(name, math.nan)
 
 
 def _views(trace: Trace, stack: str, kind: str) -> tuple[AttentionView, ...]:

@@ -59,6 +59,10 @@ def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
     if not heads.with_role and not math.isnan(heads.sharpest.scores.get("broad", math.nan)):
         place = place_of(heads.sharpest)
         words[place] = words[place]._replace(title=text["named_sharpest"])
+    scores = {place_of(head): head.scores for head in heads.roles}
+    for place, name in heads.contrasts.items():
+        sentence = text[f"contrast_{name}_sentence"].format(score=three_digits(scores[place][name]))
+        words[place] = words[place]._replace(title=text[f"contrast_{name}"], sentence=sentence)
     return words
 
 

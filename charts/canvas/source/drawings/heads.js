@@ -11,6 +11,7 @@ const SMALL_SHARE = 0.34; // of that height, at most, for the small maps …
 const MANY = 100; // … and more where there are so many of them
 const SHARE_OF_MANY = 0.46;
 const MOST_LARGE = 3;
+const MOST_LINES = 3; // of the sentence above a large map
 const NARROWEST = 17; // letters: a large map is at least as wide
 const PINNED = 0.32; // of the height for the large maps that stay while the small ones are scrolled
 
@@ -27,10 +28,6 @@ export class HeadsDrawing extends GridDrawing {
   layout(context, theme, width) {
     if (theme.paper) return super.layout(context, theme, width);
     this.alone = false;
-    const fitting = Math.max(1, Math.floor(width / (NARROWEST * theme.size)));
-    const count = Math.min(this.maps.length, fitting);
-    const apart = 1.5 * theme.size;
-    this.slotWidth = (width - (count - 1) * apart) / count;
     const legendRoom = 8 + this.legend.layout(context, theme, { x: 0, y: 0, width }) + 4;
     const room = HEIGHT * roomOf(context, theme) - legendRoom;
     const share = this.tiles.length > MANY ? SHARE_OF_MANY : SMALL_SHARE;
@@ -39,21 +36,7 @@ export class HeadsDrawing extends GridDrawing {
       ? this.layoutTiles(context, theme, { width, widestTile: () => 8 * theme.size })
       : this.layoutCompact(context, theme, { width, height: room * share });
     if (scrolls) this.headRoom = this.top;
-    this.slotHead = 3.6 * theme.size; // a name and two lines
-    const left = scrolls ? (1 - PINNED) * room : small.height;
-    const large = Math.max(9 * theme.size, room - left - this.slotHead - 0.8 * theme.size);
-    this.slots = this.maps.slice(0, count).map((map, i) => {
-      const x = i * (this.slotWidth + apart);
-      const tall = map.layout(context, theme, {
-        x,
-        y: this.slotHead,
-        width: this.slotWidth,
-        room: large,
-        least: 0,
-        widestCell: 64,
-      });
-      return { map, x, height: this.slotHead + tall };
-    });
+    this.layoutLarge(context, theme, width, room - (scrolls ? (1 - PINNED) * room : small.height));
     const below = Math.max(...this.slots.map(({ height }) => height)) + 0.8 * theme.size;
     this.kept = null;
     if (scrolls) {
@@ -65,6 +48,30 @@ export class HeadsDrawing extends GridDrawing {
     this.top += below;
     const tall = this.top - this.headRoom + small.height;
     return tall + 8 + this.legend.layout(context, theme, { x: 0, y: tall + 8, width }) + 4;
+  }
+
+  // The large maps side by side: as many as leave every row and column its label, and no narrower than `NARROWEST`.
+  layoutLarge(context, theme, width, room) {
+    const apart = 1.5 * theme.size;
+    const fitting = Math.min(this.maps.length, Math.max(1, Math.floor(width / (NARROWEST * theme.size))));
+    const fewer = Array.from({ length: fitting }, (_, less) => fitting - less);
+    for (const count of [...fewer, fitting]) {
+      this.slotWidth = (width - (count - 1) * apart) / count;
+      context.font = fontOf(theme, 0.875);
+      const lines = Math.max(2, ...this.named.map((tile) => this.sentenceLines(context, tile).length));
+      this.slotHead = (1.3 + 1.15 * lines) * theme.size; // a name, and what it says
+      const large = Math.max(9 * theme.size, room - this.slotHead - 0.8 * theme.size);
+      this.slots = this.maps.slice(0, count).map((map, i) => {
+        const x = i * (this.slotWidth + apart);
+        const box = { x, y: this.slotHead, width: this.slotWidth, room: large, widestCell: 64 };
+        return { map, x, height: this.slotHead + map.layout(context, theme, box) };
+      });
+      if (this.slots[0].map.showsAllLabels(theme)) return;
+    }
+  }
+
+  sentenceLines(context, tile) {
+    return wrap(context, `${this.name(tile)}. ${this.tiles[tile].sentence}`, this.slotWidth, MOST_LINES);
   }
 
   // Which head every large map shows, -1 for none: those with a job, and the last one also what is chosen or pointed at.
@@ -169,13 +176,13 @@ export class HeadsDrawing extends GridDrawing {
       );
       return;
     }
-    const { title, sentence, clear } = this.tiles[tile];
+    const { title, clear } = this.tiles[tile];
     context.font = fontOf(theme, 1, 600);
     drawText(context, shorten(context, title, this.slotWidth), x, theme.size * 0.7, {
       colour: clear ? cssOf(theme.ink) : muted,
     });
     context.font = fontOf(theme, 0.875);
-    wrap(context, `${this.name(tile)}. ${sentence}`, this.slotWidth).forEach((text, i) =>
+    this.sentenceLines(context, tile).forEach((text, i) =>
       drawText(context, text, x, theme.size * 1.75 + i * line, { colour: muted }),
     );
     map.limit = this.limit(tile);

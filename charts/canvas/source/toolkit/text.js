@@ -20,13 +20,16 @@ export function shorten(context, text, room) {
   return parts.slice(0, low).join("") + "…";
 }
 
-// At most two lines of words; what does not fit into the second ends in ….
-export function wrap(context, text, room) {
-  if (!text) return [];
-  const words = text.split(" ");
-  let first = words.shift();
-  while (words.length && context.measureText(`${first} ${words[0]}`).width <= room) first += ` ${words.shift()}`;
-  const lines = words.length ? [first, words.join(" ")] : [first];
+// At most `most` lines of words; what does not fit into the last ends in ….
+export function wrap(context, text, room, most = 2) {
+  const words = text ? text.split(" ") : [];
+  const lines = [];
+  while (words.length && lines.length < most - 1) {
+    let line = words.shift();
+    while (words.length && context.measureText(`${line} ${words[0]}`).width <= room) line += ` ${words.shift()}`;
+    lines.push(line);
+  }
+  if (words.length) lines.push(words.join(" "));
   return lines.map((line) => shorten(context, line, room));
 }
 
