@@ -13,7 +13,6 @@ from transformer.attribution.direct_logit_attribution import attribute, stronges
 from transformer.predictions.lens import logit_lens
 from views.lens import lens_view_model as module
 from views.lens.lens_view_model import (
-    MAX_COLUMNS,
     LensChoices,
     author_view_model,
     candidate_words,
@@ -65,7 +64,11 @@ def test_what_is_said_of_a_position(tiny_checkpoint):
     shown = lens_view_model(trace, 2)
     assert shown.word == lens.words[-1][2] and shown.probability == pytest.approx(lens.probabilities[-1, 2, 0])
     assert shown.top_from == lens.decided[2] and shown.runner_up == lens.pieces[int(lens.ids[-1, 2, 1])]
-    assert telling_token(trace) == lens.decided[:MAX_COLUMNS].argmax() and not ids_that_came(trace)
+    assert not ids_that_came(trace)
+    telling = telling_token(trace)
+    assert shown.earlier == tuple(dict.fromkeys(row[2] for row in lens.words[: shown.top_from] if row[2] != shown.word))
+    words = [column for column in range(len(lens.read)) if lens.read[column].isalpha() and len(lens.read[column]) > 3]
+    assert not words or lens.decided[telling] == max(lens.decided[words])
     forced = transformer.trace(tiny_checkpoint("translator"), SENTENCE, "Le chat.")
     came = lens_view_model(forced, 1, LensChoices(came=True))
     assert ids_that_came(forced) == forced.prediction.ids and came.word == forced.prediction.displays[1]

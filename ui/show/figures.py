@@ -32,6 +32,15 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 ARITHMETIC = "%.6g"  # six significant digits, as in ``ui.show.score_formula``
+# A bar that is always there, and a fade at an edge behind which there is more (its animation runs with the scrolling).
+_SCROLLS = (
+    "overflow-x: auto; scrollbar-width: thin; animation: gf-more-right linear both;"
+    " animation-timeline: scroll(self inline);"
+)
+_MORE = (
+    "@keyframes gf-more-right { from { mask: linear-gradient(to left, transparent, black 48px); }"
+    " to { mask: linear-gradient(to left, black, black 48px); } }"
+)
 _MAX_STYLED = 20_000  # cells; a larger table keeps the browser's notation
 _MARKS = re.compile(r":color\[\]\{\}|[*_`$\\]")  # markup of Markdown, and what ``as_plain`` adds
 
@@ -56,7 +65,7 @@ def show_figure(
     if room:
         chart = f".st-key-chart-{name}"
         st.html(
-            f"<style>{chart} {{ overflow-x: auto; }}"
+            f"<style>{_MORE} {chart} {{ {_SCROLLS} }}"
             f"{chart} [data-testid='stFullScreenFrame'] {{ min-width: {room}px; }}</style>"
         )
     with st.container(key=f"figure {name}", gap="xsmall"):

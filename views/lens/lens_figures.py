@@ -26,13 +26,13 @@ _READS = {
     "encoder": N_("token that the encoder reads at this position"),
     "decoder": N_("token that the decoder reads at this position"),
 }
-_LETTER, _LEAST = 7, 44  # pixels of a bold letter in a cell, and of a column without a long word
+_LETTER, _LEAST = 7.6, 44  # pixels of a bold letter in a cell, and of a column without a long word
 
 
 def room_of(lens: Lens) -> int:
     """Return the pixels that a grid needs so that the words fit into their cells."""
     longest = max(len(_short(word)) for row in lens.words for word in row)
-    return round(len(lens.read) * max(_LEAST, _LETTER * longest + 6)) + 100
+    return round(len(lens.read) * max(_LEAST, _LETTER * longest + 8)) + 135  # the names of the rows
 
 
 def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None = None) -> go.Figure:

@@ -26,10 +26,13 @@ from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
 from views.view_models import RunViewModel
 
-MAX_COLUMNS = 40  # columns of the grid shown at a time
-MOST_PARTS = 9  # parts with a bar of their own
+MAX_COLUMNS = 10  # of the grid at a time: words fit into their cells on a small laptop
+READ_COLUMNS = 40  # read out at a time, so that a neighbouring position is there at once
+MOST_PARTS = 9  # with a bar of their own
 MOST_SOURCES = 2000
 _CANDIDATES = 100
+SHORTEST_WORD = 3  # letters
+CLEAR = 0.5  # probability of a prediction that the page opens with, if there is one
 ATTENTIONS = ("self_attention", "cross_attention")
 
 
@@ -65,6 +68,11 @@ def first_column(trace: Trace, position: int) -> int:
     return min(max(0, position - MAX_COLUMNS // 2), max(0, n_columns(trace) - MAX_COLUMNS))
 
 
+def first_read(trace: Trace, first: int) -> int:
+    """Return the first column that is read out for a grid that begins at ``first``."""
+    return min(max(0, first - (READ_COLUMNS - MAX_COLUMNS) // 2), max(0, n_columns(trace) - READ_COLUMNS))
+
+
 def ids_that_came(trace: Trace) -> tuple[int, ...]:
     """Return the next tokens of the text where they differ from the predictions; else nothing."""
     if not trace.checkpoint.config.has_decoder or any(token.role == "pad" for token in trace.prediction):
@@ -76,7 +84,8 @@ def ids_that_came(trace: Trace) -> tuple[int, ...]:
 def telling_token(trace: Trace, lens: Lens | None = None) -> int:
     """Return the most informative token: the end of a prompt, or the first blank.
 
-    For a translation, it is the first token whose final word becomes the most likely only in the latest layer.
+    For a translation, it is a word after which another word is predicted, and which is on top only from the latest
+    layer on; of several, the longest one that is predicted clearly.
 
     Args:
         trace: The run.
@@ -84,16 +93,28 @@ def telling_token(trace: Trace, lens: Lens | None = None) -> int:
     """
     config = trace.checkpoint.config
     if config.has_encoder and config.has_decoder:
-        return int((read_lens(trace, LensChoices(first=0)) if lens is None else lens).decided.argmax())
+        return _latest_word(read_lens(trace, LensChoices(first=0)) if lens is None else lens)
     if config.has_decoder:
         return len(prompt_ids(trace.checkpoint, trace.sentence)) - 1
     return 0 if config.n_classes else next((token.index for token in trace.source if token.role == "mask"), 0)
 
 
+def _latest_word(lens: Lens) -> int:
+    def letters(text: str) -> int:
+        return 0 if text.startswith("<") else sum(letter.isalpha() for letter in text)
+
+    def rank(column: int) -> tuple[bool, int, bool, int]:
+        length = letters(lens.followed_words[column])
+        words = letters(lens.read[column]) > 0 and length >= SHORTEST_WORD
+        return words, int(lens.decided[column]), bool(lens.probability[-1, column] >= CLEAR), length
+
+    return max(range(len(lens.read)), key=rank)
+
+
 def read_lens(trace: Trace, choices: LensChoices, position: int = 0, *, transport: torch.Tensor | None = None) -> Lens:
-    """Read out only what the grid draws: its columns, and the divergence if it is the colour."""
-    first = first_column(trace, position) if choices.first is None else choices.first
-    columns = slice(first, first + MAX_COLUMNS)
+    """Read out the columns of the grid and some around them, and the divergence only if it is the colour."""
+    first = first_read(trace, first_column(trace, position) if choices.first is None else choices.first)
+    columns = slice(first, first + READ_COLUMNS)
     follow = ids_that_came(trace)[columns] if choices.came else ()
     return logit_lens(
         trace,
@@ -177,6 +198,12 @@ class LensViewModel(RunViewModel):
         return {step: counts[step] for step in sorted(counts, key=lambda step: (step < 0, step))}
 
     @property
+    def earlier(self) -> tuple[str, ...]:
+        """The other words that were on top at the position before the final one, each once, from the bottom up."""
+        words = [row[self._column] for row in self.lens.words[: max(0, self.top_from)]]
+        return tuple(word for word in dict.fromkeys(words) if word != self.word)
+
+    @property
     def runner_up(self) -> str:
         """The most likely other word at the last step, if there is one."""
         ids = self.lens.ids[-1, self._column]
@@ -200,7 +227,9 @@ def lens_view_model(
         choices: What the reader chose.
         lens: The readout, if it is already known (``read_lens``).
     """
-    return LensViewModel(trace, position, choices, read_lens(trace, choices, position) if lens is None else lens)
+    read = read_lens(trace, choices, position) if lens is None else lens
+    first = (first_column(trace, position) if choices.first is None else choices.first) - read.first
+    return LensViewModel(trace, position, choices, read.part(first, first + MAX_COLUMNS))
 
 
 def candidate_words(trace: Trace, position: int | None, first: int | None = None) -> dict[str, int]:

@@ -29,6 +29,7 @@ from views.lens.lens_view_model import (
     LensChoices,
     LensViewModel,
     first_column,
+    first_read,
     ids_that_came,
     lens_view_model,
     n_columns,
@@ -49,7 +50,7 @@ def place_of(p: Page) -> tuple[str, int]:
     """Return the stack that the lens reads, and the token in focus, or another if the lens lacks it."""
     stack, focus = stack_of(p), p.focus
     alone = len(p.trace.stacks) == 1
-    if focus.stack == stack and not (alone and focus.token == 0 and not _first_chosen(p)):
+    if focus.stack == stack and (focus.token > 0 or _first_chosen(p)):
         return stack, focus.token
     translates = not alone and stack == "decoder"
     return stack, telling_token(p.trace, _lens(p, LensChoices(first=0), None, 0) if translates else None)
@@ -99,19 +100,18 @@ def choose_readout(p: Page, row: DeltaGenerator, fit: JacobianLens | None) -> Le
 
 def _lens(p: Page, choices: LensChoices, fit: JacobianLens | None, position: int) -> Lens:
     transport = None if fit is None else fit.transport
-    key = (choices.sublayers, choices.came, choices.first, choices.colour == "divergence", fit is not None)
+    first = first_read(p.trace, first_column(p.trace, position) if choices.first is None else choices.first)
+    key = (choices.sublayers, choices.came, first, choices.colour == "divergence", fit is not None)
     return store.get(
         p.run, ("lens", *key), lambda: read_lens(p.trace, choices, position, transport=transport), wait="wait.lens"
     )
 
 
 def draw(p: Page, shown: LensViewModel) -> None:
-    """Draw the grid, below sentences about the step from which words are the most likely."""
+    """Draw the grid, below a sentence about one of its columns."""
     text, lens = p.text, shown.lens
     if shown.selected is not None:
-        st.markdown(f"{_say_place(p, shown)} {_say_counts(p, shown)}")
-    else:
-        st.markdown(_say_counts(p, shown))
+        st.markdown(_say_place(p, shown))
     window = ""
     if (count := n_columns(p.trace)) > len(lens.read):
         last = lens.first + len(lens.read) - 1
@@ -119,7 +119,7 @@ def draw(p: Page, shown: LensViewModel) -> None:
     show_figure(
         lens_grid(lens, colour=shown.choices.colour, selected=shown.selected),
         name=GRID,
-        caption=window + text["grid_caption"],
+        caption=f"{window}{text['grid_caption']} {_say_counts(p, shown)}",
         alt=text["grid_alt"],
         room=room_of(lens),
     )
@@ -141,14 +141,15 @@ def _say_place(p: Page, shown: LensViewModel) -> str:
         key = "place_whole" if shown.is_whole else "place_alone"
     else:
         key = "place_never" if shown.top_from < 0 else "place" if shown.lens.stack == "decoder" else "place_masked"
+        key += "" if shown.earlier or shown.top_from < 0 else "_same"
     step = _("the embedding") if shown.top_from == 0 else localize(label_in_sentence(shown.steps[shown.top_from]))
     return p.text[key].format(
         read=as_plain(localize(shown.read)),
-        position=shown.token,
         word=as_plain(shown.word),
         probability=three_digits(shown.probability),
         step=as_plain(step),
         runner_up=as_plain(shown.runner_up),
+        earlier=", ".join(f"**{as_plain(word)}**" for word in shown.earlier),
     )
 
 
