@@ -296,8 +296,6 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             followed=1,
             units=("unit 5", "unit 9"),
             words=("·<b>", "a"),
-            where="Where it fires",
-            what="… and its words",
             value="hidden value",
         ),
         "unit_writes": unit_figures.unit_writes(pd.DataFrame({"piece": ["·<b>", "a"], "effect": [0.5, -1.0]}), unit=3),

@@ -72,11 +72,11 @@ def test_the_first_view_shows_units_where_they_fire_and_their_words(
     figure = json.loads(app.get("plotly_chart")[0].proto.spec)
     (cells,) = [one for one in figure["data"] if one["type"] == "heatmap"]
     np.testing.assert_allclose(numbers(cells["z"]), values[:, list(units)].T)
-    (written,) = [one for one in figure["data"] if one.get("textposition") == "middle right"]
-    for line, one in zip(written["text"], unit_words(trace, stack, 1, 2, units=units, words=40), strict=True):
+    written = [one["text"] for one in figure["layout"]["annotations"]]
+    for line, one in zip(written, unit_words(trace, stack, 1, 2, units=units, words=40), strict=True):
         assert one.logits == writes
         pieces = [word.piece for word in one.up if "⟨" not in word.piece][:4]
-        assert unescape(line) == f"<b>{line_of(pieces)}</b>"
+        assert unescape(line).startswith(f"<b>{line_of(pieces)}</b>")
     snippet = next(code for code in codes(app) if "strongest_units(" in code)
     told = run_snippet(snippet).splitlines()
     assert [int(line.split()[0]) for line in told] == list(units)

@@ -25,7 +25,8 @@ from transformer.runs.traces import Trace
 WORDS = 6  # promoted words that are compared, per unit
 LEAST_CLOSE = 5  # smallest number of close pairs, out of 15
 NEAR = 400  # one row is near another if no more than 1 in 400 rows are nearer
-_PER_TOKEN, _MOST = 6, 600  # how many units are tried, per token and in all
+_PER_TOKEN, _MOST = 15, 600  # how many units are tried, per token and in all
+_CLOSENESS = 0.2  # doublings of the rank in the vocabulary that one close pair is worth
 _ROWS = 256  # units compared with the vocabulary at a time
 _SPACE = "·"  # how a space is displayed
 
@@ -48,7 +49,7 @@ class ReadableUnit:
 
 
 def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[ReadableUnit, ...]:
-    """Return the most readable units of a sentence in all layers of a stack, the most readable first.
+    """Return the most readable units of a sentence in all layers of a stack, the most readable first (``_clarity``).
 
     A unit is readable if it is among the strongest of a token, its ``WORDS`` most promoted tokens are whole words, and
     at least ``LEAST_CLOSE`` pairs of these are near each other. A unit that promotes mostly the same words as a more
@@ -65,12 +66,21 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
         n_close = sum(one in near[other] or other in near[one] for one, other in pairs)
         if n_close >= LEAST_CLOSE:
             found.append(ReadableUnit(layer, position, unit, n_close))
-    found.sort(key=lambda one: (-one.n_close, -one.words.up[-1].effect))
+    found.sort(key=_clarity, reverse=True)
     kept: list[ReadableUnit] = []
     for one in found:
         if all(len(_ids(one) & _ids(other)) <= WORDS // 2 for other in kept):
             kept.append(one)
     return tuple(kept[:count])
+
+
+def _clarity(unit: ReadableUnit) -> float:
+    """Return how clearly the words of a unit belong together for a person: they are close, and not the commonest.
+
+    A vocabulary is ordered by frequency, so the median of log₂ of the ids is larger for rarer words. "month, year,
+    morning" says more than "you, it, that", even if the latter are closer.
+    """
+    return _CLOSENESS * unit.n_close + float(np.median(np.log2([1 + word.id for word in unit.words.up])))
 
 
 def _ids(unit: ReadableUnit) -> set[int]:

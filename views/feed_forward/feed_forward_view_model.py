@@ -37,7 +37,7 @@ from transformer.text.message import Message
 from views.view_models import TokenViewModel
 
 STRONGEST = 12  # units
-READABLE = 3  # units
+READABLE = 6  # units
 _WORDS = 40  # words read out per unit, so that enough remain without single bytes
 _ACTIVE = 48  # units in the heatmap of all tokens
 

@@ -8,7 +8,7 @@ from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet
 from ui.words.texts import as_plain
 from views.feed_forward.feed_forward_view_model import READABLE, FeedForwardViewModel, feed_forward_view_model
-from views.feed_forward.unit_figures import ROOM, line_of, units_and_words
+from views.feed_forward.unit_figures import line_of, units_and_words
 from views.view_models import first_word
 
 
@@ -43,11 +43,8 @@ def readable(p: Page, view_model: FeedForwardViewModel) -> None:
             followed=first.position,
             units=[text["readable_row"].format(layer=one.layer, unit=one.words.unit) for one in units],
             words=[line_of(_words(one)) for one in units],
-            where=text["where"],
-            what=text[f"what_{kind}"],
             value=text["hidden_value"],
         ),
-        room=ROOM,
         name="readable-units",
         caption=text[f"readable_caption_{kind}"].format(close=first.n_close, pairs=WORDS * (WORDS - 1) // 2, near=NEAR),
         alt=text["readable_alt"],

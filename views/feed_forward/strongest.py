@@ -8,7 +8,7 @@ from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet
 from ui.words.texts import as_plain
 from views.feed_forward.feed_forward_view_model import FeedForwardViewModel
-from views.feed_forward.unit_figures import ROOM, line_of, units_and_words
+from views.feed_forward.unit_figures import line_of, units_and_words
 
 SHOWN = 8  # units
 _WORDS = 4
@@ -45,11 +45,8 @@ def strongest(p: Page, view_model: FeedForwardViewModel) -> None:
             followed=view_model.token,
             units=[text["unit_number"].format(unit=unit) for unit in units],
             words=lines,
-            where=text["where"],
-            what=text[f"what_{kind}"],
             value=text["hidden_value"],
         ),
-        room=ROOM,
         name="strongest-units-of-a-token",
         caption=caption,
         alt=text["units_alt"].format(token=token),

@@ -20,12 +20,9 @@ if TYPE_CHECKING:
 
     from transformer.text.tokens import TokenSequence
 
-_ROW, _HIGH_ROW, _AROUND = 34, 52, 142  # pixels; rows are higher if there are few of them
-_FEW_ROWS = 4
+_STRIP, _LINE, _AROUND = 52, 26, 158  # pixels: a strip with the line above it, that line, and all around the strips
 _FEW_TOKENS = 16  # the most tokens for which the focused column shows numbers
 _LONGEST = 14  # characters of a word that are shown; the hover has all
-_SHARES = ([0.0, 0.54], [0.555, 1.0])
-ROOM = 640  # pixels that units and words need side by side
 
 
 def hidden_heatmap(
@@ -136,62 +133,49 @@ def units_and_words(
     followed: int,
     units: Sequence[str],
     words: Sequence[str],
-    where: str,
-    what: str,
     value: str,
 ) -> go.Figure:
-    """Draw rows of cells, unit × token, and one line of words for each unit.
+    """Draw a strip of cells for each unit, one cell per token, below a line with the unit's words and its name.
 
-    ``hidden``: [unit, token], the rows of ``units``; ``followed``: the token whose column is framed; ``words``: what is
-    written next to each row. ``where`` and ``what`` head the two halves, ``value`` names the colours.
+    ``hidden``: [unit, token], the rows of ``units``; ``followed``: the token whose cells are framed; ``words``: the
+    beginning of each line. ``value`` names the colours.
     """
     values = as_array(hidden, name="hidden", axes=("unit", "token"), sizes={"token": len(tokens)})
     require_same_length("units", units, expected=len(values), of="rows of hidden")
     require_same_length("words", words, expected=len(values), of="rows of hidden")
     require_index(followed, name="followed", size=len(tokens))
-    names = [style.escape(unit) for unit in units]
-    height = _ROW if len(values) > _FEW_ROWS else _HIGH_ROW
     largest, rows = style.symmetric_limit(values), np.arange(len(values))
-    figure = Sheet(n_columns=2)
     cells = parts.heatmap(
         values,
         hover="%{y}<br>%{x}",
-        bar=style.colour_bar(value, len=0.3, x=_SHARES[0][1]),
+        bar=style.colour_bar(value),
         limit=largest if (values < 0).any() else None,
         maximum=largest,
         xgap=1,
-        ygap=4,
+        ygap=_LINE,
     )
-    figure.add_trace(cells)
+    figure = Sheet(cells)
     if len(tokens) <= _FEW_TOKENS:
         texts = [["" if place != followed else text for place in range(len(tokens))] for text in
                  style.three_digits_alike(values[:, followed])]  # fmt: skip
         figure.add_trace(parts.cell_texts(cells, texts=texts))
-    figure.scatter(
-        x=np.zeros(len(values)),
-        y=rows,
-        mode="text",
-        text=[f"<b>{style.escape(line)}</b>" for line in words],
-        textposition="middle right",
-        textfont={"size": style.TEXT_SIZE + 2},
-        cliponaxis=False,
-        hoverinfo="skip",
-        col=2,
-    )
-    style.finish(figure, height=height * len(values) + _AROUND, top=64)
-    sides = {"x0": followed - 0.5, "x1": followed + 0.5, "y0": -0.5, "y1": len(values) - 0.5}
-    figure.add_shape(type="rect", **sides, line={"color": style.CHOSEN, "width": 3})
-    for column, head in enumerate((where, what), start=1):
-        at = {"x": _SHARES[column - 1][0], "xref": "paper", "xanchor": "left", "y": 1, "yref": "paper"}
-        figure.add_annotation(text=f"<b>{style.escape(head)}</b>", **at, yanchor="bottom", font_size=style.TITLE_SIZE)
-    figure.update_xaxes(**style.token_axis(tokens, title=""), domain=_SHARES[0], col=1)
-    figure.update_xaxes(col=2, domain=_SHARES[1], range=[0, 1], visible=False, fixedrange=True)
-    shared = {"range": [len(values) - 0.5, -0.5], "showgrid": False, "zeroline": False, "fixedrange": True}
-    figure.update_yaxes(**shared, tickmode="array", tickvals=rows.tolist(), ticktext=names)
-    figure.update_yaxes(col=2, showticklabels=False)
+    style.finish(figure, height=_STRIP * len(values) + _AROUND, top=80)  # the toolbar of the figure is above the scale
+    half = 0.5 * (1 - _LINE / _STRIP)  # of a strip, in rows
+    for row, (unit, line) in enumerate(zip(units, words, strict=True)):
+        at = {"x": 0, "xref": "paper", "xanchor": "left", "y": row - half, "yanchor": "bottom"}
+        figure.add_annotation(
+            text=f"<b>{style.escape(line)}</b>  ({style.escape(unit)})", **at, font_size=style.TEXT_SIZE + 1
+        )
+        box = {"x0": followed - 0.5, "x1": followed + 0.5, "y0": row - half, "y1": row + half}
+        figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 3})
+    figure.update_xaxes(**style.token_axis(tokens, title=""))
+    names = [style.escape(unit) for unit in units]
+    shared = {"range": [len(values) - 0.5, -0.62], "showgrid": False, "zeroline": False, "fixedrange": True}
+    figure.update_yaxes(**shared, tickmode="array", tickvals=rows.tolist(), ticktext=names, showticklabels=False)
+    figure.update_layout(margin_l=8)
     return figure.drawn()
 
 
 def line_of(pieces: Sequence[str]) -> str:
     """Return the words of one unit in a row; long ones are cut."""
-    return "   ".join(piece if len(piece) <= _LONGEST else f"{piece[: _LONGEST - 1]}…" for piece in pieces)
+    return ", ".join(piece if len(piece) <= _LONGEST else f"{piece[: _LONGEST - 1]}…" for piece in pieces)

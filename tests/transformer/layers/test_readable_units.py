@@ -52,3 +52,9 @@ def test_a_trained_model_has_readable_units_and_each_has_words_of_its_own(name: 
 def test_random_weights_have_none(tiny_checkpoint) -> None:
     trace = transformer.trace(tiny_checkpoint("tiny-gpt"), SENTENCE)
     assert readable_units(trace, "decoder") == ()
+
+
+def test_rarer_words_that_belong_together_come_before_the_commonest() -> None:
+    trace = transformer.trace(transformer.load("checkpoints/bert-en"), "My grandmother bakes ___ pie every Sunday.")
+    first = readable_units(trace, "encoder", count=6)[0]
+    assert {"·month", "·year", "·night"} <= {word.piece for word in first.words.up}
