@@ -10,6 +10,7 @@ from transformer.interventions.experiment import experiment
 from transformer.predictions.comparison import difference_map, head_differences
 from transformer.runs.head_places import Head, all_heads
 from views.compare.compare_view_model import compare_view_model, heads_like
+from views.compare.run_comparison import LONGEST, short_labels, shorten
 
 SENTENCE, OTHER = "The old man told us a story.", "The old man told us a lie."
 
@@ -81,3 +82,12 @@ def test_the_row_that_attends_elsewhere_is_named_with_both_tokens(trace) -> None
         other_most = int(second.view.weights[location.head, other_row].argmax())
         assert (first.view.key.labels[most], second.view.key.labels[other_most]) == (shift.before, shift.after)
     assert compare_view_model([experiment(trace)]).largest_shift is None
+
+
+def test_a_shortened_sentence_keeps_the_word_that_differs() -> None:
+    one = "The old man who lives near the sea told us a long story every Sunday."
+    other = one.replace("Sunday", "Monday")
+    assert shorten(one, other).endswith("Sunday.") and shorten(one, other).startswith("…")
+    assert len(shorten(one, other)) <= LONGEST and shorten("A cat.", "A dog.") == "A cat."
+    assert shorten(one, "My dog sleeps.") == f"{one[: LONGEST - 1]}…"
+    assert short_labels(["·Sunday / ·Monday", "·the"]) == ["·Sunday*", "·the"]

@@ -1,5 +1,8 @@
 """Side-by-side comparison of runs: outputs, one head's maps and their difference, differing heads."""
 
+from collections.abc import Sequence
+from itertools import takewhile
+
 import numpy as np
 import streamlit as st
 
@@ -22,6 +25,7 @@ from views.compare.compare_view_model import CompareViewModel, Side
 
 MAP_HEIGHT, PRESENTED_HEIGHT = 210, 165  # three maps below the outputs fit on the first screen
 LONGEST = 44  # characters of a sentence above its output
+_BOTH = " / "  # between two tokens at the same place
 
 
 def show_answers(p: Page, shown: CompareViewModel) -> None:
@@ -47,7 +51,8 @@ def _show_answer(p: Page, shown: CompareViewModel, index: int, *, task: str) -> 
     if shown.are_models:
         heading.append(side.name)
     if shown.are_sentences and not p.reads_pictures:
-        heading.append(p.text["quoted"].format(sentence=shorten(side.trace.sentence.removeprefix(task))))
+        other = shown.sides[0 if index else 1].trace.sentence.removeprefix(task)
+        heading.append(p.text["quoted"].format(sentence=shorten(side.trace.sentence.removeprefix(task), other)))
     if alike and not same:
         heading.append(p.text["answer_same"])
     if answer.parts:
@@ -123,8 +128,8 @@ def _show_difference(p: Page, first: Side, other: Side, difference: MapDifferenc
     show_map(
         value_map(
             difference.values,
-            row_labels=difference.query.labels,
-            column_labels=difference.key.labels,
+            row_labels=short_labels(difference.query.labels),
+            column_labels=short_labels(difference.key.labels),
             row_title=row_title(first.view, shifted=is_cross),
             column_title=KEY_TITLE,
             scale="diverging",
@@ -140,6 +145,11 @@ def _show_difference(p: Page, first: Side, other: Side, difference: MapDifferenc
     )
 
 
+def short_labels(labels: Sequence[str]) -> list[str]:
+    """Return A's token, with a star, for a token that another one replaces: both would make the cells small."""
+    return [f"{label.split(_BOTH)[0]}*" if _BOTH in label else label for label in labels]
+
+
 def alignment_text(p: Page, difference: MapDifference) -> str:
     """Say which tokens have no partner, and which replace each other."""
     sides = (difference.query, difference.key)
@@ -148,15 +158,23 @@ def alignment_text(p: Page, difference: MapDifference) -> str:
         names = list(dict.fromkeys(as_plain(label) for label in alone))
         shown = ", ".join(names[:6]) + (" …" if len(names) > 6 else "")
         return p.text["unaligned"].format(count=difference.n_unaligned, labels=shown)
-    swapped = [label for side in sides for label in side.labels if " / " in label]
+    swapped = [label for side in sides for label in side.labels if _BOTH in label]
     replaced = p.text["replaced"].format(pairs=as_plain(", ".join(dict.fromkeys(swapped)))) if swapped else ""
     return p.text["aligned"].format(replaced=replaced).strip()
 
 
-def shorten(text: str) -> str:
-    """Shorten a sentence to the width of its column."""
-    text = " ".join(text.split())
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
+def shorten(text: str, other: str = "") -> str:
+    """Shorten a sentence to the width of its column, but keep the first word that differs from the ``other`` one."""
+    words, others = text.split(), other.split()
+    text = " ".join(words)
+    if len(text) <= LONGEST:
+        return text
+    equal = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(words, others, strict=False)))
+    first = 0
+    while first < equal and len(" ".join(words[first : equal + 1])) > LONGEST - 2:
+        first += 1
+    kept = ("…" if first else "") + " ".join(words[first:])
+    return kept if len(kept) <= LONGEST else f"{kept[: LONGEST - 1]}…"
 
 
 def heads_map(p: Page, values: np.ndarray, *, key: str, selected: tuple[int, int] | None, means: Meaning) -> None:

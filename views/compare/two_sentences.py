@@ -83,13 +83,14 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
             by_itself,  # unless edited, it follows sentence A
             key=_SECOND,
             help=p.text["second_help"],
-            width=130 if p.reads_pictures else 290,
+            width=130 if p.reads_pictures else 400,
             label_visibility=labels(),
         )
         here = {focus.sentence, second}
         shown = next((label for label, pair in pairs.items() if {pair["first"], pair["second"]} == here), None)
         take = partial(_take, pairs)
-        offer(p.text["pairs"], list(pairs), key="compare pair", chosen=shown, take=take, show_label=not is_presenting())
+        with st.popover(p.text["pairs"], icon=":material/format_list_bulleted:", key="compare pairs"):
+            offer(p.text["pairs"], list(pairs), key="compare pair", chosen=shown, take=take, show_label=False)
     return second, pairs[shown] if shown else None
 
 
