@@ -16,6 +16,7 @@ from ui.shell.events import heard, one_of
 from ui.shell.fragments import fragment
 from ui.shell.navigation import pages
 from ui.shell.page import Page, guard
+from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import send
 from ui.show.figures import source_of
 from ui.words.texts import PageText, language
@@ -46,7 +47,7 @@ def draw_sheet(p: Page) -> None:
         data = sheet_data(p.text, texts, pages={name: page.title for name, page in pages().items()})
         _component(
             key=_KEY,
-            data=data | {"brought": st.session_state.get(_SENT, texts) != texts},
+            data=data | {"brought": st.session_state.get(_SENT, texts) != texts, "presenting": is_presenting()},
             on_state_change=_keep,
             on_opened_change=_open,
         )

@@ -39,6 +39,7 @@ function mount({ parentElement, data, setTriggerValue }) {
 }
 
 function listen(held, data) {
+  if (data.presenting !== held.sheet.data.presenting) held.sheet.present(data.presenting);
   const state = JSON.stringify(data.state);
   if (!data.brought || state === held.known || held.timer) return;
   held.known = state;

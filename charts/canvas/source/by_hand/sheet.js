@@ -19,6 +19,7 @@ const TOLERANCE = { absolute: 0.0501, relative: 0.05 }; // of a guess
 const DRAG = 8; // pixels for a step
 const WIDTH = 1205; // of the sheet at a size of 1, in pixels
 const HEIGHT = 590;
+const PRESENTED = 1.34; // the least size in a room: numbers of 16 px
 
 const keyOf = ([name, r, c]) => `${name}.${r}.${c}`;
 // Two decimals, as far as a cell of five characters has room for them: −10.9, 104.
@@ -69,13 +70,20 @@ export class Sheet {
     this.refresh();
   }
 
-  // As large as the window allows: one screen shows the whole sheet.
+  present(presenting) {
+    this.data.presenting = presenting;
+    this.fit();
+  }
+
+  // As large as the window allows: one screen shows the whole sheet. In a room, numbers are as large as the labels of
+  // other figures, and the sheet scrolls.
   fit() {
     const box = this.frame.getBoundingClientRect();
     if (!box.width) return;
     const above = box.top + (document.querySelector('[data-testid="stMain"]')?.scrollTop ?? scrollY);
     const room = Math.min(box.width / WIDTH, (innerHeight - above) / HEIGHT);
-    this.frame.style.setProperty("--size", String(Math.min(1.8, Math.max(0.96, room))));
+    const least = this.data.presenting ? PRESENTED : 0.96;
+    this.frame.style.setProperty("--size", String(Math.min(1.8, Math.max(least, room))));
     this.frame.classList.toggle("phone", box.width < 640);
   }
 
@@ -282,6 +290,7 @@ export class Sheet {
     const legend = make(
       "span",
       { className: "legend" },
+      `${this.phrase("legend_begin")} `,
       make("b", { textContent: this.phrase("legend_blue") }),
       ` ${this.phrase("legend")}`,
     );
