@@ -8,6 +8,7 @@ import { GridDrawing } from "./grid.js";
 
 const HEIGHT = 446; // px on a projector: large maps, all small ones and the legend end on its first screen
 const SMALL_SHARE = 0.34; // of that height, at most, for the small maps …
+const SMALLEST_SHARE = 0.14; // … at least, where the labels of the large ones need the room
 const MANY = 100; // … and more where there are so many of them
 const SHARE_OF_MANY = 0.46;
 const MOST_LARGE = 3;
@@ -32,12 +33,16 @@ export class HeadsDrawing extends GridDrawing {
     const room = HEIGHT * roomOf(context, theme) - legendRoom;
     const share = this.tiles.length > MANY ? SHARE_OF_MANY : SMALL_SHARE;
     const { scrolls } = this.metadata;
-    const small = scrolls
+    let small = scrolls
       ? this.layoutTiles(context, theme, { width, widestTile: () => 8 * theme.size })
       : this.layoutCompact(context, theme, { width, height: room * share });
     if (scrolls) this.headRoom = this.top;
-    this.layoutLarge(context, theme, width, room - (scrolls ? (1 - PINNED) * room : small.height));
-    const below = Math.max(...this.slots.map(({ height }) => height)) + 0.8 * theme.size;
+    const below = this.layoutLarge(context, theme, width, room - (scrolls ? (1 - PINNED) * room : small.height));
+    if (!scrolls && below + small.height > room) {
+      // The labels of the large maps made them taller.
+      const height = Math.max(SMALLEST_SHARE * room, room - below);
+      small = this.layoutCompact(context, theme, { width, height });
+    }
     this.kept = null;
     if (scrolls) {
       // What the small maps are read with stays in sight above them.
@@ -51,6 +56,7 @@ export class HeadsDrawing extends GridDrawing {
   }
 
   // The large maps side by side: as many as leave every row and column its label, and no narrower than `NARROWEST`.
+  // -> the height that they take
   layoutLarge(context, theme, width, room) {
     const apart = 1.5 * theme.size;
     const fitting = Math.min(this.maps.length, Math.max(1, Math.floor(width / (NARROWEST * theme.size))));
@@ -66,8 +72,9 @@ export class HeadsDrawing extends GridDrawing {
         const box = { x, y: this.slotHead, width: this.slotWidth, room: large, widestCell: 64 };
         return { map, x, height: this.slotHead + map.layout(context, theme, box) };
       });
-      if (this.slots[0].map.showsAllLabels(theme)) return;
+      if (this.slots[0].map.showsAllLabels(theme)) break;
     }
+    return Math.max(...this.slots.map(({ height }) => height)) + 0.8 * theme.size;
   }
 
   sentenceLines(context, tile) {
