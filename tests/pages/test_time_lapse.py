@@ -187,7 +187,7 @@ def test_the_words_that_answers_share_are_green_and_escaped() -> None:
 def test_when_a_head_took_up_its_role_in_words() -> None:
     said = story(shown_of(moments_of("broad", "none", "diagonal", "diagonal")), TEXT)
     assert said == (
-        "**Layer 1, head 3 of cross-attention** has been *diagonal (0.75)* since step **500**. "
+        "**Layer 1, head 3 of cross-attention** has been *same relative position (0.75)* since step **500**. "
         "Its map changes most between **steps 500 and 700**: 75 % of its attention moves to other tokens."
     )
     assert "from the start" in story(shown_of(moments_of("sink", "sink")), TEXT)
