@@ -49,7 +49,7 @@ class ReadableUnit:
 
 
 def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[ReadableUnit, ...]:
-    """Return the most readable units of a sentence in all layers of a stack, the most readable first (``_clarity``).
+    """Return the most readable units of a stack for a sentence, the clearest (``_clarity``) first.
 
     A unit is readable if it is among the strongest of a token, its ``WORDS`` most promoted tokens are whole words, and
     at least ``LEAST_CLOSE`` pairs of these are near each other. A unit that promotes mostly the same words as a more
@@ -75,7 +75,7 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
 
 
 def _clarity(unit: ReadableUnit) -> float:
-    """Return how clearly the words of a unit belong together for a person: they are close, and not the commonest.
+    """Return how clearly a unit's words belong together: they are close and not the commonest.
 
     A vocabulary is ordered by frequency, so the median of log₂ of the ids is larger for rarer words. "month, year,
     morning" says more than "you, it, that", even if the latter are closer.

@@ -122,7 +122,7 @@ def _projections(p: Page, shown: AttentionViewModel) -> None:
 
 
 def _row_name(p: Page, shown: AttentionViewModel) -> str:
-    """Return the token that the row reads, quoted, with the one that it predicts if the maps name rows after that."""
+    """Return the token that the row reads, quoted, and the one it predicts if maps name that."""
     if shown.predicted is None:
         return p.text["row_reads"].format(read=as_plain(shown.read_label))
     return p.text["row_predicts"].format(read=as_plain(shown.read_label), predicted=as_plain(shown.predicted))

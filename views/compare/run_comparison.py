@@ -146,7 +146,7 @@ def _show_difference(p: Page, first: Side, other: Side, difference: MapDifferenc
 
 
 def short_labels(labels: Sequence[str]) -> list[str]:
-    """Return A's token, with a star, for a token that another one replaces: both would make the cells small."""
+    """Return A's token with a star where B's replaces it: both names would shrink the cells."""
     return [f"{label.split(_BOTH)[0]}*" if _BOTH in label else label for label in labels]
 
 
@@ -164,7 +164,7 @@ def alignment_text(p: Page, difference: MapDifference) -> str:
 
 
 def shorten(text: str, other: str = "") -> str:
-    """Shorten a sentence to the width of its column, but keep the first word that differs from the ``other`` one."""
+    """Shorten a sentence, but keep its first word that differs from the ``other`` sentence."""
     words, others = text.split(), other.split()
     text = " ".join(words)
     if len(text) <= LONGEST:

@@ -135,7 +135,7 @@ def units_and_words(
     words: Sequence[str],
     value: str,
 ) -> go.Figure:
-    """Draw a strip of cells for each unit, one cell per token, below a line with the unit's words and its name.
+    """Draw a strip of cells per unit, one cell per token, below the unit's words and its name.
 
     ``hidden``: [unit, token], the rows of ``units``; ``followed``: the token whose cells are framed; ``words``: the
     beginning of each line. ``value`` names the colours.

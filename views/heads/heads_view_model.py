@@ -129,7 +129,7 @@ class RankedHeads:
 
     @cached_property
     def contrasts(self) -> dict[Place, str]:
-        """Heads that look unlike all roles, by the score that says so: "sinks" (most at rest), "broad" (most even).
+        """Heads that look unlike all roles, by their score: "sinks" (at rest) or "broad" (even).
 
         A head with a role already has a look of its own; so has a sentence in which a head of that look has a role.
         """
@@ -413,7 +413,7 @@ def role_name(head: Role) -> str:
 
 
 def look_of(name: str) -> str:
-    """Return what the map of a head with this role looks like, such as "order" for all that follow both sentences."""
+    """Return the look of a map with this role, e.g. "order" if it follows both sentences."""
     return _LOOKS.get(name, name)
 
 

@@ -112,7 +112,7 @@ def _latest_word(lens: Lens) -> int:
 
 
 def read_lens(trace: Trace, choices: LensChoices, position: int = 0, *, transport: torch.Tensor | None = None) -> Lens:
-    """Read out the columns of the grid and some around them, and the divergence only if it is the colour."""
+    """Read out the grid's columns and some around them; the divergence only if it is the colour."""
     first = first_read(trace, first_column(trace, position) if choices.first is None else choices.first)
     columns = slice(first, first + READ_COLUMNS)
     follow = ids_that_came(trace)[columns] if choices.came else ()
@@ -199,7 +199,7 @@ class LensViewModel(RunViewModel):
 
     @property
     def earlier(self) -> tuple[str, ...]:
-        """The other words that were on top at the position before the final one, each once, from the bottom up."""
+        """The other words that were on top at the position earlier, each once, from the bottom up."""
         words = [row[self._column] for row in self.lens.words[: max(0, self.top_from)]]
         return tuple(word for word in dict.fromkeys(words) if word != self.word)
 

@@ -64,7 +64,7 @@ def curves(p: Page) -> None:
 
 
 def facts(history: "pd.DataFrame", text: PageText, *, card: str) -> str:
-    """Return how long the run was, how far its dev loss fell since the first evaluation, and what it started from."""
+    """Return how long the run was, how far its dev loss fell, and what it started from."""
     last, evaluated = history.iloc[-1], history[["step", "dev_loss"]].dropna()
     minutes = whole(round(last["seconds"] / 60))
     parts = [

@@ -21,7 +21,7 @@ _HEIGHT, _PRESENTED_HEIGHT = 300, 230
 
 
 def choose_section(p: Page, sections: Sequence[str]) -> str:
-    """Choose the section; the first is called "Curves" if the checkpoint has no snapshots, and so no early picture."""
+    """Choose the section; without snapshots, the first one is called "Curves"."""
     has_snapshots = bool(training_steps(p.checkpoint))
 
     def name(text: PageText, section: str) -> str:

@@ -123,7 +123,7 @@ def training_view_model(moments: Sequence[Moment], location: Head | None = None)
 
 
 def telling_head(moments: Sequence[Moment]) -> Head:
-    """Return the head whose change says most: of those with a role in the end, the one whose map changes most.
+    """Return the head whose map changes most, of those that have a role at the end.
 
     A head that ends on a special token or punctuation changes a lot, too, but does not show what a model learns; such
     heads count only if there are no others.
