@@ -27,10 +27,17 @@ def by_day(cases: Iterable[object], day: Collection[object], *, id_of: str = "")
     ]
 
 
-def in_turn(kinds: Sequence[str], pages: Sequence[str]) -> list[ParameterSet]:
-    """Every page once in every run, with the kinds in turn; all pages with all kinds at night."""
+def in_turn(kinds: Sequence[str], pages: Sequence[str], *, one_in: int = 1) -> list[ParameterSet]:
+    """Every page once in every run, with the kinds in turn; all pages with all kinds at night.
+
+    With ``one_in`` 2, every run has every second page.
+    """
+
+    def is_by_day(k: int, number: int) -> bool:
+        return number % one_in == 0 and (number // one_in + k) % len(kinds) == 0
+
     return [
-        pytest.param(kind, page, marks=() if (number + k) % len(kinds) == 0 else pytest.mark.nightly)
+        pytest.param(kind, page, marks=() if is_by_day(k, number) else pytest.mark.nightly)
         for k, kind in enumerate(kinds)
         for number, page in enumerate(pages)
     ]

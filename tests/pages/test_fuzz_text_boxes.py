@@ -124,11 +124,16 @@ def test_any_address(page: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", SAMPLE)
-def test_each_parameter_alone(page: str) -> None:
-    """Only parameters of widgets, because among other invalid ones a value might never be read."""
-    for name in walk(page, "tiny-translator").bound:
-        for value in ("9" * 5000, ALL_MARKUP):
-            is_sound(open_page(page, "tiny-translator", **{name: value}))
+def test_each_parameter_alone(page: str, request: pytest.FixtureRequest) -> None:
+    """Only parameters of widgets, because among other invalid ones a value might never be read.
+
+    Each gets one of the two values in every run, and both at night.
+    """
+    nightly = "nightly" in (request.config.getoption("-m") or "")
+    for number, name in enumerate(walk(page, "tiny-translator").bound):
+        for place, value in enumerate(("9" * 5000, ALL_MARKUP)):
+            if nightly or (number + place) % 2 == 0:
+                is_sound(open_page(page, "tiny-translator", **{name: value}))
 
 
 @pytest.mark.slow
@@ -158,10 +163,16 @@ def test_any_address_of_the_other_kinds(page: str, checkpoint: str) -> None:
     run()
 
 
-def test_every_nasty_piece_as_the_sentence() -> None:
+# Every run types four pieces at a time, so that a mistake in one still shows. Each alone: at night, and many of them in
+# tests/kinds_of_text.py.
+FOURS = tuple(" ".join(PIECES[first : first + 4]) for first in range(0, len(PIECES), 4))
+
+
+@pytest.mark.parametrize("pieces", [FOURS, pytest.param(PIECES, marks=pytest.mark.nightly)], ids=["fours", "each"])
+def test_every_nasty_piece_as_the_sentence(pieces: tuple[str, ...]) -> None:
     """Texts are typed one after the other on one page, so that leftovers of one would show in the next."""
     app, wrong = open_page("attention", "tiny-bert"), []
-    for piece in PIECES:
+    for piece in pieces:
         type_into(app, "sidebar sentence", piece)
         try:
             is_sound(app)

@@ -9,6 +9,7 @@ import pytest
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN
+from tests.nights import FAMILIES_BY_DAY, by_day
 from transformer.attention_maps.attention_arithmetic import added_to_scores, score_rule
 from transformer.heads.firing_examples import head_firings, unit_firings
 from transformer.heads.query_key_space import query_key_space
@@ -111,7 +112,7 @@ def test_points_reproduce_the_scores_of_the_trace(tiny_checkpoint: Callable, nam
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", list(FOREIGN))
+@pytest.mark.parametrize("name", by_day(FOREIGN, FAMILIES_BY_DAY))
 def test_points_of_other_families(families_folder, name: str) -> None:
     reproduces_scores(transformer.load(families_folder / name))
 

@@ -10,6 +10,7 @@ import torch
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN
+from tests.nights import FAMILIES_BY_DAY, by_day
 from transformer.interventions.activation_patching import (
     HEADS,
     PARTS,
@@ -125,7 +126,7 @@ def test_a_word_that_does_not_move_has_no_share() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("name", by_day(FOREIGN, FAMILIES_BY_DAY))
 def test_other_families(family: Callable, name: str) -> None:
     both = contrast_of(family(name))
     turn = both.turns[-1]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import transformer
+from tests.nights import by_day
 from tests.shipped import SHIPPED
 from transformer.layers.feed_forward_units import unit_words, vocabulary_matrix
 from transformer.layers.readable_units import LEAST_CLOSE, NEAR, WORDS, readable_units
@@ -25,7 +26,7 @@ def n_close(matrix: np.ndarray, ids: list[int]) -> int:
     return sum(min(places[one][other], places[other][one]) <= most for one, other in pairs)
 
 
-@pytest.mark.parametrize("path", OF_TEXT, ids=lambda path: path.name)
+@pytest.mark.parametrize("path", by_day(OF_TEXT, ("en-fr", "gpt-en", "bert-en", "sentiment"), id_of="name"))
 def test_a_readable_unit_promotes_words_that_are_close_where_it_fires_most(path: Path) -> None:
     trace = transformer.trace(transformer.load(path), SENTENCE)
     for stack in trace.stacks:

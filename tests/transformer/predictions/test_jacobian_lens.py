@@ -14,6 +14,7 @@ import torch
 
 import transformer
 from tests.foreign_checkpoints import FOREIGN
+from tests.nights import FAMILIES_BY_DAY, by_day
 from tests.shipped import SHIPPED
 from transformer.__main__ import main
 from transformer.files.checkpoints import Checkpoint
@@ -85,7 +86,7 @@ def test_j_is_the_mean_of_the_full_jacobians(tiny_checkpoint, kind):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", FOREIGN)
+@pytest.mark.parametrize("name", by_day(FOREIGN, FAMILIES_BY_DAY))
 def test_other_families(families_folder: Path, name: str):
     """Two short sentences of different lengths, because a full Jacobian grows with its square."""
     checkpoint, texts = transformer.load(families_folder / name), ("She sings.", "We go.", "The cat sat.")
@@ -192,8 +193,12 @@ def test_the_command(checkpoints_folder, tiny_checkpoint, tmp_path, capsys):
     assert "names the final word" in capsys.readouterr().out
 
 
+FITTED = [path for path in SHIPPED if (path / FILE).is_file()]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("path", [path for path in SHIPPED if (path / FILE).is_file()], ids=lambda path: path.name)
+# A model of each architecture in every run; the files of the others change only if somebody fits them again.
+@pytest.mark.parametrize("path", by_day(FITTED, ("en-fr-sharp", "gpt-en", "bert-en"), id_of="name"))
 def test_what_ships_is_measured_again(path):
     """With the matrices in the file: 8 bits may change the most likely word at a position or two."""
     checkpoint = transformer.load(path)
