@@ -54,7 +54,7 @@ class FirstScreen:
         async def send_with_title(message: Message) -> None:
             nonlocal begin, body
             if message["type"] == "http.response.start" and _is_page(message):
-                begin = message  # its length is not known yet
+                begin = message  # the length of the new page is not known yet
             elif begin is None or message["type"] != "http.response.body":
                 await send(message)
             else:

@@ -49,7 +49,7 @@ class BrowserSession:
         self.query = ""
         self.screen: dict[tuple[int, ...], Shown] = {}
         self._states: dict[str, WidgetState] = {}
-        self._cache: dict[str, tuple[bytes, int, str]] = {}  # by hash: message, run that used it, fragment
+        self._cache: dict[str, tuple[bytes, int, str]] = {}  # hash → (message, last run that used it, fragment)
         self._run_number = 0  # runs of the script that have begun
         self._run_count = 0  # runs of the script that have ended
         self._oldest = 2  # runs for which an unused message is kept; the server sends the number

@@ -45,7 +45,7 @@ def descendants(process: int) -> set[int]:
     """Return the processes that a process has begun, and those that they have begun."""
     parents = {}
     for status in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(FileNotFoundError, ProcessLookupError):  # it has ended meanwhile
+        with suppress(FileNotFoundError, ProcessLookupError):  # the process may have ended meanwhile
             parents[int(status.parent.name)] = int(status.read_text().rpartition(")")[2].split()[1])
     found, new = set(), {process}
     while new:

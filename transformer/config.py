@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from transformer.errors import MessageError
 
-SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>")  # of the vocabularies of our own models: ids 0 to 3
+SPECIAL_TOKENS = ("<pad>", "<s>", "</s>", "<mask>")  # ids 0 to 3 in the vocabularies of our own models
 KINDS = ("encoder-decoder", "decoder-only", "encoder-only")
 POSITIONS = ("sinusoidal", "learned", "rotary", "relative", "none")
 NORMS = ("pre", "post")
@@ -264,7 +264,7 @@ class PictureConfig(ModelConfig):
         n_levels: Number of shades of grey that a pixel can have.
     """
 
-    head_activation: ClassVar[str] = "tanh"  # of the classifier's hidden layer
+    head_activation: ClassVar[str] = "tanh"  # activation of the classifier's hidden layer
     kind: str = "encoder-only"
     n_decoder_layers: int = 0
     tie_embeddings: bool = False

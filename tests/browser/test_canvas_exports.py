@@ -314,7 +314,7 @@ def test_a_view_draws_itself_in_a_notebook(chromium: Browser, tmp_path: Path) ->
             "JSON.parse(document.querySelector('main').shadowRoot.querySelector('canvas').dataset.geometry).tiles"
         )
         assert len(tiles) == 8
-        assert len({top for _, top, _, _ in tiles}) == 3  # in up to three rows of three
+        assert len({top for _, top, _, _ in tiles}) == 3  # the maps are in up to three rows of three
         x, y, width, height = tiles[2]
         frame.locator("canvas").click(position={"x": x + width / 2, "y": y + height / 2})
         page.mouse.move(1, 1)

@@ -178,7 +178,7 @@ def test_the_main_figure_is_on_the_first_screen_in_french_and_dark(
 
 def test_a_map_of_twenty_tokens_fits_as_well(shipped: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{shipped}/attention?sentence={TWENTY}", width=1280, height=720)
-    shown = {"attention": shows(page, 0.8)}  # its rows are as high as their labels need
+    shown = {"attention": shows(page, 0.8)}  # the rows of the map are as high as their labels need
     for name in ("heads", "masks"):
         open_page(page, page_text(name).title)
         shown[name] = shows(page, 0.95)

@@ -37,7 +37,7 @@ def test_attention_is_painted_before_it_is_shown(app: str, visit: Callable[..., 
     settle(page)
     press(page, ATTENTION["guess_reveal"])
     expect(page.get_by_text("Overlap", exact=False).first).to_be_visible()
-    expect(page.locator("canvas[data-geometry]").first).to_be_visible()  # with the rows guessed so far
+    expect(page.locator("canvas[data-geometry]").first).to_be_visible()  # the map shows the rows guessed so far
     press(page, ATTENTION["guess_next"])
     assert "token=3" in page.url
     expect(

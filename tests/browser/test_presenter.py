@@ -103,7 +103,7 @@ def test_the_decoding_page_keeps_its_stepper(app: str, visit: Callable[..., Page
     expect(page.locator(".presenter-keys")).to_contain_text("step")
     expect(page.locator(".stepper .count")).to_be_visible()  # the script of the keys may load late as well
     press(page, "ArrowRight", "ArrowRight")
-    page.wait_for_function("() => location.search.includes('step=2')")  # once the reader pauses
+    page.wait_for_function("() => location.search.includes('step=2')")  # the address follows once the reader pauses
     assert address(page)["step"] == "2" and "head" not in address(page)
     page.get_by_text("head 0", exact=True).click()  # the mean of all heads has no head to choose
     settle(page)

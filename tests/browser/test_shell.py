@@ -218,7 +218,7 @@ def test_the_diagram_is_one_stop_of_the_keyboard_with_arrows_inside(app: str, vi
         ("ArrowUp", "decoder.positions"),
         ("ArrowDown", "decoder.embedding"),
         ("End", "decoder.logits"),
-        ("ArrowUp", "decoder.logits"),  # there is nothing above
+        ("ArrowUp", "decoder.logits"),  # there is no block above
         ("Home", "encoder.tokens"),
     ):
         page.keyboard.press(key)
@@ -243,7 +243,7 @@ def test_every_page_leads_on_to_the_next_with_the_focus(app: str, visit: Callabl
     page.wait_for_url("**/tokens?**")
     settle(page)
     assert address(page) == kept
-    page.get_by_role("link", name="Next: Embeddings").last.click()  # at the end
+    page.get_by_role("link", name="Next: Embeddings").last.click()  # the link at the end of the page
     page.wait_for_url("**/embeddings?**")
     settle(page)
     assert address(page) == kept

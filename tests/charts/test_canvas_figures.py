@@ -99,7 +99,7 @@ def test_map_shifts_the_rows_to_the_predicted_tokens():
     metadata, _ = read(attention_map(view(QUERY, KEY), head=0, shifted_labels=shifted))
     assert metadata["rows"] == shifted
     assert metadata["row_title"] == SHIFTED_TITLE
-    assert metadata["special_rows"] == []  # they would mark the wrong rows
+    assert metadata["special_rows"] == []  # marks would be on the wrong rows
 
 
 def test_rows_of_a_decoder_say_that_they_are_named_after_what_is_read():

@@ -26,7 +26,7 @@ def test_the_card_has_what_hugging_face_asks_for(space: Path) -> None:
     _, front, text = (space / "README.md").read_text(encoding="utf-8").split("---\n", 2)
     card = yaml.safe_load(front)
     assert card["sdk"] == "docker" and card["app_port"] == int(ARGUMENTS["PORT"]) == 7860
-    assert card["title"] and len(card["short_description"]) <= 60  # their limit
+    assert card["title"] and len(card["short_description"]) <= 60  # Hugging Face's limit
     assert text.strip().startswith("# Glassformer")
 
 

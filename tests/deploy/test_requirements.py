@@ -58,7 +58,7 @@ def test_the_lock_is_whole(lock: str) -> None:
             try:
                 if version(name).split("+")[0] != pinned:
                     continue
-            except PackageNotFoundError:  # for another system or Python
+            except PackageNotFoundError:  # the package is for another system or Python version
                 continue
             for needed in map(Requirement, requires(name) or ()):
                 if needed.marker and not needed.marker.evaluate({"extra": ""}):

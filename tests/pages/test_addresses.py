@@ -61,7 +61,8 @@ def test_the_very_first_request_of_a_server_names_a_page(
     monkeypatch.setattr(app_test, "PagesManager", PagesManager)
     first = open_app(page, checkpoint="tiny-gpt", layer="1")
     assert "restarted" in first.session_state
-    for app in (first, first.run()):  # it requests a second run with the navigation, then as a page without app.py
+    # Streamlit requests a second run with the navigation, then one as a page without app.py
+    for app in (first, first.run()):
         assert not app.exception and not app.error
         assert said(app) == said(usual) and app.title[0].value == usual.title[0].value
         assert [box.key for box in app.sidebar.text_area] == [box.key for box in usual.sidebar.text_area] != []

@@ -484,7 +484,7 @@ def test_any_word_can_be_typed_and_branches_are_in_the_address(open_app: Callabl
     checkpoint = tiny_checkpoint("translator")
     word = checkpoint.tokenizer.encode("parapluie")
     forced = ".".join(map(str, word))
-    address = f"-{forced},1-5,7-,9.x-3,5.2-7"  # only the first one can be
+    address = f"-{forced},1-5,7-,9.x-3,5.2-7"  # only the first branch is possible
     app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, branches=address)
     is_fine(app)
     assert len(word) > 1 and app.query_params["branches"] in (f"-{forced}", [f"-{forced}"])

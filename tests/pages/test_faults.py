@@ -104,7 +104,7 @@ def test_a_checkpoint_that_breaks_while_it_is_looked_at(
     fault(folder)
     app.run()
     assert not app.exception
-    if fault is not remove and fault is not a_folder_in_place_of_a_file:  # then another one is opened
+    if fault is not remove and fault is not a_folder_in_place_of_a_file:  # in these cases another checkpoint is opened
         assert "The checkpoint tiny\\-gpt cannot be opened" in app.error[0].value
 
 

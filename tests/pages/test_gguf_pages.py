@@ -52,7 +52,7 @@ def test_a_file_that_is_replaced_cut_or_removed_while_it_is_open(
     before = loading.load_checkpoint("mine.gguf").fingerprint
 
     changed = bytearray(content)
-    changed[-20_000:-19_936] = bytes(64)  # in the middle of a matrix
+    changed[-20_000:-19_936] = bytes(64)  # changes bytes in the middle of a matrix
     (tmp_path / "next").write_bytes(changed)
     (tmp_path / "next").replace(file)
     is_fine(app.run())

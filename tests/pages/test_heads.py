@@ -62,7 +62,7 @@ def test_every_head_of_every_kind_of_attention_is_in_the_table(
     table = numbers(app)
     assert table[[TEXT["column_layer"], TEXT["column_head"]]].to_numpy().tolist() == [[0, 0], [0, 1], [1, 0], [1, 1]]
     entropy = [trace.attention(stack, layer, kind).entropy for layer in (0, 1)]
-    skipped = 1 if (stack, kind) == ("decoder", "self") else 0  # its first row has no choice
+    skipped = 1 if (stack, kind) == ("decoder", "self") else 0  # the first row of a decoder has no choice
     expected = [rows[head, skipped:].mean() for rows in entropy for head in (0, 1)]
     np.testing.assert_allclose(table[TEXT["measure_name"]["entropy"]], expected, rtol=1e-5)
     assert "**Layer 1, head 1**" in "\n".join(element.value for element in app.markdown)

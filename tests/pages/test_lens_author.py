@@ -118,7 +118,7 @@ def test_what_removing_a_part_does(open_app: Callable, tiny_checkpoint: Callable
     gap = np.abs(effects.added - effects.zero)
     assert f"**{label_in_sentence(effects.parts[int(gap.argmax())].label)}**" in said(app)
     app.text_input(key="lens_second").set_value(f"{second} {second}").run()
-    assert "tokens" in app.warning[0].value  # and the other measures are still there
+    assert "tokens" in app.warning[0].value  # the other measures are still there
     table = next(table.value for table in app.dataframe if TEXT["measured_column_zero"] in table.value)
     assert TEXT["measured_column_patched"] not in table
 

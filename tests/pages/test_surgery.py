@@ -49,7 +49,7 @@ def test_all_heads_are_measured_and_nothing_is_changed_at_first(open_app, tiny_c
     n_layers = config.n_encoder_layers + config.n_decoder_layers * (2 if config.has_encoder else 1)
     assert TEXT["map_caption"].format(count=n_layers * config.n_heads) in said(app)
     assert TEXT["none"] in said(app) and common("effect.no_edits") in said(app)
-    assert TEXT["roles_unknown"] in said(app)  # no roles are stored with it
+    assert TEXT["roles_unknown"] in said(app)  # no roles are stored with this checkpoint
     assert not any(element.label == common("long.cancel") for element in app.button)
 
 

@@ -32,7 +32,7 @@ from ui.shell.share import BUTTON
 def test_an_open_page_holds_names_only(page: str, checkpoint: str, open_app: Callable[..., AppTest]) -> None:
     app = open_app(page, checkpoint=checkpoint, sentence=SENTENCE)
     assert not app.exception and not app.error
-    app.session_state[BUTTON] = True  # its fragment is drawn; the fixture of this folder checks afterwards
+    app.session_state[BUTTON] = True  # draws the fragment; the fixture of this folder checks afterwards
     assert not app.run().exception
 
 

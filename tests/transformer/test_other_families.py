@@ -107,7 +107,7 @@ def test_padding_breaks_no_sum_of_a_convolution_beside_a_layer(family: Callable)
     steps = sublayers(trace, "encoder")
     assert [step.kind for step in steps[:4]] == ["self_attention", "feed_forward", "convolution", "self_attention"]
     assert all(residual_identity(trace, step, norm="post").largest_deviation < 1e-4 for step in steps)
-    for row in range(len(trace.source)):  # those of padding read a row of zeros
+    for row in range(len(trace.source)):  # rows of padding read a row of zeros
         found = query_arithmetic(trace, "encoder", 0, "self", head=1, row=row)
         assert found.value == pytest.approx(found.recorded, rel=1e-4, abs=1e-4)
 

@@ -127,7 +127,7 @@ def test_a_checkpoint_whose_tokenizer_cuts_otherwise_is_refused(
     transformer.save(tmp_path, checkpoint.model, checkpoint.tokenizer)
     file = tmp_path / "tokenizer.json"
     file.write_text(file.read_text().replace('"patch_size": 2', '"patch_size": 4'))
-    with pytest.raises(transformer.CheckpointError, match="how pictures are cut"):
+    with pytest.raises(transformer.CheckpointError, match="how images are cut"):
         transformer.load(tmp_path)
 
 

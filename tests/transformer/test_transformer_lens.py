@@ -64,7 +64,7 @@ def test_heads_add_to_a_logit_what_transformer_lens_attributes_to_them(pair: Pai
     with torch.inference_mode():
         _, cache = lens.run_with_cache(ids)
         written = cache.apply_ln_to_stack(cache.stack_head_results(layer=-1))[:, 0, position]  # [head, model]
-    # The bridge keeps γ separate from W_U (it folds neither): a head's output meets both.
+    # TransformerLens's bridge folds neither γ nor W_U, so a head's output is multiplied by both.
     weights = checkpoint.model.decoder
     direction = weights.vocabulary_projection.weight[token] * weights.final_norm.weight
     expected = (written @ direction).numpy().reshape(found.shape)

@@ -75,7 +75,7 @@ def test_a_forged_event_changes_nothing(wrong: object, changed: list, monkeypatc
         callback()
         assert list(state) == [key], (key, values)
     assert read_step(wrong) is None
-    if not isinstance(wrong, str):  # which may be an image with a typing error; the page says what is wrong with it
+    if not isinstance(wrong, str):  # a text may be an image with a typing error, which the page reports
         says(monkeypatch, "sidebar picture", chosen=wrong)
         picture._use_picture()
     assert changed == []

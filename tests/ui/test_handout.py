@@ -61,14 +61,16 @@ def check(html: str, trace: transformer.Trace, focus: Focus) -> None:
     )
     assert addresses <= {"http://www.w3.org"}, addresses  # a namespace of SVG, which is never fetched
     assert re.findall(r'<section id="(\w+)"', html) == [make.__name__ for make in STEPS]
-    assert not re.search(r"\{[a-z]\w*\}", re.sub(r"(?s)<(script|style).*?</\1>", "", html))  # all are filled in
+    # all placeholders are filled in
+    assert not re.search(r"\{[a-z]\w*\}", re.sub(r"(?s)<(script|style).*?</\1>", "", html))
     view = trace.attention(focus.stack, focus.layer, focus.kind)
     text = page_text("attention")
     for part in ("query", "key", "value"):
         _, arrays = titled(html, text[f"title_{part}"])
         recorded = trace.values(f"{view.name}.{part}")[focus.head][:, :WIDTH]
         np.testing.assert_array_equal(arrays["values"], recorded)
-    weights = next(arrays for metadata, arrays in figures(html) if "legend" in metadata)  # of attention maps only
+    # the arrays of the attention map alone
+    weights = next(arrays for metadata, arrays in figures(html) if "legend" in metadata)
     np.testing.assert_allclose(weights["values"], np.where(view.allowed, view.weights[focus.head], 0))
     last = len(view.query) - 1
     for row, key in ((0, 0), (last, 0), (0, len(view.key) - 1)):

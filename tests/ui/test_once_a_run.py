@@ -43,7 +43,8 @@ def test_a_warm_run_asks_the_disk_little(open_app: Callable[..., AppTest], monke
     stat = os.stat
 
     def counted(path: object, *how: object, **more: object) -> os.stat_result:
-        if runs_a_script() and str(path).endswith((".toml", "config.json", "opening.json")):  # not for the test itself
+        # reads by the test itself do not count
+        if runs_a_script() and str(path).endswith((".toml", "config.json", "opening.json")):
             asked[str(path)] += 1
         return stat(path, *how, **more)
 

@@ -80,7 +80,7 @@ def test_values_are_filled_into_common_texts() -> None:
     ],
 )
 def test_typed_text_keeps_its_characters_and_loses_its_power(nasty: str) -> None:
-    plain = as_plain(nasty).replace(":color[]{}", "")  # which is invisible: tests/browser/test_plain_text.py
+    plain = as_plain(nasty).replace(":color[]{}", "")  # this part is invisible (tests/browser/test_plain_text.py)
     assert plain.replace("\\", "") == nasty
     assert not any(
         character in "*_`[]()<>#$:{}~^" and plain[index - 1] != "\\" for index, character in enumerate(plain)

@@ -27,7 +27,7 @@ HISTORY = pd.DataFrame(
 
 
 def drawn(figure) -> list[tuple]:
-    values = figure.data  # both layers share it
+    values = figure.data  # both layers share the data
     columns = [column for column in ("step", "value", "curve") if column in values]
     return list(values[columns].itertuples(index=False, name=None))
 

@@ -152,7 +152,7 @@ def _lines(node: object, keys: set[str], key: str = "") -> Iterator[str]:
     elif isinstance(node, str):
         if key in keys:
             yield from re.split(r"<br>|\n", node.replace("<extra></extra>", ""))
-    elif key == "title" and isinstance(node, list):  # one text, over several lines
+    elif key == "title" and isinstance(node, list):  # a single text that spans several lines
         yield " ".join(node)
     elif isinstance(node, list | tuple | np.ndarray):
         for value in node:

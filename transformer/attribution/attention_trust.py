@@ -110,7 +110,7 @@ def compare_with_attention(
     """
     stack = "decoder" if (view.stack, view.kind) == ("decoder", "self") else "encoder"
     of_answer = found.rows(stack)
-    n_read = len(of_answer["leave_one_out"])  # of a target only what precedes the prediction
+    n_read = len(of_answer["leave_one_out"])  # only the tokens of a target that precede the prediction
     positions = [int(key) for key in np.flatnonzero(view.allowed[query]) if key < n_read]
     weighted = norm_weighted(trace, view.stack, view.layer, view.kind)[head, query]
     total = float(weighted.sum())

@@ -75,7 +75,8 @@ def run_command(
         sys.stdout.flush()  # here, where a closed pipe can be handled
         return status
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # for what Python still holds when it exits
+        # takes the output that Python still holds when it exits
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _NOBODY_READS
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Command ``openings``: check what checkpoints open with."""
+"""Command ``openings``: check the claims in the openings of checkpoints."""
 
 import sys
 

@@ -24,7 +24,7 @@ def read_plain(file: Path, most: int = MAX_TEXT_BYTES) -> bytes:
         OSError: If it does not exist.
     """
     with open_plain(file) as opened:
-        content = opened.read(most + 1)  # not its size, since a file may grow while it is read
+        content = opened.read(most + 1)  # the size is not trusted, since a file may grow while it is read
     if len(content) > most:
         raise MessageError("{path} has more than {most} bytes, which is the limit", path=file, most=f"{most:,}")
     return content
@@ -81,7 +81,7 @@ def json_object(path: Path) -> dict:
     """
     try:
         values = json.loads(read_plain_text(path))
-    except MessageError:  # which names the file
+    except MessageError:  # its message names the file already
         raise
     except (ValueError, RecursionError) as error:
         raise MessageError("{path} is not valid JSON: {problem}", path=path, problem=error) from error

@@ -52,7 +52,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
     except ValueError:  # about the content to write
         raise
     except Exception as error:  # torch, safetensors and tokenizers each raise their own
-        problem = (isinstance(error, OSError) and error.strerror) or text_of(error)  # its file is the temporary one
+        # without the file name, which is that of the temporary file
+        problem = (isinstance(error, OSError) and error.strerror) or text_of(error)
         raise OSError(f"{path} cannot be written ({problem}); what was there before is untouched") from error
     finally:
         if handle >= 0:

@@ -49,7 +49,7 @@ def _config(values: Values, family: str, *, pad_id: int) -> FamilyConfig:
         class_names=names,
         pad_id=pad_id,
         embedding_norm=True,
-        n_segments=1,  # or more, if the file holds more
+        n_segments=1,  # at least one; the file may hold more
         head_activation="tanh" if names else token_head,
     )
 

@@ -141,7 +141,7 @@ def weight_files(folder: Path) -> list[Path]:
             raise CheckpointError(
                 "{file} names the shard {name}, which lies elsewhere", file=index, name=repr(name)[:200]
             )
-        if not os.path.isfile(folder / name):  # also false for names longer than the file system allows
+        if not os.path.isfile(folder / name):  # ``is_file`` would raise for names longer than the file system allows
             raise CheckpointError("{file} names the shard {name}, which is missing", file=index, name=name[:200])
     return [folder / name for name in names]
 

@@ -151,8 +151,8 @@ def _largest(values: np.ndarray) -> Rows:
 SELF_KINDS = (
     "special",  # a special token
     "itself",  # the query's own token
-    "previous",  # one before it
-    "next",  # one after it
+    "previous",  # the token before the query
+    "next",  # the token after the query
     "same",  # the same token elsewhere
     "after_same",  # the token after an earlier occurrence of the same token: what an induction head attends to
     "punctuation",  # separate punctuation
@@ -164,13 +164,13 @@ CROSS_KINDS = (
     "special",
     "line",  # at most one token off the straight line through both sentences
     "punctuation",
-    "before",  # before that line
-    "behind",  # after it
+    "before",  # a token before that line
+    "behind",  # a token after that line
 )
 N_INTERVALS = 10
 N_EXAMPLES = 3
 BATCH = 8  # sentences; the logits of every token of a batch are in memory
-RARE = 0.01  # of all rows; an interval with less is marked as rare
+RARE = 0.01  # share of all rows; intervals with less are marked as rare
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,7 +388,7 @@ class _Layer:
     def heads(self, stack: str, kind: str, layer: int) -> Iterator[HeadHabits]:
         """Yield the habits of every head of the layer."""
         columns = {name: column[..., : self.n_rows] for name, column in self.columns.items()}
-        in_turn = np.argsort(columns.pop("draw"))  # each row is equally likely to come first
+        in_turn = np.argsort(columns.pop("draw"))  # a random order in which each row is equally likely to come first
         half = np.array([index for index, _, _ in self.sentences]) % 2  # [sentence]
         n_rows, n_sentences = self.n_rows, len(self.sentences)
         rows = np.bincount(columns["sentence"], minlength=n_sentences)

@@ -260,7 +260,7 @@ def composition(model: Model, stack: str, *, way: str) -> Composition:
         place: head_matrices(model, place.stack, place.kind, layer=place.layer, head=place.head)
         for place in {*later, *earlier}
     }
-    if not earlier:  # one layer alone
+    if not earlier:  # the stack has only one layer
         return Composition(way, later, (), np.empty((len(later), 0)), model.config.d_model**-0.5)
     outputs = torch.stack([matrices[place].output for place in earlier])  # [earlier head, model, channel]
     values = torch.stack([matrices[place].value @ matrices[place].value.T for place in earlier])

@@ -124,7 +124,7 @@ def importance_by_chunks(
                 after = after[:, None]
             after = answer_log_p(trace, after[:, list(question.rows)])  # [head, token, vocabulary]
             change = (after.gather(-1, ids[None, :, None].expand(len(chunk), -1, -1)) - own).sum(dim=(1, 2))
-            terms = torch.where(probabilities > 0, probabilities * (before - after), 0.0)  # no −∞ − (−∞)
+            terms = torch.where(probabilities > 0, probabilities * (before - after), 0.0)  # avoids −∞ − (−∞)
             divergence = terms.sum(dim=-1).mean(dim=-1).clamp(min=0.0)
             numbers = zip(chunk, change.tolist(), divergence.tolist(), strict=True)
             yield tuple(HeadImportance(Head(*head), gain, kl) for head, gain, kl in numbers)

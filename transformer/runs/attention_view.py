@@ -72,7 +72,7 @@ class AttentionView:
         """Return the figure that a notebook shows; ``None`` (plain text) if no package draws views."""
         if AttentionView._drawing is None:
             for installed in entry_points(group="transformer.drawings"):
-                installed.load()  # it calls ``register_drawing``
+                installed.load()  # loading the entry point calls ``register_drawing``
         return AttentionView._drawing(self) if AttentionView._drawing else None
 
     @classmethod
@@ -94,7 +94,7 @@ class AttentionView:
     def entropy(self) -> np.ndarray:
         """Entropy of every row in bits, H = −Σ_key w·log₂ w, [head, query]; 0 if one key gets all the weight."""
         positive = np.where(self.weights > 0, self.weights, 1.0)
-        return (self.weights * -np.log2(positive)).sum(axis=-1) + 0.0  # never −0
+        return (self.weights * -np.log2(positive)).sum(axis=-1) + 0.0  # + 0.0 turns −0 into 0
 
     @property
     def sink_share(self) -> np.ndarray:

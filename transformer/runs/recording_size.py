@@ -88,7 +88,7 @@ def _bytes(model: Model, name: str, source: int, target: int) -> int:
     channels = config.d_model // heads if in_decoder and getattr(config, "decoder_heads", None) else config.d_head
     if last in ("key", "value"):
         own = keys
-    if ".key_norm." in name:  # before the heads that share keys get their copies
+    if ".key_norm." in name:  # recorded before the keys are copied to the heads that share them
         own, heads = keys, getattr(config, "n_key_heads", 0) or heads
     sizes = {
         "position": own,

@@ -83,7 +83,7 @@ def trace_from_bytes(raw: bytes, *, name: str = "the file") -> Trace:
         if axes.keys() != arrays.keys():
             raise ValueError("its header names other arrays than it holds")
         for values in arrays.values():
-            values.setflags(write=False)  # as in a new trace
+            values.setflags(write=False)  # read-only, as in a new trace
         activations = {key: Activation(key, tuple(axes[key]), arrays[key]) for key in axes}  # in their original order
         sequences = {key: _sequence(described[key]) for key in _SEQUENCES}
         return Trace(

@@ -25,7 +25,7 @@ TEMPLATES = (
     N_("Expected ']' at the end of a table declaration"),
     N_("Expected ']]' at the end of an array declaration"),
     N_("Expected newline or end of document after a statement"),
-    N_("Expected {expected}"),  # after the more specific ones
+    N_("Expected {expected}"),  # must follow the more specific templates
     N_("Cannot overwrite a value"),
     N_("Cannot declare {key} twice"),
     N_("Duplicate inline table key {key}"),

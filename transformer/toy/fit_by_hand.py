@@ -43,7 +43,7 @@ DOUBT = 0.15  # share of each target distribution that is spread over all words
 LARGEST = 1.5  # weights beyond it are penalised
 _WEIGHTS = "decoder.layers.0.self_attention.weights"
 
-Weights = dict[str, Tensor]  # by the name of the parameter, each with the models as first axis
+Weights = dict[str, Tensor]  # parameters by name, whose first axis is the model
 
 
 @dataclass(frozen=True)

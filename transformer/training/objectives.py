@@ -31,7 +31,7 @@ class Objective(nn.Module):
         self.model = model
         self.label_smoothing = label_smoothing
         self.progress = 0.0  # completed share of the run's steps, or of those before its restart
-        self.entropy: Callable[[float], float] | None = None  # from that share to the penalty on spread attention
+        self.entropy: Callable[[float], float] | None = None  # maps that share to the penalty on spread attention
         self.teacher: Teacher | None = None
 
     @staticmethod

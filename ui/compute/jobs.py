@@ -165,7 +165,7 @@ class Job(Generic[Result]):
         self._patience = patience
         self._seen: dict[Hashable, float] = {}  # until when each watcher counts as watching
         self._seen_lock = threading.Lock()
-        self._given_up = False  # by the last watcher
+        self._given_up = False  # whether the last watcher has cancelled
         self._done = threading.Event()
         self.progress: tuple[int, int] | None = None
         self._started = self._ended = 0.0  # time.monotonic(), 0 before

@@ -320,7 +320,7 @@ def _open(path: Path, *, own_code: bool) -> transformer.Checkpoint:
     try:
         return transformer.load(path, own_code=own_code)
     except NotEnoughMemoryError:
-        store.give_up("models")  # it replaces the others, which are read again on demand
+        store.give_up("models")  # this model replaces the others, which are read again on demand
         return transformer.load(path, own_code=own_code)
 
 

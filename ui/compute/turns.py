@@ -50,7 +50,7 @@ class Turns:
         self._longest = longest
         self._line: list[_Script] = []
         self._running: list[_Script] = []
-        self._turn: _Script | None = None  # which began last
+        self._turn: _Script | None = None  # the script whose turn began last
         self._since = 0.0  # and when it began
         self._changed = threading.Condition()
         self._here = threading.local()  # ``script`` is the script of this thread

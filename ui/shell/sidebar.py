@@ -82,7 +82,7 @@ def _examples(focus: Focus) -> None:
         on_click=_use_example,
     )
     shown = next((each for each in found if (with_task(each.sentence, focus), each.target) == now), None)
-    # Otherwise a task precedes it, and its text is about models of one task.
+    # For several tasks, a prefix precedes the example, whose text is about models of a single task.
     if shown and shown.sentence == focus.sentence:
         st.caption(shows_of(shown))
 

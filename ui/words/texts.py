@@ -18,7 +18,7 @@ from charts.toolkit.numbers import whole
 from ui.words.once_a_run import once_a_run
 from ui.words.translations import ENGLISH, names_of_languages, read_for_all, read_texts
 
-ROOT = Path(__file__).resolve().parents[2]  # of ui/words and views
+ROOT = Path(__file__).resolve().parents[2]  # the folder that contains ui/words and views
 
 _spoken: ContextVar[str] = ContextVar("the language of this run, or of a file being made", default="")
 _language_of_run: Callable[[], str] = lambda: ENGLISH  # noqa: E731  (replaced by ui/shell/focus.py)

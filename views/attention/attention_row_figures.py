@@ -232,9 +232,9 @@ def row_on_picture(
 ) -> go.Figure:
     """Draw one query's row of every head on the image: colours are weights, dots are ink.
 
-    ``weights``: [head, row of patches, column of patches], 0…1; ``ink``: [row of pixels, column of pixels], 0…1, a
-    whole number of pixels to a patch; ``names``: of the panels; ``labels``: of the patches in reading order. The scale
-    is fixed to 0…1, or ends at the largest weight with ``stretch``, as the scale then says.
+    ``weights``: [head, row of patches, column of patches], 0…1; ``ink``: [row of pixels, column of pixels], 0…1, with a
+    whole number of pixels per patch; ``names`` are those of the panels, ``labels`` those of the patches in reading
+    order. The scale is fixed to 0…1, or ends at the largest weight with ``stretch``, as the scale then says.
     """
     values = as_array(weights, name="weights", axes=("head", "row", "column"), signed=False)
     pixels = as_array(ink, name="ink", axes=("row", "column"), signed=False)

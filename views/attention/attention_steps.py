@@ -32,7 +32,8 @@ _CHOOSES = 0.9  # a row with at least this largest weight selects one token rath
 _PRODUCTS = 3  # terms of one channel's sum that are written out
 _MAX_ROWS, _SCROLLED = 30, 640  # longer texts scroll, in a window of this many pixels
 
-_HEIGHT, _HEIGHT_IN_LESSON = 420, 290  # of the maps, in pixels of a projector: sentence and formula stay visible above
+# height of the maps in pixels on a projector; sentence and formula stay visible above
+_HEIGHT, _HEIGHT_IN_LESSON = 420, 290
 
 
 def stepper(p: Page, rule: ScoreRule) -> int:
@@ -105,7 +106,7 @@ def _projections(p: Page, shown: AttentionViewModel) -> None:
                     product = rf"\text{{RMSNorm}}\big({product}\big)"
                 show_formula(rf"\underset{{{len(values)} \times {path.d_head}}}{{{letter}}} = {product}")
                 show_map(
-                    value_map(  # on the canvas: the page opens with this step, and Plotly is 5 MB
+                    value_map(  # on the canvas, because the page opens with this step and Plotly is 5 MB
                         values,
                         row_labels=tokens.labels,
                         column_labels=[str(channel) for channel in range(path.d_head)],

@@ -26,7 +26,7 @@ from transformer.positions import LearnedEncoding
 from transformer.residual import residual_connection
 from transformer.toy.by_hand import HEAD_COUNTS, MAX_WORDS, Sheet, forward_pass, load_sheet
 
-LARGEST = 9.9  # as in charts/canvas/source/by_hand/state.js
+LARGEST = 9.9  # largest number in a cell, as in charts/canvas/source/by_hand/state.js
 _CELL = re.compile(r"(?P<name>[A-Za-z]\w?)\.(?P<row>\d)\.(?P<column>\d):(?P<value>-?\d(?:\.\d\d?)?)")
 Cell = tuple[str, int, int]  # parameter, row, column
 

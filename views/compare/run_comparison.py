@@ -111,7 +111,8 @@ def show_maps(p: Page, shown: CompareViewModel) -> None:
             drawn = attention_map(side.view, head=side.location.head, shifted_labels=named, height=map_height())
             stack, kind, layer, head = side.location
             named = p.text[f"kind_{stack}_{kind}"]
-            title = p.text["map_title"].format(side=side.letter, kind=named, layer=layer, head=head)  # on one line
+            # the title must fit on one line
+            title = p.text["map_title"].format(side=side.letter, kind=named, layer=layer, head=head)
             show_map(drawn.with_metadata(title=title), key=f"compare map {side.letter}")
     for column, side, difference in zip(columns[-len(others) :], others, shown.differences, strict=True):
         with column:

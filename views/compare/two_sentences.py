@@ -72,7 +72,7 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
     By default, it is the partner of sentence A, or sentence A with one word changed.
     """
     focus = p.focus
-    task = start_of(focus.sentence, p.checkpoint.framing.starts)  # which predefined pairs get, too
+    task = start_of(focus.sentence, p.checkpoint.framing.starts)  # the task prefix, which predefined pairs get, too
     found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
     partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
     by_itself = partners.get(focus.sentence) or suggested_sentence(p) or focus.sentence

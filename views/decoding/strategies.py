@@ -36,7 +36,7 @@ def strategies(p: Page) -> None:
         # A separate row, so that the texts are aligned whatever controls are above them.
         for column, name in zip(_side_by_side(), NAMES, strict=True):
             with column, st.container(border=True, key=f"text {name}"):
-                st.caption(p.text[f"strategy_{name}"])  # for readers who have scrolled past the headings
+                st.caption(p.text[f"strategy_{name}"])  # repeated for readers who have scrolled past the headings
                 _show_text(p, shown, name)
         st.caption(p.text["strategies_marks"] + (f" {p.text['forced']}" if shown.given else ""))
         found, factor = shown.verdict

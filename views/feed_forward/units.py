@@ -19,7 +19,7 @@ from ui.words.texts import PageText, as_plain, common
 from views.feed_forward import activation_curve_figure, unit_figures
 from views.feed_forward.feed_forward_view_model import FeedForwardViewModel
 
-_WORDS = 8  # on each side of the figure
+_WORDS = 8  # words on each side of the figure
 _WORDS_IN_TABLE = 4
 FUNCTIONS = {
     "relu": r"\text{ReLU}",

@@ -20,7 +20,7 @@ from views.heads.role_words import measure_name
 
 _TABLE = "heads-between-two-tokens"
 _CLICKED = 24  # more tokens than this are offered as a list
-_MUCH = 0.5  # of a row
+_MUCH = 0.5  # share of a row that counts as "more than half"
 
 
 def finder(p: Page, heads: HeadsViewModel) -> None:

@@ -17,7 +17,7 @@ from charts.toolkit.words import _
 if TYPE_CHECKING:
     from transformer.runs.attention_view import AttentionView
 
-_WIDE, _TALL = 0.84, 0.78  # of the space of one head
+_WIDE, _TALL = 0.84, 0.78  # shares of the space of one head
 _NAMED = 40  # with more points than this, the names are only in the hover text
 
 

@@ -190,7 +190,7 @@ def _measure(p: Page, cases: tuple[Case, ...], what: Name, largest: int) -> None
     )
     _forget()
     st.session_state[_SHOWN] = what
-    st.rerun()  # to collapse the list of prompts
+    st.rerun()  # runs again to collapse the list of prompts
 
 
 def _results(p: Page, found: PromptBatch, room: DeltaGenerator) -> None:

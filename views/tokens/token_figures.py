@@ -143,7 +143,7 @@ def token_lengths(sequences: Mapping[str, TokenSequence]) -> go.Figure:
                 "line": {"width": 0},
             },
             text=[style.escape(token.display) for *_, token in boxes],
-            textposition="inside" if start <= _MAX_BYTES else "none",  # to measure hundreds takes seconds
+            textposition="inside" if start <= _MAX_BYTES else "none",  # measuring hundreds of texts takes seconds
             insidetextanchor="middle",
             textangle=0,
             # The width is included, since Plotly's %{x} is the end of a box.

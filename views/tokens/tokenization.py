@@ -59,7 +59,7 @@ def token_cards(p: Page, view_model: TokensViewModel) -> None:
             Chip(token.display, number(token), tone(token), hint=_hint(text, tokenizer, token))
             for token in p.trace.tokens(stack)
         )
-        answer = stack == "decoder" and len(p.trace.stacks) > 1  # else the sentence is in front of it
+        answer = stack == "decoder" and len(p.trace.stacks) > 1  # otherwise the sentence precedes the output
         title = text["given" if p.trace.forced else "writes"] if answer else text["reads"]
         rows.append(ChipRow(title, cards, chosen=p.focus.token if stack == p.focus.stack else None))
     legend = {tone: text[f"legend_{tone}"] for tone in ("word", "part", "byte", "special", "frame")}

@@ -270,7 +270,8 @@ def build(case: str, *, seed: int = 0, **changes: Any) -> Any:
     import transformers
 
     model_class, config_class, values = CASES[case]
-    config = getattr(transformers, config_class)(**copy.deepcopy({**values, **changes}))  # which it changes
+    # a copy, because the config changes its arguments
+    config = getattr(transformers, config_class)(**copy.deepcopy({**values, **changes}))
     with torch.random.fork_rng(), torch.no_grad():
         torch.manual_seed(seed)
         model = getattr(transformers, model_class)._from_config(config, attn_implementation="eager")

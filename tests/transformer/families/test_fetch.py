@@ -56,7 +56,7 @@ def test_the_size_comes_first_and_who_agrees_gets_it_into_the_folder_that_the_ap
     assert "me/mine: 5 files, 0 MB" in said and "[y/N]" in question and not before
     assert downloaded == [tmp_path / "listed" / "mine" / ".unfinished"]
     assert not downloaded[0].exists()
-    assert "listed/mine  " in capsys.readouterr().out  # with its fingerprint when opened
+    assert "listed/mine  " in capsys.readouterr().out  # the name comes with its fingerprint once opened
 
 
 @pytest.mark.parametrize("answer", ["", "no", EOFError()])

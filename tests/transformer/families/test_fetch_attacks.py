@@ -83,7 +83,7 @@ class Hub(ThreadingHTTPServer):
             self.wfile.write(content[:1])
             self.server.sent += 1
             if self.server.sent > 3:
-                self.server.how = "gone"  # not forever, because the client waits anew after each byte
+                self.server.how = "gone"  # the hub stops at last, because the client waits anew after each byte
                 self.server.files = {}
 
         def _grow(self) -> None:

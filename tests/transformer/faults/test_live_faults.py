@@ -83,7 +83,7 @@ def test_the_other_order_of_norms_is_that_order_with_the_same_weights(kind, norm
     assert other.config.norm == ("post" if norm == "pre" else "pre")
     mine = dict(model.named_parameters())
     for name, parameter in other.named_parameters():
-        if "final_norm" in name:  # only pre-norm training has one
+        if "final_norm" in name:  # only pre-norm training has a final norm
             assert torch.equal(parameter, torch.full_like(parameter, float(name.endswith("weight"))))
         else:
             assert parameter is mine[name], name

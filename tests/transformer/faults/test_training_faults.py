@@ -82,7 +82,7 @@ def test_the_kept_model_writes_what_its_course_says(name):
     assert toy.learner.generate("gradient") == toy.moments[-1].written
     assert toy.learner.score(held_out_words(TASKS[training_faults.TASK])).accuracy == pytest.approx(
         toy.moments[-1].writes,
-        abs=0.02,  # its weights were rounded to half precision
+        abs=0.02,  # the stored weights were rounded to half precision
     )
 
 

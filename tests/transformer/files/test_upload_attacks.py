@@ -15,7 +15,7 @@ from transformer.files.received_files import receive
 from transformer.text.message import Message, message_of
 
 FILES = ("config.json", "model.safetensors", "tokenizer.json")
-SECONDS = 5  # of this process's time; each of these took between ten seconds and forever
+SECONDS = 5  # seconds of processor time; each of these attacks used to take at least ten
 
 
 @pytest.fixture

@@ -47,7 +47,7 @@ def test_every_number_and_token_is_read_back(tmp_path: Path, kind: str, suffix: 
 
 def test_a_mask_in_the_file_is_used(tmp_path: Path) -> None:
     arrays, text = decoder_arrays()
-    arrays["decoder"][:, :, 3, 1] = 0.0  # in every head, and yet it is allowed
+    arrays["decoder"][:, :, 3, 1] = 0.0  # 0 in every head, and yet the cell is allowed
     arrays["decoder.allowed"] = np.tri(5, dtype=bool)
     (view, *_) = transformer.trace(transformer.load(write(tmp_path / "a.npz", arrays, text)), "x").attention_views()
     assert view.allowed[3, 1] and not view.allowed[1, 3]

@@ -156,4 +156,5 @@ def test_the_error_rate_is_that_of_och_and_ney() -> None:
     assert error_rate({0: [0, 2, 1]}, [possible]) == pytest.approx(1 - (2 + 3) / (3 + 2))
     assert error_rate({0: [1, 1, -1]}, [PAIR]) == 1.0
     assert error_rate({0: [0, -1, -1]}, [PAIR]) == pytest.approx(1 - (1 + 1) / (1 + 3))
-    assert best_rule_precision([PAIR]) == pytest.approx(2 / 3)  # one word to the left; the first one stays
+    # the best rule is one word to the left, where the first word stays
+    assert best_rule_precision([PAIR]) == pytest.approx(2 / 3)

@@ -126,7 +126,7 @@ def test_a_sentence_of_a_batch_has_the_roles_of_its_own_trace(tiny_checkpoint, k
     checkpoint = tiny_checkpoint(kind)
     by_length = sorted(SENTENCES, key=lambda sentence: len(checkpoint.tokenizer.encode(sentence)))
     for sentence, roles in zip(by_length, by_batches(checkpoint, by_length, 4), strict=True):
-        trace = transformer.trace(checkpoint, sentence)  # of the model's own translation
+        trace = transformer.trace(checkpoint, sentence)  # a trace of the model's own translation
         expected = [
             role
             for stack, attention in trace.attention_kinds()

@@ -34,7 +34,7 @@ def test_the_pattern_of_a_role_gives_the_score_of_that_role(views) -> None:
     roles = {(role.layer, role.head): role.scores for view in views for role in head_roles(view)}
     patterns = known_patterns(views[0])
     assert {"previous", "same", "first", "repeated", "induction", "punctuation"} <= set(patterns)
-    assert "next" not in patterns  # it is masked
+    assert "next" not in patterns  # the next token is masked
     for name in ("previous", "same", "repeated"):
         for one in pattern_scores(views, patterns[name]):
             assert one.score == pytest.approx(roles[one.layer, one.head][name], abs=1e-6)

@@ -277,7 +277,7 @@ def test_the_rows_are_those_of_a_plain_loop() -> None:
 def test_sentences_add_up_and_a_far_offset_of_few_rows_does_not_count() -> None:
     short = made(pointing([0] * 6, 6), [f" w{n}" for n in range(6)])  # attends mainly to its first token
     tallies = positional_tallies(short)
-    assert tallies["offset"].shares[0, OFFSETS.index(-5)] == 1.0  # one row has it
+    assert tallies["offset"].shares[0, OFFSETS.index(-5)] == 1.0  # only one row has this offset
     measures, where = positional_measures(tallies, 0)
     assert where["offset"] > -5 and measures["offset"].score < 0.5
     twice = add_tallies(tallies, tallies)

@@ -113,7 +113,7 @@ def test_a_layer_that_writes_the_answer_shows_it_from_there_on(tiny_checkpoint):
         checkpoint.model.decoder.layers[1].feed_forward.output_projection.bias[answer] = 10.0
     trace = transformer.trace(checkpoint, "The old", target="man")
     assert answer not in trace.target.ids
-    for sublayers, decided in ((False, 2), (True, 4)):  # after layer 1; after its feed-forward layer
+    for sublayers, decided in ((False, 2), (True, 4)):  # the step after layer 1, without and with sub-layers
         lens = logit_lens(trace, sublayers=sublayers)
         assert (lens.followed == answer).all()
         assert (lens.decided == decided).all()

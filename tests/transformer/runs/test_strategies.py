@@ -49,7 +49,7 @@ def test_top_p_keeps_the_token_that_crosses_the_border(top_p: float, kept: int) 
 
 
 def test_top_p_counts_what_top_k_has_left() -> None:
-    assert chances(top_k=2, top_p=0.6) == [0, 1, 0, 0]  # of the remaining two, the first has 2/3
+    assert chances(top_k=2, top_p=0.6) == [0, 1, 0, 0]  # the first of the remaining two has 2/3
     assert chances(top_k=2, top_p=0.7) == pytest.approx([0, 2 / 3, 1 / 3, 0])
 
 
@@ -75,7 +75,7 @@ def test_something_to_draw_from_is_always_left(
     chance = torch.softmax(reshape_logits(tensor, temperature=temperature, top_k=top_k, top_p=top_p), dim=-1)
     assert torch.isfinite(chance).all()
     assert float(chance.sum()) == pytest.approx(1.0, abs=1e-4)
-    scaled = tensor / temperature  # in which logits that differ slightly may become equal
+    scaled = tensor / temperature  # slightly different logits may become equal here
     assert chance[scaled.argmax()] == chance.max()
     if top_k:
         assert int((chance > 0).sum()) <= top_k

@@ -167,7 +167,7 @@ def test_a_text_that_grows_without_end_ends_its_process_alone(
     with pytest.raises(InputError, match=r"for a text of 20 characters, or makes millions .* Take a shorter"):
         getattr(hostile, reads)("a" * 20)
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 200_000  # KB
-    assert getattr(hostile, reads)("b")  # in another process
+    assert getattr(hostile, reads)("b")  # the tokenizer runs in another process
     assert other.encode("The cat")
 
 

@@ -57,12 +57,13 @@ def test_the_entropy_is_that_of_a_plain_loop_over_sentences_without_padding(kind
     kind_of, examples = CASES[kind]
     objective = kind_of(random_model(kind)).eval()
     batch = objective.collate(examples, torch.Generator().manual_seed(0))
-    read = max(len(example[-1]) for example in examples) - 1  # for shorter texts also the last token, before padding
+    # shorter texts also have their last token, before the padding
+    read = max(len(example[-1]) for example in examples) - 1
     if kind == "encoder-decoder":
         rows = [[torch.tensor([source]), torch.tensor([target[:read]])] for source, target in examples]
     elif kind == "decoder-only":
         rows = [[torch.tensor([ids[:read]])] for (ids,) in examples]
-    else:  # as shown, with its masks
+    else:  # the batch as shown, with its masks
         rows = [[row[None, : len(ids)]] for row, (ids,) in zip(batch["ids"], examples, strict=True)]
     expected = entropy_by_a_loop(objective.model, rows)
     assert 0.1 < expected < 0.999

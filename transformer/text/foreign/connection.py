@@ -19,7 +19,7 @@ from transformer.text.tokenizer_files import unreadable
 EXTRA = 'pip install "glassformer[hf]" (in this repository: pip install -r requirements-hf.txt)'
 PROCESS_BYTES = 20_000_000  # a process's share of memory with a small vocabulary, as Linux counts it (Pss)
 GIGABYTES = 2  # gigabytes of memory; opening Gemma's 262,144 entries takes 0.8
-OPENING_SECONDS, TEXT_SECONDS = 60, 20  # of processor time
+OPENING_SECONDS, TEXT_SECONDS = 60, 20  # seconds of processor time
 TEMPLATE_SECONDS = 3  # seconds of processor time; filling in a chat template takes milliseconds
 _MOST_REMEMBERED = 1000
 _LONGEST_ANSWER = 200_000_000  # bytes; Gemma's vocabulary takes 6 million

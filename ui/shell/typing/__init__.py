@@ -20,6 +20,6 @@ def follow_typing(*, line: bool = True) -> None:
     """
     words = {name: common(f"typing.{name}") for name in ("run", "run_help", "follows", "waits")}
     boxes = [f"st-key-{key.replace(' ', '-')}" for key in BOXES]
-    # "again": an unrequested run, through which a server that replaces another learns of the boxes.
+    # "again" is a run that nobody requested; it tells a server that replaces another about the boxes.
     data = {"boxes": boxes, "line": line, "words": words}
     _component(key="typing", data=data, on_again_change=lambda: None)

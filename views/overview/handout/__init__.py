@@ -24,7 +24,7 @@ from views.overview.handout.vectors import embeddings, positions, tokens
 from views.overview.handout.writing import handout_text
 
 MAX_TOKENS = 100
-MAX_WEIGHTS = 6_000_000  # of attention, all heads together: a few bytes of the file each
+MAX_WEIGHTS = 6_000_000  # attention weights of all heads together; each takes a few bytes of the file
 STEPS = (overview, tokens, embeddings, positions, attention, heads, add_norm, feed_forward, decoding)
 
 

@@ -55,7 +55,7 @@ def _diagram(trace: Trace, focus: Focus) -> Live:
     """Return the app's diagram; a click on a block goes to its step."""
     stacks = diagram.model_stacks(trace.checkpoint.config, trace, layer=focus.layer)
     data = diagram.diagram_data(stacks, trace, pages=_PAGES)
-    for column in data["columns"]:  # one layer is drawn here, which cannot be changed
+    for column in data["columns"]:  # the diagram shows one layer here, which cannot be changed
         column |= {"n_layers": 0, "layer_text": f"{common('diagram.layer')} {column['layer']}"}
     leads = {block.id: block.page for stack in stacks for block in stack.blocks}
     drawn = (_DRAWING / "diagram.js").read_text(encoding="utf-8").replace("export default function", "function draw")
