@@ -36,15 +36,18 @@ class PatternScore:
     rows: int
 
 
-def known_patterns(view: AttentionView) -> dict[str, np.ndarray]:
+def known_patterns(views: Sequence[AttentionView]) -> dict[str, np.ndarray]:
     """Return the allowed cells of every role that is defined by position, [query, key].
 
-    Roles without a cell in this sentence, such as repeated tokens, are left out.
+    A cell is allowed if one of the layers allows it. Roles without a cell in this sentence, such as repeated tokens,
+    are left out.
     """
+    view = views[0]
+    mask = np.any([one.allowed for one in views], axis=0)
     found = places_in(view.query, view.key, cross=view.kind == "cross")
     if view.kind == "self":
         found["induction"] = followers(view)
-    allowed = {name: cells & view.allowed for name, cells in found.items()}
+    allowed = {name: cells & mask for name, cells in found.items()}
     return {name: cells for name, cells in allowed.items() if cells.any()}
 
 

@@ -19,6 +19,7 @@ from views.heads.finder import finder
 from views.heads.head_card import CARD, card
 from views.heads.head_figures import entropy_strip, head_profiles, head_scores
 from views.heads.heads_view_model import HeadsViewModel, Role, place_of
+from views.heads.pattern import pattern
 from views.heads.role_words import captions, measure_name
 from views.heads.scatter import scatter
 
@@ -38,7 +39,7 @@ def show_section(p: Page, heads: HeadsViewModel) -> None:
 def sections(heads: HeadsViewModel, *, of_sentences: bool) -> tuple[str, ...]:
     """Return the sections of the model; vision models have no lists of sentences."""
     measured = ("tests", "profile") if heads.heads.has_tests else ()
-    return ("table", *(("card", "finder") if of_sentences else ()), *measured, "map", "scatter", "rows")
+    return ("table", *(("card", "finder") if of_sentences else ()), "pattern", *measured, "map", "scatter", "rows")
 
 
 def _draw(p: Page, section: str, heads: HeadsViewModel) -> None:
@@ -49,6 +50,8 @@ def _draw(p: Page, section: str, heads: HeadsViewModel) -> None:
         card(p, heads.location, heads.roles_over_many)
     elif section == "finder":
         finder(p, heads)
+    elif section == "pattern":
+        pattern(p, heads)
     elif section == "tests":
         caption = text["tests_caption"].format(annotated=len(annotated_sentences()), pairs=len(aligned_pairs()))
         show_table(measure_table(roles, text), name="head-tests", caption=caption)

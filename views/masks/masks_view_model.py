@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,12 +14,11 @@ from transformer.runs.attention_view import AttentionView
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.head_places import Head
 from transformer.runs.mask_edits import mask_under
+from transformer.runs.painted_cells import cells_from_texts, cells_to_texts
 from transformer.runs.traces import Trace
 from transformer.text.tokens import Token
 from transformer.text.word_spans import words_of
 from views.view_models import RunViewModel
-
-_PAIR = re.compile(r"([0-9]{1,5})-([0-9]{1,5})")
 
 
 @dataclass(frozen=True)
@@ -44,19 +42,16 @@ class MaskChoices:
     @classmethod
     def from_texts(cls, texts: Sequence[str]) -> MaskChoices:
         """Return the choices that ``to_texts`` wrote; invalid ones are left out."""
-        found, cells = cls(), {}
+        found = cls()
         for text in texts:
             name, _, rest = text.partition(" ")
             number = int(rest) if rest.isascii() and rest.isdecimal() and len(rest) < 6 else None
             if name == "layer":
                 found = replace(found, everywhere=False)
-            elif name in ("allow", "block"):
-                pairs = filter(None, map(_PAIR.fullmatch, rest.split(",")))
-                cells |= {(int(pair[1]), int(pair[2])): name == "allow" for pair in pairs}
             else:
                 size = {"window": {"size": max(1, number or 2)}, "word": {"word": number or 0}}.get(name, {})
                 found = replace(found, preset=name, **size) if name in PRESETS else found
-        return replace(found, cells=cells)
+        return replace(found, cells=cells_from_texts(texts, on="allow", off="block"))
 
     def to_texts(self) -> tuple[str, ...]:
         """Return the choices that have an effect, for the address, e.g. "window 3", "layer", "allow 2-3"."""
@@ -97,13 +92,9 @@ class MaskChoices:
         allowed = mask_under(edits_from(checkpoint, self.specs(own)), own)
         return replace(own, allowed=allowed, weights=np.where(allowed, own.weights, 0.0))
 
-    def _cell_texts(self) -> list[str]:
+    def _cell_texts(self) -> tuple[str, ...]:
         """Return e.g. "allow 2-3,2-4" and "block 0-1"."""
-        painted = []
-        for name, wanted in (("allow", True), ("block", False)):
-            if pairs := [f"{query}-{key}" for (query, key), allowed in sorted(self.cells.items()) if allowed == wanted]:
-                painted.append(f"{name} {','.join(pairs)}")
-        return painted
+        return cells_to_texts(self.cells, on="allow", off="block")
 
 
 PRESETS = ("own", "no_causal", "no_padding", "window", "itself", "word")

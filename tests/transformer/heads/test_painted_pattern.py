@@ -32,7 +32,7 @@ def test_the_score_is_the_mean_share_of_the_rows_that_can_show_the_pattern(views
 
 def test_the_pattern_of_a_role_gives_the_score_of_that_role(views) -> None:
     roles = {(role.layer, role.head): role.scores for view in views for role in head_roles(view)}
-    patterns = known_patterns(views[0])
+    patterns = known_patterns(views)
     assert {"previous", "same", "first", "repeated", "induction", "punctuation"} <= set(patterns)
     assert "next" not in patterns  # the next token is masked
     for name in ("previous", "same", "repeated"):

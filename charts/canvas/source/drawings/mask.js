@@ -10,7 +10,7 @@ export class MaskDrawing extends MapDrawing {
     super(payload, previous);
     // A copy: strokes change it before Python answers.
     this.matrix.bits = this.matrix.bits.slice();
-    this.own = payload.arrays.own.values;
+    this.own = payload.arrays.own?.values;
     this.label = `${this.metadata.title}, ${say("mask editor")}: ${say("{count} rows", { count: this.matrix.rows })} (${this.metadata.row_title}), ${say("{count} columns", { count: this.matrix.columns })} (${this.metadata.column_title}). ${say("Move with the arrow keys, allow or block with the space bar.")} ${say("Plus, minus and 0 zoom.")} ${rowKeys()}`;
     this.help = say("mask editor");
   }
@@ -19,10 +19,18 @@ export class MaskDrawing extends MapDrawing {
     return row * this.matrix.columns + column;
   }
 
-  setAllowed(row, column, allowed) {
+  isOn(row, column) {
+    return this.matrix.allowed(row, column);
+  }
+
+  set(row, column, on) {
+    this.setBit(this.matrix.bits, row, column, on);
+  }
+
+  setBit(bits, row, column, on) {
     const index = this.index(row, column);
-    if (allowed) this.matrix.bits[index >> 3] |= 1 << (index & 7);
-    else this.matrix.bits[index >> 3] &= ~(1 << (index & 7));
+    if (on) bits[index >> 3] |= 1 << (index & 7);
+    else bits[index >> 3] &= ~(1 << (index & 7));
   }
 
   changed(row, column) {
@@ -32,6 +40,10 @@ export class MaskDrawing extends MapDrawing {
 
   paintBase(context, theme, ratio) {
     super.paintBase(context, theme, ratio);
+    this.paintOver(context, theme, ratio);
+  }
+
+  paintOver(context, theme, ratio) {
     if (Math.min(this.map.stepX, this.map.stepY) < 7) return;
     const { top, bottom, left, right } = this.map.visible();
     this.map.clipped(context, () => {
@@ -46,7 +58,7 @@ export class MaskDrawing extends MapDrawing {
 
   begin(target) {
     if (target?.row === undefined || target.column === undefined) return null;
-    const stroke = { allowed: !this.matrix.allowed(target.row, target.column), cells: new Map(), last: target };
+    const stroke = { allowed: !this.isOn(target.row, target.column), cells: new Map(), last: target };
     this.paintCell(stroke, target.row, target.column);
     return stroke;
   }
@@ -54,8 +66,8 @@ export class MaskDrawing extends MapDrawing {
   paintCell(stroke, row, column) {
     const key = `${row},${column}`;
     if (stroke.cells.has(key)) return;
-    stroke.cells.set(key, [row, column, this.matrix.allowed(row, column)]);
-    this.setAllowed(row, column, stroke.allowed);
+    stroke.cells.set(key, [row, column, this.isOn(row, column)]);
+    this.set(row, column, stroke.allowed);
   }
 
   // A fast mouse skips cells: all on the straight line from the last one are painted.
@@ -73,7 +85,7 @@ export class MaskDrawing extends MapDrawing {
   }
 
   takeBack(stroke) {
-    for (const [row, column, was] of stroke.cells.values()) this.setAllowed(row, column, was);
+    for (const [row, column, was] of stroke.cells.values()) this.set(row, column, was);
   }
 
   strokeValue(stroke) {
@@ -85,6 +97,6 @@ export class MaskDrawing extends MapDrawing {
 
   click({ row, column }) {
     if (row === undefined || column === undefined) return null;
-    return { event: "edit", value: { cells: [row, column], allowed: !this.matrix.allowed(row, column) } };
+    return { event: "edit", value: { cells: [row, column], allowed: !this.isOn(row, column) } };
   }
 }
