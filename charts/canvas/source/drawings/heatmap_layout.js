@@ -27,12 +27,22 @@ export class HeatmapLayout {
   // Fits the map into `width` × `room`, but no lower than `least`; returns the height it takes.
   layout(context, theme, options) {
     this.titleLines = 1;
+    options = { ...options, widths: this.measure(context, theme) };
     const height = this.fit(context, theme, options);
     context.font = fontOf(theme, 0.8);
     // Few rows: the title beside them needs a second line.
     if (!this.titles || context.measureText(`← ${this.rowTitle}`).width <= this.plot.height) return height;
     this.titleLines = 2;
     return this.fit(context, theme, options);
+  }
+
+  // Widths of the labels, per pixel of their letters: measured once, although several sizes are tried.
+  measure(context, theme) {
+    const letter = Math.round(theme.size * LARGEST * 10) / 10; // as `fontOf` rounds it
+    context.font = fontOf(theme, LARGEST, theme.paper ? 400 : 600); // a marked label is bold
+    const rows = widest(context, this.rows) / letter;
+    context.font = fontOf(theme, LARGEST);
+    return { rows, columns: this.columns.map((label) => context.measureText(label).width / letter) };
   }
 
   // Before a label is left out, all become smaller, and then the rows taller.
@@ -52,16 +62,15 @@ export class HeatmapLayout {
   }
 
   showsAllLabels(theme) {
-    return this.every("row", theme) === 1 && (this.counted || this.every("column", theme) === 1);
+    const { cellWidth, cellHeight } = this; // without zoom: a map that is zoomed in keeps its letters when it is laid out again
+    return this.every("row", theme, cellHeight) === 1 && (this.counted || this.every("column", theme, cellWidth) === 1);
   }
 
   // Labels that have no room are left out at regular steps.
-  every(kind, theme) {
+  every(kind, theme, step = kind === "row" ? this.stepY : this.stepX) {
     const letter = this.labelScale * theme.size;
-    const [needed, step] =
-      kind === "row"
-        ? [letter * LINE, this.stepY]
-        : [this.slanted ? (letter * 0.95) / Math.sin(this.slant) : this.longest + 8, this.stepX];
+    const across = this.slanted ? (letter * 0.95) / Math.sin(this.slant) : this.longest + 8;
+    const needed = kind === "row" ? letter * LINE : across;
     if (kind === "column" && !this.slanted && this.longest <= step - 6) return 1;
     return [1, 2, 5, 10, 20, 50, 100].find((count) => count * step >= needed - 0.01) ?? 200;
   }
@@ -69,20 +78,18 @@ export class HeatmapLayout {
   // `scale`, `slant`: of the labels; `lowest`: the least height of all rows.
   place(context, theme, options) {
     const { x = 0, y = 0, width, room, least = null, tallestCell = 44 } = options;
-    const { scale = LARGEST, slant = SLANT, lowest = 0 } = options;
+    const { scale = LARGEST, slant = SLANT, lowest = 0, widths = this.measure(context, theme) } = options;
     const unit = theme.size / 16;
     const projected = isProjected(theme);
     const widestCell = options.widestCell ?? (projected ? 160 : 76);
     const [nRows, nColumns] = [this.rows.length, this.columns.length];
     Object.assign(this, { labelScale: scale, slant });
-    context.font = fontOf(theme, scale, theme.paper ? 400 : 600); // a marked label is bold
-    this.rowRoom = Math.min(widest(context, this.rows) + 2, width * 0.3, 190 * unit);
-    context.font = fontOf(theme, scale);
-    const labels = this.columns.map((label) => Math.min(context.measureText(label).width, 130 * unit));
+    const letter = theme.size * scale;
+    this.rowRoom = Math.min(widths.rows * letter + 2, width * 0.3, 190 * unit);
+    const labels = widths.columns.map((wide) => Math.min(wide * letter, 130 * unit));
     const longest = Math.max(...labels);
     const titleRoom = this.titles ? Math.round((10 + 16 * this.titleLines) * unit) : 0;
     const left = titleRoom + this.rowRoom + 10;
-    const letter = theme.size * scale;
     // A cell may be as wide as its label needs, within reason.
     const widestWanted = Math.max(widestCell * unit, longest + 12);
     const cellFor = (overhang) => Math.max(1, Math.min(widestWanted, (width - left - 6 - overhang) / nColumns));
