@@ -231,6 +231,8 @@ class WatchedSoftmax(TorchFunctionMode):
             given, value = args[:2]
             if given.shape[-2:] == (n_queries, n_keys):
                 probes, self.probes = self.probes, None
+                if value.ndim == 4 and value.shape[1] < n_heads:  # several heads share their values
+                    value = value.repeat_interleave(n_heads // value.shape[1], dim=1)
                 value = probes.value(value.reshape(batch, n_heads, n_keys, -1)).reshape(value.shape)
                 context = func(given, value, *args[2:], **kwargs)
                 shown = probes.context(context.reshape(batch, n_heads, n_queries, -1))

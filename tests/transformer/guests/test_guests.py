@@ -97,6 +97,20 @@ def test_outputs_and_every_map_are_those_of_the_eager_code(opened, kind: str) ->
             assert (shown - weights).abs().max() <= TOLERANCE, name
 
 
+def test_heads_that_share_their_values_show_and_edit_them_separately(opened) -> None:
+    """Falcon multiplies the weights of all heads by one head of values, in code of its own."""
+    checkpoint = opened("falcon")
+    name = "decoder.layers.0.self_attention"
+    found = trace(checkpoint, TEXT)
+    weights, values, context = (found.values(f"{name}.{part}") for part in ("weights", "value", "context"))
+    np.testing.assert_allclose(weights @ values, context, atol=1e-6)
+    assert (values == values[:1]).all() and len(values) == checkpoint.config.n_heads
+    edit = Edit(f"{name}.value", lambda tensor: tensor * torch.tensor([1.0, 0, 1, 1]).reshape(1, -1, 1, 1), "head 1")
+    changed = trace(checkpoint, TEXT, edits=[edit]).values(f"{name}.context")
+    expected = context * np.array([1, 0, 1, 1])[:, None, None]
+    np.testing.assert_allclose(changed[:, :9], expected[:, :9], atol=1e-6)  # the prompt; then it writes other tokens
+
+
 @pytest.mark.parametrize("kind", CASES)
 def test_every_probe_is_shown_in_its_shape_and_every_edit_counts(opened, kind: str) -> None:
     checkpoint = opened(kind)
