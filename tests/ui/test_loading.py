@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import shutil
 import weakref
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 import torch
 
 import transformer
+from tests.attention_files import KINDS, write
 from transformer.runs.run import Run
 from ui.compute import loading
 from ui.compute.store import store
@@ -103,6 +105,30 @@ def test_another_checkpoint_of_the_same_name_gives_another_trace(own_folder: Pat
     transformer.save(own_folder / "tiny-gpt", changed, loading.load_checkpoint("tiny-gpt").tokenizer)
     second = load_trace("tiny-gpt", sentence="The cat.")
     assert not np.array_equal(first["decoder.logits"].values, second["decoder.logits"].values)
+
+
+def test_an_adapter_or_its_base_that_is_overwritten_in_place_is_read_again(own_folder: Path) -> None:
+    """The folder's own age does not change with the bytes of a file."""
+    adapter, base = own_folder / "adapter", own_folder / "tiny-gpt"
+    adapter.mkdir()
+    (adapter / "adapter_model.safetensors").write_bytes(b"first")
+    (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(base)}), encoding="utf-8")
+    seen = {loading._stamp(adapter)}
+    for file in (adapter / "adapter_model.safetensors", base / "model.safetensors", base / "config.json"):
+        file.write_bytes(file.read_bytes() + b" ")
+        seen.add(loading._stamp(adapter))
+    assert len(seen) == 4
+
+
+def test_the_configuration_of_overwritten_maps_is_read_again(own_folder: Path) -> None:
+    folder = own_folder / "maps"
+    write(folder / "attention.npz", *KINDS["decoder"]())
+    assert loading.config_of("maps").kind == "decoder-only"
+    (folder / "attention.npz").unlink()
+    age = os.stat(folder).st_mtime_ns
+    write(folder / "attention.npz", *KINDS["encoder"]())
+    os.utime(folder, ns=(age, age))
+    assert loading.config_of("maps").kind == "encoder-only"
 
 
 def test_nobody_can_write_into_a_shared_trace(checkpoints_folder: Path) -> None:

@@ -17,6 +17,9 @@ import transformer
 from transformer.config import ModelConfig
 from transformer.disk.gguf_file import is_gguf
 from transformer.errors import NotEnoughMemoryError
+from transformer.families.lora import CONFIG as ADAPTER_CONFIG
+from transformer.families.lora import WEIGHTS as ADAPTER_WEIGHTS
+from transformer.families.lora import base_of, is_adapter
 from transformer.files.chats import with_prompt
 from transformer.files.languages import with_languages
 from transformer.files.layout import config_of as read_config
@@ -47,6 +50,7 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _typed: dict[str, Path] = {}  # opened by path, on a server for one person
 _LISTED = ("config.json", *MAPS)  # a folder with one of these is a checkpoint
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
+_STAMPED = (*_FILES, ADAPTER_CONFIG, ADAPTER_WEIGHTS, *MAPS)
 
 
 def checkpoints_folder() -> Path:
@@ -269,7 +273,7 @@ def config_of(name: str) -> ModelConfig:
         ValueError: If it is missing or wrong.
     """
     path = checkpoint_path(name)
-    return _config(path, _stamp(path, _FILES[:1]), name.startswith(OWN_CODE))
+    return _config(path, _stamp(path), name.startswith(OWN_CODE))
 
 
 @once_a_run
@@ -287,25 +291,37 @@ def _translates(name: str) -> bool:
 
 
 @once_a_run
-def _stamp(path: Path, files: Sequence[str] = _FILES) -> tuple[tuple[int, int], ...]:
-    """Return the size and modification time of every file, which change if a model is retrained.
+def _stamp(path: Path) -> tuple[tuple[int, int], ...]:
+    """Return the size and modification time of every file that determines a model, which change if it is retrained.
 
-    Plain strings as paths make this three times as fast.
+    For an adapter, this includes the files of its base. Plain strings as paths make this three times as fast.
     """
     if os.path.isfile(path):
         status = os.stat(path)
         return ((status.st_size, status.st_mtime_ns),)
     stamps = []
-    for file in files:
+    for file in _STAMPED:
         try:
             status = os.stat(f"{path}/{file}")
         except OSError:
             stamps.append((0, 0))
         else:
             stamps.append((status.st_size, status.st_mtime_ns))
-    if (0, 0) in stamps and files == _FILES and os.path.isdir(path):  # sharded weights, or a tokenizer in other files
+    if (0, 0) in stamps[: len(_FILES)] and os.path.isdir(path):  # sharded weights, or a tokenizer in other files
         stamps.append((0, os.stat(path).st_mtime_ns))
+    if (config := stamps[_STAMPED.index(ADAPTER_CONFIG)]) != (0, 0) and (base := _base(path, config)) is not None:
+        stamps += _stamp(base)
     return tuple(stamps)
+
+
+@lru_cache(maxsize=32)
+def _base(adapter: Path, _changed: tuple[int, int]) -> Path | None:
+    """Return where the base of an adapter lies; ``None`` if it names none, or another adapter."""
+    try:
+        base = resolve(base_of(adapter))
+    except (transformer.CheckpointError, OSError):
+        return None
+    return None if is_adapter(base) else base
 
 
 @lru_cache(maxsize=32)
