@@ -14,7 +14,7 @@ from transformer.embedding import segment_numbers
 from transformer.errors import InputError
 from transformer.probes import record
 from transformer.runs.inputs import source_tensor
-from transformer.runs.next_sentence import next_sentence, segments_of
+from transformer.runs.next_sentence import next_sentence, segments_of, sentence_letters
 
 PAIR = torch.tensor([[1, 9, 17, 2, 8, 5, 11, 2]])
 ALONE = torch.tensor([[1, 9, 17, 2]])
@@ -141,3 +141,10 @@ def test_more_or_fewer_than_two_sentences_are_refused(text: str, tiny_checkpoint
 def test_the_mark_is_text_for_a_model_without_segments(tiny_checkpoint) -> None:
     checkpoint = tiny_checkpoint("sentiment")
     assert source_tensor(checkpoint, "a || b")[0].tolist() == [1, *checkpoint.tokenizer.encode("a || b"), 2]
+
+
+def test_a_third_segment_has_a_letter_of_its_own(monkeypatch: pytest.MonkeyPatch, tiny_checkpoint) -> None:
+    trace = transformer.trace(tiny_checkpoint("bert"), "The cat sat.")
+    assert sentence_letters(trace) == ("A",) * len(trace.source)
+    monkeypatch.setattr("transformer.runs.next_sentence.segments_of", lambda _trace: (0, 1, 2))
+    assert sentence_letters(trace) == ("A", "B", "C")

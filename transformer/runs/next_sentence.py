@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from string import ascii_uppercase
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -32,6 +33,12 @@ def segments_of(trace: Trace) -> tuple[int, ...]:
     embedding: Any = trace.checkpoint.model.get_submodule("encoder.embedding")
     ids, n_segments = torch.tensor([trace.source.ids]), trace.checkpoint.config.n_segments
     return tuple(segment_numbers(ids, embedding.separator_id, embedding.pad_id, n_segments)[0].tolist())
+
+
+def sentence_letters(trace: Trace) -> tuple[str, ...]:
+    """Return the sentence of every token that the encoder read, "A", "B" …; all "A" without segment embeddings."""
+    segments = segments_of(trace) or (0,) * len(trace.source or ())
+    return tuple(ascii_uppercase[segment % len(ascii_uppercase)] for segment in segments)
 
 
 def is_pair(trace: Trace) -> bool:

@@ -48,9 +48,15 @@ def dev_accuracy(objective: Classification, examples: Sequence[tuple], batch_tok
 
 @torch.inference_mode()
 def next_sentence_accuracy(model: Model, examples: Sequence[tuple], batch_tokens: int) -> float:
-    """Return the share of encoded pairs whose most likely class is correct; nothing is masked."""
+    """Return the share of encoded pairs whose most likely class is correct; nothing is masked.
+
+    Raises:
+        ValueError: If no example is a pair.
+    """
     model.eval()
     pairs = [example for example in examples if example[1] != MaskedTokenNextSentence.NO_PAIR]
+    if not pairs:
+        raise ValueError(f"none of the {len(examples)} examples is a pair of sentences; give at least one")
     right = 0
     for batch in length_batches([len(ids) for ids, _ in pairs], batch_tokens, seed=0, epoch=0):
         ids, labels = zip(*(pairs[index] for index in batch), strict=True)

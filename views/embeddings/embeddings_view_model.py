@@ -22,7 +22,7 @@ import numpy as np
 from transformer import Trace
 from transformer.embedding import Embedding
 from transformer.layers.embedding_space import Neighbour, Projection, analogy, nearest_rows, principal_components
-from transformer.runs.next_sentence import is_pair, segments_of
+from transformer.runs.next_sentence import is_pair, sentence_letters
 from transformer.text.tokens import Token
 from transformer.variants.family_embedding import FamilyEmbedding
 from views.view_models import TokenViewModel, first_word
@@ -117,7 +117,7 @@ class EmbeddingsViewModel(TokenViewModel):
         """The sentence of the token, "A" or "B", and the length of the vector added for it; "" for none."""
         if f"{self.stack}.embedding.segment" not in self.trace:
             return "", 0.0
-        letter = "AB"[segments_of(self.trace)[self.token]] if is_pair(self.trace) else "A"
+        letter = sentence_letters(self.trace)[self.token]
         return letter, float(np.linalg.norm(self.trace.values(f"{self.stack}.embedding.segment")[self.token]))
 
     @property

@@ -18,7 +18,7 @@ from functools import cached_property
 from itertools import accumulate
 
 from transformer.runs.inputs import prompt_ids
-from transformer.runs.next_sentence import is_pair, segments_of
+from transformer.runs.next_sentence import is_pair, sentence_letters
 from transformer.text.tokens import Token, TokenSequence
 from views.view_models import TokenViewModel
 
@@ -76,7 +76,7 @@ class TokensViewModel(TokenViewModel):
     @cached_property
     def sentence_letters(self) -> tuple[str, ...]:
         """The sentence, "A" or "B", of every token that the encoder read; empty unless there are two."""
-        return tuple("AB"[segment] for segment in segments_of(self.trace)) if is_pair(self.trace) else ()
+        return sentence_letters(self.trace) if is_pair(self.trace) else ()
 
     @property
     def n_typed(self) -> int:

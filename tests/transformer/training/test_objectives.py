@@ -384,3 +384,5 @@ def test_next_sentence_accuracy_counts_pairs_alone() -> None:
     alone = (TEXTS[0][0], ALONE)
     assert next_sentence_accuracy(model, [*right, alone], 100) == 1.0
     assert next_sentence_accuracy(model, [right[0], (pairs[1], 1 - best[1]), alone], 100) == 0.5
+    with pytest.raises(ValueError, match="none of the 1 examples is a pair"):
+        next_sentence_accuracy(model, [alone], 100)

@@ -8,7 +8,7 @@ from charts.documents.document_parts import Cards, Drawing, Paragraph, Section, 
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer.config import PictureConfig
-from transformer.runs.next_sentence import is_pair, segments_of
+from transformer.runs.next_sentence import is_pair, sentence_letters
 from transformer.runs.traces import Trace
 from ui.shell.focus import Focus
 from ui.words.texts import as_plain, common, page_text
@@ -47,7 +47,7 @@ def embeddings(trace: Trace, focus: Focus) -> Section:
 
     further = [page[part] for part in ("projection", "norm") if getattr(embedding, part, None) is not None]
     if (segment := f"{stack}.embedding.segment") in trace:
-        letter = "AB"[segments_of(trace)[focus.token]] if is_pair(trace) else "A"
+        letter = sentence_letters(trace)[focus.token]
         added = {"letter": letter, "length": three_digits(np.linalg.norm(trace.values(segment)[focus.token]))}
         key = "segments" if is_pair(trace) else "segment"
         further.insert(0, page[key].format(token=as_plain(read[focus.token].display), **added))
