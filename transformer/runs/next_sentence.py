@@ -36,7 +36,7 @@ def segments_of(trace: Trace) -> tuple[int, ...]:
 
 
 def sentence_letters(trace: Trace) -> tuple[str, ...]:
-    """Return the sentence of every token that the encoder read, "A", "B" …; all "A" without segment embeddings."""
+    """Return the sentence of every token that the encoder read, "A", "B" …; all "A" without segments."""
     segments = segments_of(trace) or (0,) * len(trace.source or ())
     return tuple(ascii_uppercase[segment % len(ascii_uppercase)] for segment in segments)
 

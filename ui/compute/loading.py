@@ -292,9 +292,9 @@ def _translates(name: str) -> bool:
 
 @once_a_run
 def _stamp(path: Path) -> tuple[tuple[int, int], ...]:
-    """Return the size and modification time of every file that determines a model, which change if it is retrained.
+    """Return the size and modification time of every file that determines a model.
 
-    For an adapter, this includes the files of its base. Plain strings as paths make this three times as fast.
+    They change if it is retrained. For an adapter, this includes the files of its base. Plain strings as paths make this three times as fast.
     """
     if os.path.isfile(path):
         status = os.stat(path)
