@@ -12,6 +12,7 @@ from streamlit.testing.v1 import AppTest
 
 from tests.pages.page_views import SIDEBAR, TRANSLATOR, VIEWS, WRITERS, View
 from tests.transformer.guests import tiny_guests
+from transformer.families.foreign_folder import FAMILIES
 
 pytest.importorskip("transformers")
 
@@ -115,4 +116,7 @@ def test_the_table_of_the_documentation_is_written_from_what_the_pages_did() -> 
 def test_the_table_of_the_documentation_has_every_guest_and_every_page() -> None:
     rows = [line for line in TABLE.read_text(encoding="utf-8").splitlines() if line.startswith("| ")]
     assert [row.split("`")[1] for row in rows[1:]] == list(tiny_guests.GUESTS)
+    guests, translated = len(tiny_guests.GUESTS), len(FAMILIES)
+    counts = f"{guests + translated} model types: the {guests} guests of\nthis table and {translated} that have"
+    assert counts in TABLE.read_text(encoding="utf-8")
     assert [name.strip() for name in rows[0].split("|")[2:-1]] == [name.replace("_", " ") for name in first_views()]

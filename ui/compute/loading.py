@@ -294,7 +294,8 @@ def _translates(name: str) -> bool:
 def _stamp(path: Path) -> tuple[tuple[int, int], ...]:
     """Return the size and modification time of every file that determines a model.
 
-    They change if it is retrained. For an adapter, this includes the files of its base. Plain strings as paths make this three times as fast.
+    They change if it is retrained. For an adapter, this includes the files of its base. Plain strings as paths make
+    this three times as fast.
     """
     if os.path.isfile(path):
         status = os.stat(path)

@@ -6,6 +6,7 @@ import re
 import zipfile
 from io import BytesIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -206,6 +207,25 @@ def test_the_hook_for_encoder_layers_records_their_weights() -> None:
     finally:
         torch.backends.mha.set_fastpath_enabled(True)
     assert weights[0].shape == (1, 4, 3, 3)
+
+
+def test_the_recorder_for_vllm_computes_the_weights_of_grouped_queries() -> None:
+    """Its arithmetic; that vLLM passes these arguments to its attention layers is not tested."""
+    import torch
+
+    text = (ROOT / "docs" / "attention_files.md").read_text(encoding="utf-8")
+    lines = re.search(r"^def record\(module, args, output.*?(?=^# )", text, re.MULTILINE | re.DOTALL)[0]
+    names, found = {"torch": torch}, []
+    exec(lines, names)
+    n_tokens, n_heads, n_key_heads, width, scale = 7, 4, 2, 8, 0.3
+    query, key = torch.randn(n_tokens, n_heads * width), torch.randn(n_tokens, n_key_heads * width)
+    module = SimpleNamespace(num_heads=n_heads, num_kv_heads=n_key_heads, impl=SimpleNamespace(scale=scale))
+    names["record"](module, (query, key), None, found)
+    for head in range(n_heads):
+        q = query[:, head * width : (head + 1) * width].numpy()
+        k = key[:, (head // 2) * width : (head // 2 + 1) * width].numpy()
+        powers = np.tril(np.exp(q @ k.T * scale))
+        np.testing.assert_allclose(found[0][head], powers / powers.sum(-1, keepdims=True), atol=1e-3)
 
 
 def test_the_documentation_names_the_format() -> None:
