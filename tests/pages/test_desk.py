@@ -325,6 +325,14 @@ def test_a_browser_that_comes_back_is_the_same_student(open_app, desk: AppTest, 
     before, after = (open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)}) for _ in range(2))
     assert bar(before) == bar(after)
     assert len(state(desk).students) == 1
+    desk.switch_page("pages/attention.py").run()
+    desk.button(key="class everybody").click().run()
+    for app in (before, after):  # in two tabs
+        follow(app.run(), state(desk).view)
+        assert app.session_state["page state: page"] == "attention"
+    reloaded = open_app("tokens", checkpoint="tiny-translator", **{"class": code_of(desk)})
+    follow(reloaded, state(desk).view)
+    assert reloaded.session_state["page state: page"] == "tokens", "a view is opened once"
 
 
 def test_an_instructor_whose_browser_was_closed_goes_on(open_app, desk: AppTest) -> None:

@@ -31,11 +31,19 @@ _VERSION = 1
 
 @dataclass(frozen=True)
 class Student:
-    """One student; ``number`` counts in order of joining, ``seen`` is the time of the last report."""
+    """One student of a class.
+
+    Attributes:
+        number: In order of joining, from 0.
+        page: The page that is open.
+        seen: Time of the last report.
+        followed: Number of the instructor's view that was opened last.
+    """
 
     number: int
     page: str = ""
     seen: float = 0.0
+    followed: int = 0
 
 
 @dataclass(frozen=True)
@@ -145,6 +153,13 @@ def see(state: Class, who: str, page: str, *, now: float) -> Class:
     if student is None or (student.page == page and now - student.seen < SEEN):
         return state
     return replace(state, students={**state.students, who: replace(student, page=page, seen=now)})
+
+
+def follow(state: Class, who: str, number: int) -> Class:
+    """Record that a student has opened the instructor's view, so that a reload does not open it again."""
+    if who not in state.students:
+        return state
+    return replace(state, students={**state.students, who: replace(state.students[who], followed=number)})
 
 
 def answer(state: Class, who: str, number: int, text: str) -> Class:

@@ -74,8 +74,9 @@ def join(typed: str) -> bool:
         return _refuse(typed, "unknown")
     if who not in found.students:
         return _refuse(typed, "full")
-    for key in (_REFUSED, _NOTE, _FOLLOWED, _OWN_VIEW):
+    for key in (_REFUSED, _NOTE, _OWN_VIEW):
         st.session_state.pop(key, None)
+    st.session_state[_FOLLOWED] = found.students[who].followed  # before a reload
     st.session_state[_WHO] = who
     shared_focus.set_class_code(code)
     return True
@@ -146,7 +147,9 @@ def follow(view: View) -> None:
     It is the last one with the student's own sentence: a look at another head of the instructor's sentence does not
     replace it.
     """
-    st.session_state[_FOLLOWED] = view.number
+    st.session_state[_FOLLOWED], who = view.number, student()
+    with suppress(StoreError):
+        class_store().change(shared_focus.class_code(), lambda state: classes.follow(state, who, view.number))
     page, query = current_view()
     own = st.session_state.get(_OWN_VIEW)
     if own is None or focus_of(query).sentence not in (own[2], focus_of(view.address).sentence):
