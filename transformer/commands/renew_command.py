@@ -13,6 +13,7 @@ def _renew(checkpoint: str) -> int:
     from transformer.files.layout import file_of_results
     from transformer.files.names import resolve
     from transformer.files.opening_file import OPENING
+    from transformer.files.packaged_models import shipped_folder
     from transformer.files.snapshots import snapshot_steps
     from transformer.predictions.jacobian_lens import FILE
 
@@ -20,7 +21,7 @@ def _renew(checkpoint: str) -> int:
     lines = [["heads", *save]]
     lines += [["heads", "--history", *save]] if snapshot_steps(path) else []
     lines += [["lens", *save]] if file_of_results(path, FILE).is_file() else []
-    lines += [["openings", "--checkpoint", checkpoint]] if (path / OPENING).is_file() else []
+    lines += [["openings", "--checkpoint", checkpoint]] if (shipped_folder(path) / OPENING).is_file() else []
     for line in lines:
         print("python -m transformer", *line, file=sys.stderr)
         if status := run_command((HEADS, LENS, OPENINGS), line):

@@ -23,7 +23,7 @@ from transformer.disk.plain_files import open_plain
 from transformer.errors import CheckpointError, MessageError
 
 MAGIC = b"GGUF"
-EXTRA = 'pip install "glassformer[hf]" (in this repository: pip install -r requirements-hf.txt)'
+INSTALL = "pip install gguf"
 _VERSIONS = (2, 3)
 _MAX_KEYS, _MAX_TENSORS, _MAX_AXES, _LONGEST_NAME = 10_000, 20_000, 4, 300
 # Type → format character of struct.
@@ -167,7 +167,7 @@ class GgufFile:
             from gguf import GGML_QUANT_SIZES, GGMLQuantizationType
         except ImportError as error:
             raise CheckpointError(
-                "{file} is a GGUF file; to read it, install: {command}", file=self.path, command=EXTRA
+                "{file} is a GGUF file; to read it, install: {command}", file=self.path, command=INSTALL
             ) from error
         tensor = self._tensors[name]
         try:

@@ -35,6 +35,7 @@ from transformer.files.layout import (
 from transformer.files.model_card import card_of
 from transformer.files.names import OWN_CODE, resolve
 from transformer.files.once import once
+from transformer.files.packaged_models import known_model
 from transformer.guests.attention_file import attention_file_of, read_attention_file
 from transformer.guests.opening import needs_own_code, open_guest, with_defaults
 from transformer.guests.recorded_maps import RecordedMaps, RecordedTokens
@@ -94,7 +95,9 @@ class Checkpoint:
 
     @property
     def name(self) -> str:
-        """Name of its directory for display, also for "." and ".."."""
+        """Name for display: that of known weights, otherwise of its directory, also for "." and ".."."""
+        if self.adapter is None and (known := known_model(self.path)) is not None:
+            return known.name
         return shown_name(Path(os.path.abspath(self.adapter.folder if self.adapter else self.path)).name)
 
     @property

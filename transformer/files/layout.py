@@ -12,6 +12,7 @@ from transformer.errors import CheckpointError, MessageError
 from transformer.families.foreign_folder import fields_of, fingerprint_files, read_config
 from transformer.families.lora import base_of, is_adapter
 from transformer.files.names import resolve
+from transformer.files.packaged_models import known_model
 from transformer.guests.attention_file import attention_file_of, read_attention_file
 from transformer.guests.opening import guest_config, needs_own_code
 from transformer.guests.recorded_maps import config_of_maps
@@ -48,8 +49,11 @@ def with_adapter(fingerprint: str, files: Iterable[Path]) -> str:
 def file_of_results(path: Path, name: str) -> Path:
     """Return where a file of results, such as ``head_roles.json``, is stored.
 
-    This is the folder of a checkpoint, or beside a file with its name in front (``tiny.gguf.head_roles.json``).
+    This is the folder of a checkpoint, or beside a file with its name in front (``tiny.gguf.head_roles.json``). For the
+    weights in ``packaged_models`` it is their folder in this library.
     """
+    if (known := known_model(path)) is not None:
+        return known.folder / name
     return path.with_name(f"{path.name}.{name}") if path.is_file() else path / name
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from transformer.disk.plain_files import read_plain, read_plain_text
 from transformer.files.layout import CARD
+from transformer.files.packaged_models import shipped_folder
 
 HISTORY = "history.csv"
 # The format of ``transformer.training.card``.
@@ -14,8 +15,8 @@ _BEGAN = re.compile(r"^\| began as \| the checkpoint `([^`]+)`", re.MULTILINE)
 
 
 def card_of(path: Path) -> str:
-    """Return the model card of a checkpoint directory; "" if there is none."""
-    card = Path(path) / CARD
+    """Return the model card of a checkpoint, for known weights that of this library; "" if there is none."""
+    card = shipped_folder(Path(path)) / CARD
     try:
         return read_plain(card).decode("utf-8", errors="replace").replace("\r\n", "\n")
     except (OSError, ValueError):  # missing, or endless

@@ -1,4 +1,4 @@
-"""Checkpoints by name, as Hugging Face, Ollama and LM Studio keep them on this computer; no downloads."""
+"""Checkpoints by name, as Hugging Face, Ollama, LM Studio and pip keep them on this computer; no downloads."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from transformer.disk.gguf_file import files_of, is_gguf
 from transformer.disk.plain_files import read_plain_text
 from transformer.errors import CheckpointError
 from transformer.families.foreign_folder import FAMILIES, read_json
+from transformer.files.packaged_models import installed_models, packaged_model, path_of
 from transformer.guests.opening import can_run
 
 OWN_CODE = "transformers:"  # in front of a folder or name: its own code in ``transformers`` runs it
@@ -26,8 +27,8 @@ _LIBRARY = "registry.ollama.ai/library"
 def resolve(name: str | Path) -> Path:
     """Return the folder or the GGUF file of a checkpoint.
 
-    A name is a path, ``OWNER/NAME`` in the cache of the Hugging Face hub, ``ollama:NAME`` or ``ollama:NAME:TAG``, or
-    ``lmstudio:OWNER/NAME``. A path that is none of these is returned unchanged.
+    A name is a path, one of ``packaged_models``, ``OWNER/NAME`` in the cache of the Hugging Face hub, ``ollama:NAME``
+    or ``ollama:NAME:TAG``, or ``lmstudio:OWNER/NAME``. A path that is none of these is returned unchanged.
 
     Raises:
         CheckpointError: If a name is not on this computer, or a folder has several GGUF files.
@@ -42,6 +43,8 @@ def resolve(name: str | Path) -> Path:
             raise CheckpointError("LM Studio has no {name} on this computer", name=repr(text[:200]))
     if path.is_dir():
         return _only_file(path)
+    if not path.exists() and (packaged := packaged_model(text)) is not None:
+        return path_of(packaged)
     if not path.exists() and _HUB_NAME.fullmatch(text) and not path.parent.exists():
         return _of_hub(text)
     return path
@@ -49,7 +52,8 @@ def resolve(name: str | Path) -> Path:
 
 def found_names() -> tuple[str, ...]:
     """Return the names that ``resolve`` finds and whose files this program can open."""
-    return (*_hub_names(), *_ollama_names(), *_lm_studio_names())
+    packaged = (model.name for model in installed_models())
+    return (*packaged, *_hub_names(), *_ollama_names(), *_lm_studio_names())
 
 
 def _only_file(folder: Path) -> Path:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from transformer.disk.plain_files import parse_toml, read_plain_text
+from transformer.files.packaged_models import shipped_folder
 
 OPENING = "opening.toml"
 LONGEST_FILE = 50_000  # bytes
@@ -30,6 +31,7 @@ class Example:
         label: Name of the example, by language.
         shows: What it shows, by language.
         target: Text that the decoder is given; empty if the model generates it.
+        second: Sentence that Compare sets beside it; empty if any will do.
         place: Which of ``PLACE`` it is shown with; empty if any will do.
         answer: Output of the model; empty if nothing is claimed.
         without: Output of the model without the head of ``place``; empty if nothing is claimed.
@@ -40,6 +42,7 @@ class Example:
     label: Mapping[str, str]
     shows: Mapping[str, str]
     target: str = ""
+    second: str = ""
     place: Mapping[str, str | int] = field(default_factory=dict)
     answer: str = ""
     without: str = ""
@@ -65,11 +68,12 @@ class Opening:
 
 
 def read_opening(folder: Path) -> Opening | None:
-    """Return the opening in a checkpoint's folder; ``None`` if there is none.
+    """Return the opening of a checkpoint, for known weights that of this library; ``None`` if there is none.
 
     Raises:
         ValueError: If it is invalid; the message names the file and the entry.
     """
+    folder = shipped_folder(folder)
     path = folder / OPENING
     if not path.is_file():
         return None
@@ -99,8 +103,12 @@ def in_language(texts: Mapping[str, str], language: str) -> str:
 def _example(values: Any, where: str) -> Example:
     if not isinstance(values, dict):
         raise ValueError(f"{where} is missing")
-    _known(values, {"sentence", "target", "label", "shows", "answer", "without", "looks_at", "least", *PLACE}, where)
-    for name in ("sentence", "target", "answer", "without"):
+    _known(
+        values,
+        {"sentence", "target", "second", "label", "shows", "answer", "without", "looks_at", "least", *PLACE},
+        where,
+    )
+    for name in ("sentence", "target", "second", "answer", "without"):
         if not isinstance(values.get(name, ""), str):
             raise ValueError(f"{where}: {name} must be a text")
     if not values.get("sentence"):
@@ -125,6 +133,7 @@ def _example(values: Any, where: str) -> Example:
         label=_by_language(values.get("label"), f"{where}, label"),
         shows=_by_language(values.get("shows"), f"{where}, shows"),
         target=values.get("target", ""),
+        second=values.get("second", ""),
         place=place,
         answer=values.get("answer", ""),
         without=values.get("without", ""),

@@ -96,8 +96,13 @@ def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
 
 @once_a_run
 def found_here() -> tuple[str, ...]:
-    """Return the checkpoints of Hugging Face, Ollama and LM Studio on this computer, for its only user."""
+    """Return the checkpoints of Hugging Face, Ollama, LM Studio and pip on this computer, for its only user."""
     return _found_names(int(time.monotonic() / _LOOKS_AGAIN)) if for_one_person() else ()
+
+
+def search_again() -> None:
+    """Let ``found_here`` find a model that has just been installed."""
+    _found_names.cache_clear()
 
 
 @lru_cache(maxsize=1)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from transformer.config import LEVELS, ModelConfig, PictureConfig
 from transformer.files.opening_file import OPENING, PLACE, Example, Opening, in_language, read_opening
+from transformer.files.packaged_models import shipped_folder
 from ui.compute.loading import checkpoint_names, checkpoint_path, readable_config
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, examples, language, model_sentences, pictures
@@ -79,7 +80,7 @@ def _ready_for_all() -> frozenset[str]:
 
 @once_a_run
 def _own(checkpoint: str) -> Opening | None:
-    folder = checkpoint_path(checkpoint)
+    folder = shipped_folder(checkpoint_path(checkpoint))
     when = changed_at(f"{folder}/{OPENING}")
     return None if when is None else _read(folder, when)
 

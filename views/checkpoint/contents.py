@@ -5,6 +5,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import number, whole
 from charts.toolkit.words import localize
+from transformer.files.packaged_models import known_model
 from transformer.files.received_files import is_received
 from transformer.text.message import N_
 from ui.compute.store import store
@@ -58,7 +59,7 @@ def show_shares(p: Page, view_model: CheckpointViewModel) -> None:
 def show_card(p: Page, view_model: CheckpointViewModel) -> None:
     """Show the model card; as plain text if its Markdown could load images from another server."""
     text, checkpoint, received = p.text, view_model.checkpoint, is_received(p.focus.checkpoint)
-    if received or checkpoint.foreign:
+    if received or (checkpoint.foreign and known_model(checkpoint.path) is None):
         st.caption(text["received" if received else "foreign_card"])
         st.code(checkpoint.card or text["no_card"], language=None, wrap_lines=True)
     else:

@@ -24,6 +24,7 @@ from ui.shell import focus as shared_focus
 from ui.shell.choice import chosen_option
 from ui.shell.focus import start_of
 from ui.shell.offers import offer
+from ui.shell.openings import examples_of
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting, labels
 from ui.show.drawings import show_map
@@ -69,12 +70,13 @@ def sentences(p: Page) -> None:
 def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
     """Draw the box for sentence B; return it and the predefined pair that both sentences form, if any.
 
-    By default, it is the partner of sentence A, or sentence A with one word changed.
+    By default, it is the partner of sentence A, there or in ``opening.toml``, or sentence A with one word changed.
     """
     focus = p.focus
     task = start_of(focus.sentence, p.checkpoint.framing.starts)  # the task prefix, which predefined pairs get, too
     found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
     partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
+    partners |= {each.sentence: each.second for each in examples_of(focus.checkpoint) if each.second}
     by_itself = partners.get(focus.sentence) or suggested_sentence(p) or focus.sentence
     pairs = {pair["label"]: pair for pair in found}
     with st.container(horizontal=True, vertical_alignment="bottom"):
