@@ -7,6 +7,7 @@ from pathlib import Path
 from transformer.disk.plain_files import read_plain, read_plain_text
 from transformer.files.layout import CARD
 from transformer.files.packaged_models import shipped_folder
+from transformer.files.trainer_folder import trainer_step
 
 HISTORY = "history.csv"
 # The format of ``transformer.training.card``.
@@ -26,10 +27,13 @@ def card_of(path: Path) -> str:
 def checkpoint_step(path: Path) -> int | None:
     """Return the training step of the weights in a checkpoint directory; ``None`` if it is not recorded.
 
-    It is the step that the card names, otherwise that of the best score in ``history.csv``.
+    It is the step that the card names, that of a checkpoint of Hugging Face's Trainer, or that of the best score in
+    ``history.csv``.
     """
     if found := _CHOSEN.search(card_of(path)):
         return int(found[1].replace(",", ""))
+    if (step := trainer_step(path)) is not None:
+        return step
     try:
         row = best_row(path / HISTORY)
         return None if row is None else int(row["step"])

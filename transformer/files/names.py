@@ -13,6 +13,7 @@ from transformer.disk.plain_files import read_plain_text
 from transformer.errors import CheckpointError
 from transformer.families.foreign_folder import FAMILIES, read_json
 from transformer.files.packaged_models import installed_models, packaged_model, path_of
+from transformer.files.trainer_folder import last_checkpoint
 from transformer.guests.opening import can_run
 
 OWN_CODE = "transformers:"  # in front of a folder or name: its own code in ``transformers`` runs it
@@ -57,7 +58,9 @@ def found_names() -> tuple[str, ...]:
 
 
 def _only_file(folder: Path) -> Path:
-    """Return the GGUF file of a folder that has nothing else to open; otherwise the folder."""
+    """Return the GGUF file or the last checkpoint of a folder that has nothing else to open; otherwise the folder."""
+    if (last := last_checkpoint(folder)) is not None:
+        return last
     files = [] if (folder / CONFIG).is_file() else [file for file in files_of(folder) if "mmproj" not in file.name]
     if len(files) > 1:
         raise CheckpointError(

@@ -3,6 +3,9 @@
 A checkpoint directory may contain ``snapshots/step-000300.safetensors`` and so on. All share the checkpoint's config
 and tokenizer. Every matrix is stored in 8 bits with one scale per row (absmax quantisation, as in "LLM.int8()",
 Dettmers et al. 2022, §2.1), every vector (biases, γ, β) in half precision; a tied matrix is stored once.
+
+The snapshots of a checkpoint of Hugging Face's Trainer are the earlier checkpoints of the same training
+(``transformer.files.trainer_folder``).
 """
 
 import re
@@ -17,7 +20,8 @@ from transformer.config import ModelConfig
 from transformer.disk.tensor_files import TensorFile
 from transformer.disk.whole_files import atomic_path
 from transformer.errors import CheckpointError
-from transformer.files.checkpoints import Checkpoint, fill_model, own_parameters
+from transformer.files.checkpoints import Checkpoint, fill_model, load, own_parameters
+from transformer.files.trainer_folder import trainer_checkpoints
 from transformer.models import Model
 from transformer.text.message import Message
 
@@ -38,9 +42,15 @@ def snapshot_file(step: int) -> str:
 
 
 def snapshot_steps(path: str | Path) -> tuple[int, ...]:
-    """Return the steps of the snapshots in a checkpoint directory, in order; empty if there are none."""
+    """Return the steps of the snapshots of a checkpoint, in order; empty if there are none."""
     found = (_FILE.fullmatch(file.name) for file in (Path(path) / FOLDER).glob("step-*.safetensors"))
-    return tuple(sorted(int(match[1]) for match in found if match))
+    return tuple(sorted({*(int(match[1]) for match in found if match), *trainer_checkpoints(Path(path))}))
+
+
+def snapshot_path(path: Path, step: int) -> Path:
+    """Return the file of a snapshot, or the folder of an earlier checkpoint of the same training."""
+    file = path / snapshot_file(step)
+    return file if file.is_file() else trainer_checkpoints(path).get(step, file)
 
 
 def snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
@@ -59,9 +69,27 @@ def snapshot(checkpoint: Checkpoint, step: int) -> Checkpoint:
             if steps
             else Message("it has no snapshots"),
         )
+    if (folder := snapshot_path(checkpoint.path, step)).is_dir():
+        return _earlier_checkpoint(checkpoint, folder)
     file = snapshot_file(step)
     model = load_snapshot(checkpoint.path / file, checkpoint.config, step=step)
     return replace(checkpoint, model=model.to(checkpoint.model.device), weights=file)
+
+
+def _earlier_checkpoint(checkpoint: Checkpoint, folder: Path) -> Checkpoint:
+    """Return the earlier checkpoint in ``folder`` with the tokenizer and the prompt of ``checkpoint``.
+
+    Raises:
+        CheckpointError: If it cannot be opened, or belongs to a model with another configuration.
+    """
+    found = load(folder, device=checkpoint.model.device, own_code=not checkpoint.model.own_code)
+    if found.config != checkpoint.config:
+        raise CheckpointError(
+            "{path} is a model with another configuration than {name}; it is not an earlier step of it",
+            path=folder.name,
+            name=checkpoint.name,
+        )
+    return replace(checkpoint, path=folder, model=found.model, mapping=found.mapping, unread=found.unread)
 
 
 def quantise(matrix: Tensor) -> tuple[Tensor, Tensor]:

@@ -26,6 +26,7 @@ from transformer.files.layout import config_of as read_config
 from transformer.files.model_card import HISTORY
 from transformer.files.names import OWN_CODE, found_names, resolve
 from transformer.files.received_files import is_received
+from transformer.files.trainer_folder import trainer_history
 from transformer.guests.attention_file import MAPS, attention_file_of
 from transformer.runs.run import Run
 from transformer.text.prompt import Prompt
@@ -51,6 +52,7 @@ _typed: dict[str, Path] = {}  # opened by path, on a server for one person
 _LISTED = ("config.json", *MAPS)  # a folder with one of these is a checkpoint
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
 _STAMPED = (*_FILES, ADAPTER_CONFIG, ADAPTER_WEIGHTS, *MAPS)
+_LOGGED = ["step", "epoch", "learning_rate", "train_loss", "gradient_norm", "dev_loss", "dev_perplexity"]
 
 
 def checkpoints_folder() -> Path:
@@ -238,14 +240,17 @@ def load_trace(run: Run) -> transformer.Trace:
 
 
 def load_history(name: str) -> pd.DataFrame | None:
-    """Return the training curves of a checkpoint (its ``history.csv``), or ``None`` if there are none.
+    """Return the training curves of a checkpoint, or ``None`` if there are none.
+
+    They are its ``history.csv``, or what Hugging Face's Trainer logged, which lacks some of the columns.
 
     Raises:
         transformer.CheckpointError: If the file is incomplete.
     """
     path = checkpoint_path(name) / HISTORY
     if not path.is_file():
-        return None
+        logged = trainer_history(path.parent)
+        return pd.DataFrame(logged).reindex(columns=_LOGGED) if logged else None
     try:
         history = pd.read_csv(path)
         whole = len(history) and all(is_numeric_dtype(history[column]) for column in COLUMNS)

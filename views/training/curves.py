@@ -44,16 +44,19 @@ def curves(p: Page) -> None:
         p.nothing_to_show(as_plain(translate(error)))
     if history is None:
         p.nothing_to_show(p.text["none"])
+    own = "dev_score" in history  # otherwise another program trained it
     score = p.text[SCORES[work_of(p.checkpoint.config)]]
     st.markdown(facts(history, p.text, card=p.checkpoint.card))
     loss = N_("loss (nats per example)") if p.checkpoint.config.n_classes else N_("loss (nats per token)")
     recipe = recipe_of(p.focus.checkpoint)
     packed = recipe is not None and recipe.task == "packed-next-token"
-    caption = p.text["loss_packed" if packed else "loss"]
+    caption = p.text["loss_packed" if packed else "loss"] if own else ""
     show_figure(loss_curves(history, loss=loss), name="training-loss", caption=caption)
-    caption = f"{p.text['score']} {p.text['score_bleu']}" if score == p.text["bleu"] else p.text["score"]
-    show_figure(score_curve(history, score=score), name="training-score", caption=caption)
-    show_figure(rate_curve(history), name="training-rate", caption=p.text["rate"])
+    if own:
+        caption = f"{p.text['score']} {p.text['score_bleu']}" if score == p.text["bleu"] else p.text["score"]
+        show_figure(score_curve(history, score=score), name="training-score", caption=caption)
+    if history["learning_rate"].notna().any():
+        show_figure(rate_curve(history.dropna(subset="learning_rate")), name="training-rate", caption=p.text["rate"])
     outcomes = p.checkpoint.config.n_classes or p.checkpoint.config.vocabulary_size
     caption = p.text["formula_caption"].format(
         smoothing=_smoothing(p.text, recipe), vocabulary=three_digits(outcomes), guess=three_digits(math.log(outcomes))
@@ -66,10 +69,12 @@ def curves(p: Page) -> None:
 def facts(history: "pd.DataFrame", text: PageText, *, card: str) -> str:
     """Return how long the run was, how far its dev loss fell, and what it started from."""
     last, evaluated = history.iloc[-1], history[["step", "dev_loss"]].dropna()
-    minutes = whole(round(last["seconds"] / 60))
-    parts = [
-        text["facts"].format(steps=whole(int(last["step"])), tokens=whole(int(last["target_tokens"])), minutes=minutes)
-    ]
+    steps = whole(int(last["step"]))
+    if "target_tokens" in history:
+        minutes, tokens = whole(round(last["seconds"] / 60)), whole(int(last["target_tokens"]))
+        parts = [text["facts"].format(steps=steps, tokens=tokens, minutes=minutes)]
+    else:
+        parts = [text["logged"].format(steps=steps)]
     if len(evaluated) > 1 and evaluated["dev_loss"].iloc[-1] < evaluated["dev_loss"].iloc[0]:
         first, end = (three_digits(evaluated["dev_loss"].iloc[index]) for index in (0, -1))
         parts.append(text["loss_fell"].format(start=whole(int(evaluated["step"].iloc[0])), first=first, last=end))

@@ -12,7 +12,7 @@ from ui.shell.presentation.presenter import is_presenting
 from ui.show.drawings import show_map
 from ui.words.texts import PageText
 from views.training.curves import curves
-from views.training.moments import moments_at
+from views.training.moments import moments_at, say_what_is_broken
 from views.training.time_lapse import show_outputs, without_snapshots
 from views.training.time_lapse_words import change, step_names
 from views.training.training_view_model import training_view_model
@@ -39,7 +39,13 @@ def early_and_late(p: Page) -> None:
         st.caption(without_snapshots(p))
         curves(p)
         return
-    shown = training_view_model(moments_at(p, (steps[0], steps[-1])))
+    first = next((step for step in steps[:-1] if len(moments_at(p, (step, steps[-1]))) == 2), None)
+    for step in steps[: -1 if first is None else steps.index(first)]:
+        say_what_is_broken(p, (step, steps[-1]))
+    if first is None:
+        curves(p)
+        return
+    shown = training_view_model(moments_at(p, (first, steps[-1])))
     names = step_names(shown.moments, p.text, card=p.checkpoint.card)
     titles = [p.text["early_step"].format(step=name) for name in names]
     show_outputs(p, shown.early, shown.late, titles=(titles[0], titles[1]))

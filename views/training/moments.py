@@ -2,27 +2,48 @@
 
 from collections.abc import Callable, Sequence
 
+import streamlit as st
+
 import transformer
 from charts.toolkit.numbers import whole
-from transformer.files.snapshots import snapshot_file, snapshot_steps
+from transformer.errors import CheckpointError
+from transformer.files.snapshots import snapshot_path, snapshot_steps
 from transformer.heads.roles_through_training import Moment, moment_of
 from transformer.runs.traces import Trace
 from ui.compute.jobs import jobs
 from ui.compute.loading import checkpoint_names, checkpoints_folder
 from ui.compute.store import store
 from ui.shell.page import Page
+from ui.words.catalogues import translate
+from ui.words.texts import as_plain
 
 
 def moments_at(p: Page, steps: Sequence[int | None]) -> list[Moment]:
-    """Return the moments, the finished model's last; long computations show progress and can be cancelled."""
+    """Return the moments, the finished model's last; long computations show progress and can be cancelled.
+
+    Snapshots that cannot be opened are left out; ``say_what_is_broken`` names them.
+    """
+    return _moments_and_problems(p, steps)[0]
+
+
+def say_what_is_broken(p: Page, steps: Sequence[int | None]) -> None:
+    """Name the snapshots at ``steps`` that cannot be opened, each in a sentence."""
+    for error in _moments_and_problems(p, steps)[1]:
+        st.warning(p.text["time_broken"].format(problem=as_plain(translate(error))), icon=":material/broken_image:")
+
+
+def _moments_and_problems(p: Page, steps: Sequence[int | None]) -> tuple[list[Moment], list[CheckpointError]]:
     trace, names = p.trace, [p.text["time_final"] if step is None else whole(step) for step in steps]
 
-    def work(report: Callable[[int, int], None]) -> list[Moment]:
-        found = []
+    def work(report: Callable[[int, int], None]) -> tuple[list[Moment], list[CheckpointError]]:
+        found, problems = [], []
         for index, step in enumerate(steps):
             report(index, len(steps))
-            found.append(moment(trace, step, final=index == len(steps) - 1))
-        return found
+            try:
+                found.append(moment(trace, step, final=index == len(steps) - 1))
+            except CheckpointError as error:
+                problems.append(error)
+        return found, problems
 
     versions = [version(p.checkpoint, step, final=index == len(steps) - 1) for index, step in enumerate(steps)]
     found = jobs.result(
@@ -67,5 +88,5 @@ def version(checkpoint: transformer.Checkpoint, step: int | None, *, final: bool
     """Return size and modification time of a snapshot's file, which show whether it was rewritten."""
     if final:
         return ()
-    status = (checkpoint.path / snapshot_file(step)).stat()
+    status = snapshot_path(checkpoint.path, step).stat()
     return status.st_size, status.st_mtime_ns

@@ -25,7 +25,7 @@ from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import as_plain, common, page_text, page_texts
 from views.training.head_history import roles_through_training
-from views.training.moments import moments_at, with_snapshots
+from views.training.moments import moments_at, say_what_is_broken, with_snapshots
 from views.training.time_lapse_figures import map_strip, role_timeline
 from views.training.time_lapse_words import marked, probability, step_name, step_names, story, summary
 from views.training.training_view_model import TrainingViewModel, training_view_model
@@ -41,6 +41,9 @@ def time_lapse(p: Page) -> None:
     steps = training_steps(p.checkpoint)
     if not steps:
         p.nothing_to_show(without_snapshots(p))
+    say_what_is_broken(p, steps)
+    if len(moments_at(p, steps)) < 2:
+        p.finish()
     row = st.container(horizontal=True, vertical_alignment="bottom", key="time-lapse head")
     selectors(p.focus, p.checkpoint.config, needs=("stack", "kind", "layer", "head"), room=row)
     shown = _view_model(p, steps)
