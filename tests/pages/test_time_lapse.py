@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from tests.pages.conftest import codes, is_fine, said
+from tests.transformer.files.test_trainer_folder import write_training
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
 from transformer.heads.head_roles import HeadRole
 from transformer.heads.roles_through_training import Moment, changed_most, development
@@ -131,11 +132,27 @@ def test_a_checkpoint_without_snapshots_says_which_has_them(open_section: Callab
     assert not app.get("plotly_chart")
 
 
-def test_a_broken_snapshot_is_a_sentence(open_section: Callable, grown) -> None:
+def test_a_broken_snapshot_is_a_sentence_and_the_others_are_shown(open_section: Callable, grown) -> None:
     (grown.path / snapshot_file(300)).write_bytes(b"no")
     app = open_section()
-    assert not app.exception
-    assert "is not a complete safetensors file" in app.error[0].value.replace("\\", "")
+    assert not app.exception and not app.error
+    assert "is not a complete safetensors file" in app.warning[0].value.replace("\\", "")
+    assert app.dataframe[0].value[TEXT["time_column_step"]].tolist() == [0, 1700]
+
+
+def test_a_trainers_folder_is_a_time_lapse_with_its_losses(
+    open_app: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    training = write_training(tmp_path)
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(training))
+    (training / "checkpoint-500" / "model.safetensors").write_bytes(b"no")
+    app = open_app("training", checkpoint="checkpoint-1500", sentence="The cat")
+    assert not app.exception and not app.error
+    assert "checkpoint-500" in app.warning[0].value.replace("\\", "")
+    assert TEXT["logged"].format(steps="1,000") in said(app)
+    app.segmented_control(key="training section").set_value(TEXT["section_time"]).run()
+    assert not app.exception and not app.error
+    assert app.dataframe[0].value[TEXT["time_column_step"]].tolist() == [1000, 1500]
 
 
 def test_the_snippet_gives_the_numbers_of_the_first_step(open_section: Callable, grown, tmp_path: Path, monkeypatch):

@@ -41,7 +41,7 @@ from transformer.runs.decoding import Decoding, decode
 from transformer.runs.decoding_strategies import Greedy, Strategy
 from transformer.runs.edits import check_edits
 from transformer.runs.head_places import Head
-from transformer.runs.inputs import padding_ids, prompt_ids, prompt_of, source_tensor
+from transformer.runs.inputs import padding_ids, prompt_ids, prompt_of, source_tensor, target_ids
 from transformer.runs.mask_edits import no_padding_mask
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
@@ -169,8 +169,18 @@ class Experiment(ChangeOfAnswer):
         if trace.source is not None:
             source = torch.tensor([trace.source.ids], device=run.checkpoint.model.device)
             read = source, prompt_of(run.checkpoint, run.sentence)
-        strategy = self.strategy or run.strategy
+        strategy = self.strategy or run.strategy or self._as_long_as_target()
         return _as_answer(run.checkpoint, decode(run.checkpoint, run.sentence, strategy, edits=run.edits, read=read))
+
+    def _as_long_as_target(self) -> Strategy | None:
+        """Return a strategy that continues a text by as many tokens as the given target has; ``None`` without one.
+
+        A language model that does not end by itself would otherwise go on far beyond what it is compared with.
+        """
+        run = self.original.run
+        if run.checkpoint.config.has_encoder or not run.target:
+            return None
+        return Greedy(len(target_ids(run.checkpoint, run.target, run.sentence)))
 
     def alignment(self, stack: str) -> Alignment:
         """Return the corresponding tokens of ``stack``; all tokens if both runs read the same ones."""

