@@ -1,4 +1,4 @@
-"""What comes with the library for SmolLM2 and MiniLM is true of their weights, if they are on this machine."""
+"""Cards, openings and roles for SmolLM2 and MiniLM are true of their weights, if they are here."""
 
 from __future__ import annotations
 

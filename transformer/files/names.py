@@ -1,4 +1,4 @@
-"""Checkpoints by name, as Hugging Face, Ollama, LM Studio and pip keep them on this computer; no downloads."""
+"""Checkpoints by name, as Hugging Face, Ollama, LM Studio and pip keep them here; no downloads."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def found_names() -> tuple[str, ...]:
 
 
 def _only_file(folder: Path) -> Path:
-    """Return the GGUF file or the last checkpoint of a folder that has nothing else to open; otherwise the folder."""
+    """Return the folder, or the GGUF file or last checkpoint of one that has nothing else to open."""
     if (last := last_checkpoint(folder)) is not None:
         return last
     files = [] if (folder / CONFIG).is_file() else [file for file in files_of(folder) if "mmproj" not in file.name]

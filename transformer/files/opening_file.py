@@ -68,7 +68,7 @@ class Opening:
 
 
 def read_opening(folder: Path) -> Opening | None:
-    """Return the opening of a checkpoint, for known weights that of this library; ``None`` if there is none.
+    """Return the opening of a checkpoint, or this library's for known weights; ``None`` without one.
 
     Raises:
         ValueError: If it is invalid; the message names the file and the entry.

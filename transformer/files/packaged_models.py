@@ -111,7 +111,7 @@ def installed_version(model: PackagedModel) -> str | None:
 
 
 def installed_path(model: PackagedModel) -> Path | None:
-    """Return what an installed package has to open; ``None`` if there is no package, or the weights are missing."""
+    """Return what an installed package has to open; ``None`` without a package or its weights."""
     try:
         path = Path(str(distribution(model.package).locate_file(model.location)))
     except PackageNotFoundError:

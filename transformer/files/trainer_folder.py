@@ -1,4 +1,4 @@
-"""Checkpoints of one training in the folders ``checkpoint-500``, ``checkpoint-1000``, … of Hugging Face's Trainer.
+"""Checkpoints of one training: ``checkpoint-500``, … in the folder of Hugging Face's Trainer.
 
 The folder of the training is opened as its last checkpoint, whose snapshots are the earlier ones; so is each of them.
 ``trainer_state.json`` in a checkpoint has the losses up to its step.
@@ -47,7 +47,7 @@ def last_checkpoint(path: Path) -> Path | None:
 
 
 def trainer_step(path: Path) -> int | None:
-    """Return the step of a checkpoint of a training by its name, otherwise by its ``trainer_state.json``, if any."""
+    """Return the step of a training's checkpoint by its name or its ``trainer_state.json``, if any."""
     if match := _NAME.fullmatch(path.name):
         return int(match[1])
     step = _state(path).get("global_step")
@@ -55,7 +55,7 @@ def trainer_step(path: Path) -> int | None:
 
 
 def trainer_history(path: Path) -> list[dict[str, float]]:
-    """Return what ``trainer_state.json`` logged, one row per step with the columns of ``history.csv`` that it has.
+    """Return what ``trainer_state.json`` logged: rows of ``history.csv`` with the columns it has.
 
     It is that of ``path``, or that of the last checkpoint in it. Perplexity is exp(dev loss). The result is empty
     without such a file.

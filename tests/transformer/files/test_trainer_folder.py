@@ -1,4 +1,4 @@
-"""The checkpoints of one training as Hugging Face's Trainer writes them: one checkpoint with its snapshots."""
+"""Checkpoints that Hugging Face's Trainer writes are one checkpoint with snapshots."""
 
 from __future__ import annotations
 
