@@ -204,7 +204,7 @@ def test_the_words_that_answers_share_are_green_and_escaped() -> None:
 def test_when_a_head_took_up_its_role_in_words() -> None:
     said = story(shown_of(moments_of("broad", "none", "diagonal", "diagonal")), TEXT)
     assert said == (
-        "**Layer 1, head 3 of cross-attention** has been *same relative position (0.75)* since step **500**. "
+        "**Layer 1, head 3 of cross-attention** has had the role *same relative position (0.75)* since step **500**. "
         "Its map changes most between **steps 500 and 700**: 75 % of its attention moves to other tokens."
     )
     assert "from the start" in story(shown_of(moments_of("sink", "sink")), TEXT)
@@ -214,7 +214,7 @@ def test_when_a_head_took_up_its_role_in_words() -> None:
 
 def test_when_most_heads_took_up_their_roles_in_words() -> None:
     said = summary(shown_of(moments_of("broad", "none", "diagonal", "diagonal")), TEXT)
-    assert "Of 1 heads, 0 have a clear role in this sentence at step 0 and **1** in the end" in said
+    assert "Of 1 heads, 0 have a clear role in this sentence at step 0 and **1** at the end" in said
     assert "**1 between steps 300 and 500**" in said
     assert "between" not in summary(shown_of(moments_of("none", "none")), TEXT)
 
