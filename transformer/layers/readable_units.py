@@ -90,7 +90,7 @@ def _ids(unit: ReadableUnit) -> set[int]:
 def _with_whole_words(
     trace: Trace, stack: str, vocabulary: tuple[np.ndarray, bool]
 ) -> Iterator[tuple[int, int, UnitWords]]:
-    """Yield each token's strongest units that are strongest there and promote whole words."""
+    """Yield each token's strongest units that have their maximum there and promote whole words."""
     positions = [token.index for token in trace.tokens(stack) if not token.special]
     marked = any(token.display.startswith(_SPACE) for token in trace.tokens(stack))
     n_layers = trace.n_layers(stack)

@@ -186,7 +186,7 @@ def answer_confidence(
             ),
         )
     style.finish(figure, height=360, top=64)
-    figure.update_layout(legend_y=1.08)  # above the numbers on bars that reach 1
+    figure.update_layout(legend_y=1.08)  # the legend is above the numbers of bars that reach 1
     figure.update_xaxes(**style.token_axis(tokens, title=_("token of the output, step by step")))
     figure.update_layout(
         uniformtext={"minsize": style.TICK_SIZE - 2, "mode": "hide"}

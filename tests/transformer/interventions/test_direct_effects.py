@@ -121,7 +121,7 @@ def test_progress_a_first_position_and_parts_that_cannot_go(tiny_checkpoint):
 def test_what_a_shipped_translator_repairs():
     """Without its strongest head, the later layers restore part of the word."""
     trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), "The cat sat on the mat.")
-    place = trace.target.displays.index("·Le")  # followed by the cat
+    place = trace.target.displays.index("·Le")  # the row of ·Le, which predicts ·chat
     found = attribute(trace, place)
     assert trace.checkpoint.tokenizer.display(found.question.token) == "·chat"
     measured = remove_parts(trace, found, found.strongest(8))
