@@ -12,7 +12,7 @@ from ui.shell.page import page
 from ui.show.figures import show_source
 from views.decoding.alignment import alignment
 from views.decoding.beam_tree import beam_tree
-from views.decoding.decoding_parts import kind_of_answer, needed, sections_of
+from views.decoding.decoding_parts import follow_typed_text, kind_of_answer, needed, sections_of
 from views.decoding.encoder_answers import classify, fill_blanks, marked_position
 from views.decoding.step_by_step import step_by_step
 from views.decoding.strategies import strategies
@@ -31,6 +31,8 @@ with page("decoding", needs=needed, strip=answer != "text", marks=marks) as p:
     if answer == "text":  # only the chosen section is computed
         section = chosen_section(p.text, sections_of(p), key="decoding_section", label_visibility="collapsed")
         show, sources = SECTIONS[section]
+        if section == "step":
+            follow_typed_text(p)
     else:
         show, sources = ANSWERS[answer]
     show(p)

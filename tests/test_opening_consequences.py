@@ -9,6 +9,11 @@ import transformer
 from tests.opening_consequences import Consequences
 from tests.shipped import SHIPPED
 from transformer.files.opening_file import read_opening
+from transformer.interventions.experiment import experiment
+from transformer.predictions.answer_probabilities import prediction_rows, read_answer
+from transformer.predictions.living_picture_numbers import living_picture_numbers
+from transformer.runs.edit_specs import edits_from
+from views.masks.masks_view_model import MaskChoices, words_to_block
 
 pytestmark = pytest.mark.slow
 OPENED = ("en-fr", "en-fr-sharp", "gpt-en", "bert-en", "captions-en-de", "sentiment", "t5-small-tasks", "vit-digits")
@@ -68,3 +73,45 @@ def test_decoding_has_a_step_with_another_candidate(opened: Consequences) -> Non
     if opened.checkpoint.name == "vit-digits":
         pytest.skip("its class has a probability of 0.91")
     assert min(part.probability for part in opened.answer.parts) < 0.75
+
+
+TYPED = "My grandmother bakes apple pie every Sunday."
+
+
+def shipped(name: str) -> transformer.Checkpoint:
+    (path,) = [path for path in SHIPPED if path.name == name]
+    return transformer.load(path)
+
+
+def test_a_finished_text_shows_what_the_model_expected_after_each_word() -> None:
+    """The model adds nothing to it, so that there is no output to look at."""
+    trace = transformer.trace(shipped("gpt-en"), TYPED)
+    question, answer = prediction_rows(trace), read_answer(trace)
+    assert question.everywhere and not question.predicts_nothing
+    assert question.rows == tuple(range(len(trace.target))) and trace.prediction[question.rows[-1]].role == "end"
+    assert answer.text == "" and len(answer.parts) == 1
+    picture = living_picture_numbers(trace)
+    assert not picture.writes and not picture.asked and len(picture.written) == len(question.rows)
+    every = next(row for row in picture.written if trace.target[row.position].display == "·every")
+    assert every.names[0] == "·day" and every.names[every.chosen] == "·Sunday"
+
+
+def test_a_text_that_goes_on_is_predicted_from_its_end_only() -> None:
+    trace = transformer.trace(shipped("gpt-en"), "She is drinking a cup of")
+    assert not prediction_rows(trace).everywhere
+
+
+@pytest.mark.parametrize("name", ["gpt-en", "sentiment"])
+def test_blocking_a_word_of_a_typed_sentence_moves_what_is_predicted(name: str) -> None:
+    trace = transformer.trace(shipped(name), TYPED)
+    stack = trace.stacks[0]
+    view = trace.attention(stack, 0, "self")
+    found = [
+        experiment(trace, edits_from(trace.checkpoint, MaskChoices("word", word=word).specs(view)))
+        for word in words_to_block(view)
+    ]
+    most = max(found, key=lambda one: one.mean_kl)
+    if name == "gpt-en":
+        assert most.predicts_otherwise and most.answer_after.text == "" and most.expectations()[0].before != ""
+    else:
+        assert abs(most.answer_after.probability - most.answer_before.probability) > 0.1

@@ -57,6 +57,19 @@ class Change(NamedTuple):
     chosen: bool
 
 
+class Expectation(NamedTuple):
+    """The most likely token in one row, in the original and in the changed run, each with its probability there.
+
+    ``read`` is the token that the row reads.
+    """
+
+    read: str
+    before: str
+    probability_before: float
+    after: str
+    probability_after: float
+
+
 class ChangeOfAnswer:
     """Log probabilities of the tokens of one output, ``before`` and ``after`` a change, in nats: [token]."""
 
@@ -181,6 +194,31 @@ class Experiment(ChangeOfAnswer):
         if run.checkpoint.config.has_encoder or not run.target:
             return None
         return Greedy(len(target_ids(run.checkpoint, run.target, run.sentence)))
+
+    @property
+    def predicts_otherwise(self) -> bool:
+        """Whether the changed model generates another output, or expects other tokens where there is no output."""
+        if self.answer_after.text != self.answer_before.text:
+            return True
+        return self.asked.everywhere and self.predicted[0] != self.predicted[1]
+
+    def expectations(self, *, shown: int = 4) -> tuple[Expectation, ...]:
+        """Return the most likely token of the rows that change most, those with another such token first."""
+        rows = [int(row) for row in np.argsort(-self.kl, kind="stable")]
+        other = [row for row in rows if self.predicted[0][row] != self.predicted[1][row]]
+        read = self.original.tokens(self.original.stacks[-1])
+        display = self.original.checkpoint.tokenizer.display
+        logs = self._log_probabilities(self.asked)
+        return tuple(
+            Expectation(
+                read[self.asked.rows[row]].display,
+                display(self.predicted[0][row]),
+                float(np.exp(logs[0][row].max())),
+                display(self.predicted[1][row]),
+                float(np.exp(logs[1][row].max())),
+            )
+            for row in (other or rows)[:shown]
+        )
 
     def alignment(self, stack: str) -> Alignment:
         """Return the corresponding tokens of ``stack``; all tokens if both runs read the same ones."""

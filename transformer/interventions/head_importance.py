@@ -183,6 +183,6 @@ def head_effect(trace: Trace, stack: str, layer: int, kind: str, *, head: int) -
     "Are Sixteen Heads Really Better than One?" (Michel et al. 2019, §2.3): the head's context is set to 0 before W_O.
     """
     effect = experiment(trace, [ablate_head(stack, layer=layer, kind=kind, head=head)])
-    if effect.asked.everywhere:  # a masked-token model without a blank has no output that a head could help
+    if effect.asked.predicts_nothing:  # a masked-token model without a blank has no output that a head could help
         return HeadEffect((), np.zeros(0), np.zeros(0))
     return HeadEffect(effect.asked.displays, effect.before, effect.after)

@@ -5,7 +5,7 @@ probability of every token of the output and of the whole. ``fillings`` returns 
 position (Devlin et al. 2019, §3.1).
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,8 +25,8 @@ class PredictionRows:
 
     Attributes:
         rows: Rows of the activation ``logits``.
-        everywhere: Whether a masked-token model had no blank to fill, so that its prediction at every real token
-            counts.
+        everywhere: Whether there is no output: a masked-token model had no blank to fill, or a decoder-only model found
+            the text complete. Then the prediction at every real token counts.
     """
 
     logits: str
@@ -34,6 +34,11 @@ class PredictionRows:
     ids: tuple[int, ...]
     displays: tuple[str, ...]
     everywhere: bool = False
+
+    @property
+    def predicts_nothing(self) -> bool:
+        """Whether nothing was asked of a masked-token model. A decoder-only model at least predicts the end."""
+        return self.everywhere and self.logits == "encoder.logits"
 
     def log_probabilities(self, trace: Trace) -> np.ndarray:
         """Return log p of everything possible in these rows: [row, vocabulary] (or [1, class]), in float64.
@@ -66,6 +71,7 @@ def prediction_rows(trace: Trace) -> PredictionRows:
     - Classifier: its prediction. Encoder without a head: no rows.
     - Decoder: every token that was generated or given. The ``</s>`` after a given output is neither; a model that would
       have continued finds it so improbable that it would outweigh every word.
+    - Decoder-only model that ends a text at once: every token of that text, and the end.
     - Masked-token model: its blanks or, without a blank, every token that is not special, with the most likely token
       there.
     """
@@ -80,8 +86,12 @@ def prediction_rows(trace: Trace) -> PredictionRows:
         # A decoder-only model predicts from the last token of the prompt on; everything before was typed.
         first = 0 if config.has_encoder else len(prompt_ids(trace.checkpoint, trace.sentence)) - 1
         rows = [token.index for token in trace.prediction if token.index >= first and token.role != "pad"]
-        if trace.forced and len(rows) > 1 and trace.prediction[rows[-1]].role == "end":
+        ends = trace.prediction[rows[-1]].role == "end" if rows else False
+        if trace.forced and len(rows) > 1 and ends:
             rows.pop()
+        if everywhere := not (config.has_encoder or trace.forced) and len(rows) == 1 and ends and first > 0:
+            never = trace.checkpoint.framing.never
+            rows = [token.index for token in trace.prediction.tokens[: first + 1] if token.id not in never]
     else:
         rows = [token.index for token in trace.source if token.role == "mask"]
         if everywhere := not rows:
@@ -133,8 +143,10 @@ def read_answer(trace: Trace) -> Answer:
     """
     trace.check_finite()
     question = prediction_rows(trace)
-    if question.everywhere:  # nothing was predicted
+    if question.predicts_nothing:
         return Answer(trace.text, ())
+    if question.everywhere:  # nothing but the end
+        question = replace(question, rows=question.rows[-1:], ids=question.ids[-1:], displays=question.displays[-1:])
     chances = np.exp(question.chosen(question.log_probabilities(trace)))
     parts = tuple(AnswerPart(*part) for part in zip(question.displays, chances.tolist(), strict=True))
     # The text of a decoder-only model begins with the prompt; the output is what it generated.

@@ -116,6 +116,8 @@ class LivingPicture:
     Attributes:
         writes: Whether tokens are generated one after the other (a decoder); otherwise ``written`` holds the blanks, or
             the one prediction of a classifier.
+        asked: Whether there is an output. Otherwise ``written`` holds what is expected at every token; in a
+            decoder-only model, ``chosen`` is then the token that was typed next.
         classes: Whether the model is a classifier.
         edits: Whether the run was edited.
         vocabulary: Number of tokens to choose from.
@@ -172,7 +174,7 @@ def living_picture_numbers(trace: Trace, *, inside: Iterable[tuple[str, int]] = 
         stacks=tuple(stacks),
         attentions=tuple(attentions),
         written=_written_steps(trace),
-        writes=config.has_decoder,
+        writes=config.has_decoder and not question.everywhere,
         classes=bool(config.n_classes),
         asked=not question.everywhere,
         edited=bool(trace.run and trace.run.edits),

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import charts.figures.edit_effects
-from charts.toolkit.style import signed, three_digits
+from charts.toolkit.style import signed, three_digits, three_digits_alike
 from transformer.interventions.experiment import Experiment
 from transformer.predictions.answer_probabilities import Answer
 from transformer.predictions.comparison import Piece, word_diff
@@ -43,13 +43,44 @@ def show_answers(p: Page, found: Experiment) -> None:
             st.markdown(common("effect.no_edits"))
             return
         st.caption(" · ".join(filter(None, (common("effect.after"), _sure(after)))))
+        if found.asked.everywhere:
+            _say_expectations(found)
+            return
         if not changed:
-            st.markdown(common("effect.same"))
+            st.markdown(_same(before, after))
             return
         words = marked_text(word_diff(before.text, after.text))
         # Two texts without any letters may differ in something else, e.g. control characters.
-        st.markdown(f"##### {words or as_plain(after.text) or '–'}")
+        st.markdown(f"##### {words or as_plain(after.text) or common('effect.empty')}")
         st.caption(common("effect.diff"))
+
+
+def _same(before: Answer, after: Answer) -> str:
+    """Say that the output is the same, and how its probability has changed."""
+    if not before.parts:
+        return common("effect.same")
+    shares = three_digits_alike([before.probability, after.probability])
+    return common("effect.same_probability", before=shares[0], after=shares[1])
+
+
+def _say_expectations(found: Experiment) -> None:
+    """List the tokens that the model expects where they change most, if it was not asked for an output."""
+    written = found.original.checkpoint.config.has_decoder
+    st.markdown(common("effect.expects_after" if written else "effect.expects_for"))
+    for one in found.expectations():
+        shares = three_digits_alike([one.probability_before, one.probability_after])
+        values = {"read": one.read, "before": one.before, "after": one.after}
+        values = {name: as_plain(_plainly(token)) for name, token in values.items()}
+        if written:
+            key = "effect.expectation_same" if one.before == one.after else "effect.expectation"
+        else:
+            key = "effect.expectation_same_at" if one.before == one.after else "effect.expectation_at"
+        st.markdown(common(key, **values, first=shares[0], second=shares[1]))
+
+
+def _plainly(token: str) -> str:
+    """Return a token without the dot that stands for its space."""
+    return token.removeprefix("·") or token
 
 
 def marked_text(pieces: Iterable[Piece]) -> str:
@@ -71,7 +102,7 @@ def mark(piece: Piece) -> str:
 
 def _answer(name: str, answer: Answer) -> None:
     st.caption(" · ".join(filter(None, (name, _sure(answer)))))
-    st.markdown(f"##### {as_plain(' '.join(answer.text.split())) or '–'}")
+    st.markdown(f"##### {as_plain(' '.join(answer.text.split())) or common('effect.empty')}")
 
 
 def _sure(answer: Answer) -> str:
@@ -97,7 +128,8 @@ def show_numbers(p: Page, effect: Experiment) -> None:
             with column:
                 _metric(*number)
     if effect.asked.everywhere:
-        st.caption(common("effect.everywhere"))
+        written = p.checkpoint.config.has_decoder
+        st.caption(common("effect.everywhere_typed" if written else "effect.everywhere"))
     elif p.trace.forced:
         st.caption(common("effect.forced"))
 

@@ -30,6 +30,7 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
 # become links, ":material/home:" an icon, "->" an arrow. It never matches across two nodes of the tree.
 _REPLACED = re.compile(r"(?<=:)(?=\S|$)|(?=@)|(?<=w)(?=\.)|^(?=\.\w)|(?<=[-<>=~])(?=[-<>=~])", re.IGNORECASE)
 _NODE_BREAK = ":color[]{}"  # an empty <span>: nothing is drawn, and nothing is copied with the text
+_PATCH = re.compile(r"r(\d+)c(\d+)")  # of transformer/pictures/patch_tokenizer.py; a word is hardly ever like it
 _SPACE_AT_THE_ENDS = re.compile(r"^[ \t\r\n]+|[ \t\r\n]+$|[\r\n]+")  # Markdown would drop it or read it as syntax
 
 
@@ -239,6 +240,17 @@ def without_pictures(markdown: str) -> str:
 def in_code(text: str) -> str:
     """Return text that is safe between backticks: one of its own would end the code."""
     return text.replace("`", "ˋ")
+
+
+def label_in_words(label: str) -> str:
+    """Return a token's label as a sentence names it: an image patch by its place."""
+    patch = _PATCH.fullmatch(label)
+    return common("picture.patch", row=patch[1], column=patch[2]) if patch else label
+
+
+def token_name(label: str) -> str:
+    """Return ``label_in_words`` as Markdown that shows exactly these characters."""
+    return as_plain(label_in_words(label))
 
 
 def as_plain(text: str) -> str:

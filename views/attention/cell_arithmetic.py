@@ -202,7 +202,7 @@ def edge_effect(p: Page, shown: AttentionViewModel) -> None:
         return
     place = f"{focus.stack}.{focus.layer}.{focus.kind}.{focus.head}"
     effect = experiment_with(p.run, (str(EditSpec.parse(f"edge:{place}={row}-{key}")),))
-    if effect.asked.everywhere or not effect.asked.ids:
+    if effect.asked.predicts_nothing or not effect.asked.ids:
         st.markdown(text["edge_nothing"])
         return
     said = text["edge" if abs(effect.change) >= _SMALL else "edge_small"].format(

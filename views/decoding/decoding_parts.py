@@ -8,6 +8,7 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from transformer import Decoding, decode
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.predictions.comparison import word_diff
 from transformer.predictions.decoding_steps import StepAttention, without_most_activations
 from transformer.runs.decoding_strategies import Strategy
@@ -67,6 +68,16 @@ def written(p: Page, strategy: Strategy, *, forced: tuple[int, ...] = ()) -> Dec
         return without_most_activations(decode(run.checkpoint, run.sentence, strategy, **arguments))
 
     return store.get(run, ("decoding", begins), write, wait="wait.write")
+
+
+def follow_typed_text(p: Page) -> None:
+    """Show a text that the model ends at once as if all but its first word were given, so that there are steps."""
+    focus, config = p.focus, p.checkpoint.config
+    first, _, rest = focus.sentence.strip().partition(" ")
+    is_typed = config.kind == "decoder-only" and p.checkpoint.prompt is None and not (focus.target or focus.lesson)
+    if is_typed and rest.strip() and prediction_rows(p.trace).everywhere:
+        st.caption(p.text["typed_text"])
+        p.focus = replace(focus, sentence=first, target=rest)
 
 
 def best_layer(p: Page) -> int | None:

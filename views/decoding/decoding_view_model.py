@@ -264,8 +264,13 @@ class WrittenText(DecodingViewModel):
 
     @cached_property
     def hesitant_step(self) -> int:
-        """The step with the least likely token among those that the model chose, if there are any."""
+        """The step with the least likely token among those that the model chose, if there are any.
+
+        If all but the end was given, it is the step at which the model most clearly expects another token.
+        """
         probability = self.confidence.probability
+        if self.n_given + 1 >= len(probability) > 1:
+            return int((self.confidence.runner_up - probability).argmax())
         begin = self.n_given if self.n_given < len(probability) else 0
         return begin + int(probability[begin:].argmin())
 

@@ -1,6 +1,7 @@
 """Decoding step by step: the steps of one text, its branches, live reshaping, and guessing."""
 
 from dataclasses import asdict
+from pathlib import Path
 
 import pandas as pd
 import streamlit as st
@@ -29,6 +30,8 @@ from views.decoding.decoding_parts import (
     written,
 )
 from views.decoding.decoding_view_model import DecodingChoices, WrittenStep, WrittenText
+
+_STYLE = Path(__file__).with_name("steps.css")
 
 
 @fragment
@@ -59,7 +62,9 @@ def step_by_step(p: Page) -> None:
         text = _written_text(p, choices)
         stepper.settle(text.step, text=branches.identity(p, branch))
         with drawing, st.container(gap="xsmall"):
-            show_steps(_figure(p, text), key=stepper.KEY, means=stepper.rests_at)
+            st.html(_STYLE)
+            with st.container(key="step figure"):
+                show_steps(_figure(p, text), key=stepper.KEY, means=stepper.rests_at)
             st.caption(p.text[f"walk_{text.kind}_caption"].format(layer=text.layer))
         with below:
             _show_text(p, text)

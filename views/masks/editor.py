@@ -19,6 +19,7 @@ from ui.shell.actions import Actions, PaintMask, SetChoice
 from ui.shell.page import Page
 from ui.shell.reducer import State
 from ui.show.drawings import show_mask_editor
+from ui.words.texts import label_in_words
 from views.masks.masks_view_model import MaskChoices, predicted_labels, presets, words_to_block
 
 _MASK = "mask"  # the choices, as strings
@@ -41,7 +42,7 @@ def choose(p: Page, view: AttentionView) -> MaskChoices:
             st.slider(text["size"], 1, longest, key="mask size", on_change=_report, args=("size",), width=260)
         if choices.preset == "word":
             _set("mask word", min(choices.word, len(words) - 1))
-            numbers, name = range(len(words)), words.__getitem__
+            numbers, name = range(len(words)), [label_in_words(word) for word in words].__getitem__
             said = {"key": "mask word", "on_change": _report, "args": ("word",), "width": 220}
             st.selectbox(text["word"], numbers, format_func=name, **said)
     return choices
@@ -98,7 +99,8 @@ def _current(p: Page, view: AttentionView) -> MaskChoices:
 def _begin(p: Page, view: AttentionView) -> MaskChoices:
     """Return the default mask: it hides a word without which the output changes, if one is found quickly.
 
-    If none is, the word without which the prediction changes most. A lesson begins with the model's own mask.
+    If none is, or there is no output, the word without which the predictions change most. A lesson begins with the
+    model's own mask.
     """
     if p.focus.lesson or "word" not in presets(view):
         return MaskChoices()
@@ -107,7 +109,7 @@ def _begin(p: Page, view: AttentionView) -> MaskChoices:
         strongest, largest = MaskChoices(), -1.0
         hiding = (MaskChoices("word", word=word) for word in words_to_block(view))
         for choices, found, is_other in tried(p.run, ((one, one.specs(view)) for one in hiding)):
-            if is_other:
+            if is_other and not found.asked.everywhere:
                 return choices
             if found.mean_kl > largest:
                 strongest, largest = choices, found.mean_kl

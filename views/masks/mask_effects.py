@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, row_title
+from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, patch_pictures, row_title
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import signed, three_digits
 from transformer.attention import attention_weights
@@ -21,7 +21,7 @@ from ui.shell.page import Page
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.show.score_formula import score_formula
-from ui.words.texts import as_plain
+from ui.words.texts import as_plain, token_name
 from views.masks.masks_view_model import MasksViewModel
 
 
@@ -29,14 +29,14 @@ def say_what_is_blocked(p: Page, shown: MasksViewModel) -> None:
     """Name the word that no token may attend to, above the outputs."""
     if word := shown.blocked_word:
         where = p.text["blocked_all" if shown.choices.everywhere else "blocked_layer"]
-        st.markdown(where.format(word=as_plain(word), layer=shown.location.layer))
+        st.markdown(where.format(word=token_name(word), layer=shown.location.layer))
 
 
 def notes(p: Page, shown: MasksViewModel) -> None:
     """Write notes about this mask: empty rows, no padding to hide, decoding that differs from reading."""
     text, preset = p.text, shown.choices.preset
     if shown.empty_rows:
-        rows = [text["nothing_left_row"].format(token=as_plain(token.display)) for token in shown.empty_rows[:4]]
+        rows = [text["nothing_left_row"].format(token=token_name(token.display)) for token in shown.empty_rows[:4]]
         if len(shown.empty_rows) > 4:
             rows.append(text["nothing_left_more"].format(count=len(shown.empty_rows) - 4))
         st.info(text["nothing_left"].format(rows=", ".join(rows)), icon=":material/block:")
@@ -67,7 +67,7 @@ def difference(p: Page, shown: MasksViewModel) -> None:
             value_name=p.text["difference_value"],
             phrase=(PREDICTING if predicted else "", LOOKS_AT),
             height=520,
-        ),
+        ).with_metadata(**patch_pictures(own.query, own.key)),
         key="mask difference",
     )
     st.caption(p.text["difference_caption"])

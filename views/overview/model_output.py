@@ -44,7 +44,10 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
                 st.markdown(f"{size} {_one_line(p.focus.sentence)}")
         with st.container(width=310, gap=None):
             st.caption(written)
-            st.markdown(f"{size} :primary[{_one_line(output) or text['empty_answer']}]")
+            empty = text["empty_answer"] if view_model.expects else common("effect.empty")
+            st.markdown(f"{size} :primary[{_one_line(output) or empty}]")
+            if view_model.expects:
+                st.caption(text["expects"])
             if found is not None:
                 st.markdown(next_sentence_line(found))
         with st.container(width="content"):

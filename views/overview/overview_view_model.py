@@ -18,7 +18,13 @@ from functools import cached_property
 
 from transformer import Trace
 from transformer.layers.costs import Cost, measured_costs
-from transformer.predictions.answer_probabilities import Answer, AnswerPart, class_probabilities, read_answer
+from transformer.predictions.answer_probabilities import (
+    Answer,
+    AnswerPart,
+    class_probabilities,
+    prediction_rows,
+    read_answer,
+)
 from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
 from transformer.text.message import Message
 from views.view_models import RunViewModel
@@ -38,6 +44,11 @@ class OverviewViewModel(RunViewModel):
     def answer(self) -> Answer:
         """The output of the model with its probability, token by token."""
         return read_answer(self.trace)
+
+    @cached_property
+    def expects(self) -> bool:
+        """Whether a decoder adds nothing to the text, so that what it expects after each of its tokens is shown."""
+        return self.output_kind == "text" and prediction_rows(self.trace).everywhere
 
     @cached_property
     def parts(self) -> tuple[AnswerPart, ...]:

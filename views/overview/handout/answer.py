@@ -34,7 +34,7 @@ def overview(trace: Trace, focus: Focus) -> Section:
     config, answer = trace.checkpoint.config, read_answer(trace)
     page = text_for(page_text("overview"), config)
     caption = page["forced"] if trace.forced else page[f"answers.{work_of(config)}"]
-    said = as_plain(" ".join(answer.text.split())) or page["empty_answer"]
+    said = as_plain(" ".join(answer.text.split())) or common("effect.empty")
     parts: list[Part] = [
         Paragraph(named(page["typed"], f"**{as_plain(' '.join(trace.sentence.split()))}**")),
         Paragraph(named(caption, f"**{said}**") if answer.parts else page["no_blank"]),

@@ -4,7 +4,7 @@ import { exactly, threeDigits } from "../toolkit/numbers.js";
 import { quoted } from "../toolkit/sentences.js";
 import { say } from "../toolkit/words.js";
 import { beatsOf, beginsAt } from "./living_picture/beats.js";
-import { captionOf, describedStep, kindText, numbersOf, strongest } from "./living_picture/captions.js";
+import { captionOf, describedStep, isExpected, kindText, numbersOf, strongest } from "./living_picture/captions.js";
 import { filmEnding, filmType, record } from "./living_picture/film.js";
 import { LivingPictureModel } from "./living_picture/model.js";
 import { arithmeticOf, arithmeticPanel, candidateArithmetic } from "./living_picture/arithmetic.js";
@@ -13,6 +13,7 @@ import { Player } from "./living_picture/player.js";
 import { Unfolded } from "./living_picture/unfolded.js";
 
 const CONTENT = /^·?\p{L}{4,}$/u; // letters of a word that most likely means something by itself
+const WORD = /^·?\p{L}{3,}$/u; // and of any word
 const LEAD = 3; // beats that are played on the way to a stop
 const REST = 700; // milliseconds without another click, before Python is told where the reader is
 
@@ -35,7 +36,7 @@ export class LivingPictureDrawing extends LivingPicture {
         begin.stack === stack.name && begin.token ? begin.token : this.opensAt(stack),
       ]),
     );
-    this.at = beginsAt(this.beats, this.model, begin);
+    this.at = beginsAt(this.beats, this.model, this.beginning());
     const kind = begin.stop?.match(/^unfold (\w+)$/)?.[1];
     if (!kind) return;
     this.head = begin.head;
@@ -43,12 +44,23 @@ export class LivingPictureDrawing extends LivingPicture {
     this.lookInto({ stack: begin.stack, layer: begin.layer, ...partOf(kind) });
   }
 
-  // Which token is followed at first where nobody chose one: the one that predicts the first content word, or the blank.
+  // Without an output, at the token that is followed; a lesson opens where it says.
+  beginning() {
+    const { begin } = this.metadata;
+    const { name } = this.model.last;
+    return isExpected(this.model) && !begin.stop ? { stop: "word", stack: name, token: this.follow[name] } : begin;
+  }
+
+  // Which token is followed at first where nobody chose one: the one that predicts the first content word, or the blank;
+  // a word that looks at another one in the open layer, where the output is a class.
   opensAt(stack) {
     const { metadata, last, written } = this.model;
-    if (stack === last && written.length && !metadata.classes)
-      return (written.find(({ names, chosen }) => CONTENT.test(names[chosen])) ?? written[0]).position;
-    return metadata.classes && stack === last ? 0 : talker(this.model, stack);
+    if (stack !== last || !written.length) return talker(this.model, stack);
+    if (metadata.classes) return stack.pictures ? 0 : onlooker(this.model, stack, this.open[stack.name]);
+    const found = metadata.asked
+      ? written.find(({ names, chosen }) => CONTENT.test(names[chosen]))
+      : mostExpected(written);
+    return (found ?? written[0]).position;
   }
 
   // The same run, sent anew: where the reader is, and whether it plays, stays.
@@ -537,6 +549,24 @@ const partOf = (kind) =>
 
 const identity = ({ checkpoint, stacks, written, text, edited }) =>
   JSON.stringify([checkpoint, stacks, written, text, edited]);
+
+// Where the model is most certain of a word.
+function mostExpected(written) {
+  const words = written.filter(({ names }) => WORD.test(names[0]));
+  return words.sort((a, b) => b.probabilities[0] - a.probabilities[0])[0];
+}
+
+// The word that looks most clearly at another one, on average over the heads of a layer.
+function onlooker(model, stack, layer) {
+  const attention = model.attention(stack.name, "self");
+  let best = { weight: 0, query: 0 };
+  for (let query = 0; query < stack.count; query++) {
+    const found = attention.strongestOnAverage(layer, query, (key) => key !== query);
+    const words = found && [query, found.key].every((position) => WORD.test(stack.tokens[position].text));
+    if (words && found.weight > best.weight) best = { weight: found.weight, query };
+  }
+  return best.query;
+}
 
 // The token that takes most from another word in the first layer.
 function talker(model, stack) {

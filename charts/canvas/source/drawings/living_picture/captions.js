@@ -80,8 +80,8 @@ export function numbersOf(picture, beat) {
     }
   }
   const row = beat.type === "step" ? null : picture.rowOf(beat);
-  if (row && Number.isFinite(row.probabilities[row.chosen]))
-    parts.push(say("probability {value}", { value: threeDigits(row.probabilities[row.chosen]) }));
+  const said = row && row.probabilities[isExpected(model) ? 0 : row.chosen];
+  if (Number.isFinite(said)) parts.push(say("probability {value}", { value: threeDigits(said) }));
   return parts.join(" · ");
 }
 
@@ -144,11 +144,12 @@ function word(picture, beat) {
   const probability = threeDigits(row.probabilities[row.chosen]);
   const name = row.names[row.chosen];
   if (model.metadata.classes) {
-    const key = lookedAtMost(picture, stack, beat);
-    return key === null
+    const seen = looksMostAt(picture, stack, beat);
+    return seen === null
       ? pieces(say("The model predicts |{name}|."), { name })
-      : pieces(say("The model predicts |{name}|; its tokens look most at |{key}|."), { name, key: plainly(key) });
+      : pieces(say("The model predicts |{name}|; |{token}| looks most at |{key}|."), { name, ...seen });
   }
+  if (isExpected(model)) return expected(stack, row);
   if (!model.metadata.writes)
     return pieces(
       model.metadata.asked
@@ -168,19 +169,31 @@ function word(picture, beat) {
   return pieces(say("To write |{name}|, the model looks at |{key}|."), { ...values, key: plainly(key) });
 }
 
-// The word that gets most attention in the open layer, summed over all tokens and heads; null where it is no word.
-function lookedAtMost(picture, stack, beat) {
+// Whether the model adds nothing to a text, so that what it expects after each of its tokens is shown.
+export const isExpected = ({ metadata, last }) => !metadata.writes && !metadata.asked && last.name === "decoder";
+
+function expected(stack, { position, names, chosen }) {
+  const values = {
+    token: plainly(stack.tokens[position].label),
+    name: plainly(names[0]),
+    typed: plainly(names[chosen]),
+  };
+  if (position === stack.count - 1) return pieces(say("After |{token}|, the model ends the text."), values);
+  return chosen === 0
+    ? pieces(say("After |{token}|, the model expects |{name}|, as in the text."), values)
+    : pieces(say("After |{token}|, the model expects |{name}|; the text has |{typed}|."), values);
+}
+
+// Where the token that is followed looks in the open layer, as the lines show it; null where it is only at itself.
+function looksMostAt(picture, stack, beat) {
   const attention = picture.model.attention(stack.name, "self");
   const layer = picture.openLayer(stack.name, beat) ?? picture.chosenLayer(stack.name);
+  const query = picture.followed(beat);
   if (stack.pictures || attention.allCut(layer)) return null;
-  const sum = (key) => {
-    let total = 0;
-    for (let query = 0; query < attention.queries; query++) total += attention.mean(layer, picture.head, query, key);
-    return total;
-  };
-  const sums = Array.from({ length: attention.keys }, (_, key) => sum(key));
-  const most = sums.indexOf(Math.max(...sums));
-  return most < 0 || stack.tokens[most].special ? null : stack.tokens[most].label;
+  const best = strongestShown(attention, layer, picture.head, query, false);
+  if (!best || best.key === query) return null;
+  const [token, key] = [query, best.key].map((position) => plainly(stack.tokens[position].label));
+  return { token, key };
 }
 
 // Every second piece is stressed: none of these.

@@ -5,6 +5,7 @@ import { interpolateNumber } from "d3-interpolate";
 import { curveBumpY, link } from "d3-shape";
 import { brightness, cssOf, mix } from "../../toolkit/colour.js";
 import { threeDigits } from "../../toolkit/numbers.js";
+import { drawPatch } from "../../toolkit/patch.js";
 import { drawText, drawToken, fontOf, shorten } from "../../toolkit/text.js";
 import { colourOf, roomOf } from "../../toolkit/theme.js";
 import { say } from "../../toolkit/words.js";
@@ -69,7 +70,7 @@ export class LivingPicture {
   rowOf(beat) {
     const { metadata, written } = this.model;
     if (beat.row === null) return null;
-    if (!metadata.writes) return written[beat.row];
+    if (!metadata.writes && (metadata.asked || metadata.classes)) return written[beat.row];
     const { stack, position } = this.place(beat);
     return (stack === this.model.last.name && written.find((row) => row.position === position)) || null;
   }
@@ -160,7 +161,7 @@ export class LivingPicture {
     const y = this.height - 0.5 * size;
     pen.font = fontOf(theme, 0.76);
     const each = Math.round(stack.channels / stack.threads);
-    const text =
+    const long =
       each > 1
         ? say("Stripes: the vector of a token, {count} numbers, one stripe for each {each},", {
             count: stack.channels,
@@ -168,7 +169,12 @@ export class LivingPicture {
           })
         : say("Stripes: the vector of a token, {count} numbers,", { count: stack.channels });
     const colour = cssOf(theme.muted);
-    const shown = shorten(pen, text, this.lay.width - 14 * size);
+    const scale = 12 * size; // the colours and their ends
+    const fitting = (texts, room) => texts.find((one) => pen.measureText(one).width <= room) ?? "";
+    const shown = fitting(
+      [long, say("Stripes: the vector of a token,"), say("Stripes: vectors,")],
+      this.lay.width - scale - pen.measureText(say("Lines: attention")).width,
+    );
     drawText(pen, shown, 4, y, { colour });
     let x = 4 + pen.measureText(shown).width + 0.6 * size;
     const limit = threeDigits(Number((this.view?.limit ?? stack.limit).toPrecision(2)));
@@ -180,8 +186,15 @@ export class LivingPicture {
       pen.fillRect(x + (k * wide) / 32, y - 0.35 * size, wide / 32 + 0.3, 0.7 * size);
     }
     x += wide + 0.3 * size;
-    const rest = `${limit}   ${say("Lines: attention weights. Bars: the {count} strongest of {units} units.", { count: stack.shown, units: stack.units })}`;
-    drawText(pen, shorten(pen, rest, this.lay.width - x), x, y, { colour });
+    drawText(pen, String(limit), x, y, { colour });
+    x += pen.measureText(`${limit}   `).width;
+    const units = { count: stack.shown, units: stack.units };
+    const rest = [
+      say("Lines: attention weights. Bars: the {count} strongest of {units} units.", units),
+      say("Lines: attention weights."),
+      say("Lines: attention"),
+    ];
+    drawText(pen, fitting(rest, this.lay.width - x), x, y, { colour });
   }
 
   paintFocus() {}
@@ -447,15 +460,20 @@ export class LivingPicture {
     pen.globalAlpha = 1;
   }
 
-  // A line of a bundle: where it runs level, those beside each other lie below each other.
+  // A line of a bundle: where it runs level, those beside each other lie below each other. One that does not rise goes
+  // over the names between its ends.
   bundled(pen, [x, y], [toX, toY], shift) {
     const most = 0.4 * Math.abs(toY - y);
     const apart = Math.sign(toX - x) * Math.max(-most, Math.min(most, shift)) * Math.min(1, Math.abs(toX - x) / 120);
-    const middle = (y + toY) / 2 + apart;
+    const middle = (this.rises(y, toY) ? (y + toY) / 2 : Math.min(y, toY) - 2 * this.lay.size) + apart;
     pen.beginPath();
     pen.moveTo(x, y);
     pen.bezierCurveTo(x, middle, toX, middle, toX, toY);
     pen.stroke();
+  }
+
+  rises(from, to) {
+    return from - to > this.lay.size;
   }
 
   // only: the one key that is followed.
@@ -472,8 +490,16 @@ export class LivingPicture {
       if (!(weight >= FAINT)) continue;
       pen.globalAlpha = (only === null ? 0.3 : 0.9) * weight;
       pen.lineWidth = Math.max(0.6, weight * this.lay.ribbon * (only === null ? 0.22 : 0.4));
+      const [source, target] = [
+        [keys[key].x, from],
+        [queries[query].x, to],
+      ];
+      if (!this.rises(from, to)) {
+        this.bundled(pen, source, target, 0);
+        continue;
+      }
       pen.beginPath();
-      draw({ source: [keys[key].x, from], target: [queries[query].x, to] });
+      draw({ source, target });
       pen.stroke();
     }
     pen.globalAlpha = 1;
@@ -525,7 +551,7 @@ export class LivingPicture {
     const pixels = stack.pictures?.[position];
     if (pixels) {
       this.paintTab(pen, ground, lane, { top: y, bottom: y + tall });
-      return this.paintPatch(pen, theme, pixels, lane.x, y + tall / 2, Math.min(width, tall) - 4);
+      return drawPatch(pen, theme, pixels, lane.x, y + tall / 2, Math.min(width, tall) - 4);
     }
     const ink = chosen ? theme.ground : readableOn(ground, theme);
     const marked = chosen || light > 0.1;
@@ -569,21 +595,6 @@ export class LivingPicture {
     const shown = marked ? colours(ink, ground) : colours(theme.ink, theme.ground);
     drawToken(pen, text, 0, 0.5, { room: long, ...shown });
     pen.restore();
-  }
-
-  paintPatch(pen, theme, pixels, x, y, side) {
-    const across = Math.round(Math.sqrt(pixels.length));
-    pen.fillStyle = "rgb(255,255,255)";
-    pen.fillRect(x - side / 2, y - side / 2, side, side);
-    pixels.forEach((ink, at) => {
-      const grey = Math.round(255 * (1 - ink));
-      pen.fillStyle = `rgb(${grey},${grey},${grey})`;
-      const cell = side / across;
-      pen.fillRect(x - side / 2 + (at % across) * cell, y - side / 2 + Math.floor(at / across) * cell, cell, cell);
-    });
-    pen.strokeStyle = cssOf(theme.faint);
-    pen.lineWidth = 1;
-    pen.strokeRect(x - side / 2, y - side / 2, side, side);
   }
 
   paintMemoryChip(pen, theme, stack, position, lane, chips, beat) {
