@@ -6,7 +6,8 @@ from transformer.attention import MultiHeadAttention, attention_scores, attentio
 from transformer.runs.head_places import Head
 from ui.shell.choice import chosen_section
 from ui.shell.guidance.way import lead_to
-from ui.shell.page import page
+from ui.shell.page import Page, page
+from ui.shell.telling_head import telling_row
 from ui.show.figures import show_source
 from views.attention import row_guess
 from views.attention.attention_controls import ARITHMETIC, choices_while_guessing, choose
@@ -26,7 +27,13 @@ from views.attention.weights_only import has_queries, show_weights_only
 SECTIONS = {"path": None, "reading": reading, "trust": trust, "general": general, "fires": firing}
 SECTIONS_OF_PICTURES = {"picture": on_picture, "path": None, "trust": trust}
 
-with page("attention", needs=("stack", "kind", "layer", "head", "token")) as p:
+
+def begins(p: Page) -> tuple[str, int]:
+    """Begin at a word that attends to another one."""
+    return p.focus.stack, telling_row(p.focus, p.run)
+
+
+with page("attention", needs=("stack", "kind", "layer", "head", "token"), begins=begins) as p:
     if not has_queries(p):
         show_weights_only(p)
         p.finish()

@@ -6,7 +6,7 @@ from transformer.text.best_path import path_steps
 from transformer.text.byte_pair_merges import merge_steps
 from transformer.text.longest_match import match_steps
 from ui.shell.fitting import fit_trace
-from ui.shell.page import page
+from ui.shell.page import Page, page
 from ui.show.figures import show_snippet, show_source
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
@@ -19,7 +19,14 @@ from views.tokens.word_being_built import word_being_built
 
 STEPS = {"BPE": merge_steps, "WordPiece": match_steps, "Unigram": path_steps}
 
-with page("tokens", strip=False) as p:
+
+def begins(p: Page) -> tuple[str, int]:
+    """Begin at a word that consists of several tokens."""
+    stack = p.trace.stacks[0]
+    return stack, 0 if p.reads_pictures else TokensViewModel(p.trace, stack).divided_token
+
+
+with page("tokens", strip=False, begins=begins) as p:
     p.focus, _ = fit_trace(p.focus, p.trace)
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(translate(note))}")

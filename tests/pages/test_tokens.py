@@ -37,7 +37,7 @@ def test_the_followed_token_s_word_is_built(open_app, tiny_tokenizer):
 
 
 def test_stepping_back_says_what_comes_next(open_app, tiny_tokenizer):
-    app = open_app("tokens", checkpoint="tiny-translator", sentence="The cat sat.", token="0")
+    app = open_app("tokens", checkpoint="tiny-translator", sentence="The cat sat.", lens_start="1")
     widget(app.slider, TEXT["step"]).set_value(0)
     app.run()
     is_fine(app)
@@ -46,7 +46,7 @@ def test_stepping_back_says_what_comes_next(open_app, tiny_tokenizer):
 
 
 def test_a_smaller_vocabulary_leaves_more_pieces(open_app):
-    app = open_app("tokens", checkpoint="tiny-translator", sentence="The cat sat.", token="0")
+    app = open_app("tokens", checkpoint="tiny-translator", sentence="The cat sat.", lens_start="1")
     widget(app.select_slider, TEXT["learned"]).set_value(0)
     app.run()
     is_fine(app)

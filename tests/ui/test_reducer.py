@@ -109,14 +109,14 @@ def test_a_step_of_a_text_is_said_also_if_it_is_the_first() -> None:
 
 
 def test_the_first_token_of_the_strip_is_meant_where_pages_begin_at_another_one() -> None:
-    after = reduce(STATE, SelectToken(0, "decoder"), strip._choose_token)
+    after = reduce(STATE, SelectToken(0, "decoder"), strip.choose_token)
     assert after.focus.token == 0
     assert {page: after.choices[page][strip.FIRST_CHOSEN] for page in ("lens", "positions")} == {
         "lens": ("1",),
         "positions": ("1",),
     }
     assert set(after.owners.values()) == {("tiny", "A cat.")}
-    after = reduce(after, SelectToken(2, "decoder"), strip._choose_token)
+    after = reduce(after, SelectToken(2, "decoder"), strip.choose_token)
     assert strip.FIRST_CHOSEN not in after.choices["lens"]
 
 

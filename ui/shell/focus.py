@@ -30,7 +30,7 @@ from ui.shell import address as shared_address
 from ui.shell import page_state
 from ui.shell.address import LONGEST
 from ui.shell.events import LARGEST
-from ui.shell.openings import is_ready, opening_of, start_of
+from ui.shell.openings import has_place, is_ready, opening_of, start_of
 from ui.shell.outer_page import PAGE
 from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quote, speak, take_language_from
@@ -53,6 +53,9 @@ _FOCUS, _WRITTEN, _NOTES, _NOTES_OF = "focus", "focus: addresses as written", "f
 _LATE = 8
 _ONLY_A_LESSON = "focus: the address names only a lesson"
 NOTE, FINGERPRINT = "note", "fingerprint"  # what an instructor's link adds to the address of a view (share.py)
+# Whether the reader's sentence still opens at the head of the checkpoint's opening, which nobody chose for it; and the
+# head that the app has chosen for the last such sentence.
+_UNPLACED, _PLACED = "focus: no head was chosen", "focus: head that the app chose"
 CAME_FROM = "came_from"  # the field of ``Focus`` with the view before a lesson
 CLASS = "class"  # code of the class that the reader has joined (in_class/membership.py)
 NO_CHOICES = (NOTE, FINGERPRINT, PAGE, CLASS)
@@ -270,10 +273,19 @@ def _for_checkpoint(checkpoint: str, focus: Focus) -> dict[str, object]:
     task = start_of(focus.sentence, tasks_of(focus.checkpoint))
     if task not in tasks_of(checkpoint):
         changes["sentence"] = focus.sentence.removeprefix(task)
-    before = opening_focus(focus.checkpoint)
-    if all(getattr(focus, name) == getattr(before, name) for name in PLACE):
+    if _is_at_the_opening(focus):
         changes |= {name: getattr(opening, name) for name in PLACE}
     return changes
+
+
+def _is_at_the_opening(focus: Focus) -> bool:
+    """Return whether the reader has chosen no head."""
+    opening = opening_focus(focus.checkpoint)
+    return _head_of(focus) in (_head_of(opening), st.session_state.get(_PLACED))
+
+
+def _head_of(focus: Focus) -> tuple[str | int, ...]:
+    return tuple(getattr(focus, name) for name in PLACE)
 
 
 def _is_ready(focus: Focus) -> bool:
@@ -308,6 +320,8 @@ def begin() -> Focus:
         st.session_state[_ONLY_A_LESSON] = own.keys() & set(VIEW) == {"lesson"} and not choices
         page_state.take(choices)
         _know(arrived)
+        sentence_alone = "sentence" in own and not own.keys() & {*PLACE, "token"}
+        st.session_state[_UNPLACED] = sentence_alone and not has_place(focus.checkpoint, focus.sentence)
     focus, untold = fit_language(focus)
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
     focus, misread = fit_sentence(focus)
@@ -379,6 +393,12 @@ def change(**values: object) -> None:
 
 def keep(focus: Focus, *, lines: Sequence[str] = ()) -> None:
     """Keep a focus before the page runs, and lines about it for the page to show."""
+    before = current()
+    if (focus.checkpoint, focus.sentence) != (before.checkpoint, before.sentence):
+        prepared = has_place(focus.checkpoint, focus.sentence)
+        st.session_state[_UNPLACED] = _is_at_the_opening(focus) and not prepared
+    elif _head_of(focus) != _head_of(before):
+        st.session_state[_UNPLACED] = False
     _keep(focus)
     if lines:
         st.session_state[_NOTES], st.session_state[_NOTES_OF] = tuple(lines), _place(focus)
@@ -407,6 +427,20 @@ def with_changes(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]
             values[name] = text[:most]
             lines.append(common("problem.not_kept", count=whole(len(text)), most=whole(most)))
     return replace(focus, **values), tuple(lines)
+
+
+def has_no_head() -> bool:
+    """Return whether nobody has chosen a head for the reader's sentence."""
+    return bool(st.session_state.get(_UNPLACED))
+
+
+def place_at(focus: Focus, head: Sequence[str | int] | None) -> Focus:
+    """Return the focus at the head that the app has chosen for the sentence; ``None`` leaves it where it is."""
+    st.session_state[_UNPLACED] = False
+    if head is None:
+        return focus
+    st.session_state[_PLACED] = tuple(head)
+    return replace(focus, **dict(zip(PLACE, head, strict=True)))
 
 
 def cut_line() -> str:

@@ -36,6 +36,13 @@ def noted_row(checkpoint: str, sentence: str, place: Sequence[str | int]) -> int
     return None
 
 
+def has_place(checkpoint: str, sentence: str) -> bool:
+    """Return whether an example with this sentence says at which head it opens."""
+    return any(
+        example.sentence == sentence and example.place.keys() == set(PLACE) for example in examples_of(checkpoint)
+    )
+
+
 def label_of(example: Example) -> str:
     """Return the label of an example in the current language."""
     return in_language(example.label, language())

@@ -59,6 +59,7 @@ from ui.shell.share import share, show_what_a_link_says
 from ui.shell.sidebar import sidebar, take_room
 from ui.shell.spoken_languages import fit_languages, spoken_languages
 from ui.shell.strip import is_chosen, token_strip
+from ui.shell.telling_head import fit_head
 from ui.words.catalogues import translate
 from ui.words.glossary_terms import glossary, with_links
 from ui.words.once_a_run import end_run, once_a_run
@@ -308,6 +309,8 @@ def _draw_frame(
     spoken_languages(p.focus, p.checkpoint, room)
     choose_prompt(p.focus, p.checkpoint, room, writes=p.name in WRITING)
     needs = needs(p) if callable(needs) else needs
+    if lesson is None and ("head" in needs or p.name in ("overview", "decoding")):
+        p.focus = fit_head(p.focus, p.run)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     with hints:
         place_among_pages(p.name, shown=lesson is None and not is_presenting())

@@ -11,6 +11,7 @@ from ui.shell.actions import Actions, Reveal, SelectCell, SelectToken, SetChoice
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.shell.reducer import Meaning, State
+from ui.shell.strip import choose_token
 from views.attention.attention_view_model import DRAWINGS, AttentionChoices, predicts_by_default
 
 ARITHMETIC = "attention arithmetic"  # the container next to the map
@@ -89,7 +90,7 @@ def cell_opener(key: int | None) -> Meaning:
 def _open_cell(open_key: int | None, state: State, cell: SelectCell) -> Actions:
     if (cell.query, cell.key) == (state.focus.token, open_key):
         return ()
-    return SelectToken(cell.query), *open_column(cell.key)
+    return *choose_token(state, SelectToken(cell.query)), *open_column(cell.key)
 
 
 def open_column(key: int) -> Actions:

@@ -28,6 +28,7 @@ from ui.shell.actions import Actions, SelectCell, SelectToken
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import State
+from ui.shell.strip import choose_token
 from ui.show.drawings import show_lines, show_map
 from ui.show.figures import show_figure
 from ui.words.texts import as_plain
@@ -168,8 +169,8 @@ def _value_map(shown: AttentionViewModel, values: np.ndarray, **more: object) ->
     )
 
 
-def _follow_row(_state: State, cell: SelectCell) -> Actions:
-    return (SelectToken(cell.query),)
+def _follow_row(state: State, cell: SelectCell) -> Actions:
+    return choose_token(state, SelectToken(cell.query))
 
 
 def on_picture(p: Page, shown: AttentionViewModel) -> None:

@@ -13,7 +13,7 @@ from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.page import Page
-from ui.words.texts import PageText, as_plain
+from ui.words.texts import PageText, as_plain, token_name
 from views.attention.attention_view_model import AttentionViewModel
 
 _MOSTLY = 0.5  # smallest weight for "mostly attends to one token"
@@ -24,19 +24,19 @@ def read_aloud(
 ) -> str:
     """Return one sentence about one row, as Markdown: the keys with the largest shares."""
     weights, allowed = view.weights[head, row], view.allowed[row]
-    token, label = view.query[row], as_plain(view.query.labels[row])
+    token, label = view.query[row], token_name(view.query.labels[row])
     if not allowed.any():
         return text["aloud_nothing"].format(row=label)
     if token.is_padding:
         return text["aloud_padding"].format(row=label)
     order = [int(key) for key in np.argsort(-weights, kind="stable") if allowed[key]]
-    key_label = [as_plain(view.key.labels[key]) for key in order[:3]]
+    key_label = [token_name(view.key.labels[key]) for key in order[:3]]
     share = three_digits_alike(weights[key] for key in order[:3])
     mostly = weights[order[0]] >= _MOSTLY
     template, then = ("aloud_mostly", "aloud_then") if mostly else ("aloud_spread", "aloud_then_to")
     if drawing in ("values", "rollout"):
         template, then = f"aloud_{drawing}" + ("" if predicted is None else "_predicting"), "aloud_then_from"
-    named = {"row": label, "predicted": as_plain(predicted or "")}
+    named = {"row": label, "predicted": token_name(predicted or "")}
     sentence = text[template].format(first=key_label[0], share=share[0], **named)
     if predicted is not None and not template.endswith("_predicting"):
         sentence = text["aloud_predicting"].format(sentence=sentence, **named)
@@ -68,7 +68,7 @@ def row_numbers(text: PageText, shown: AttentionViewModel) -> None:
     numbers, drawing = shown.numbers, shown.choices.drawing
     of = {"values": "‖α·v‖: ", "rollout": f"{text['show_rollout']}: "}.get(drawing, "")
     if numbers.n_allowed < 2:
-        label = as_plain(shown.read_label)
+        label = token_name(shown.read_label)
         st.caption(text["no_choice" if numbers.n_allowed else "no_choice_at_all"].format(row=label))
     else:
         _metric(
@@ -94,7 +94,7 @@ def _numbers(text: PageText, shown: AttentionViewModel) -> None:
         return
     name, portion = text["nothing"], "0"
     if (strongest := shown.strongest_value) is not None:
-        name, portion = as_plain(shown.view.key.labels[strongest[0]]), three_digits(strongest[1])
+        name, portion = token_name(shown.view.key.labels[strongest[0]]), three_digits(strongest[1])
     _metric(text["strongest"], name, text["strongest_of"].format(share=portion), text["strongest_help"])
 
 

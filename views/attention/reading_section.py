@@ -19,6 +19,7 @@ from ui.shell.actions import Actions, SelectCell, SelectHead, SelectToken
 from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.shell.reducer import State
+from ui.shell.strip import choose_token
 from ui.show.drawings import show_map
 from ui.show.figures import show_snippet, show_source
 from ui.words.texts import as_plain
@@ -190,13 +191,13 @@ def _listed(labels: Sequence[str]) -> str:
     return named + (f" … ({len(labels)})" if len(labels) > _NAMED else "")
 
 
-def _follow_word(first_pieces: Sequence[int], _state: State, cell: SelectCell) -> Actions:
-    return (SelectToken(first_pieces[cell.query]),)
+def _follow_word(first_pieces: Sequence[int], state: State, cell: SelectCell) -> Actions:
+    return choose_token(state, SelectToken(first_pieces[cell.query]))
 
 
-def _follow_head(layer: int, first_pieces: Sequence[int], _state: State, cell: SelectCell) -> Actions:
+def _follow_head(layer: int, first_pieces: Sequence[int], state: State, cell: SelectCell) -> Actions:
     head = SelectHead(layer, cell.query)
-    return (head, SelectToken(first_pieces[cell.key])) if first_pieces else (head,)
+    return (head, *choose_token(state, SelectToken(first_pieces[cell.key]))) if first_pieces else (head,)
 
 
 def _python(p: Page, found: MapReading) -> str:

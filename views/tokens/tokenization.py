@@ -20,6 +20,7 @@ from ui.shell.actions import Actions, SelectChip, SelectToken
 from ui.shell.choice import one_of
 from ui.shell.page import Page
 from ui.shell.reducer import State
+from ui.shell.strip import choose_token
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_table
 from ui.words.texts import PageText, in_code, page_texts
@@ -68,8 +69,8 @@ def token_cards(p: Page, view_model: TokensViewModel) -> None:
         st.caption(text["segments"].format(end=in_code(tokenizer.display(p.checkpoint.special.end))))
 
 
-def _follow(stacks: Sequence[str], _state: State, chosen: SelectChip) -> Actions:
-    return (SelectToken(chosen.card, stacks[chosen.row]),)
+def _follow(stacks: Sequence[str], state: State, chosen: SelectChip) -> Actions:
+    return choose_token(state, SelectToken(chosen.card, stacks[chosen.row]))
 
 
 def _hint(text: PageText, tokenizer: Tokenizer, token: Token) -> str:

@@ -20,6 +20,7 @@ from itertools import accumulate
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.next_sentence import is_pair, sentence_letters
 from transformer.text.tokens import Token, TokenSequence
+from transformer.text.word_spans import words_of
 from views.view_models import TokenViewModel
 
 ROLES = ("pad", "start", "end", "mask")
@@ -114,6 +115,13 @@ class TokensViewModel(TokenViewModel):
     def all_ids(self) -> tuple[int, ...]:
         """The ids of all stacks of the run."""
         return tuple(token.id for stack in self.trace.stacks for token in self.trace.tokens(stack))
+
+    @property
+    def divided_token(self) -> int:
+        """The position of the first token of the word with the most tokens; 0 without words."""
+        words = [word for word in words_of(self.tokens) if self.tokens[word.start].role != "task"]
+        most = max(words, key=lambda word: (word.end - word.start, len(word.text)), default=None)
+        return 0 if most is None else most.start
 
     def roles_of(self, id: int) -> list[str]:
         """Return the roles of a special token: "pad", "start", "end", "mask"; none for any other use."""

@@ -14,7 +14,7 @@ from ui.words.texts import common
 # A choice on pages that begin at a token of their own: whether the default token was clicked, the first one or that of
 # the checkpoint's opening. It belongs to checkpoint and sentence.
 FIRST_CHOSEN = "lens_start"
-_OTHERWISE = ("lens", "positions", "add_norm", "feed_forward", "embeddings")
+_OTHERWISE = ("attention", "tokens", "lens", "positions", "add_norm", "feed_forward", "embeddings")
 _component = component("token_strip", Path(__file__).with_name("strip.js"))
 
 
@@ -89,11 +89,11 @@ def _send_choice() -> None:
     numbers = whole_numbers(chosen, ("token",))
     stack = one_of(chosen.get("stack"), STACKS) if numbers else None
     if stack:
-        send(SelectToken(*numbers, stack), _choose_token)
+        send(SelectToken(*numbers, stack), choose_token)
 
 
-def _choose_token(state: State, chosen: SelectToken) -> Actions:
-    """Select the token and, on pages that begin at another one, record that the default was chosen."""
+def choose_token(state: State, chosen: SelectToken) -> Actions:
+    """Return the actions that select a token and, on pages that begin at another one, record that it was chosen."""
     first = (1,) if _is_default(state.focus, chosen.stack or state.focus.stack, chosen.token) else ()
     owner = (state.focus.checkpoint, state.focus.sentence)
     return chosen, *(SetChoice(FIRST_CHOSEN, first, page, owner) for page in _OTHERWISE)

@@ -12,7 +12,8 @@ from ui.shell.actions import SelectToken
 from ui.shell.events import component, heard, whole_number
 from ui.shell.page import Page
 from ui.shell.reducer import send
-from ui.words.texts import PageText
+from ui.shell.strip import choose_token
+from ui.words.texts import PageText, label_in_words
 from views.attention.attention_view_model import AttentionViewModel
 
 _FROM, _LEAST = 3, 0.005  # how many of the words that attend to a word are named, and their smallest weight
@@ -51,7 +52,7 @@ def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: f
     words = []
     for token, label, weight, seen in zip(view.key, view.key.labels, weights, allowed, strict=True):
         share = min(1.0, float(weight) / limit) if limit > 0 else 0.0
-        says = text["shaded_word"].format(word=label, share=three_digits(float(weight)))
+        says = text["shaded_word"].format(word=label_in_words(label), share=three_digits(float(weight)))
         by = _strongest(view, token.index) if rows_are_queries else []
         apart = token.display.startswith("·") or token.special
         words.append(
@@ -60,7 +61,7 @@ def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: f
                 "apart": apart or (bool(words) and view.key[token.index - 1].special),
                 "ground": colour_at(share, colours=SEQUENTIAL) if seen else "",
                 "ink": ink(share, colours=SEQUENTIAL) if seen else "",
-                "says": says if seen else text["shaded_masked"].format(word=label),
+                "says": says if seen else text["shaded_masked"].format(word=label_in_words(label)),
                 "by": text["shaded_by"].format(words=", ".join(by)) if by else "",
             }
         )
@@ -69,7 +70,7 @@ def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: f
     title = f"shaded_{drawing}" if drawing in ("values", "rollout") else "shaded"
     title = title if name == read else f"{title}_predicted"
     return {
-        "title": text[title].format(row=name, read=read),
+        "title": text[title].format(row=label_in_words(name), read=label_in_words(read)),
         "words": words,
         "followed": row if same else None,
         "clickable": same,
@@ -83,7 +84,7 @@ def _strongest(view: AttentionView, key: int) -> list[str]:
     """Return the words that attend most to one word, with their weights."""
     column = np.where(view.allowed[:, key] & (view.allowed.sum(axis=1) > 1), view.weights[0, :, key], 0.0)
     rows = [row for row in np.argsort(-column, kind="stable")[:_FROM].tolist() if column[row] >= _LEAST]
-    return [f"{view.query.labels[row]} {three_digits(float(column[row]))}" for row in rows]
+    return [f"{label_in_words(view.query.labels[row])} {three_digits(float(column[row]))}" for row in rows]
 
 
 def height_above(view: AttentionView) -> int:
@@ -95,4 +96,4 @@ def height_above(view: AttentionView) -> int:
 def _chosen() -> None:
     token = whole_number(heard(_KEY, "chosen"))
     if token is not None:
-        send(SelectToken(token))
+        send(SelectToken(token), choose_token)
