@@ -88,6 +88,7 @@ def attention_map(
         legend=legend,
         special_rows=_special(view.query) if shifted_labels is None else [],
         special_columns=_special(view.key),
+        **patch_pictures(view.query, view.key),
     )
 
 
@@ -158,6 +159,7 @@ def attention_grid(
         "column_title": _(KEY_TITLE),
         "special_rows": _special(first.query) if shifted_labels is None else [],
         "special_columns": _special(first.key),
+        **patch_pictures(first.query, first.key),
         "phrase": ["" if shifted_labels is None else _(PREDICTING), _(LOOKS_AT), _(LOOKED_AT_BY)],
         "sorted": order is not None,
         "tiles": [
@@ -206,6 +208,15 @@ def attention_lines(
         "selected": selected_token,
     }
     return CanvasFigure(metadata, {"weights": _quantise(view.weights, np.uint16), "allowed": mask_bits(view.allowed)})
+
+
+def patch_pictures(rows: TokenSequence, columns: TokenSequence) -> dict[str, list[list[float] | None]]:
+    """Return the metadata with which labels are drawn as the image patches that they name."""
+    return {
+        name: [list(token.pixels) or None for token in tokens]
+        for name, tokens in (("row_pictures", rows), ("column_pictures", columns))
+        if any(token.pixels for token in tokens)
+    }
 
 
 def predicted_rows(trace: Trace, kind: str) -> tuple[str, ...] | None:

@@ -10,6 +10,7 @@ from torch import nn
 from torch.nn import functional as F
 
 import transformer
+from charts.canvas.attention_maps import attention_grid, attention_map
 from tests.transformer.test_torch_layers import translated
 from transformer.attribution.leave_one_out import leave_one_out
 from transformer.config import PictureConfig
@@ -64,6 +65,16 @@ def test_a_picture_is_a_text_and_back(checkpoint: transformer.Checkpoint) -> Non
     assert sequence.labels[:6] == ("<s>", "r1c1", "r1c2", "r1c3", "r1c4", "r2c1")
     assert tokenizer.display(ids[0]) == "0189"  # rows 0123 4567 and 89ab cdef
     assert all(token.starts_word for token in sequence)
+    assert [list(token.pixels) or None for token in sequence] == tokenizer.thumbnails(sequence.ids)
+
+
+def test_rows_and_columns_of_a_map_are_the_patches_that_they_name(checkpoint: transformer.Checkpoint) -> None:
+    view = transformer.trace(checkpoint, PICTURE).attention("encoder", 0)
+    for figure in (attention_map(view, head=0), attention_grid([view])):
+        for side in ("row_pictures", "column_pictures"):
+            first, *patches = figure.metadata[side]
+            assert first is None and len(patches) == N_PATCHES, "the class token is no patch"
+            assert patches[0] == pytest.approx([0, 1 / 16, 8 / 16, 9 / 16])
 
 
 @pytest.mark.parametrize(

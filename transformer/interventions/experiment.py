@@ -58,7 +58,7 @@ class Change(NamedTuple):
 
 
 class Expectation(NamedTuple):
-    """The most likely token in one row, in the original and in the changed run, each with its probability there.
+    """The most likely token in one row of both runs, each with its probability there.
 
     ``read`` is the token that the row reads.
     """
@@ -197,7 +197,7 @@ class Experiment(ChangeOfAnswer):
 
     @property
     def predicts_otherwise(self) -> bool:
-        """Whether the changed model generates another output, or expects other tokens where there is no output."""
+        """Whether the changed model generates another output or, without one, expects other tokens."""
         if self.answer_after.text != self.answer_before.text:
             return True
         return self.asked.everywhere and self.predicted[0] != self.predicted[1]

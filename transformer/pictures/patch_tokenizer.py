@@ -98,12 +98,14 @@ class PatchTokenizer(Tokenizer):
     def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
         """Label ids by their positions in the image."""
         offset = int(bool(ids) and ids[0] == START_ID)
-        tokens = []
+        tokens, ink = [], self.thumbnails(ids)
         for index, id in enumerate(ids):
             role = self.special.role(id)
             row, column = divmod(index - offset, self.per_row)
             shown = self.display(id) if role else f"r{row + 1}c{column + 1}"
-            tokens.append(Token(index, int(id), "" if role else f" {shown}", shown, bool(role), role, first=not role))
+            pixels = tuple(ink[index] or ())
+            text = "" if role else f" {shown}"
+            tokens.append(Token(index, int(id), text, shown, bool(role), role, first=not role, pixels=pixels))
         return TokenSequence(tuple(tokens), name)
 
     def display(self, id: int) -> str:

@@ -435,7 +435,7 @@ def has_no_head() -> bool:
 
 
 def place_at(focus: Focus, head: Sequence[str | int] | None) -> Focus:
-    """Return the focus at the head that the app has chosen for the sentence; ``None`` leaves it where it is."""
+    """Return the focus at the head that the app has chosen; ``None`` leaves it where it is."""
     st.session_state[_UNPLACED] = False
     if head is None:
         return focus

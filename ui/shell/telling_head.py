@@ -1,4 +1,4 @@
-"""The head and the row with which pages open a sentence that nobody has prepared: a word that attends to a word."""
+"""The head and the row with which pages open a typed sentence."""
 
 from transformer.errors import InputError, NotFiniteError
 from transformer.guests.recorded_maps import RecordedMaps
@@ -30,7 +30,7 @@ def fit_head(focus: Focus, run: Run) -> Focus:
 
 
 def telling_row(focus: Focus, run: Run) -> int:
-    """Return the row of a head that attends most clearly to another word; the focused row if the focus says which."""
+    """Return the row of a head that attends most clearly to another word, or the chosen row."""
     if focus.token or not _is_searched(run) or has_place(focus.checkpoint, focus.sentence):
         return focus.token
     place = Head(focus.stack, focus.kind, focus.layer, focus.head)

@@ -12,6 +12,7 @@ from charts.canvas.attention_maps import (
     attention_lines,
     attention_map,
     attention_name,
+    patch_pictures,
     row_title,
     title_of,
 )
@@ -166,7 +167,7 @@ def _value_map(shown: AttentionViewModel, values: np.ndarray, **more: object) ->
         chosen_row=shown.row,
         follow_pointer=True,
         **more,
-    )
+    ).with_metadata(**patch_pictures(shown.view.query, shown.view.key))
 
 
 def _follow_row(state: State, cell: SelectCell) -> Actions:

@@ -71,7 +71,7 @@ def written(p: Page, strategy: Strategy, *, forced: tuple[int, ...] = ()) -> Dec
 
 
 def follow_typed_text(p: Page) -> None:
-    """Show a text that the model ends at once as if all but its first word were given, so that there are steps."""
+    """Show a text that the model ends at once as if all but its first word were given."""
     focus, config = p.focus, p.checkpoint.config
     first, _, rest = focus.sentence.strip().partition(" ")
     is_typed = config.kind == "decoder-only" and p.checkpoint.prompt is None and not (focus.target or focus.lesson)

@@ -26,7 +26,7 @@ from transformer.heads.weight_patterns import (
 )
 from transformer.runs.readings import task_before
 from ui.lab.role_names import role_text, test_name
-from ui.words.texts import PageText, as_plain
+from ui.words.texts import PageText, as_plain, token_name
 from views.heads.heads_view_model import ROLES_HERE, HeadsViewModel, Place, RankedHeads, Role, place_of
 
 # ---- above and in the maps -------------------------------------------------------------------------------------------
@@ -153,7 +153,7 @@ def chosen_text(heads: HeadsViewModel, text: PageText) -> str:
     role, edge = role_text(heads.chosen_here, text), heads.edge_here
     if edge is not None:
         names = {"query": row_name(heads, edge.query), "key": key_name(heads, edge.key)}
-        shown = {name: as_plain(label) for name, label in names.items()}
+        shown = {name: token_name(label) for name, label in names.items()}
         role = text["chosen_edge"].format(**shown, weight=three_digits(edge.weight), role=role)
     said = text["chosen_both" if over_many else "chosen"].format(
         layer=location.layer,

@@ -47,7 +47,7 @@ class OverviewViewModel(RunViewModel):
 
     @cached_property
     def expects(self) -> bool:
-        """Whether a decoder adds nothing to the text, so that what it expects after each of its tokens is shown."""
+        """Whether a decoder adds nothing to the text, so that its expectations are shown."""
         return self.output_kind == "text" and prediction_rows(self.trace).everywhere
 
     @cached_property

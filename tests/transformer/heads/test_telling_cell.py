@@ -1,4 +1,4 @@
-"""The cell with which a page opens a sentence that nobody has prepared: a word that attends to another word."""
+"""The cell with which a page opens a typed sentence: a word that attends to another word."""
 
 from __future__ import annotations
 

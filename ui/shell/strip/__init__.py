@@ -93,7 +93,7 @@ def _send_choice() -> None:
 
 
 def choose_token(state: State, chosen: SelectToken) -> Actions:
-    """Return the actions that select a token and, on pages that begin at another one, record that it was chosen."""
+    """Return the actions that select a token and record that it was chosen."""
     first = (1,) if _is_default(state.focus, chosen.stack or state.focus.stack, chosen.token) else ()
     owner = (state.focus.checkpoint, state.focus.sentence)
     return chosen, *(SetChoice(FIRST_CHOSEN, first, page, owner) for page in _OTHERWISE)

@@ -31,7 +31,8 @@ export class GridPicture extends GridTiles {
   largeMap() {
     const { rows, columns, special_rows: specialRows, special_columns: specialColumns } = this.metadata;
     const look = { scale: "sequential", limit: 1, titles: false, rounded: true };
-    return new Heatmap({ rows, columns, specialRows, specialColumns, ...look });
+    const { row_pictures: rowPictures, column_pictures: columnPictures } = this.metadata;
+    return new Heatmap({ rows, columns, specialRows, specialColumns, rowPictures, columnPictures, ...look });
   }
 
   layout(context, theme, width) {

@@ -3,6 +3,7 @@
 import { brightness, cssOf, mix } from "../toolkit/colour.js";
 import { hatch } from "../toolkit/hatch.js";
 import { shortNumber, smallDecimals } from "../toolkit/numbers.js";
+import { drawPatch } from "../toolkit/patch.js";
 import { drawText, drawToken, fontOf, shorten } from "../toolkit/text.js";
 import { colourOf } from "../toolkit/theme.js";
 import { matrixBitmap, paintMask } from "./bitmap.js";
@@ -143,6 +144,11 @@ export class Heatmap extends HeatmapLayout {
     const y = this.rowY(row) + this.stepY / 2;
     if (y < this.plot.y || y > this.plot.y + this.plot.height) return;
     const x = this.plot.x - 8;
+    if (this.rowPictures?.[row]) {
+      const side = this.pictureSide(theme, this.stepY);
+      this.paintPicture(context, theme, tint, this.rowPictures[row], [x - side / 2, y], side);
+      return;
+    }
     context.font = fontOf(theme, this.labelScale, tint ? 600 : 400);
     const half = Math.min(theme.size * 0.66, Math.max(this.stepY, this.labelScale * theme.size) / 2);
     if (tint) {
@@ -155,6 +161,15 @@ export class Heatmap extends HeatmapLayout {
       room: this.rowRoom,
       ...this.labelStyle(theme, this.specialRows.has(row), tint),
     });
+  }
+
+  // A label that is an image patch, with a frame where it is highlighted.
+  paintPicture(context, theme, tint, pixels, [x, y], side) {
+    drawPatch(context, theme, pixels, x, y, side);
+    if (!tint) return;
+    context.strokeStyle = cssOf(tint);
+    context.lineWidth = 3;
+    context.strokeRect(x - side / 2 - 0.5, y - side / 2 - 0.5, side + 1, side + 1);
   }
 
   // A name that a highlighted one would cover in part is left out whole.
@@ -170,6 +185,11 @@ export class Heatmap extends HeatmapLayout {
   paintColumnLabel(context, theme, column, tint = null) {
     const x = this.columnX(column) + this.stepX / 2;
     if (x < this.plot.x || x > this.plot.x + this.plot.width) return;
+    if (this.columnPictures?.[column]) {
+      const side = this.pictureSide(theme, this.stepX);
+      this.paintPicture(context, theme, tint, this.columnPictures[column], [x, this.plot.y - side / 2 - 5], side);
+      return;
+    }
     context.font = fontOf(theme, this.labelScale, tint ? 600 : 400);
     const apart = this.slanted ? this.stepX * Math.sin(this.slant) : Infinity;
     const half = Math.min(theme.size * 0.66, Math.max(apart, this.labelScale * theme.size) / 2);

@@ -1,19 +1,21 @@
 // One labelled matrix inside a box: where its cells and labels are, zoomed and panned.
 
-import { fontOf, widest } from "../toolkit/text.js";
+import { fontOf } from "../toolkit/text.js";
 
 const [SLANT, STEEP] = [Math.PI / 4, (Math.PI * 65) / 180]; // of the columns' labels; steep where columns are narrow
 const LINE = 1.12; // the least height of a row, in heights of its letters
 const PROJECTED = 20; // px; letters as large as presenter.css makes them are read from the back of a room
 // Sizes of labels, as shares of the theme's: as large as there is room, but at least 11 px, and 16 on a projector.
 const [LARGEST, SMALLEST, SMALLEST_PROJECTED, SMALLER_BY] = [0.875, 0.65, 0.77, 0.035];
+const PICTURE = 1.7; // in letters: the side of an image patch that stands for a label
 const TALLEST = 30; // in letters: so tall a map becomes for the sake of its labels
 
 // Then a map fills the width, whatever its height.
 export const isProjected = (theme) => theme.size >= PROJECTED && !theme.paper;
 
 export class HeatmapLayout {
-  // spec: { rows, columns, rowTitle, columnTitle, specialRows, specialColumns, scale, limit, titles, rounded }
+  // spec: { rows, columns, rowTitle, columnTitle, specialRows, specialColumns, scale, limit, titles, rounded }, and
+  // rowPictures, columnPictures: of labels that are image patches, the ink of their pixels, else null
   constructor(spec) {
     Object.assign(
       this,
@@ -40,9 +42,15 @@ export class HeatmapLayout {
   measure(context, theme) {
     const letter = Math.round(theme.size * LARGEST * 10) / 10; // as `fontOf` rounds it
     context.font = fontOf(theme, LARGEST, theme.paper ? 400 : 600); // a marked label is bold
-    const rows = widest(context, this.rows) / letter;
+    const rowWidths = this.rows.map((label, row) =>
+      this.rowPictures?.[row] ? PICTURE : context.measureText(label).width / letter,
+    );
     context.font = fontOf(theme, LARGEST);
-    return { rows, columns: this.columns.map((label) => context.measureText(label).width / letter) };
+    // A patch is as small as its column.
+    const columns = this.columns.map((label, column) =>
+      this.columnPictures?.[column] ? 0 : context.measureText(label).width / letter,
+    );
+    return { rows: Math.max(...rowWidths), columns };
   }
 
   // Before a label is left out, all become smaller, and then the rows taller.
@@ -68,6 +76,7 @@ export class HeatmapLayout {
 
   // Labels that have no room are left out at regular steps.
   every(kind, theme, step = kind === "row" ? this.stepY : this.stepX) {
+    if (kind === "row" ? this.rowPictures : this.columnPictures) return 1;
     const letter = this.labelScale * theme.size;
     const across = this.slanted ? (letter * 0.95) / Math.sin(this.slant) : this.longest + 8;
     const needed = kind === "row" ? letter * LINE : across;
@@ -113,6 +122,7 @@ export class HeatmapLayout {
       this.cellWidth = Math.min(this.cellWidth, widestCell * unit);
       labelRoom = longest * Math.sin(slant) + letter * 1.1;
     }
+    if (this.columnPictures) labelRoom = Math.max(labelRoom, PICTURE * letter + 6);
     this.labelRoom = labelRoom;
     const top = (this.titles ? Math.round(24 * unit) : 0) + labelRoom;
     // Few tokens: wide cells, room for words and numbers. Many: squares, as long as the height allows.
@@ -128,6 +138,11 @@ export class HeatmapLayout {
     this.plot = { x: x + left, y: y + top, width: this.cellWidth * nColumns, height: this.cellHeight * nRows };
     this.keepInside();
     return top + this.plot.height;
+  }
+
+  // The side of the patch that stands for a label.
+  pictureSide(theme, step) {
+    return Math.max(2, Math.min(PICTURE * this.labelScale * theme.size, step - 2));
   }
 
   get stepX() {

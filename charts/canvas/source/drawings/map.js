@@ -32,6 +32,8 @@ export class MapDrawing {
       columnTitle: metadata.column_title,
       specialRows: metadata.special_rows,
       specialColumns: metadata.special_columns,
+      rowPictures: metadata.row_pictures,
+      columnPictures: metadata.column_pictures,
     });
     // Another head of the same sentence: keep what the reader has zoomed to.
     if (previous && previous.matrix.rows === rows.length && previous.matrix.columns === columns.length) {
