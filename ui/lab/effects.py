@@ -44,6 +44,8 @@ def show_answers(p: Page, found: Experiment) -> None:
             return
         st.caption(" · ".join(filter(None, (common("effect.after"), _sure(after)))))
         if found.asked.everywhere:
+            if changed:
+                st.markdown(f"##### {as_plain(' '.join(after.text.split())) or common('effect.empty')}")
             _say_expectations(found)
             return
         if not changed:
