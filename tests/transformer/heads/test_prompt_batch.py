@@ -152,7 +152,7 @@ def test_a_blank_and_a_class_are_chosen_by_their_words(tiny_checkpoint: Callable
     _, problems = cases_of(sentiment, [Line(7, CLEAN, "", "awful")])
     assert "Line 7" in str(problems[0]) and "awful" in str(problems[0]) and names[0] in str(problems[0])
     _, problems = cases_of(bert, [Line(1, CLEAN), Line(2, "___ and ___")])
-    assert ["here are 0" in str(problems[0]), "here are 2" in str(problems[1])] == [True, True]
+    assert ["this one has 0" in str(problems[0]), "this one has 2" in str(problems[1])] == [True, True]
 
 
 @pytest.mark.parametrize("name", FOREIGN)
