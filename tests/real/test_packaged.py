@@ -69,7 +69,7 @@ def test_the_heads_that_decide_between_mary_and_john(smollm2: transformer.Checkp
         if part.head is not None
     }
     assert max(heads, key=heads.__getitem__) == (23, 3)
-    assert [round(float(heads[head]), 2) for head in ((23, 3), (23, 0), (23, 1))] == [2.87, 1.14, 0.98]
+    assert [round(float(heads[head]), 2) for head in ((23, 3), (23, 0), (23, 1))] == [2.86, 0.82, 0.78]
     for head, word in {3: "·John", 0: "·Mary", 1: "·Mary"}.items():
         view = trace.attention("decoder", 23, "self")
         assert view.key.displays[int(view.weights[head, -1].argmax())] == word
