@@ -18,7 +18,7 @@ from tests.pages.page_views import KINDS, VIEWS, View
 from transformer.errors import InputError
 
 FIRST = "The old man told us a story."
-BY_DAY = 3  # texts for each view in every run, besides one that cannot be read
+BY_DAY = 3  # texts per view in every run, in addition to one that is refused
 
 
 def cases() -> list[object]:

@@ -82,7 +82,7 @@ def test_a_step_may_set_up_edits_a_mask_and_a_second_sentence(tmp_path: Path) ->
         ("edit = 3", "step 2: edit is 3"),
         ('mask = ["blocks 2-3"]', "step 2: mask is 'blocks 2-3'"),
         ('mask = ["block 2"]', "step 2: mask is 'block 2'"),
-        ('second = ["a", "b"]', "there is one second sentence"),
+        ('second = ["a", "b"]', "it takes exactly one"),
         ('second = ""', "step 2: second is"),
     ],
 )

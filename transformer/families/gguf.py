@@ -135,7 +135,7 @@ def _decoder(keys: _Keys) -> dict:
     d_head = keys("attention.key_length", width // n_heads if whole else None)
     if keys("rope.dimension_count", d_head) != d_head or keys("attention.value_length", d_head) != d_head:
         raise CheckpointError(
-            "{file} rotates {turned} channels of heads of {width}; of {kind} only whole heads can be read",
+            "{file} rotates only {turned} of the {width} channels of a head; for {kind}, all channels must be rotated",
             file=keys.file.path,
             turned=keys("rope.dimension_count"),
             width=d_head,

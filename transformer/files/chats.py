@@ -14,7 +14,7 @@ if not TYPE_CHECKING:
 
 
 def takes_special(checkpoint: Checkpoint) -> bool:
-    """Return whether typed special tokens can be read as such: third-party models that continue texts."""
+    """Return whether a typed special token can be read as one: in third-party decoder-only models."""
     return checkpoint.config.kind == "decoder-only" and isinstance(checkpoint.tokenizer, ForeignTokenizer)
 
 

@@ -61,7 +61,7 @@ NO_ROLE = ("broad", "copying")  # attending everywhere is no role, and copying i
 
 
 MAX_SURPRISED = math.log(100)  # nats per token; a model with a higher mean does not know the language of the pairs
-LEAST_COPYING = 0.5  # the eigenvalues raise, on balance, half of what they change
+LEAST_COPYING = 0.5  # of Σλ ÷ Σ|λ|, which lies between −1 and 1
 Tallied = list[dict[str, Tally]]  # one per attention layer, in the order of ``attention_layers``
 
 

@@ -205,7 +205,7 @@ def go_to(name: str, **focus_values: object) -> NoReturn:
 
 
 def place_among_pages(name: str, *, shown: bool) -> None:
-    """Draw the sign of the laboratory and an arrow to the next page near the title.
+    """Draw the badge of the laboratory and an arrow to the next page near the title.
 
     The arrow's text is a tooltip and is read by screen readers.
     """

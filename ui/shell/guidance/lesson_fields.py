@@ -89,7 +89,7 @@ def changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]
             raise MessageError("{where}: mask is {found}; write e.g. {example}", **wrong)
     if name == "second" and len(found) > 1:
         raise MessageError(
-            "{where}: second holds {count} sentences; there is one second sentence", where=where, count=len(found)
+            "{where}: `second` lists {count} sentences, but it takes exactly one", where=where, count=len(found)
         )
     return tuple(found)
 

@@ -159,7 +159,7 @@ function attentionRows(drawing) {
   rows.push({
     name: "product",
     label: "q · k",
-    about: say("Query times key: channel by channel multiplied, then summed."),
+    about: say("Query times key: multiplied channel by channel, then summed."),
     cells: weights.map((cell, k) => ({ ...cell, value: products[k] })),
     scale: "diverging",
     limit: Math.max(1e-9, ...products.map(Math.abs)),
