@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from charts.canvas.attention_maps import attention_map, attention_name, predicted_rows, title_of
+from charts.canvas.attention_maps import KEY_TITLE, attention_map, attention_name, predicted_rows, row_title, title_of
 from charts.canvas.attention_overview import attention_overview
 from charts.canvas.living_picture_canvas import living_picture_canvas
+from charts.canvas.value_map import value_map
+from charts.toolkit.style import three_digits
+from transformer.attention_maps.attention_path import attention_path, output_sum
 from transformer.config import LEVELS, PictureConfig
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.opening_file import in_language, read_opening
@@ -18,6 +21,7 @@ from transformer.predictions.living_picture_numbers import living_picture_number
 from transformer.runs.inputs import MAX_CHARACTERS
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
+from transformer.text.message import N_
 from ui.shell.selectors import text_for
 from ui.words.catalogues import browser_words, gettext
 from ui.words.texts import language, page_text, use_language
@@ -40,6 +44,17 @@ _MESSAGES = {  # of transformer/runs/inputs.py, transformer/runs/decoding.py and
 _MASK_TEXTS = (
     *("preset", "preset_own", "preset_no_causal", "preset_window", "preset_window_encoder", "preset_itself"),
     *("preset_word", "size", "word", "scope", "scope_layer", "scope_all", "reset"),
+)
+_PATH_TEXTS = (
+    *("section_path", "section_trust", "steps", "step", "step_2", "step_3_chooses", "step_4", "step_4_causal"),
+    *("step_4_other", "step_4_never", "step_5", "step_5_shapes", "step_6"),
+    *("effect", "effect_value", "effect_of", "effect_help", "effect_none"),
+    *("trust_words", "trust_words_alone", "trust_unit_log_probability", "trust_head"),
+)
+_PATH_WORDS = (  # of views/attention/attention_row_figures.py and trust_figure.py
+    *("score", "power", "weight", "{n} other tokens together", "sum = output of the head", "weight × value"),
+    *("channel of the head (d_v = {n})", "channel {channel}", "adds {value}", "output {value}", "mean of all heads"),
+    *("leave one out", "token that is read", "head {head}", "bias b_O", "sum = output"),
 )
 _STEP_TEXTS = ("after", "at_beginning", "comes_greedy", "comes_greedy_end", "comes_given", "comes_forced")
 
@@ -134,6 +149,7 @@ def _in_this_language(run: Trace) -> dict[str, Any]:
         "words": dict(words),
         "language": language(),
     }
+    found["path"] = _path(run)
     page = text_for(page_text("masks"), run.checkpoint.config)
     found["masks"] = {name: page[name] for name in _MASK_TEXTS}
     if run.checkpoint.config.has_decoder:
@@ -147,3 +163,82 @@ def _in_this_language(run: Trace) -> dict[str, Any]:
             "said": {name: page[name] for name in _STEP_TEXTS},
         }
     return found
+
+
+def _path(run: Trace) -> dict[str, Any]:
+    """Return the texts of the seven steps of a head, and the metadata of their maps, by kind of attention."""
+    page = page_text("attention")
+    said: dict[str, Any] = {name: page[name] for name in _PATH_TEXTS}
+    said["words"] = {name: gettext(name) for name in _PATH_WORDS}
+    kinds = {}
+    for stack, kind in run.attention_kinds():
+        found = attention_path(run, stack, 0, kind, head=0)
+        rule, module = found.rule, run.checkpoint.model.get_submodule(found.view.name)
+        names = ["step_1" if module.query_projection.bias is not None else "step_1_unbiased"]
+        names += ["step_1_cross"] if kind == "cross" else []
+        scaled = "step_3" if rule.radicand == found.d_head else "step_3_scale" if rule.is_scaled else "step_3_unscaled"
+        output = output_sum(run, stack, 0, kind, row=0)
+        numbers = {"d_head": found.d_head, "root": three_digits(found.d_head**0.5), "scale": three_digits(rule.scale)}
+        kinds[f"{stack}.{kind}"] = {
+            "maps": _step_maps(run, stack, kind),
+            "step_1": " ".join(page[name].replace("{d_head}", str(found.d_head)) for name in names),
+            "step_3": _fill(page[scaled], numbers),
+            "step_7": _fill(
+                page["step_7" if output.bias is not None else "step_7_unbiased"],
+                {"d_head": found.d_head, "d_model": run.checkpoint.config.d_model},
+            ),
+            "biased": output.bias is not None,
+            "scaled": rule.is_scaled and found.bias is None and rule.cap is None,
+        }
+    return said | {"kinds": kinds}
+
+
+def _fill(text: str, values: Mapping[str, object]) -> str:
+    """Fill in what does not depend on the sentence; the browser fills in the rest."""
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", str(value))
+    return text
+
+
+def _step_maps(run: Trace, stack: str, kind: str) -> dict[str, Any]:
+    """Return the metadata of the maps of the steps, as views/attention/attention_steps.py draws them."""
+    page, found = page_text("attention"), attention_path(run, stack, 0, kind, head=0)
+    shifted = predicted_rows(run, kind)
+    queries = found.view.query.labels if shifted is None else shifted
+    maps = {}
+    for name, values in (("query", found.query), ("key", found.key), ("value", found.value)):
+        title = page[f"title_{name}"]
+        maps[name] = value_map(
+            values,
+            row_labels=queries if name == "query" else found.view.key.labels,
+            column_labels=[str(channel) for channel in range(found.d_head)],
+            row_title=page["token_axis"],
+            column_title=page["channel"],
+            title=title,
+            value_name=title,
+            phrase=("", f" · {page['channel']} "),
+        )
+    for name, value_name in (("product", "q·k"), ("score", "score")):
+        maps[name] = value_map(
+            found.products,
+            row_labels=queries,
+            column_labels=found.view.key.labels,
+            row_title=row_title(found.view, shifted=shifted is not None),
+            column_title=KEY_TITLE,
+            title=value_name,
+            value_name=value_name,
+            phrase=("", N_(" meets ")),
+            chosen_row=0,
+        )
+    output = output_sum(run, stack, 0, kind, row=0)
+    maps["sums"] = value_map(
+        output.contributions,
+        row_labels=[gettext("head {head}").format(head=head) for head in range(len(output.contributions))],
+        column_labels=[str(channel) for channel in range(output.contributions.shape[1])],
+        row_title=gettext("part of the sum"),
+        column_title=gettext("dimension of the stream ({n})").format(n=output.contributions.shape[1]),
+        title=gettext("what is written"),
+        value_name=gettext("what is written"),
+        chosen_row=0,
+    )
+    return {name: dict(figure.metadata) for name, figure in maps.items()}

@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import zlib
 from collections.abc import Callable, Sequence
 from html import escape
 from pathlib import Path
@@ -16,7 +17,10 @@ from charts.canvas.module import canvas_colours, packed_module
 from transformer.disk.plain_files import parse_toml
 from transformer.disk.whole_files import write_bytes, write_text
 from transformer.files.checkpoints import Checkpoint, load
-from ui.words.texts import languages, use_language
+from ui.shell.share import ON_THE_WEB
+from ui.words.texts import languages, page_text, use_language
+from views.by_hand.by_hand_view_model import SheetChoices
+from views.by_hand.sheet_in_browser import sheet_data
 from web.figures import description_of, opening_of, recorded_picture
 from web.graphs import WEIGHTS, graphs_of
 from web.lessons import bar_texts, lessons_for
@@ -82,6 +86,7 @@ def write_site(
     texts = {one: _texts(one) for one in spoken}
     runtime = (FOLDER / RUNTIME).read_bytes()
     site = {"app": app, "models": models, "texts": texts, "runtime": _listed(RUNTIME, runtime)}
+    site["by_hand"] = {one: _by_hand(one, [model["kind"] for model in models]) for one in spoken}
     site["lessons"] = lessons_for([model["checkpoint"] for model in models], spoken)
     colours = f"const COLOURS = {json.dumps(canvas_colours())};\n"
     for script in SCRIPTS:
@@ -139,6 +144,17 @@ def _texts(language: str) -> dict[str, Any]:
         return bar_texts() | parse_toml((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
 
 
+def _by_hand(language: str, kinds: Sequence[str]) -> dict[str, Any]:
+    """Return what the sheet of By hand draws, with links to those pages of the site that every model has."""
+    with use_language(language):
+        names = _texts(language)
+        linked = [page for page in ON_THE_WEB if page != "decoding" or "encoder-only" not in kinds]
+        titles = {page: names[f"page_{page}"] for page in linked}
+        return sheet_data(
+            page_text("by_hand"), SheetChoices.from_texts(words="", heads="", cells="").to_texts(), pages=titles
+        )
+
+
 def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
 
@@ -167,12 +183,14 @@ def _write_model(folder: Path, checkpoint: Checkpoint, spoken: tuple[str, ...]) 
     packed = {f"{graph.stack}.onnx.gz": graph.onnx for graph in graphs}
     packed["model.json.gz"] = json.dumps(described, ensure_ascii=False, separators=(",", ":")).encode()
     packed["tokenizer.json.gz"] = (checkpoint.path / "tokenizer.json").read_bytes()
-    packed[f"{WEIGHTS}.gz"] = (checkpoint.path / WEIGHTS).read_bytes()
     listed = []
     for name, content in packed.items():
         small = gzip.compress(content, mtime=0)
         write_bytes(folder / name, small)
         listed.append(_listed(name, small))
+    small, begin = _packed_weights((checkpoint.path / WEIGHTS).read_bytes())
+    (folder / f"{WEIGHTS}.gz").write_bytes(small)
+    listed.append(_listed(f"{WEIGHTS}.gz", small) | {"split": begin})
     recorded = {}
     for one in spoken:
         with use_language(one):
@@ -181,6 +199,18 @@ def _write_model(folder: Path, checkpoint: Checkpoint, spoken: tuple[str, ...]) 
     entry = {"checkpoint": checkpoint.name, "kind": checkpoint.config.kind, "files": listed, "recorded": recorded}
     entry |= {"picture": described["picture"], "classes": described["classes"]}
     return entry | opening_of(checkpoint, spoken)
+
+
+def _packed_weights(content: bytes) -> tuple[bytes, int]:
+    """Compress a safetensors file; return it and where its numbers begin.
+
+    All high bytes of the numbers stand before all low ones, since signs and exponents repeat and the rest is noise:
+    that makes the file a twelfth smaller. The browser puts them together again (web/source/files.js).
+    """
+    begin = 8 + int.from_bytes(content[:8], "little")
+    numbers = content[begin:]
+    packer = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS, 9, zlib.Z_FILTERED)
+    return packer.compress(content[:begin] + numbers[1::2] + numbers[0::2]) + packer.flush(), begin
 
 
 def _listed(name: str, content: bytes) -> dict[str, Any]:

@@ -40,7 +40,7 @@ def link(
 
 
 # Its other page is the living picture: web/source/state.js.
-ON_THE_WEB = ("tokens", "attention", "heads", "masks", "decoding")
+ON_THE_WEB = ("tokens", "attention", "heads", "masks", "decoding", "by_hand")
 
 
 def web_link(web_page: str, shown_link: str) -> str:

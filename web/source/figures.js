@@ -30,6 +30,10 @@ export class Figures {
     return { values: this.outputs[name].values.slice(from, from + count), shape };
   }
 
+  bits(values) {
+    return bits(values);
+  }
+
   // --- living picture -------------------------------------------------------------------------------------------------
 
   // Which rows of the logits the answer was read from.
@@ -110,7 +114,7 @@ export class Figures {
   }
 
   livingPicture({ begin = {}, inside = null, links = {} } = {}) {
-    const { run, outputs } = this;
+    const { run, outputs, model } = this;
     const template = this.texts.living_picture;
     const { listed, arrays } = this.written();
     const removed = run.request.removed ?? [];
@@ -131,7 +135,15 @@ export class Figures {
       links,
       inside: template.inside.filter(({ stack, layer }) => inside && stack === inside.stack && layer === inside.layer),
     };
-    if (removed.length) metadata.cuts = removed.map(([stack, kind, layer, head]) => ({ stack, kind, layer, head }));
+    const heads = removed.flatMap(([stack, kind, layer, head]) =>
+      (head === null ? [...Array(model.described.heads).keys()] : [head]).map((one) => ({
+        stack,
+        kind,
+        layer,
+        head: one,
+      })),
+    );
+    if (heads.length) metadata.cuts = heads;
     for (const [name, output] of Object.entries(outputs)) {
       const [first, second, third] = name.split(".");
       if (first === "inside") {
@@ -150,6 +162,11 @@ export class Figures {
     return { query, key: kind === "cross" ? this.run.stacks.encoder : query };
   }
 
+  // The tokens that name the rows: those that are predicted, for cross-attention.
+  rowsOf(stack, kind) {
+    return this.texts.maps[`${stack}.${kind}`].shifted ? this.run.prediction : this.sides(stack, kind).query;
+  }
+
   attentionMap(place) {
     return this.pack(...this.mapOf(place));
   }
@@ -164,7 +181,7 @@ export class Figures {
     return this.pack({ ...metadata, kind: "mask" }, { ...arrays, own });
   }
 
-  mapOf({ stack, kind, layer, head, selected = null }) {
+  mapOf({ stack, kind, layer, head, selected = null, chosen = null }) {
     const { shifted, ...template } = this.texts.maps[`${stack}.${kind}`];
     const { query, key } = this.sides(stack, kind);
     const [rows, columns] = [query.length, key.length];
@@ -181,11 +198,12 @@ export class Figures {
     const metadata = {
       ...template,
       title: this.texts.titles[`${stack}.${kind}`][layer][head],
-      rows: (shifted ? this.run.prediction : query).map(({ label }) => label),
+      rows: this.rowsOf(stack, kind).map(({ label }) => label),
       columns: key.map(({ label }) => label),
       special_rows: shifted ? [] : specials(query),
       special_columns: specials(key),
       selected,
+      chosen_row: chosen,
     };
     return [metadata, { values, allowed: bits(allowed) }];
   }

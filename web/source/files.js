@@ -2,14 +2,15 @@
 
 import { fromBase64 } from "../../charts/canvas/source/toolkit/base64.js";
 
-// files: [{ name, path, bytes, sha256 }] -> bytes by name without .gz; told(bytes) as they arrive
+// files: [{ name, path, bytes, sha256, split }] -> bytes by name without .gz; told(bytes) as they arrive
 export async function fetchFiles(files, told) {
   const found = {};
   await Promise.all(
     files.map(async (file) => {
       const bytes = (await keptBytes(file, told)) ?? (await fetchAndKeep(file, told));
       const name = file.as ?? file.name.replace(/\.gz$/, "");
-      found[name] = file.name.endsWith(".gz") ? await gunzip(bytes) : bytes;
+      const whole = file.name.endsWith(".gz") ? await gunzip(bytes) : bytes;
+      found[name] = file.split === undefined ? whole : joined(whole, file.split);
     }),
   );
   return found;
@@ -72,4 +73,15 @@ async function gunzip(bytes) {
   if (bytes[0] !== 0x1f || bytes[1] !== 0x8b) return bytes; // a server that sent it with Content-Encoding: gzip
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
   return new Uint8Array(await new Response(stream).arrayBuffer());
+}
+
+// From byte `begin` on, all high bytes of two-byte numbers stand before all low ones, as web/site.py writes weights.
+function joined(bytes, begin) {
+  const whole = bytes.slice();
+  const half = (bytes.length - begin) / 2;
+  for (let k = 0; k < half; k++) {
+    whole[begin + 2 * k] = bytes[begin + half + k];
+    whole[begin + 2 * k + 1] = bytes[begin + k];
+  }
+  return whole;
 }

@@ -67,9 +67,9 @@ export class LessonBar {
     const left = this.words.choices.length - tried.length;
     return tried.length > 0 && (tried[tried.length - 1] === 0 || tried.length === MOST_TRIES || left < MOST_TRIES);
   }
-  // Whether the figure waits for the guess.
-  get covers() {
-    return Boolean(this.lesson) && this.step.covered && this.words.choices.length > 0 && !this.tried.length;
+  // The parts of the page that wait for the guess.
+  get covered() {
+    return this.lesson && this.words.choices.length > 0 && !this.tried.length ? this.step.covers : [];
   }
 
   score() {
@@ -99,8 +99,10 @@ export class LessonBar {
       this.button(texts.leave, () => this.site.leaveLesson(), { sign: "×" }),
     );
     const { do: task, notice } = this.words;
+    const { elsewhere } = this.step;
     const lines = [make("p", {}, make("b", { textContent: `${texts.do} ` }), ...rich(task))];
     if (notice) lines.push(make("p", {}, make("b", { textContent: `${texts.notice} ` }), ...rich(notice)));
+    if (elsewhere) lines.push(make("p", {}, ...this.site.elsewhere(this.words.page)));
     const asked = this.words.choices.length ? [this.answered ? this.explanation() : this.question()] : [];
     const columns = make("div", { className: "columns" }, make("div", {}, ...lines), ...asked);
     columns.classList.toggle("answered", this.words.choices.length > 0 && this.answered);

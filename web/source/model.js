@@ -44,8 +44,9 @@ export class Model {
     return "encoder" in this.sessions;
   }
 
-  // Everything about one request: { sentence, target, forced: [id], removed: [[stack, kind, layer, head]], answer: [id] that
-  // is read instead of writing one, mask: { stack, kind, layer (null: all), preset, size, keys, cells } (masks.js) }.
+  // Everything about one request: { sentence, target, forced: [id], removed: [[stack, kind, layer, head]], where a head of null
+  // is the whole sub-layer, answer: [id] that is read instead of writing one, chosen: [id] whose probabilities are wanted
+  // where nothing is written, row: the query whose sum over heads is wanted, mask: { stack, kind, layer (null: all), preset, size, keys, cells } (masks.js) }.
   // `stopped` is asked between steps of writing.
   async run(request, stopped = () => false) {
     const { framing } = this.described;
@@ -62,11 +63,14 @@ export class Model {
       const best = found.outputs["candidates.ids"];
       if (!this.described.classes.length) {
         const count = best.shape[1];
-        const ids = source.map((_, position) => best.values[position * count]);
+        const ids = request.chosen ?? source.map((_, position) => best.values[position * count]);
         Object.assign(found.outputs, await this.pass("encoder", source, { chosen: ids }, request));
         found.prediction = this.text.sequence(ids);
         found.text = this.text.decode(source.map((id, k) => (this.text.role(id) === "mask" ? ids[k] : id)));
-      } else found.text = this.described.classes[best.values[0]];
+      } else {
+        found.chosen = request.chosen?.[0] ?? best.values[0];
+        found.text = this.described.classes[best.values[0]];
+      }
       return found;
     }
     if (this.reads) Object.assign(found.outputs, await this.pass("encoder", source, {}, request));
@@ -91,6 +95,15 @@ export class Model {
     Object.assign(found.outputs, await this.pass("decoder", read, { memory, chosen: predicted }, request));
     found.text = this.text.decode(this.reads ? answer : whole);
     return found;
+  }
+
+  // log p of `id` after the last token of `target`.
+  async logP(source, target, row, id) {
+    const found = this.reads ? await this.pass("encoder", source, {}, {}, ["memory"]) : {};
+    const wanted = ["chosen.logits", "log_sum"];
+    const { memory } = found;
+    const given = await this.pass("decoder", target, { memory, chosen: target.map(() => id) }, {}, wanted);
+    return given["chosen.logits"].values[row] - given.log_sum.values[row];
   }
 
   prompt(request) {
@@ -164,12 +177,13 @@ export class Model {
     const feeds = { [`${stack}.ids`]: long(ids) };
     if (memory) feeds.memory = new runtime.Tensor("float32", memory.values, memory.shape);
     if (chosen) feeds.chosen = long(chosen);
+    feeds[`${stack}.row`] = new runtime.Tensor("int64", BigInt64Array.of(BigInt(request.row?.[stack] ?? 0)), [1]);
     for (const [of, kind] of attentions) {
       if (of !== stack) continue;
       const keys = kind === "cross" ? memory.shape[1] : ids.length;
-      const factors = new Float32Array(layers[stack] * heads).fill(1);
+      const factors = new Float32Array(layers[stack] * (heads + 1)).fill(1);
       for (const [s, k, layer, head] of request.removed ?? [])
-        if (s === stack && k === kind) factors[layer * heads + head] = 0;
+        if (s === stack && k === kind) factors[layer * (heads + 1) + (head ?? heads)] = 0;
       const paint = new Float32Array(layers[stack] * ids.length * keys);
       const { mask } = request;
       if (mask?.stack === stack && mask.kind === kind)
@@ -178,7 +192,7 @@ export class Model {
             for (let query = 0; query < ids.length; query++)
               for (let key = 0; key < keys; key++)
                 paint[(layer * ids.length + query) * keys + key] = signOf(mask, query, key);
-      feeds[`${stack}.${kind}.heads`] = new runtime.Tensor("float32", factors, [layers[stack], heads]);
+      feeds[`${stack}.${kind}.heads`] = new runtime.Tensor("float32", factors, [layers[stack], heads + 1]);
       feeds[`${stack}.${kind}.paint`] = new runtime.Tensor("float32", paint, [layers[stack], ids.length, keys]);
     }
     const read = Object.fromEntries(graphs[stack].inputs.map((name) => [name, feeds[name]]));

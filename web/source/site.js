@@ -10,10 +10,13 @@ import { fromBase64 } from "../../charts/canvas/source/toolkit/base64.js";
 import { make } from "../../charts/canvas/source/toolkit/elements.js";
 import { decodePayload } from "../../charts/canvas/source/toolkit/payload.js";
 import { fill } from "../../charts/canvas/source/toolkit/words.js";
+import { ByHand } from "./by_hand.js";
+import { HeadPanel, Maps } from "./head_panel.js";
 import { LessonBar } from "./lessons.js";
 import { OWN, isOwn, parseMask, presetsFor, wordsOf } from "./masks.js";
 import { drawingPad } from "./pad.js";
-import { PAGES, appAddress, openingOf, readState, writeState } from "./state.js";
+import { rich } from "./rich_text.js";
+import { PAGES, SECTIONS, appAddress, openingOf, parseRemoved, readState, writeState } from "./state.js";
 
 const TYPING = 120; // milliseconds without a key before the model runs
 const site = JSON.parse(document.getElementById("site").textContent);
@@ -78,17 +81,19 @@ class Site {
   }
 
   ask() {
-    if (!this.opened) return;
+    this.showSheet();
+    if (!this.opened || this.state.page === "by_hand") return;
     this.fit();
     this.host.setAttribute("aria-busy", "true");
     this.sent = performance.now();
-    const { sentence, target, forced, removed, language } = this.state;
+    const { sentence, target, forced, removed, language, page, second } = this.state;
     const request = {
       sentence,
       target,
       forced,
       removed,
-      ...(this.state.page === "masks" && !isOwn(this.state.mask) ? { mask: this.mask() } : {}),
+      ...(page === "masks" && !isOwn(this.state.mask) ? { mask: this.mask() } : {}),
+      ...(page === "attention" && second ? { second } : {}),
     };
     this.worker.postMessage({ run: { id: ++this.asked, request, shown: this.shown(), language } });
   }
@@ -114,8 +119,15 @@ class Site {
       const layers = this.opened.layers.decoder;
       return { steps: { layer: Math.min(layer, layers - 1), begin: this.stepBegin, forcedCount: forced.length } };
     }
+    const { section, headStep, removed } = this.state;
+    const place = { stack, kind, layer, head, row: token };
+    const here = removed.some((one) => String(one) === String([stack, kind, layer, head]));
     return {
-      attentionMap: { stack, kind, layer, head, selected: cell },
+      attentionMap: { stack, kind, layer, head, selected: cell, chosen: token },
+      ...(here ? {} : { effect: [stack, kind, layer, head] }),
+      ...(section === "trust" && stack === "decoder"
+        ? { trust: place }
+        : { headStep: { ...place, selected: cell, step: headStep } }),
       ...(cell ? { livingPicture: { begin, inside: { stack, layer } } } : {}),
     };
   }
@@ -160,6 +172,33 @@ class Site {
     this.showRecorded();
   }
 
+  // The page By hand, in the place of the texts and the figure.
+  showSheet() {
+    const { state } = this;
+    const here = state.page === "by_hand";
+    this.root.classList.toggle("by-hand", here);
+    if (!here || this.sheet) {
+      if (!here) this.leaveSheet();
+      return;
+    }
+    this.sheet = new ByHand(site.by_hand[state.language], state.hand, {
+      onChange: (texts) => {
+        state.hand = texts;
+        this.writeAddress();
+      },
+      onOpen: (page) => this.turnTo(page),
+    });
+    this.pair.before(this.sheet.element);
+    this.sheet.fit();
+    this.fillControls();
+    this.writeAddress();
+  }
+
+  leaveSheet() {
+    this.sheet?.destroy();
+    this.sheet = null;
+  }
+
   say(text, problem = false) {
     this.answer.replaceChildren(make("span", { textContent: text, className: problem ? "problem" : "" }));
   }
@@ -170,7 +209,10 @@ class Site {
     const { state } = this;
     this.found = data;
     this.answer.replaceChildren(make("span", { textContent: `→ ${data.text}`, lang: "" }));
-    if (state.page === "masks") this.answer.replaceChildren(...this.beforeAndAfter(data));
+    const { texts } = this;
+    if (state.page === "masks") this.compare([texts.own_mask, data.text], [texts.this_mask, data.after]);
+    else if (data.whole !== undefined) this.compare([texts.whole_model, data.whole], [texts.without, data.text]);
+    else if (data.second) this.compare(["A", data.text], ["B", data.second.text]);
     if (!data.finished) this.answer.append(make("span", { className: "hint", textContent: ` ${data.unfinished}` }));
     this.tokens.replaceChildren(...(state.page === "tokens" ? this.tokenLists(data) : []));
     this.place?.toggleAttribute("hidden", state.page === "tokens");
@@ -182,8 +224,10 @@ class Site {
       decoding: "steps",
     }[state.page];
     if (data.figures[name]) await this.draw(data.figures[name], state.page);
+    await this.showBesides(data);
     await this.showArithmetic(data);
     this.uncover();
+    this.scrollToFigure();
     this.host.setAttribute("aria-busy", "false");
     this.host.dataset.shown = String(data.done);
     globalThis.glassformerTook = performance.now() - this.sent; // for benchmarks
@@ -191,8 +235,8 @@ class Site {
     this.fillControls();
   }
 
-  beforeAndAfter({ text, after }) {
-    const { texts } = this;
+  // Two outputs, [label, text] each; the second may not be there yet.
+  compare([first, text], [second, other]) {
     const line = (label, said) =>
       make(
         "span",
@@ -200,16 +244,44 @@ class Site {
         make("small", { textContent: `${label} ` }),
         make("span", { textContent: said, lang: "" }),
       );
-    const own = line(texts.own_mask, text);
-    return after === undefined ? [own] : [own, line(texts.this_mask, after === text ? texts.same_output : after)];
+    const lines = [line(first, text)];
+    if (other !== undefined) lines.push(line(second, other === text ? this.texts.same_output : other));
+    this.answer.replaceChildren(...lines);
+  }
+
+  // What belongs to the map of a head; and the same head for a second sentence.
+  async showBesides(data) {
+    const { state } = this;
+    const { second } = data;
+    await this.second.show(second ? [second.map] : [], this.lazyScript());
+    this.second.element.hidden = !second;
+    if (state.page !== "attention" || !(data.headStep || data.trust)) return this.panel.hide();
+    await this.panel.show(data, this.opened.path[state.language]);
   }
 
   // What a question of a lesson hides until the guess.
   uncover() {
-    const hidden = this.bar.covers;
-    this.host.classList.toggle("covered", hidden);
-    this.host.dataset.cover = hidden ? this.texts.guess_first : "";
-    this.answer.hidden = hidden;
+    const covered = this.bar.covered;
+    const all = covered.includes("page") || covered.includes("answers");
+    const hides = [
+      [this.host, all],
+      [this.second.element, all],
+      [this.panel.part, all || covered.includes("attention path")],
+      [this.panel.effect, all || covered.includes("attention effect")],
+    ];
+    for (const [element, hidden] of hides) {
+      element.classList.toggle("covered", hidden);
+      element.dataset.cover = hidden ? this.texts.guess_first : "";
+    }
+    this.answer.hidden = all;
+  }
+
+  // Once for each step of a lesson: its figure, where it is further down.
+  scrollToFigure() {
+    const { step } = this.bar;
+    if (!step || this.arrived === step) return;
+    this.arrived = step;
+    if (step.below && !this.panel.element.hidden) this.panel.element.scrollIntoView({ block: "start" });
   }
 
   // How much the lesson leaves for the figure and its buttons; without a lesson the page scrolls.
@@ -219,10 +291,13 @@ class Site {
     const bar = element.getBoundingClientRect();
     const foot = bar.left > this.host.getBoundingClientRect().right ? 0 : bar.height;
     const room = lesson ? `${Math.max(280, innerHeight - top - foot - 8)}px` : "";
-    if (this.host.style.getPropertyValue("--figure-room") === room) return;
-    if (room) this.host.style.setProperty("--figure-room", room);
-    else this.host.style.removeProperty("--figure-room");
+    if (this.pair.style.getPropertyValue("--figure-room") === room) return;
+    if (room) this.pair.style.setProperty("--figure-room", room);
+    else this.pair.style.removeProperty("--figure-room");
+    const { style } = this.panel.part;
+    style.setProperty("--figure-room", `${Math.max(240, innerHeight - foot - 210)}px`);
     this.stage?.refresh();
+    this.panel.maps.refresh();
   }
 
   async draw(bytes, page) {
@@ -235,9 +310,12 @@ class Site {
       this.stage = new Stage(this.place.attachShadow({ mode: "open" }));
       this.drawn = page;
     }
-    this.script ??= lazyScript();
     const setTriggerValue = (event, value) => this.chosen(event, value);
-    await this.stage.update({ data: bytes, script: await this.script, setTriggerValue }, createDrawing);
+    await this.stage.update({ data: bytes, script: await this.lazyScript(), setTriggerValue }, createDrawing);
+  }
+
+  lazyScript() {
+    return (this.script ??= lazyScript());
   }
 
   // What the reader chose in a drawing.
@@ -265,6 +343,7 @@ class Site {
       const same = state.cell?.[0] === query && state.cell[1] === key;
       state.cell = same ? null : [query, key];
       state.token = query;
+      if (state.cell) this.opens = true;
       return this.ask();
     }
     if (state.page === "heads") {
@@ -315,6 +394,8 @@ class Site {
       const found = row < 0 ? null : arithmeticOf({ rows, drawing }, { row, cell: key });
       if (found) this.arithmetics.append(arithmeticPanel(found, () => {}));
     }
+    if (this.opens) this.arithmetics.scrollIntoView({ block: "nearest" });
+    this.opens = false;
   }
 
   // --- controls -------------------------------------------------------------------------------------------------------
@@ -324,6 +405,8 @@ class Site {
     document.documentElement.lang = state.language;
     this.stage?.destroy();
     this.stage = this.place = this.drawn = null;
+    for (const maps of [this.second, this.panel?.maps]) maps?.show([]);
+    this.leaveSheet();
     const languageChoice = this.select(
       languages.map((one) => [one, site.texts[one].language]),
       state.language,
@@ -378,11 +461,20 @@ class Site {
       });
       return tab;
     });
-    this.hint = make("p", { className: "hint" });
+    this.hint = make("p", { className: "hint says" });
     this.controls = make("div", { className: "row controls" });
     this.host = make("section", { className: "figure", role: "tabpanel", "aria-busy": "true" });
     this.arithmetics = make("div", { className: "arithmetics" });
-    this.recorded = make("div");
+    this.second = new Maps("figure");
+    this.second.element.hidden = true;
+    this.pair = make("div", { className: "pair" }, this.host, this.second.element);
+    this.panel = new HeadPanel({
+      state,
+      texts,
+      script: () => this.lazyScript(),
+      set: (changes) => this.set(changes),
+      chosen: (event, value) => this.chosen(event, value),
+    });
     this.root.replaceChildren(
       make(
         "header",
@@ -404,9 +496,9 @@ class Site {
         this.hint,
         this.tokens,
         this.controls,
-        this.host,
+        this.pair,
+        this.panel.element,
         this.arithmetics,
-        this.recorded,
       ),
       this.foot(),
       this.bar.element,
@@ -414,6 +506,17 @@ class Site {
     this.root.classList.toggle("in-lesson", Boolean(this.bar.lesson));
     this.bar.show();
     this.fillControls();
+    this.showSheet();
+  }
+
+  // Where a step is that only the app has; `name`: of its page
+  elsewhere(name) {
+    const said = rich(fill(this.texts.elsewhere, { page: name }));
+    const { address } = this.bar.step;
+    if (!site.app) return said;
+    const language = `&language=${this.state.language}`;
+    const href = `${site.app.replace(/\/$/, "")}/${address}${language}&lesson=${this.bar.lesson.name}&lesson_step=${this.bar.number}`;
+    return [...said, " ", make("a", { href, target: "_top", textContent: this.texts.in_the_app })];
   }
 
   lessonChoice() {
@@ -442,10 +545,12 @@ class Site {
   }
 
   // The view of a step.
-  take({ page, place, mask }) {
+  take({ page, place, mask, edit, second, section, head_step: headStep }) {
     this.inside = null;
     this.at = 0;
-    Object.assign(this.state, place, { page, mask: parseMask(mask), forced: [], removed: [], cell: null });
+    const changes = { mask: parseMask(mask), removed: edit.map(parseRemoved), second: second[0] ?? "" };
+    const shown = { section: section || SECTIONS[0], headStep: headStep || 1, cell: null };
+    Object.assign(this.state, place, { page, forced: [], ...changes, ...shown });
   }
 
   leaveLesson(said = "") {
@@ -566,7 +671,8 @@ class Site {
     }
     if (state.removed.length) {
       const chips = state.removed.map((head) => {
-        const chip = press(`${opened.names[state.language][`${head[0]}.${head[1]}`]} ${head[2]}.${head[3]} ×`, () =>
+        const number = head[3] === null ? `${head[2]} (${texts.whole})` : `${head[2]}.${head[3]}`;
+        const chip = press(`${opened.names[state.language][`${head[0]}.${head[1]}`]} ${number} ×`, () =>
           this.toggleHead(head),
         );
         chip.className = "chip";
@@ -575,6 +681,11 @@ class Site {
       });
       parts.push(make("span", { className: "row" }, texts.removed, ...chips));
       if (chips.length > 1) parts.push(press(texts.restore_all, () => this.set({ removed: [] })));
+    }
+    if (state.page === "attention" && state.second) {
+      const chip = press(`B: ${state.second} ×`, () => this.set({ second: "" }));
+      chip.className = "chip";
+      parts.push(chip);
     }
     return parts;
   }
@@ -684,6 +795,7 @@ class Site {
 
   // Where the model cannot run: figures of it that Python recorded, as they are.
   async showRecorded() {
+    this.panel.hide();
     const recorded = this.model.recorded?.[this.state.language] ?? this.model.recorded?.en;
     if (!recorded) return;
     this.drawn = null;

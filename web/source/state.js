@@ -13,7 +13,10 @@ const DEFAULTS = {
   token: 0,
 };
 const VIEW = Object.keys(DEFAULTS);
-export const PAGES = ["overview", "tokens", "attention", "heads", "masks", "decoding"];
+export const SECTIONS = ["path", "trust"]; // of the Attention page, as the app names them
+const STEPS = 7; // of a head
+export const PAGES = ["overview", "tokens", "attention", "heads", "masks", "decoding", "by_hand"];
+const HAND = ["words", "heads", "cells"]; // of the sheet: hand_words and so on in the address
 
 const whole = (text) => (/^\d{1,9}$/.test(text) ? Number(text) : 0);
 
@@ -31,6 +34,10 @@ export function readState(search, models, languages) {
     lesson: asked.get("lesson") ?? "",
     step: whole(asked.get("lesson_step") ?? "") || 1,
     mask: parseMask(asked.getAll("mask")),
+    section: SECTIONS.includes(asked.get("attention_section")) ? asked.get("attention_section") : SECTIONS[0],
+    headStep: Math.min(STEPS, Math.max(1, whole(asked.get("attention_step") ?? ""))),
+    second: asked.get("second") ?? "",
+    hand: Object.fromEntries(HAND.map((name) => [name, asked.get(`hand_${name}`) ?? ""])),
     cell: null,
   };
   if (!VIEW.some((name) => asked.has(name))) return { ...state, ...openingOf(model) };
@@ -46,12 +53,15 @@ export function openingOf(model) {
   return { ...DEFAULTS, ...model.place, sentence: first?.sentence ?? DEFAULTS.sentence, target: first?.target ?? "" };
 }
 
-// "zero:decoder.1.cross.3", as transformer/runs/edit_specs.py writes it -> [stack, kind, layer, head]
-function parseRemoved(spec) {
-  const found = /^zero:(encoder|decoder)\.(\d+)\.(self|cross)\.(\d+)$/.exec(spec);
-  return found && [found[1], found[3], Number(found[2]), Number(found[4])];
+// "zero:decoder.1.cross.3", as transformer/runs/edit_specs.py writes it -> [stack, kind, layer, head]; a sub-layer, as in
+// "drop:decoder.1.cross", has the head null
+export function parseRemoved(spec) {
+  const found = /^(zero|drop):(encoder|decoder)\.(\d+)\.(self|cross)(?:\.(\d+))?$/.exec(spec);
+  if (!found || (found[1] === "zero") !== (found[5] !== undefined)) return null;
+  return [found[2], found[4], Number(found[3]), found[5] === undefined ? null : Number(found[5])];
 }
-export const specOf = ([stack, kind, layer, head]) => `zero:${stack}.${layer}.${kind}.${head}`;
+export const specOf = ([stack, kind, layer, head]) =>
+  head === null ? `drop:${stack}.${layer}.${kind}` : `zero:${stack}.${layer}.${kind}.${head}`;
 
 // The query of the address, all of the view in it.
 export function writeState(state) {
@@ -61,6 +71,13 @@ export function writeState(state) {
   query.set("language", state.language);
   for (const head of state.removed) query.append("edit", specOf(head));
   if (state.page === "masks") for (const text of maskTexts(state.mask)) query.append("mask", text);
+  if (state.page === "attention") {
+    if (state.section !== SECTIONS[0]) query.set("attention_section", state.section);
+    if (state.headStep > 1) query.set("attention_step", String(state.headStep));
+    if (state.second) query.set("second", state.second);
+  }
+  if (state.page === "by_hand")
+    for (const name of HAND) if (state.hand[name]) query.set(`hand_${name}`, state.hand[name]);
   if (state.forced.length) query.set("forced", state.forced.join(","));
   if (state.lesson) {
     query.set("lesson", state.lesson);
@@ -73,7 +90,15 @@ export function writeState(state) {
 export function appAddress(app, state) {
   const query = new URLSearchParams(writeState(state));
   for (const own of ["page", "forced"]) query.delete(own);
-  const page = state.removed.length ? "surgery" : state.page === PAGES[0] ? "" : state.page;
+  const compared = state.page === "attention" && state.second;
+  const page =
+    state.removed.length && state.page !== "by_hand"
+      ? "surgery"
+      : compared
+        ? "compare"
+        : state.page === PAGES[0]
+          ? ""
+          : state.page;
   if (state.page !== "attention" && !state.removed.length) query.delete("edit");
   return `${app.replace(/\/$/, "")}/${page}?${query}`;
 }

@@ -2,6 +2,7 @@
 
 import { fetchFiles } from "./files.js";
 import { Figures } from "./figures.js";
+import { answerLogP, effectOf, headStep, leaveEachOut, trustRow } from "./head_steps.js";
 import { wordsOf } from "./masks.js";
 import { InputProblem, Model, begin } from "./model.js";
 
@@ -26,7 +27,15 @@ async function open({ id, files, runtime }) {
   const { layers, heads, attentions, languages } = model.described;
   const each = (part) =>
     Object.fromEntries(Object.entries(languages).map(([language, said]) => [language, said[part]]));
-  postMessage({ opened: id, layers, heads, attentions, names: each("names"), masks: each("masks") });
+  postMessage({
+    opened: id,
+    layers,
+    heads,
+    attentions,
+    names: each("names"),
+    masks: each("masks"),
+    path: each("path"),
+  });
 }
 
 // A run that is known is not computed again; null: it was stopped for a newer request.
@@ -59,15 +68,90 @@ async function masked({ mask, ...request }, original, id) {
   return after && { changed, after };
 }
 
-async function run({ id, request, shown, language }) {
-  const { mask, ...plain } = request;
+// The same tokens again, so that only what is changed differs.
+const again = (request, found) => ({
+  ...request,
+  ...(found.answer ? { answer: found.answer } : { chosen: found.prediction?.map(({ id }) => id) ?? [found.chosen] }),
+});
+
+// What the answer loses without one more head.
+async function effect(figures, request, found, [stack, kind, layer, head], id) {
+  const { language } = figures.texts;
+  const { path: texts } = figures.texts;
+  if (figures.rows().everywhere) return effectOf(null, null, texts);
+  const removed = [...request.removed, [stack, kind, layer, head]];
+  const without = await runOf("effect", again({ ...request, removed }, found), id);
+  return without && effectOf(...[found, without].map((one) => answerLogP(new Figures(model, one, language))), texts);
+}
+
+async function trust(figures, found, place, id) {
+  const target = found.stacks.decoder.map((token) => token.id).slice(0, place.row + 1);
+  const source = found.stacks.encoder?.map((token) => token.id);
+  const wanted = found.prediction[place.row].id;
+  const logP = async (...texts) => {
+    await pause(); // lets a newer request in
+    if (newest !== id) throw new Stopped();
+    return model.logP(...texts, wanted);
+  };
+  return trustRow(figures, place, await leaveEachOut(logP, source, target, place.kind));
+}
+
+class Stopped extends Error {}
+
+// Beside the map of a head: its steps, what is lost without it, how far to trust it, and the same head for a second sentence.
+async function besides({ shown, second, plain, found, figures, id, language }) {
+  const said = {};
+  if (shown.headStep) {
+    const { stack, row } = shown.headStep;
+    const sums =
+      shown.headStep.step === 7 ? await runOf("sums", again({ ...plain, row: { [stack]: row } }, found), id) : found;
+    if (!sums) return null;
+    said.headStep = headStep(sums === found ? figures : new Figures(model, sums, language), shown.headStep);
+  }
+  if (shown.effect) said.effect = await effect(figures, plain, found, shown.effect, id);
+  if (shown.trust) said.trust = await trust(figures, found, shown.trust, id);
+  if (second) {
+    const other = await runOf("second", { ...plain, sentence: second, target: "", forced: [] }, id);
+    if (!other) return null;
+    const { stack, kind, layer, head, chosen } = shown.attentionMap;
+    const place = { stack, kind, layer, head, chosen: Math.min(chosen, other.stacks[stack].length - 1) };
+    said.second = { text: other.text, map: new Figures(model, other, language).attentionMap(place) };
+  }
+  if (plain.removed?.length) {
+    const whole = await runOf("whole", { ...plain, removed: [] }, id);
+    if (!whole) return null;
+    said.whole = whole.text;
+  }
+  return said;
+}
+
+// A token of the map that this sentence does not have is corrected.
+function fitted(shown, found) {
+  const end = (stack) => found.stacks[stack].length - 1;
+  const fit = ({ row, ...place }) => ({ ...place, row: Math.min(row, end(place.stack)) });
+  const more = Object.fromEntries(
+    ["headStep", "trust"].filter((name) => shown[name]).map((name) => [name, fit(shown[name])]),
+  );
+  const { attentionMap: map } = shown;
+  if (map && map.chosen > end(map.stack)) more.attentionMap = { ...map, chosen: end(map.stack) };
+  return { ...shown, ...more };
+}
+
+const BESIDES = ["headStep", "effect", "trust"];
+
+async function run({ id, request, shown: asked, language }) {
+  const { mask, second, ...plain } = request;
   const found = await runOf("original", plain, id);
   if (!found) return;
   const under = mask ? await masked(request, found, id) : null;
   if (mask && !under) return;
   const figures = new Figures(model, under?.changed ?? found, language);
+  const shown = fitted(asked, found);
   const bytes = {};
-  for (const [name, options] of Object.entries(shown)) bytes[name] = figures[name]({ ...options, original: found });
+  for (const [name, options] of Object.entries(shown))
+    if (!BESIDES.includes(name)) bytes[name] = figures[name]({ ...options, original: found });
+  const more = await besides({ shown, second, plain, found, figures, id, language });
+  if (!more) return;
   const tokens = (list) =>
     list?.map(({ id: number, text, label, special, role, first }) => ({
       id: number,
@@ -81,6 +165,7 @@ async function run({ id, request, shown, language }) {
     {
       done: id,
       figures: bytes,
+      ...more,
       text: found.text,
       after: under?.after.text,
       finished: found.finished,
@@ -90,7 +175,9 @@ async function run({ id, request, shown, language }) {
       stacks: Object.fromEntries(Object.entries(found.stacks).map(([stack, list]) => [stack, tokens(list)])),
       prediction: tokens(found.prediction),
     },
-    Object.values(bytes).map(({ buffer }) => buffer),
+    [...Object.values(bytes), ...(more.headStep?.maps ?? []), ...(more.second ? [more.second.map] : [])].map(
+      ({ buffer }) => buffer,
+    ),
   );
 }
 
@@ -100,6 +187,7 @@ async function answer(message) {
     else if (newest === message.run.id) await run(message.run);
   } catch (error) {
     const id = message.open?.id ?? message.run?.id;
+    if (error instanceof Stopped) return;
     if (error instanceof InputProblem) {
       const { messages } = model.described.languages[message.run.language] ?? model.described.languages.en;
       const values = { ...error.values, what: messages[error.values.what] };

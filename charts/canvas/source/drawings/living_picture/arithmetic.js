@@ -64,6 +64,12 @@ function score(drawing, find, cell, token) {
   return { title: say("Score of {token}", { token }), lines, table: null };
 }
 
+// The denominator of a softmax, after the largest score is subtracted from all: { most, whole }.
+export function powersOf(scores) {
+  const most = Math.max(...scores);
+  return { most, whole: scores.reduce((all, one) => all + Math.exp(one - most), 0) };
+}
+
 function weight(find, cell, token) {
   if (cell.masked)
     return {
@@ -73,9 +79,7 @@ function weight(find, cell, token) {
     };
   const scores = find("score").cells.filter(({ masked }) => !masked);
   const own = same(find("score"), cell);
-  const most = Math.max(...scores.map(({ value }) => value));
-  const powers = scores.map(({ value }) => Math.exp(value - most));
-  const whole = powers.reduce((all, one) => all + one, 0);
+  const { most, whole } = powersOf(scores.map(({ value }) => value));
   const power = Math.exp(own.value - most);
   return {
     title: say("Weight of {token}", { token }),
