@@ -8,7 +8,7 @@ import { GridDrawing } from "./grid.js";
 
 const HEIGHT = 446; // px on a projector: large maps, all small ones and the legend end on its first screen
 const SMALL_SHARE = 0.34; // of that height, at most, for the small maps …
-const SMALLEST_SHARE = 0.07; // … at least, where the labels of the large ones need the room
+const LEAST_SMALL = 3; // letters: so high are all small maps at least, where the labels of the large ones need the room
 const MANY = 100; // … and more where there are so many of them
 const SHARE_OF_MANY = 0.46;
 const MOST_LARGE = 3;
@@ -40,7 +40,7 @@ export class HeadsDrawing extends GridDrawing {
     const below = this.layoutLarge(context, theme, width, room - (scrolls ? (1 - PINNED) * room : small.height));
     if (!scrolls && below + small.height > room) {
       // The labels of the large maps made them taller.
-      const height = Math.max(SMALLEST_SHARE * room, room - below);
+      const height = Math.max(LEAST_SMALL * theme.size, room - below);
       small = this.layoutCompact(context, theme, { width, height });
     }
     this.kept = null;
