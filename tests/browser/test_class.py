@@ -93,7 +93,9 @@ def test_a_lesson_with_two_students(class_server: str, chromium: Browser) -> Non
         laptop.wait_for_url("**/tokens*", timeout=SOON)
         expect(sentence(laptop)).to_have_value(f"{OWN}swim.", timeout=SOON)
 
-        # Nothing is left after the end.
+        # Nothing is left after the end. The toast lies over the bar until the mouse has left it for seconds.
+        desk.mouse.move(600, 600)
+        expect(desk.get_by_test_id("stToast")).to_have_count(0, timeout=SOON)
         desk.locator(".st-key-class-bar a").click()
         desk.get_by_role("button", name=TEXT["end"]).first.click(timeout=SOON)
         button(desk, "desk end now").click()
