@@ -9,6 +9,7 @@ import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from transformer.attention_maps.attention_guess import score_guess
+from ui.shell.strip import FIRST_CHOSEN
 from ui.words.texts import page_text
 from views.attention.attention_controls import GUESS as SWITCH
 
@@ -36,7 +37,7 @@ def reveal(app, places):
 @pytest.fixture
 def asked(open_app):
     def run(checkpoint, stack="encoder", kind="self", token=2):
-        place = {"stack": stack, "kind": kind, "layer": "1", "head": "1", "token": str(token)}
+        place = {"stack": stack, "kind": kind, "layer": "1", "head": "1", "token": str(token), FIRST_CHOSEN: "1"}
         return open_app("attention", checkpoint=checkpoint, sentence=SENTENCE, **{SWITCH: "true"}, **place)
 
     return run

@@ -262,7 +262,7 @@ def test_every_measure_has_a_name_and_a_definition_with_its_threshold(tiny_check
         "at least 1.5 times",
         "needs 0.7.",
         "needs 0.85 ",
-        "(n from 8 to 24, less if the model reads less; seed 0)",
+        "(n from 8 to 24, or less if the model reads fewer tokens; seed 0)",
         "in at least 0.5",
     ):
         assert sentence in written

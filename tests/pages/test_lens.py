@@ -185,4 +185,4 @@ def test_the_snippet_prints_what_is_shown(open_app, run_snippet, checkpoint):
 
 def test_tokens_that_are_never_written_are_named(open_app):
     shown = said(open_app("lens", checkpoint="tiny-translator", sentence="The cat sat on the mat."))
-    assert "including `<pad>`, `<s>`: where the model writes (Decoding), such tokens are left out" in shown
+    assert "All tokens are included here, even `<pad>`, `<s>`. When the model generates text" in shown

@@ -109,14 +109,14 @@ def test_what_another_step_has_chosen_is_as_at_first_where_a_step_does_not_name_
 ) -> None:
     common = 'title = "T"\ndo = "Do."\nnotice = "See."\npage = "lens"\n'
     steps = (
-        'options = { lens_view = "author", lens_against = "·une" }\n',
+        'options = { lens_view = "author", lens_against = "·is" }\n',
         'options = { lens_view = "author" }\nquestion = "?"\nanswer = "A."\nwrong = ["B."]\nexplanation = "So."\n',
     )
     begin = 'title = "L"\naim = "To see."\nminutes = 5\nfocus = { checkpoint = "tiny-translator" }\n'
     lesson(tmp_path, monkeypatch, **{"02_rest": begin + "".join(f"[[step]]\n{common}{step}" for step in steps)})
     app = open_app("lens", checkpoint="tiny-translator", lesson="02-rest", lesson_step="1")
     is_fine(app)
-    assert app.session_state["lens_against"] == "·une"
+    assert app.session_state["lens_against"] == "·is"
     app.button(key="lesson next").click().run()
     assert app.session_state["lens_view"] == "author" and app.selectbox(key="lens_against").value is None
 

@@ -32,7 +32,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             r"\theta_i / 4 + \gamma_i",
         ),
         ("hf-longrope-short", ["here 1 to 2", "up to 100 tokens", "a = 0.8", "a² = 0.64"], r"\theta_i / \lambda_i"),
-        ("hf-longrope", ["here 1.5 to 9", "more than 16 tokens", "pair 0 turns by 0.667 rad"], "aR_m q"),
+        ("hf-longrope", ["here 1.5 to 9", "more than 16 tokens", "pair 0 rotates by 0.667 rad"], "aR_m q"),
     ],
 )
 def test_positions_say_how_waves_are_stretched(

@@ -168,7 +168,8 @@ def test_every_way_to_change_something_else(open_app):
 
 def test_scaling_by_one_takes_the_edit_back(open_app):
     app = open_app("surgery", checkpoint="tiny-sentiment", sentence=SENTENCE)
-    for value, specs in ((2.0, ["scale:encoder.0.self.0=2"]), (1.0, [])):
+    at = app.session_state["focus"]
+    for value, specs in ((2.0, [f"scale:encoder.{at.layer}.self.{at.head}=2"]), (1.0, [])):
         next(element for element in app.slider if element.label == TEXT["scale"]).set_value(value)
         is_fine(app.run())
         assert list(chosen_texts(app, "edit")) == specs

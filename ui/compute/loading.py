@@ -185,7 +185,8 @@ def checkpoint_path(name: str) -> Path:
     if is_received(name):
         return folder_of(name)
     place = _in_folders(name, checkpoints_folders())
-    return _resolve(name) if not place.exists() and name in found_here() else place
+    # A link may name anything: os.path.exists is False for a name that is too long, Path.exists raises an error.
+    return _resolve(name) if not os.path.exists(place) and name in found_here() else place
 
 
 @once_a_run
