@@ -189,7 +189,7 @@ def _write_model(folder: Path, checkpoint: Checkpoint, spoken: tuple[str, ...]) 
         write_bytes(folder / name, small)
         listed.append(_listed(name, small))
     small, begin = _packed_weights((checkpoint.path / WEIGHTS).read_bytes())
-    (folder / f"{WEIGHTS}.gz").write_bytes(small)
+    write_bytes(folder / f"{WEIGHTS}.gz", small)
     listed.append(_listed(f"{WEIGHTS}.gz", small) | {"split": begin})
     recorded = {}
     for one in spoken:
