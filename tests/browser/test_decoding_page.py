@@ -63,7 +63,7 @@ def test_keys_buttons_and_tokens_walk_through_the_answer_and_back(decoding: Page
         decoding.keyboard.press("ArrowRight")
         expect(count(decoding)).to_have_text(f"step {step} of {total}")
         said.append(sentence_about(decoding))
-        expect(current(decoding)).to_have_text(said[-1].split(" comes ")[1].split(",")[0])
+        expect(current(decoding)).to_have_text(said[-1].split(" the next token is ")[1].split(",")[0])
     assert len(set(said)) == 3
     rest(decoding, 3)
     assert step_in_address(decoding) == "2"

@@ -117,4 +117,8 @@ def _describe_tokens(tokens: TokenSequence | None) -> dict[str, Any] | None:
 def _sequence(described: dict[str, Any] | None) -> TokenSequence | None:
     if described is None:
         return None
-    return TokenSequence(tuple(Token(**token) for token in described["tokens"]), described["name"])
+    tokens = (
+        Token(**{**token, "pixels": tuple(float(ink) for ink in token.get("pixels", ()))})
+        for token in described["tokens"]
+    )
+    return TokenSequence(tuple(tokens), described["name"])

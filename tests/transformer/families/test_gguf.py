@@ -295,7 +295,7 @@ def test_a_header_that_lies_is_refused(what: str, tmp_path: Path) -> None:
         ({"attention__head_count": 4}, "does not fit"),
         ({"embedding_length": 10**9}, "hidden_size 1000000000"),
         ({"feed_forward_length": [1, 2, 3]}, r"intermediate_size \[1, 2, 3\]"),
-        ({"rope__dimension_count": 4}, "turns 4 channels of heads of 10"),
+        ({"rope__dimension_count": 4}, "rotates only 4 of the 10 channels"),
         ({"expert_count": 8}, "is a mixture of experts"),
         ({"rope__scaling__type": "spiral", "rope__scaling__factor": 2.0}, "by 'spiral'"),
     ],
