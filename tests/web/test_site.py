@@ -580,7 +580,8 @@ def test_firefox_computes_what_python_does(folder, serve, tiny_checkpoint) -> No
         tab.type("The dog sleeps.")
         tab.wait_for("location.search.includes('sentence=The+dog+sleeps.')")
         traced = transformer.trace(tiny_checkpoint("translator"), "The dog sleeps.")
-        assert tab.evaluate("document.querySelector('.answer').textContent") == f"→ {traced.text}"
+        shown = tab.evaluate("document.querySelector('.answer').textContent")
+        assert shown.startswith(f"→ {traced.text}")  # perhaps with a note that it did not end
         request = {"sentence": "The dog sleeps.", "target": "", "forced": [], "removed": []}
         asked = json.dumps({"request": request, "shown": {"attentionMap": place}, "language": "en"})
         drawn = base64.b64decode(tab.evaluate(f"({ASK})({asked})")["figures"]["attentionMap"])
