@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from transformer.text.tokens import TokenSequence
 
-_STRIP, _LINE, _AROUND = 52, 26, 158  # pixels: a strip with the line above it, that line, and all around the strips
+_STRIP, _LINE, _AROUND = 44, 24, 158  # pixels: a strip with the line above it, that line, and all around the strips
 _FEW_TOKENS = 16  # the most tokens for which the focused column shows numbers
 _LONGEST = 14  # characters of a word that are shown; the hover has all
 

@@ -17,7 +17,7 @@ from views.training.time_lapse import show_outputs, without_snapshots
 from views.training.time_lapse_words import change, step_names
 from views.training.training_view_model import training_view_model
 
-_HEIGHT, _PRESENTED_HEIGHT = 300, 230
+_HEIGHT, _PRESENTED_HEIGHT = 280, 230
 
 
 def choose_section(p: Page, sections: Sequence[str]) -> str:
@@ -25,7 +25,7 @@ def choose_section(p: Page, sections: Sequence[str]) -> str:
     has_snapshots = bool(training_steps(p.checkpoint))
 
     def name(text: PageText, section: str) -> str:
-        return text[f"section_{'curves' if section == 'early' and not has_snapshots else section}"]
+        return text["curves_alone" if section == "early" and not has_snapshots else f"section_{section}"]
 
     return chosen_option(
         p.text, "section", sections, key="training section", words=name, wrap=True, label_visibility="collapsed"
