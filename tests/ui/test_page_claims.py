@@ -58,7 +58,7 @@ def test_what_to_look_for_fits_the_model() -> None:
     assert positions.look_for_of({"encoder-decoder", "sinusoidal", "pre"}) == positions.look_for
     gpt = positions.look_for_of({"decoder-only", "rotary", "pre"})
     assert "bag of words:" not in gpt[0] and "causal mask" in gpt[0]
-    assert "turned" in gpt[1] and "waves" not in gpt[1]
+    assert "rotated" in gpt[1] and "waves" not in gpt[1]
     attention = page_text("attention")
     assert "window" not in attention.look_for_of({"decoder-only", "rotary", "pre"})[1]
     assert "window" in attention.look_for_of({"decoder-only", "rotary", "pre", "window"})[1]

@@ -48,12 +48,13 @@ def early_and_late(p: Page) -> None:
     shown = training_view_model(moments_at(p, (first, steps[-1])))
     names = step_names(shown.moments, p.text, card=p.checkpoint.card)
     titles = [p.text["early_step"].format(step=name) for name in names]
-    show_outputs(p, shown.early, shown.late, titles=(titles[0], titles[1]))
-    st.markdown(change(shown, p.text))
     rows, height = predicted_rows(p.trace, shown.location.kind), _PRESENTED_HEIGHT if is_presenting() else _HEIGHT
-    with st.grid(2, min_column_width=330):
-        for index, (title, view) in enumerate(zip(titles, shown.views, strict=True)):
-            with st.container(gap="xsmall"):
-                drawn = attention_map(view, head=shown.location.head, shifted_labels=rows, height=height)
-                show_map(drawn.headed(title), key=f"training map {index}")
+    with st.container(gap="xsmall"):  # close together, so that the maps end on the first screen
+        show_outputs(p, shown.early, shown.late, titles=(titles[0], titles[1]))
+        st.markdown(change(shown, p.text))
+        with st.grid(2, min_column_width=330):
+            for index, (title, view) in enumerate(zip(titles, shown.views, strict=True)):
+                with st.container(gap="xsmall"):
+                    drawn = attention_map(view, head=shown.location.head, shifted_labels=rows, height=height)
+                    show_map(drawn.headed(title), key=f"training map {index}")
     curves(p)
