@@ -49,7 +49,7 @@ def early_and_late(p: Page) -> None:
     names = step_names(shown.moments, p.text, card=p.checkpoint.card)
     titles = [p.text["early_step"].format(step=name) for name in names]
     rows, height = predicted_rows(p.trace, shown.location.kind), _PRESENTED_HEIGHT if is_presenting() else _HEIGHT
-    with st.container(gap="xsmall"):  # close together, so that the maps end on the first screen
+    with st.container(gap=None):  # close together, so that the maps end on the first screen
         show_outputs(p, shown.early, shown.late, titles=(titles[0], titles[1]))
         st.markdown(change(shown, p.text))
         with st.grid(2, min_column_width=330):
