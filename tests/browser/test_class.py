@@ -102,7 +102,7 @@ def test_a_lesson_with_two_students(class_server: str, chromium: Browser) -> Non
         expect(desk.get_by_text(TEXT["ended"])).to_be_visible(timeout=SOON)
         for page in (laptop, phone):
             expect(page.get_by_text(common("class.ended"))).to_be_visible(timeout=SOON)
-            assert "class=" not in page.url
+            page.wait_for_url(lambda url: "class=" not in url, timeout=SOON)
     finally:
         for context in contexts:
             context.close()

@@ -11,7 +11,7 @@ Everything that the page draws for it is computed here, without Streamlit. A not
 >>> view_model.early.text.split()[-2:], view_model.late.text.split()[-2:]
 (['Paris', 'Friday.'], ['Friday', 'Mary.'])
 >>> tuple(view_model.location)
-('decoder', 'self', 2, 4)
+('decoder', 'self', 1, 4)
 """
 
 from __future__ import annotations
