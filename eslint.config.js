@@ -2,7 +2,7 @@ import js from "@eslint/js";
 import globals from "globals";
 
 export default [
-  { ignores: ["**/*.bundle.js", "**/.venv/**"] },
+  { ignores: ["**/*.bundle.js", "**/.venv/**", "build/**"] },
   js.configs.recommended,
   {
     files: ["charts/**/*.js", "ui/**/*.js", "views/**/*.js", "web/**/*.js"],
