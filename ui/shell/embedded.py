@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 import streamlit as st
 
-from ui.shell.events import component, measure
+from ui.shell.events import component, measure, nothing
 
 _height = component("figure_height", Path(__file__).with_name("figure_height.js"))
 _STYLE = Path(__file__).with_suffix(".css")
@@ -30,15 +30,11 @@ def heights() -> tuple[int, int]:
 
     The first is 0 if the page has no figure, or until it is known.
     """
-    seen = _height(key="figure height", on_seen_change=_nothing).get("seen")
+    seen = _height(key="figure height", on_seen_change=nothing).get("seen")
     if not isinstance(seen, dict):
         return 0, 0
     figure, window = (measure(seen.get(name), 0, least=0, most=_MAX_PIXELS) for name in ("figure", "window"))
     return int(figure), int(window)
-
-
-def _nothing() -> None:
-    """Do nothing: Streamlit reports a state only if it has a callback, and the returned value is enough."""
 
 
 def iframe(link: str, *, title: str, figure: int, window: int) -> str:

@@ -21,6 +21,10 @@ def component(name: str, script: Path) -> Callable[..., Any]:
     return st.components.v2.component(f"glassformer_{name}", css=css, js=script.read_text(encoding="utf-8"))
 
 
+def nothing() -> None:
+    """Do nothing: Streamlit reports an event only if it has a callback, and the returned value is enough."""
+
+
 def heard(key: str, event: str) -> object:
     """Return what a component has sent as ``event``, in its callback; ``None`` if its page has been left."""
     return getattr(st.session_state.get(key), event, None)

@@ -10,7 +10,7 @@ import streamlit as st
 
 from charts.canvas.module import carrier_script, packed_module, packed_pdf_writer, pdf_carrier
 from ui.shell.embedded import is_embedded
-from ui.shell.events import component
+from ui.shell.events import component, nothing
 from ui.shell.focus import whole_address
 from ui.shell.fragments import fragment
 from ui.shell.guidance.lessons import Step
@@ -56,12 +56,8 @@ def frame(*, place: str, step: Step | None, view: Mapping[str, str]) -> None:
         "pages": page_names(),
         "outer": {"origin": outer_origin(), "page": PAGE},
     }
-    if _component(key="frame", data=data, on_pdf_change=_nothing).get("pdf"):
+    if _component(key="frame", data=data, on_pdf_change=nothing).get("pdf"):
         _pdf_writer(key="pdf writer", data=packed_pdf_writer())
-
-
-def _nothing() -> None:
-    """Do nothing: Streamlit reports an event only if it has a callback, and the returned value is enough."""
 
 
 def provenance(title: str) -> dict[str, str]:

@@ -16,7 +16,7 @@ import streamlit as st
 from charts.toolkit.figure_table import figure_table
 from charts.toolkit.paper import PRINT, paper_svg
 from charts.toolkit.style import SEQUENTIAL
-from ui.shell.events import component, measure
+from ui.shell.events import component, measure, nothing
 from ui.shell.frame import provenance
 from ui.show.csv_files import as_csv
 from ui.words.catalogues import browser_words
@@ -80,7 +80,7 @@ def exports(figure: Any, *, kind: str, name: str, title: str) -> None:
 def _picture_buttons(figure: Any, kind: str, name: str, title: str) -> None:
     data = {"kind": kind, "name": name, "title": title, "container": f"st-key-figure-{name}", "words": browser_words()}
     data["scales"] = {"sequential": SEQUENTIAL, "print": PRINT}
-    wish = _pictures(key=f"pictures {name}", data=data, on_wish_change=_nothing).get("wish")
+    wish = _pictures(key=f"pictures {name}", data=data, on_wish_change=nothing).get("wish")
     if kind == "altair" and isinstance(wish, dict) and wish.get("format") in (*_FORMATS, "paper"):
         paper = wish["format"] == "paper"
         wanted = wish.get("as") if paper else wish["format"]
@@ -90,10 +90,6 @@ def _picture_buttons(figure: Any, kind: str, name: str, title: str) -> None:
         file_title = str(wish.get("title") or title)[:500]
         saved = {"id": time.time_ns(), "name": file, "title": file_title, "format": format, "bytes": content}
         _saver(key=f"saver {name}", data=saved)
-
-
-def _nothing() -> None:
-    """Do nothing: Streamlit reports an event only if it has a callback, and the returned value is enough."""
 
 
 def _millimetres(wish: dict) -> float:

@@ -15,7 +15,7 @@ from ui.classroom.stores import StoreError
 from ui.shell import focus as shared_focus
 from ui.shell.admission import admit
 from ui.shell.embedded import is_embedded
-from ui.shell.events import component
+from ui.shell.events import component, nothing
 from ui.shell.fragments import fragment
 from ui.shell.guidance.routes import find_course
 from ui.shell.in_class import desk_session, membership
@@ -71,7 +71,7 @@ def _follow_instructor(state: Class) -> None:
     """Open the instructor's view once the browser has sent what the student is typing (follow.js)."""
     view = membership.new_view(state)
     waits = view is not None and view.moves
-    answer = _follow(key="class follow", data={"view": view.number if waits else 0}, on_ready_change=_nothing)
+    answer = _follow(key="class follow", data={"view": view.number if waits else 0}, on_ready_change=nothing)
     if waits and answer.get("ready") == view.number:
         _go_to_view(state)
 
@@ -150,10 +150,6 @@ def _send(number: int, text: str) -> None:
 
 def _send_text(number: int, key: str) -> None:
     _send(number, st.session_state.get(key, ""))
-
-
-def _nothing() -> None:
-    """Do nothing: Streamlit reports an event only if it has a callback, and the returned value is enough."""
 
 
 # The instructor's
