@@ -4,7 +4,7 @@ It is the name of a page and the parameters of its address, ``attention?sentence
 reload and a step back in the browser's history.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from urllib.parse import parse_qs, urlencode
 
@@ -26,11 +26,15 @@ def write_view(page: str, focus: Focus, choices: Mapping[str, Texts]) -> str:
 def read_view(text: str) -> tuple[str, Focus, dict[str, Texts]]:
     """Return the page, the focus and the page's choices of a view, without invalid values."""
     page, _, query = text.partition("?")
+    return page, *read_parameters(query, without=_OF_LESSON)
+
+
+def read_parameters(query: str, *, without: Collection[str]) -> tuple[Focus, dict[str, Texts]]:
+    """Return the focus in a query, without some of its parameters, and the page's choices."""
     found = parse_qs(query, keep_blank_values=True)
-    own = {name: values[-1] for name, values in found.items() if name in NAMES and name not in _OF_LESSON}
+    own = {name: values[-1] for name, values in found.items() if name in NAMES and name not in without}
     focus, _notes = Focus.from_address(own, default=default_of(own))
-    choices = {name: tuple(values) for name, values in found.items() if name not in (*NAMES, *NO_CHOICES)}
-    return page, focus, choices
+    return focus, {name: tuple(values) for name, values in found.items() if name not in (*NAMES, *NO_CHOICES)}
 
 
 def view_before_lesson(focus: Focus) -> str:

@@ -6,11 +6,12 @@ A view contains no language and no presenter's mode, which each reader keeps.
 from collections.abc import Mapping
 from dataclasses import asdict
 from typing import NoReturn
-from urllib.parse import parse_qs, urlencode
+from urllib.parse import urlencode
 
 from ui.shell import address, page_state
 from ui.shell import focus as shared_focus
-from ui.shell.focus import CAME_FROM, NAMES, NO_CHOICES, Focus, address_of, default_of
+from ui.shell.focus import CAME_FROM, Focus, address_of
+from ui.shell.guidance.before_lesson import read_parameters
 from ui.shell.navigation import pages
 from ui.shell.page_state import Texts
 
@@ -31,22 +32,15 @@ def write_view(focus: Focus, choices: Mapping[str, Texts]) -> str:
 
 def focus_of(query: str) -> Focus:
     """Return the focus of a view's parameters."""
-    return _read(query)[0]
+    return read_parameters(query, without=_READERS_OWN)[0]
 
 
 def open_view(page: str, query: str) -> NoReturn:
     """Open a view, as its address would, but keep language and presenter's mode. This ends the run."""
-    focus, choices = _read(query)
+    focus, choices = read_parameters(query, without=_READERS_OWN)
     changes = {name: value for name, value in asdict(focus).items() if name not in _READERS_OWN}
     shared_focus.change(**changes)
     page_state.take(choices)
     existing = pages()
     name = page if page in existing else next(iter(existing))
     address.open_page(name, existing[name])
-
-
-def _read(query: str) -> tuple[Focus, dict[str, list[str]]]:
-    found = parse_qs(query, keep_blank_values=True)
-    own = {name: values[-1] for name, values in found.items() if name in NAMES and name not in _READERS_OWN}
-    focus, _notes = Focus.from_address(own, default=default_of(own))
-    return focus, {name: values for name, values in found.items() if name not in (*NAMES, *NO_CHOICES)}
