@@ -237,6 +237,11 @@ def without_pictures(markdown: str) -> str:
     return _PICTURES.sub("[", markdown)
 
 
+def unmarked(markdown: str) -> str:
+    """Return the Markdown of a lesson without the marks of code and emphasis, for cells of a table."""
+    return markdown.replace("`", "").replace("*", "")
+
+
 def in_code(text: str) -> str:
     """Return text that is safe between backticks: one of its own would end the code."""
     return text.replace("`", "ˋ")

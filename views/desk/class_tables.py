@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from ui.classroom.class_state import SOLVED, Class, Question, Student, counts, is_right, score
+from ui.words.texts import unmarked
 
 MOST_TEXTS = 10  # different short texts that are shown
 
@@ -40,7 +41,7 @@ def shown_text(question: Question, given: str) -> str:
     if not question.options:
         return given
     option = question.options[int(given)]
-    return option.replace("`", "").replace("*", "") if question.lesson else option
+    return unmarked(option) if question.lesson else option
 
 
 def places(active: Mapping[str, Student], titles: Mapping[str, str]) -> list[tuple[str, int]]:

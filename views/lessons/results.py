@@ -10,6 +10,7 @@ from ui.shell.guidance.lessons import ANSWER, Lesson
 from ui.shell.page import Page
 from ui.show.documents import document_of
 from ui.words import texts
+from ui.words.texts import unmarked
 
 
 def offer_results(p: Page, found: Sequence[Lesson]) -> None:
@@ -58,10 +59,6 @@ def results(answered: Sequence[tuple[Lesson, Score, Sequence[Guess]]], *, text: 
 
 def _row(guess: Guess) -> tuple[str, ...]:
     """Return the question and the options that were chosen, each marked as correct or wrong."""
-    marked = [f"{'✓' if option == ANSWER else '✗'} {_plain(guess.step.choices[option])}" for option in guess.tries]
+    marked = [f"{'✓' if option == ANSWER else '✗'} {unmarked(guess.step.choices[option])}" for option in guess.tries]
     padding = [""] * (MOST_TRIES - len(marked))
-    return (f"{guess.number}. {_plain(guess.step.question)}", *marked, *padding)
-
-
-def _plain(markdown: str) -> str:
-    return markdown.replace("`", "").replace("*", "")
+    return (f"{guess.number}. {unmarked(guess.step.question)}", *marked, *padding)
