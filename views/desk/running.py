@@ -55,7 +55,7 @@ def class_panel(p: Page) -> None:
 def _class_panel(p: Page) -> None:
     with guard():
         desk_session.show_said()
-        if (state := _state()) is None:
+        if (state := desk_session.renewed_or_left()) is None:
             return
         active = classes.active_students(state, now=time.time())
         here, joined = st.columns(2)
@@ -99,7 +99,7 @@ def question_panel(p: Page) -> None:
 def _question_panel(p: Page) -> None:
     with guard():
         desk_session.show_said()
-        state = _state()
+        state = desk_session.renewed_or_left()
         if state is None or state.question is None:
             return
         question, number = state.question, len(state.questions)
@@ -177,16 +177,3 @@ def _scores_file(code: str, *, text: texts.PageText, language: str) -> bytes:
         if state is None:
             return b""
         return as_csv(scores(state, {who: student_name(state, who) for who in state.students}, text))
-
-
-def _state() -> Class | None:
-    """Return the class of this desk; draw a line if it cannot be reached; leave one that has ended."""
-    try:
-        state = desk_session.renewed()
-    except StoreError:
-        st.caption(f":material/cloud_off: {common('class.unreachable')}")
-        return None
-    if state is None:
-        desk_session.close(ended=True)
-        st.rerun()
-    return state

@@ -158,14 +158,9 @@ def _send_text(number: int, key: str) -> None:
 def _instructor_bar(page: str) -> None:
     admit()
     desk_session.show_said()
-    try:
-        state = desk_session.renewed()
-    except StoreError:
-        st.caption(f":material/cloud_off: {common('class.unreachable')}")
-        return
+    state = desk_session.renewed_or_left()
     if state is None:
-        desk_session.close(ended=True)
-        st.rerun()
+        return
     row = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
     with st.container(key="class bar", gap="xsmall"), st.container(**row, key="class head"):
         st.markdown(f":material/co_present: **{state.code}** · {_summary(state, page)}", width="stretch")

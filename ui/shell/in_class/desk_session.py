@@ -61,6 +61,19 @@ def renewed() -> Class | None:
     return state
 
 
+def renewed_or_left() -> Class | None:
+    """Return the ``renewed`` class; draw a line if it cannot be reached, and leave one that has ended."""
+    try:
+        state = renewed()
+    except StoreError:
+        st.caption(f":material/cloud_off: {common('class.unreachable')}")
+        return None
+    if state is None:
+        close(ended=True)
+        st.rerun()
+    return state
+
+
 def change(change: Change) -> bool:
     """Change the class; return false, and ``say`` so, if the store cannot be reached."""
     try:
