@@ -30,7 +30,7 @@ _BOTH = " / "  # between two tokens at the same place
 
 def show_answers(p: Page, shown: CompareViewModel) -> None:
     """Draw all outputs; words that differ from A's are orange, and words of A that B lacks are blue."""
-    # a full stop, omitted if all sentences end with it
+    # the task prefix, omitted if all sentences begin with it
     task = start_of(shown.sides[0].trace.sentence, p.checkpoint.framing.starts)
     task = task if all(side.trace.sentence.startswith(task) for side in shown.sides) else ""
     columns = st.columns(len(shown.sides), gap="small")
