@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from transformer.heads.induction import followers
-from transformer.heads.weight_patterns import counted_rows, even_attention, places_in
+from transformer.heads.weight_patterns import counted_rows, places_of, share_of
 from transformer.runs.attention_view import AttentionView
 
 
@@ -44,7 +44,7 @@ def known_patterns(views: Sequence[AttentionView]) -> dict[str, np.ndarray]:
     """
     view = views[0]
     mask = np.any([one.allowed for one in views], axis=0)
-    found = places_in(view.query, view.key, cross=view.kind == "cross")
+    found = places_of(view)
     if view.kind == "self":
         found["induction"] = followers(view)
     allowed = {name: cells & mask for name, cells in found.items()}
@@ -62,13 +62,9 @@ def pattern_scores(views: Sequence[AttentionView], pattern: np.ndarray) -> tuple
         if pattern.shape != view.allowed.shape:
             raise ValueError(f"{view.name} has {view.allowed.shape} cells but the pattern has {pattern.shape}")
         cells = pattern & view.allowed
-        rows = cells.any(axis=1) & counted_rows(view)
-        if not rows.any():
-            found += [PatternScore(view.layer, head, float("nan"), float("nan"), 0) for head in range(view.n_heads)]
-            continue
-        scores = (view.weights * cells).sum(axis=-1)[:, rows].mean(axis=1)
-        chance = float((even_attention(view) * cells).sum(axis=-1)[rows].mean())
+        tally = share_of(view, cells, cells.any(axis=1) & counted_rows(view))
+        chance, rows = float(tally.chances[0]), int(tally.rows[0])
         found += [
-            PatternScore(view.layer, head, float(score), chance, int(rows.sum())) for head, score in enumerate(scores)
+            PatternScore(view.layer, head, float(score), chance, rows) for head, score in enumerate(tally.shares[:, 0])
         ]
     return tuple(sorted(found, key=lambda one: (np.isnan(one.score), -one.score)))

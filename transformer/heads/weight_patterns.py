@@ -200,7 +200,7 @@ def place_shares(view: AttentionView) -> tuple[dict[str, np.ndarray], dict[str, 
     """
     counted = counted_rows(view)
     shares, chances = {}, {}
-    for name, place in _places_in(view).items():
+    for name, place in places_of(view).items():
         possible = (place & view.allowed).any(axis=1)
         rows = counted & possible if name in _NEEDED else counted
         if rows.sum() < LEAST_ROWS or not (possible & rows).any():
@@ -217,13 +217,13 @@ def place_tallies(view: AttentionView) -> dict[str, Tally]:
     These are "sink" (in causal attention including the first position), "delimiter" (punctuation), "repeated" or
     "diagonal", and "rare".
     """
-    rows, places = word_rows(view), _places_in(view)
+    rows, places = word_rows(view), places_of(view)
     sink = places["sink"] | places["first"] if view.is_causal else places["sink"]
-    found = {"sink": _share_of(view, sink, rows), "delimiter": _share_of(view, places["punctuation"], rows)}
+    found = {"sink": share_of(view, sink, rows), "delimiter": share_of(view, places["punctuation"], rows)}
     if view.kind == "cross":
-        return {**found, "diagonal": _share_of(view, places["diagonal"], rows)}
+        return {**found, "diagonal": share_of(view, places["diagonal"], rows)}
     again = places["repeated"]
-    found["repeated"] = _share_of(view, again, rows & (again & view.allowed).any(axis=1))
+    found["repeated"] = share_of(view, again, rows & (again & view.allowed).any(axis=1))
     if not special_tokens(view.key).all():
         rarest = int(np.where(special_tokens(view.key), -1, np.array(view.key.ids)).argmax())
         seen = rows & view.allowed[:, rarest]
@@ -246,11 +246,13 @@ def diagonal_band(n_queries: int, n_keys: int) -> np.ndarray:
     return np.abs(np.arange(n_keys)[None, :] - line[:, None]) <= 1.0
 
 
-def _places_in(view: AttentionView) -> dict[str, np.ndarray]:
+def places_of(view: AttentionView) -> dict[str, np.ndarray]:
+    """Return ``places_in`` the tokens of a view."""
     return places_in(view.query, view.key, cross=view.kind == "cross")
 
 
-def _share_of(view: AttentionView, place: np.ndarray, rows: np.ndarray) -> Tally:
+def share_of(view: AttentionView, place: np.ndarray, rows: np.ndarray) -> Tally:
+    """Count what ``rows`` give to the keys of ``place`` [query, key]."""
     chance = (place & view.allowed).sum(axis=1) / keys_allowed(view)
     total = np.where(place, view.weights, 0.0).sum(axis=-1)[:, rows].sum(axis=1)
     return Tally.of(total, chance[rows].sum(), rows.sum())
