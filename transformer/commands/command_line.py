@@ -27,7 +27,7 @@ class Argument:
 
 
 def argument(*names: str, **options: Any) -> Argument:
-    """Describe one argument as ``add_argument`` does; a callable ``default`` is called by the parser."""
+    """Describe one argument as ``add_argument`` does."""
     return Argument(names, options)
 
 
@@ -97,10 +97,7 @@ def build_parser(commands: Sequence[Command], *, program: str, description: str)
     for command in commands:
         own = subparsers.add_parser(command.name, help=command.help)
         for one in command.arguments:
-            options = dict(one.options)
-            if callable(options.get("default")):
-                options["default"] = options["default"]()
-            own.add_argument(*one.names, **options)
+            own.add_argument(*one.names, **one.options)
         own.set_defaults(command=command)
     return parser
 
