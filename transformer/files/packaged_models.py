@@ -18,7 +18,6 @@ from transformer.disk.plain_files import open_plain
 from transformer.errors import CheckpointError
 
 FOLDER = Path(__file__).parent / "packaged"
-_AT_ONCE = 2**22  # bytes of a file in memory during hashing
 
 
 @dataclass(frozen=True)
@@ -169,8 +168,5 @@ def weights_file(model: PackagedModel, path: Path) -> Path:
 
 @lru_cache(maxsize=32)
 def _digest(file: Path, _changed: int) -> str:
-    digest = hashlib.sha256()
     with open_plain(file) as content:
-        while part := content.read(_AT_ONCE):
-            digest.update(part)
-    return digest.hexdigest()
+        return hashlib.file_digest(content, "sha256").hexdigest()
