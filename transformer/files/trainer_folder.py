@@ -24,6 +24,7 @@ _COLUMNS = {
     "gradient_norm": "grad_norm",
     "dev_loss": "eval_loss",
 }
+LOGGED = ("step", *_COLUMNS, "dev_perplexity")  # columns of ``trainer_history``, some of which a row may lack
 
 
 def trainer_checkpoints(path: Path) -> dict[int, Path]:

@@ -26,7 +26,7 @@ from transformer.files.layout import config_of as read_config
 from transformer.files.model_card import HISTORY
 from transformer.files.names import OWN_CODE, found_names, resolve
 from transformer.files.received_files import is_received
-from transformer.files.trainer_folder import trainer_history
+from transformer.files.trainer_folder import LOGGED, trainer_history
 from transformer.guests.attention_file import MAPS, attention_file_of
 from transformer.runs.run import Run
 from transformer.text.prompt import Prompt
@@ -52,7 +52,6 @@ _typed: dict[str, Path] = {}  # opened by path, on a server for one person
 _LISTED = ("config.json", *MAPS)  # a folder with one of these is a checkpoint
 _FILES = ("config.json", "model.safetensors", "tokenizer.json")
 _STAMPED = (*_FILES, ADAPTER_CONFIG, ADAPTER_WEIGHTS, *MAPS)
-_LOGGED = ["step", "epoch", "learning_rate", "train_loss", "gradient_norm", "dev_loss", "dev_perplexity"]
 
 
 def checkpoints_folder() -> Path:
@@ -251,7 +250,7 @@ def load_history(name: str) -> pd.DataFrame | None:
     path = checkpoint_path(name) / HISTORY
     if not path.is_file():
         logged = trainer_history(path.parent)
-        return pd.DataFrame(logged).reindex(columns=_LOGGED) if logged else None
+        return pd.DataFrame(logged).reindex(columns=list(LOGGED)) if logged else None
     try:
         history = pd.read_csv(path)
         whole = len(history) and all(is_numeric_dtype(history[column]) for column in COLUMNS)
