@@ -44,12 +44,12 @@ def telling_cell(trace: Trace, stack: str, kind: str, *, only: Head | None = Non
     rows, apart = _rows(trace, stack, kind)
     read = trace.tokens("encoder" if kind == "cross" else stack)
     keys = [token.index for token in read if _is_word(token)]
+    reached = {query: [key for key in keys if kind == "cross" or abs(key - query) >= apart] for query in rows}
     best: TellingCell | None = None
     for layer in range(trace.n_layers(stack)) if only is None else (only.layer,):
         view = trace.attention(stack, layer, kind)
         for head in range(view.n_heads) if only is None else (only.head,):
-            for query in rows:
-                near = [key for key in keys if kind == "cross" or abs(key - query) >= apart]
+            for query, near in reached.items():
                 weights = np.where(view.allowed[query], view.weights[head, query], 0.0)[near]
                 if near and (best is None or weights.max() > best.weight):
                     key = near[int(weights.argmax())]
