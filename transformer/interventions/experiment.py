@@ -143,11 +143,17 @@ class Experiment(ChangeOfAnswer):
         """KL(original ‖ changed) of the distribution at each token of the output, in nats: [token]."""
         return self._compared[2]
 
-    @cached_property
+    @property
     def predicted(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Most likely id in every row of the output, in the original and in the changed run."""
-        before, after = (log_p.argmax(axis=-1).tolist() for log_p in self._log_probabilities(self.asked))
-        return tuple(before), tuple(after)
+        (before, _), (after, _) = self._most_likely
+        return before, after
+
+    @cached_property
+    def _most_likely(self) -> tuple[tuple[tuple[int, ...], np.ndarray], ...]:
+        """The most likely id in every row and its probability, in the original and in the changed run."""
+        logs = self._log_probabilities(self.asked)
+        return tuple((tuple(log_p.argmax(axis=-1).tolist()), np.exp(log_p.max(axis=-1))) for log_p in logs)
 
     @cached_property
     def _compared(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -204,18 +210,18 @@ class Experiment(ChangeOfAnswer):
 
     def expectations(self, *, shown: int = 4) -> tuple[Expectation, ...]:
         """Return the most likely token of the rows that change most, those with another such token first."""
+        (before, chances_before), (after, chances_after) = self._most_likely
         rows = [int(row) for row in np.argsort(-self.kl, kind="stable")]
-        other = [row for row in rows if self.predicted[0][row] != self.predicted[1][row]]
+        other = [row for row in rows if before[row] != after[row]]
         read = self.original.tokens(self.original.stacks[-1])
         display = self.original.checkpoint.tokenizer.display
-        logs = self._log_probabilities(self.asked)
         return tuple(
             Expectation(
                 read[self.asked.rows[row]].display,
-                display(self.predicted[0][row]),
-                float(np.exp(logs[0][row].max())),
-                display(self.predicted[1][row]),
-                float(np.exp(logs[1][row].max())),
+                display(before[row]),
+                float(chances_before[row]),
+                display(after[row]),
+                float(chances_after[row]),
             )
             for row in (other or rows)[:shown]
         )
