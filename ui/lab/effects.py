@@ -45,7 +45,7 @@ def show_answers(p: Page, found: Experiment) -> None:
         st.caption(" · ".join(filter(None, (common("effect.after"), _sure(after)))))
         if found.asked.everywhere:
             if changed:
-                st.markdown(f"##### {as_plain(' '.join(after.text.split())) or common('effect.empty')}")
+                _show_text(after)
             _say_expectations(found)
             return
         if not changed:
@@ -104,6 +104,10 @@ def mark(piece: Piece) -> str:
 
 def _answer(name: str, answer: Answer) -> None:
     st.caption(" · ".join(filter(None, (name, _sure(answer)))))
+    _show_text(answer)
+
+
+def _show_text(answer: Answer) -> None:
     st.markdown(f"##### {as_plain(' '.join(answer.text.split())) or common('effect.empty')}")
 
 
