@@ -68,8 +68,14 @@ def first_column(trace: Trace, position: int) -> int:
     return min(max(0, position - MAX_COLUMNS // 2), max(0, n_columns(trace) - MAX_COLUMNS))
 
 
-def first_read(trace: Trace, first: int) -> int:
-    """Return the first column that is read out for a grid that begins at ``first``."""
+def first_shown(trace: Trace, choices: LensChoices, position: int) -> int:
+    """Return the first column of the grid: the chosen one, or that of the window around the position."""
+    return first_column(trace, position) if choices.first is None else choices.first
+
+
+def first_read(trace: Trace, choices: LensChoices, position: int) -> int:
+    """Return the first column that is read out for the grid."""
+    first = first_shown(trace, choices, position)
     return min(max(0, first - (READ_COLUMNS - MAX_COLUMNS) // 2), max(0, n_columns(trace) - READ_COLUMNS))
 
 
@@ -113,7 +119,7 @@ def _latest_word(lens: Lens) -> int:
 
 def read_lens(trace: Trace, choices: LensChoices, position: int = 0, *, transport: torch.Tensor | None = None) -> Lens:
     """Read out the grid's columns and some around them; the divergence only if it is the colour."""
-    first = first_read(trace, first_column(trace, position) if choices.first is None else choices.first)
+    first = first_read(trace, choices, position)
     columns = slice(first, first + READ_COLUMNS)
     follow = ids_that_came(trace)[columns] if choices.came else ()
     return logit_lens(
@@ -228,7 +234,7 @@ def lens_view_model(
         lens: The readout, if it is already known (``read_lens``).
     """
     read = read_lens(trace, choices, position) if lens is None else lens
-    first = (first_column(trace, position) if choices.first is None else choices.first) - read.first
+    first = first_shown(trace, choices, position) - read.first
     return LensViewModel(trace, position, choices, read.part(first, first + MAX_COLUMNS))
 
 

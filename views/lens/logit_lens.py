@@ -100,7 +100,7 @@ def choose_readout(p: Page, row: DeltaGenerator, fit: JacobianLens | None) -> Le
 
 def _lens(p: Page, choices: LensChoices, fit: JacobianLens | None, position: int) -> Lens:
     transport = None if fit is None else fit.transport
-    first = first_read(p.trace, first_column(p.trace, position) if choices.first is None else choices.first)
+    first = first_read(p.trace, choices, position)
     key = (choices.sublayers, choices.came, first, choices.colour == "divergence", fit is not None)
     return store.get(
         p.run, ("lens", *key), lambda: read_lens(p.trace, choices, position, transport=transport), wait="wait.lens"
