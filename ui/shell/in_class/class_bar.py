@@ -17,13 +17,12 @@ from ui.shell.admission import admit
 from ui.shell.embedded import is_embedded
 from ui.shell.events import component, nothing
 from ui.shell.fragments import fragment
-from ui.shell.guidance.routes import find_course
 from ui.shell.in_class import desk_session, membership
-from ui.shell.in_class.questions import QuestionText, answer_text, question_of, text_of
+from ui.shell.in_class.questions import QuestionText, answer_text, find_step, question_of, text_of
 from ui.shell.in_class.shared_view import current_view, open_view
 from ui.shell.in_class.student_names import student_name
 from ui.shell.navigation import DESK, pages
-from ui.words.texts import common, count_text, language
+from ui.words.texts import common, count_text
 
 POLL = 2.0  # seconds
 _STYLE = Path(__file__).with_suffix(".css")
@@ -193,10 +192,9 @@ def _summary(state: Class, page: str) -> str:
 def _question_here(state: Class, page: str) -> Question | None:
     """Return the question of the lesson's step that this page shows, unless the class has it already."""
     focus = shared_focus.current()
-    lesson = find_course(focus.lesson, language()) if focus.lesson else None
-    if lesson is None or not 0 < focus.lesson_step <= len(lesson.steps):
+    if (found := find_step(focus.lesson, focus.lesson_step)) is None:
         return None
-    step, asked = lesson.steps[focus.lesson_step - 1], state.question
+    (lesson, step), asked = found, state.question
     if step.page != page or not step.question:
         return None
     if asked is not None and (asked.lesson, asked.step) == (lesson.name, focus.lesson_step):

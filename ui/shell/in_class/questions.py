@@ -50,13 +50,19 @@ def answer_text(question: Question, text: QuestionText, given: str) -> str:
     return text.options[int(given)] if question.options else as_plain(given)
 
 
+def find_step(name: str, number: int) -> tuple[Lesson, Step] | None:
+    """Return a lesson and its step with this number; ``None`` if there is none."""
+    lesson = find_course(name, language()) if name else None
+    if lesson is None or not 0 < number <= len(lesson.steps):
+        return None
+    return lesson, lesson.steps[number - 1]
+
+
 def _step(question: Question) -> Step | None:
     """Return the step that a question comes from, if it still has as many options."""
-    lesson = find_course(question.lesson, language()) if question.lesson else None
-    if lesson is None or not 0 < question.step <= len(lesson.steps):
+    if (found := find_step(question.lesson, question.step)) is None:
         return None
-    step = lesson.steps[question.step - 1]
-    return step if len(step.choices) == len(question.options) else None
+    return found[1] if len(found[1].choices) == len(question.options) else None
 
 
 def _order(step: Step, lesson: str, number: int, code: str) -> tuple[int, ...]:
