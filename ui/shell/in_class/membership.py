@@ -151,11 +151,10 @@ def follow(view: View) -> None:
     with suppress(StoreError):
         class_store().change(shared_focus.class_code(), lambda state: classes.follow(state, who, view.number))
     page, query = current_view()
-    own = st.session_state.get(_OWN_VIEW)
-    if own is None or focus_of(query).sentence not in (own[2], focus_of(view.address).sentence):
-        st.session_state[_OWN_VIEW] = (page, query, focus_of(view.address).sentence)
-    else:
-        st.session_state[_OWN_VIEW] = (*own[:2], focus_of(view.address).sentence)
+    own, theirs = st.session_state.get(_OWN_VIEW), focus_of(view.address).sentence
+    if own is None or focus_of(query).sentence not in (own[2], theirs):
+        own = (page, query)
+    st.session_state[_OWN_VIEW] = (*own[:2], theirs)
 
 
 def own_view() -> tuple[str, str] | None:
