@@ -309,7 +309,7 @@ def _draw_frame(
     spoken_languages(p.focus, p.checkpoint, room)
     choose_prompt(p.focus, p.checkpoint, room, writes=p.name in WRITING)
     needs = needs(p) if callable(needs) else needs
-    if lesson is None and ("head" in needs or p.name in ("overview", "decoding")):
+    if lesson is None and ("head" in needs or p.name in WRITING):
         p.focus = fit_head(p.focus, p.run)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     with hints:
