@@ -11,8 +11,13 @@ def answer_bars(rows: Sequence[AnswerRow], *, lettered: bool) -> str:
     return f'<ol class="answers">{"".join(_bar(row, number, lettered) for number, row in enumerate(rows))}</ol>'
 
 
+def letter_of(index: int) -> str:
+    """Return the letter of an option, from A."""
+    return chr(ord("A") + index)
+
+
 def _bar(row: AnswerRow, number: int, lettered: bool) -> str:
-    letter = f"<b>{chr(ord('A') + number)}</b> " if lettered else ""
+    letter = f"<b>{letter_of(number)}</b> " if lettered else ""
     mark = ' <span aria-hidden="true">✓</span>' if row.is_right else ""
     return (
         f"<li{' class=right' if row.is_right else ''}>"

@@ -25,7 +25,7 @@ from ui.shell.page import Page, guard
 from ui.show.csv_files import as_csv
 from ui.words import texts
 from ui.words.texts import as_plain, common, page_text
-from views.desk.answer_bars import answer_bars
+from views.desk.answer_bars import answer_bars, letter_of
 from views.desk.class_tables import answer_rows, places, scores
 
 _STYLE = Path(__file__).with_name("desk.css")
@@ -110,9 +110,7 @@ def _question_panel(p: Page) -> None:
         answered = p.text["answered"].format(answers=answers, students=students)
         if question.phase == OPEN:
             st.progress(min(1.0, answers / max(1, students)), answered)
-            st.markdown(
-                "  \n".join(f"**{chr(ord('A') + index)}** {option}" for index, option in enumerate(text.options))
-            )
+            st.markdown("  \n".join(f"**{letter_of(index)}** {option}" for index, option in enumerate(text.options)))
             st.caption(p.text["hidden"])
         else:
             st.markdown(answered)
