@@ -189,6 +189,12 @@ def _from(text: bytes | None) -> Class | None:
         return None
 
 
+def refresh(store: Store, code: str, change: Change) -> Class | None:
+    """Return a class after a change, which reaches the store only if it makes a difference."""
+    state = store.read(code)
+    return state if state is None or change(state) is state else store.change(code, change)
+
+
 @lru_cache(maxsize=1)
 def class_store() -> Store:
     """Return the store of this server."""

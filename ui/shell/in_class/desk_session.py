@@ -8,7 +8,7 @@ import streamlit as st
 from ui.classroom import class_state as classes
 from ui.classroom.attempts import Attempts
 from ui.classroom.class_state import Change, Class
-from ui.classroom.stores import StoreError, class_store
+from ui.classroom.stores import StoreError, class_store, refresh
 from ui.server.settings import settings
 from ui.shell import focus as shared_focus
 from ui.shell.in_class import membership
@@ -55,10 +55,8 @@ def renewed() -> Class | None:
     Raises:
         StoreError: If the store cannot be reached.
     """
-    now, state = time.time(), class_store().read(code())
-    if state is not None and classes.renew(state, now=now) is not state:
-        state = class_store().change(code(), lambda state: classes.renew(state, now=now))
-    return state
+    now = time.time()
+    return refresh(class_store(), code(), lambda state: classes.renew(state, now=now))
 
 
 def renewed_or_left() -> Class | None:

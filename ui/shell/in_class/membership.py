@@ -13,7 +13,7 @@ import streamlit as st
 from ui.classroom import class_state as classes
 from ui.classroom.attempts import Attempts
 from ui.classroom.class_state import Class, View, read_code, student_id
-from ui.classroom.stores import StoreError, class_store
+from ui.classroom.stores import StoreError, class_store, refresh
 from ui.compute.loading import choosable_checkpoints
 from ui.server.settings import settings
 from ui.server.streamlit_private import browser_token
@@ -119,9 +119,7 @@ def report(page: str) -> Class | None:
         StoreError: If the store cannot be reached.
     """
     code, who, now = shared_focus.class_code(), student(), time.time()
-    state = class_store().read(code)
-    if state is not None and classes.see(state, who, page, now=now) is not state:
-        state = class_store().change(code, lambda state: classes.see(state, who, page, now=now))
+    state = refresh(class_store(), code, lambda state: classes.see(state, who, page, now=now))
     return state if state is not None and who in state.students else None
 
 
