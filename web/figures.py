@@ -13,6 +13,7 @@ from charts.canvas.attention_overview import attention_overview
 from charts.canvas.living_picture_canvas import living_picture_canvas
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import _
 from transformer.attention_maps.attention_path import attention_path, output_sum
 from transformer.config import LEVELS, PictureConfig
 from transformer.files.checkpoints import Checkpoint
@@ -23,7 +24,7 @@ from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 from transformer.text.message import N_
 from ui.shell.selectors import text_for
-from ui.words.catalogues import browser_words, gettext
+from ui.words.catalogues import browser_words
 from ui.words.texts import language, page_text, use_language
 
 _MESSAGES = {  # of transformer/runs/inputs.py, transformer/runs/decoding.py and transformer/pictures/picture_text.py
@@ -52,9 +53,10 @@ _PATH_TEXTS = (
     *("trust_words", "trust_words_alone", "trust_unit_log_probability", "trust_head"),
 )
 _PATH_WORDS = (  # of views/attention/attention_row_figures.py and trust_figure.py
-    *("score", "power", "weight", "{n} other tokens together", "sum = output of the head", "weight × value"),
-    *("channel of the head (d_v = {n})", "channel {channel}", "adds {value}", "output {value}", "mean of all heads"),
-    *("leave one out", "token that is read", "head {head}", "bias b_O", "sum = output"),
+    *(N_("score"), N_("power"), N_("weight"), N_("{n} other tokens together"), N_("sum = output of the head")),
+    *(N_("weight × value"), N_("channel of the head (d_v = {n})"), N_("channel {channel}"), N_("adds {value}")),
+    *(N_("output {value}"), N_("mean of all heads"), N_("leave one out"), N_("token that is read"), N_("head {head}")),
+    *(N_("bias b_O"), N_("sum = output")),
 )
 _STEP_TEXTS = ("after", "at_beginning", "comes_greedy", "comes_greedy_end", "comes_given", "comes_forced")
 
@@ -145,7 +147,7 @@ def _in_this_language(run: Trace) -> dict[str, Any]:
         "titles": titles,
         "names": names,
         "overview": dict(attention_overview(list(views.values())).metadata),
-        "messages": {name: gettext(template) for name, template in _MESSAGES.items()},
+        "messages": {name: _(template) for name, template in _MESSAGES.items()},
         "words": dict(words),
         "language": language(),
     }
@@ -156,7 +158,7 @@ def _in_this_language(run: Trace) -> dict[str, Any]:
         page = page_text("decoding")
         heads = run.checkpoint.config.n_heads
         found["steps"] = {
-            "title": gettext("The text being written, step by step"),
+            "title": _("The text being written, step by step"),
             "of": [
                 page["attention_of_mean"].format(layer=layer, count=heads) for layer in range(run.n_layers("decoder"))
             ],
@@ -169,7 +171,7 @@ def _path(run: Trace) -> dict[str, Any]:
     """Return the texts of the seven steps of a head, and the metadata of their maps, by kind of attention."""
     page = page_text("attention")
     said: dict[str, Any] = {name: page[name] for name in _PATH_TEXTS}
-    said["words"] = {name: gettext(name) for name in _PATH_WORDS}
+    said["words"] = {name: _(name) for name in _PATH_WORDS}
     kinds = {}
     for stack, kind in run.attention_kinds():
         found = attention_path(run, stack, 0, kind, head=0)
@@ -233,12 +235,12 @@ def _step_maps(run: Trace, stack: str, kind: str) -> dict[str, Any]:
     output = output_sum(run, stack, 0, kind, row=0)
     maps["sums"] = value_map(
         output.contributions,
-        row_labels=[gettext("head {head}").format(head=head) for head in range(len(output.contributions))],
+        row_labels=[_("head {head}", head=head) for head in range(len(output.contributions))],
         column_labels=[str(channel) for channel in range(output.contributions.shape[1])],
-        row_title=gettext("part of the sum"),
-        column_title=gettext("dimension of the stream ({n})").format(n=output.contributions.shape[1]),
-        title=gettext("what is written"),
-        value_name=gettext("what is written"),
+        row_title=_("part of the sum"),
+        column_title=_("dimension of the residual stream ({n})", n=output.contributions.shape[1]),
+        title=_("what is written"),
+        value_name=_("what is written"),
         chosen_row=0,
     )
     return {name: dict(figure.metadata) for name, figure in maps.items()}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from tests.conftest import ROOT
 
-FOLDERS = ("transformer", "charts", "ui", "views", "pages")
+FOLDERS = ("transformer", "charts", "ui", "views", "pages", "web")
 SCRIPTS = [*sorted((ROOT / "charts" / "canvas" / "source").rglob("*.js")), ROOT / "ui" / "show" / "exports.js"]
 SIGNS = ("−", "+", "1:1", "PNG", "SVG", "PDF", "HTML", "CSV")  # the same in every language
 ERRORS = {
