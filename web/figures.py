@@ -49,6 +49,7 @@ _MASK_TEXTS = (
 _PATH_TEXTS = (
     *("section_path", "section_trust", "steps", "step", "step_2", "step_3_chooses", "step_4", "step_4_causal"),
     *("step_4_other", "step_4_never", "step_5", "step_5_shapes", "step_6"),
+    *("row_reads", "row_predicts"),
     *("effect", "effect_value", "effect_of", "effect_help", "effect_none"),
     *("trust_words", "trust_words_alone", "trust_unit_log_probability", "trust_head"),
 )
@@ -206,7 +207,7 @@ def _step_maps(run: Trace, stack: str, kind: str) -> dict[str, Any]:
     """Return the metadata of the maps of the steps, as views/attention/attention_steps.py draws them."""
     page, found = page_text("attention"), attention_path(run, stack, 0, kind, head=0)
     shifted = predicted_rows(run, kind)
-    queries = found.view.query.labels if shifted is None else shifted
+    queries = found.view.query.labels
     maps = {}
     for name, values in (("query", found.query), ("key", found.key), ("value", found.value)):
         title = page[f"title_{name}"]
@@ -223,7 +224,7 @@ def _step_maps(run: Trace, stack: str, kind: str) -> dict[str, Any]:
     for name, value_name in (("product", "q·k"), ("score", "score")):
         maps[name] = value_map(
             found.products,
-            row_labels=queries,
+            row_labels=queries if shifted is None else shifted,
             column_labels=found.view.key.labels,
             row_title=row_title(found.view, shifted=shifted is not None),
             column_title=KEY_TITLE,

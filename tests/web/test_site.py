@@ -289,7 +289,11 @@ def test_a_head_is_explained_with_pythons_numbers(site: Site, tiny_checkpoint) -
                 assert near(values["values"], array)
         named = traced.target if kind == "self" else traced.prediction
         assert drawn[1][0][0]["rows"] == list(named.labels)
+        assert drawn[0][0][0]["rows"] == list(traced.target.labels), "a query is that of the token read"
         said = [one["headStep"]["said"] for one in steps]
+        names = {"read": traced.target.labels[row], "predicted": named.labels[row]}
+        name = text["row_reads" if kind == "self" else "row_predicts"].format(**names)
+        assert all(name in said[step] for step in (2, 4, 5, 6))
         assert three_digits(path.weights_without_scaling(row).max()) in said[2]
         masked = sum(mask_counts(path.view).values())
         assert said[3].startswith(f"{masked} of" if masked else text["step_4_never"])

@@ -162,9 +162,14 @@ export class Figures {
     return { query, key: kind === "cross" ? this.run.stacks.encoder : query };
   }
 
-  // The tokens that name the rows: those that are predicted, for cross-attention.
+  // Whether rows are named after the tokens that are predicted, as for cross-attention.
+  namesPredictions(stack, kind) {
+    return this.texts.maps[`${stack}.${kind}`].shifted;
+  }
+
+  // The tokens that name the rows.
   rowsOf(stack, kind) {
-    return this.texts.maps[`${stack}.${kind}`].shifted ? this.run.prediction : this.sides(stack, kind).query;
+    return this.namesPredictions(stack, kind) ? this.run.prediction : this.sides(stack, kind).query;
   }
 
   attentionMap(place) {

@@ -14,10 +14,12 @@ class HeadSteps {
   constructor(figures, { stack, kind, layer, head, row, selected }) {
     Object.assign(this, { figures, stack, kind, layer, head, row, selected });
     const { query, key } = figures.sides(stack, kind);
-    Object.assign(this, { queries: query, keys: key, read: query[row].label });
+    Object.assign(this, { queries: query, keys: key });
     this.texts = figures.texts.path;
     this.own = this.texts.kinds[`${stack}.${kind}`];
     this.names = figures.rowsOf(stack, kind).map(({ label }) => label);
+    const said = figures.namesPredictions(stack, kind) ? this.texts.row_predicts : this.texts.row_reads;
+    this.named = fill(said, { read: query[row].label, predicted: this.names[row] });
   }
 
   // [position, channel] of this head
@@ -69,9 +71,9 @@ class HeadSteps {
   }
 
   projections() {
-    const keys = this.keys.map(({ label }) => label);
+    const [queries, keys] = [this.queries, this.keys].map((tokens) => tokens.map(({ label }) => label));
     const maps = ["query", "key", "value"].map((name) =>
-      this.map(name, this.inside(name), name === "query" ? this.names : keys),
+      this.map(name, this.inside(name), name === "query" ? queries : keys),
     );
     return { said: this.own.step_1, maps };
   }
@@ -87,7 +89,7 @@ class HeadSteps {
     if (!scaled) return { said, maps };
     const largest = (scores) => 1 / powersOf([...scores].filter((_, k) => this.allowed(row)[k])).whole;
     const [without, now] = [this.products(), this.inside("scores")].map((all) => largest(this.vector(all, row)));
-    const numbers = { row: this.read, without: threeDigits(without), with: threeDigits(now) };
+    const numbers = { row: this.named, without: threeDigits(without), with: threeDigits(now) };
     const chooses = without >= CHOOSES && now < CHOOSES ? texts.step_3_chooses : "";
     return { said: fill(said, numbers) + chooses, maps };
   }
@@ -115,7 +117,7 @@ class HeadSteps {
     const scores = this.vector(this.inside("scores"), row);
     const { most } = powersOf([...scores].filter((_, k) => allowed[k]));
     const weights = this.weights();
-    const said = fill(texts.step_5, { row: this.read });
+    const said = fill(texts.step_5, { row: this.named });
     const numbers = { allowed: allowed.filter(Boolean).length, keys: this.keys.length, row };
     const rows = this.keys.map(({ label }, k) => ({
       label,
@@ -149,7 +151,7 @@ class HeadSteps {
         others: true,
       });
     const sum = Array.from(this.vector(context, row));
-    return { said: fill(texts.step_6, { row: this.read }), maps: [], mix: { parts: shown, sum, words: texts.words } };
+    return { said: fill(texts.step_6, { row: this.named }), maps: [], mix: { parts: shown, sum, words: texts.words } };
   }
 
   output() {
@@ -162,7 +164,7 @@ class HeadSteps {
     const { words } = this.texts;
     const rows = [...this.own.maps.sums.rows, ...(this.own.biased ? [words["bias b_O"]] : []), words["sum = output"]];
     const [length, total] = [lengths[this.head], lengths[lengths.length - 1]].map(threeDigits);
-    const said = fill(this.own.step_7, { row: this.read, head: this.head, length, total });
+    const said = fill(this.own.step_7, { row: this.named, head: this.head, length, total });
     return { said, maps: [this.map("sums", parts, rows, { chosen_row: this.head })] };
   }
 }
