@@ -14,7 +14,7 @@ from charts.canvas.living_picture_canvas import living_picture_canvas
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
-from transformer.attention_maps.attention_path import attention_path, output_sum
+from transformer.attention_maps.attention_path import AttentionPath, OutputSum, attention_path, output_sum
 from transformer.config import LEVELS, PictureConfig
 from transformer.files.checkpoints import Checkpoint
 from transformer.files.opening_file import in_language, read_opening
@@ -181,15 +181,15 @@ def _path(run: Trace) -> dict[str, Any]:
         names += ["step_1_cross"] if kind == "cross" else []
         scaled = "step_3" if rule.radicand == found.d_head else "step_3_scale" if rule.is_scaled else "step_3_unscaled"
         output = output_sum(run, stack, 0, kind, row=0)
-        numbers = {"d_head": found.d_head, "root": three_digits(found.d_head**0.5), "scale": three_digits(rule.scale)}
+        numbers = {
+            **{"d_head": found.d_head, "d_model": run.checkpoint.config.d_model},
+            **{"root": three_digits(found.d_head**0.5), "scale": three_digits(rule.scale)},
+        }
         kinds[f"{stack}.{kind}"] = {
-            "maps": _step_maps(run, stack, kind),
-            "step_1": " ".join(page[name].replace("{d_head}", str(found.d_head)) for name in names),
+            "maps": _step_maps(run, found, output),
+            "step_1": " ".join(_fill(page[name], numbers) for name in names),
             "step_3": _fill(page[scaled], numbers),
-            "step_7": _fill(
-                page["step_7" if output.bias is not None else "step_7_unbiased"],
-                {"d_head": found.d_head, "d_model": run.checkpoint.config.d_model},
-            ),
+            "step_7": _fill(page["step_7" if output.bias is not None else "step_7_unbiased"], numbers),
             "biased": output.bias is not None,
             "scaled": rule.is_scaled and found.bias is None and rule.cap is None,
         }
@@ -203,11 +203,10 @@ def _fill(text: str, values: Mapping[str, object]) -> str:
     return text
 
 
-def _step_maps(run: Trace, stack: str, kind: str) -> dict[str, Any]:
+def _step_maps(run: Trace, found: AttentionPath, output: OutputSum) -> dict[str, Any]:
     """Return the metadata of the maps of the steps, as views/attention/attention_steps.py draws them."""
-    page, found = page_text("attention"), attention_path(run, stack, 0, kind, head=0)
-    shifted = predicted_rows(run, kind)
-    queries = found.view.query.labels
+    page, queries = page_text("attention"), found.view.query.labels
+    shifted = predicted_rows(run, found.view.kind)
     maps = {}
     for name, values in (("query", found.query), ("key", found.key), ("value", found.value)):
         title = page[f"title_{name}"]
@@ -233,7 +232,6 @@ def _step_maps(run: Trace, stack: str, kind: str) -> dict[str, Any]:
             phrase=("", N_(" meets ")),
             chosen_row=0,
         )
-    output = output_sum(run, stack, 0, kind, row=0)
     maps["sums"] = value_map(
         output.contributions,
         row_labels=[_("head {head}", head=head) for head in range(len(output.contributions))],

@@ -8,7 +8,7 @@ const LISTED = 5; // CANDIDATES of transformer/predictions/living_picture_number
 const END_OF_PREFIX = 60; // characters of the text so far that the sentence about a step repeats
 
 // What a masked bit array holds: eight cells a byte, the first in the lowest bit.
-function bits(values) {
+export function bits(values) {
   const packed = new Uint8Array(Math.ceil(values.length / 8));
   values.forEach((value, at) => value && (packed[at >> 3] |= 1 << (at & 7)));
   return { values: packed, shape: [packed.length] };
@@ -28,10 +28,6 @@ export class Figures {
 
   at(name, from, count, shape) {
     return { values: this.outputs[name].values.slice(from, from + count), shape };
-  }
-
-  bits(values) {
-    return bits(values);
   }
 
   // --- living picture -------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import { powersOf } from "../../charts/canvas/source/drawings/living_picture/ari
 import { dot } from "../../charts/canvas/source/drawings/living_picture/unfolded_rows.js";
 import { threeDigits } from "../../charts/canvas/source/toolkit/numbers.js";
 import { fill } from "../../charts/canvas/source/toolkit/words.js";
+import { bits } from "./figures.js";
 
 const CHOOSES = 0.9; // a row whose largest weight is at least this selects rather than mixes
 const SHOWN = 6; // keys with a colour of their own in the mixture of values
@@ -54,8 +55,8 @@ class HeadSteps {
     const reach = shown.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
     const named = ["query", "key", "value", "sums"].includes(name) ? columns : this.keys.map(({ label }) => label);
     const more = { rows, columns: named, limit: (limit ?? reach) || 1, ...metadata };
-    const bits = this.figures.bits(allowed ?? new Uint8Array(values.length).fill(1));
-    return this.figures.pack({ ...template, ...more }, { values: { values: shown, shape }, allowed: bits });
+    const mask = bits(allowed ?? new Uint8Array(values.length).fill(1));
+    return this.figures.pack({ ...template, ...more }, { values: { values: shown, shape }, allowed: mask });
   }
 
   scoreMap(name, array, allowed) {
