@@ -6,7 +6,7 @@ import { contrastAt } from "../toolkit/contrast.js";
 import { exactly, shortest, threeDigits } from "../toolkit/numbers.js";
 import { roomOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
-import { describeCell, matrixTable, rowKeys, stepCell } from "./describe.js";
+import { describeCell, labelOf, matrixTable, stepCell } from "./describe.js";
 import { Heatmap } from "./heatmap.js";
 import { Legend } from "./legend.js";
 import { MATRIX_COLUMNS, matrixRecords } from "./records.js";
@@ -48,7 +48,7 @@ export class MapDrawing {
       maskedText: metadata.masked_text ?? undefined,
     });
     this.follows = metadata.follows && rows.length * columns.length <= MOST_FOLLOWED;
-    this.label = `${metadata.title}: ${say("{count} rows", { count: rows.length })} (${metadata.row_title}), ${say("{count} columns", { count: columns.length })} (${metadata.column_title}). ${say("Move with the arrow keys, choose with Enter.")} ${say("Plus, minus and 0 zoom.")} ${rowKeys()}`;
+    this.label = labelOf(metadata.title, metadata, say("Move with the arrow keys, choose with Enter."));
     this.help = say("heat map");
   }
 

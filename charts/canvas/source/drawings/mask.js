@@ -2,7 +2,7 @@
 // opposite of what the first one was. The picture changes at once; Python hears of it when the stroke ends.
 
 import { say } from "../toolkit/words.js";
-import { rowKeys } from "./describe.js";
+import { labelOf } from "./describe.js";
 import { MapDrawing } from "./map.js";
 
 export class MaskDrawing extends MapDrawing {
@@ -11,7 +11,11 @@ export class MaskDrawing extends MapDrawing {
     // A copy: strokes change it before Python answers.
     this.matrix.bits = this.matrix.bits.slice();
     this.own = payload.arrays.own?.values;
-    this.label = `${this.metadata.title}, ${say("mask editor")}: ${say("{count} rows", { count: this.matrix.rows })} (${this.metadata.row_title}), ${say("{count} columns", { count: this.matrix.columns })} (${this.metadata.column_title}). ${say("Move with the arrow keys, allow or block with the space bar.")} ${say("Plus, minus and 0 zoom.")} ${rowKeys()}`;
+    this.label = labelOf(
+      `${this.metadata.title}, ${say("mask editor")}`,
+      this.metadata,
+      say("Move with the arrow keys, allow or block with the space bar."),
+    );
     this.help = say("mask editor");
   }
 

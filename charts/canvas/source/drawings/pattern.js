@@ -2,14 +2,18 @@
 
 import { cssOf } from "../toolkit/colour.js";
 import { say } from "../toolkit/words.js";
-import { rowKeys } from "./describe.js";
+import { labelOf } from "./describe.js";
 import { MaskDrawing } from "./mask.js";
 
 export class PatternDrawing extends MaskDrawing {
   constructor(payload, previous) {
     super(payload, previous);
     this.painted = payload.arrays.painted.values.slice();
-    this.label = `${this.metadata.title}, ${say("pattern editor")}: ${say("{count} rows", { count: this.matrix.rows })} (${this.metadata.row_title}), ${say("{count} columns", { count: this.matrix.columns })} (${this.metadata.column_title}). ${say("Move with the arrow keys, paint or erase with the space bar.")} ${say("Plus, minus and 0 zoom.")} ${rowKeys()}`;
+    this.label = labelOf(
+      `${this.metadata.title}, ${say("pattern editor")}`,
+      this.metadata,
+      say("Move with the arrow keys, paint or erase with the space bar."),
+    );
     this.help = say("pattern editor");
   }
 
