@@ -3,12 +3,11 @@
 from collections.abc import Callable, Sequence
 
 import pandas as pd
-import streamlit as st
 
 from charts.figures.firing_strips import firing_strips
 from transformer.heads.firing_examples import Firing
 from transformer.text.tokens import Token, TokenSequence
-from ui.show.figures import show_figure, show_table
+from ui.show.figures import chosen_row, show_figure, show_table
 from ui.words.texts import common
 
 _DRAWN = 10  # rows that fit on the first screen
@@ -75,6 +74,5 @@ def _mark_token(token: Token, mark: str | None) -> str:
 
 
 def _open_chosen(firings: Sequence[Firing], open_: Callable[[Firing], None]) -> None:
-    rows = st.session_state[f"data {_TABLE}"].selection.rows
-    if rows and rows[0] < len(firings):
-        open_(firings[rows[0]])
+    if firing := chosen_row(_TABLE, firings):
+        open_(firing)

@@ -4,13 +4,13 @@ import inspect
 import pickle
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from hashlib import blake2b
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -31,6 +31,7 @@ from ui.words.texts import common
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
+Row = TypeVar("Row")
 ARITHMETIC = "%.6g"  # six significant digits, as in ``ui.show.score_formula``
 # A bar that is always there, and a fade at an edge behind which there is more (its animation runs with the scrolling).
 _SCROLLS = (
@@ -175,6 +176,12 @@ def show_table(
                 on_click="ignore",
             )
     return result
+
+
+def chosen_row(name: str, rows: Sequence[Row]) -> Row | None:
+    """Return which of ``rows`` is chosen in the table ``name``, for its ``on_select`` callback."""
+    chosen = st.session_state[f"data {name}"].selection.rows
+    return rows[chosen[0]] if chosen and chosen[0] < len(rows) else None
 
 
 def _in_signs_of_reader(table: pd.DataFrame, digits: Mapping[str, str]) -> "Styler":

@@ -13,7 +13,7 @@ from ui.shell.actions import SelectHead
 from ui.shell.choice import one_of
 from ui.shell.page import Page
 from ui.shell.reducer import send
-from ui.show.figures import show_snippet, show_table
+from ui.show.figures import chosen_row, show_snippet, show_table
 from ui.words.texts import PageText, as_plain
 from views.heads.heads_view_model import HeadsViewModel, Place, Role, place_of
 from views.heads.role_words import measure_name
@@ -85,9 +85,8 @@ def _role(head: Role, text: PageText) -> str:
 
 def _follow(places: Sequence[Place]) -> None:
     """Select the head of the chosen row on all pages (a callback)."""
-    rows = st.session_state[f"data {_TABLE}"].selection.rows
-    if rows and rows[0] < len(places):
-        send(SelectHead(*places[rows[0]]))
+    if place := chosen_row(_TABLE, places):
+        send(SelectHead(*place))
 
 
 def _snippet(p: Page, stack: str, kind: str, query: int, key: int) -> str:

@@ -27,7 +27,7 @@ from ui.shell.choice import chosen_option
 from ui.shell.guidance.way import mark_opened
 from ui.shell.page import Page
 from ui.shell.reducer import send
-from ui.show.figures import show_figure, show_snippet, show_source, show_table
+from ui.show.figures import chosen_row, show_figure, show_snippet, show_source, show_table
 from ui.words.texts import PageText, as_plain, common
 from views.heads.head_figures import habit_bars, strength_bars
 from views.heads.role_words import roles_text
@@ -254,9 +254,7 @@ def share_text(text: PageText, share: float, *, rare: bool) -> str:
 
 def _chosen(p: Page, examples: Sequence[Example], read: SentenceList) -> None:
     """Show the chosen example on all pages, with its query in focus (called before the next run)."""
-    rows = st.session_state[f"data {_TABLE}"].selection.rows
-    if rows and rows[0] < len(examples):
-        one = examples[rows[0]]
+    if one := chosen_row(_TABLE, examples):
         sentence = with_task(p.checkpoint, read.sentences[one.sentence])
         send(SelectSentence(sentence, one.query))
 

@@ -19,7 +19,7 @@ from ui.shell.choice import chosen_option
 from ui.shell.page import Page
 from ui.shell.reducer import State, send
 from ui.show.drawings import show_mask_editor
-from ui.show.figures import show_formula, show_snippet, show_source, show_table
+from ui.show.figures import chosen_row, show_formula, show_snippet, show_source, show_table
 from ui.words.texts import PageText
 from views.heads.heads_view_model import HeadsViewModel, Place, place_of
 from views.heads.painted_heads import BLANK, PaintedHeads
@@ -122,9 +122,8 @@ def _table(heads: HeadsViewModel, found: PaintedHeads, text: PageText) -> None:
 
 def _follow(places: Sequence[Place]) -> None:
     """Select the head of the chosen row on all pages (a callback)."""
-    rows = st.session_state[f"data {_TABLE}"].selection.rows
-    if rows and rows[0] < len(places):
-        send(SelectHead(*places[rows[0]]))
+    if place := chosen_row(_TABLE, places):
+        send(SelectHead(*place))
 
 
 def _python(p: Page, heads: HeadsViewModel, found: PaintedHeads) -> str:
