@@ -86,7 +86,7 @@ def write_site(
     texts = {one: _texts(one) for one in spoken}
     runtime = (FOLDER / RUNTIME).read_bytes()
     site = {"app": app, "models": models, "texts": texts, "runtime": _listed(RUNTIME, runtime)}
-    site["by_hand"] = {one: _by_hand(one, [model["kind"] for model in models]) for one in spoken}
+    site["by_hand"] = {one: _by_hand(one, texts[one], [model["kind"] for model in models]) for one in spoken}
     site["lessons"] = lessons_for([model["checkpoint"] for model in models], spoken)
     colours = f"const COLOURS = {json.dumps(canvas_colours())};\n"
     for script in SCRIPTS:
@@ -144,12 +144,11 @@ def _texts(language: str) -> dict[str, Any]:
         return bar_texts() | parse_toml((FOLDER / f"{language}.toml").read_text(encoding="utf-8"))
 
 
-def _by_hand(language: str, kinds: Sequence[str]) -> dict[str, Any]:
+def _by_hand(language: str, texts: dict[str, Any], kinds: Sequence[str]) -> dict[str, Any]:
     """Return what the sheet of By hand draws, with links to those pages of the site that every model has."""
     with use_language(language):
-        names = _texts(language)
         linked = [page for page in ON_THE_WEB if page != "decoding" or "encoder-only" not in kinds]
-        titles = {page: names[f"page_{page}"] for page in linked}
+        titles = {page: texts[f"page_{page}"] for page in linked}
         return sheet_data(
             page_text("by_hand"), SheetChoices.from_texts(words="", heads="", cells="").to_texts(), pages=titles
         )
