@@ -168,6 +168,13 @@ export class Figures {
     return this.namesPredictions(stack, kind) ? this.run.prediction : this.sides(stack, kind).query;
   }
 
+  // The weights of one row of a head.
+  weightsOf({ stack, kind, layer, head, row }) {
+    const { shape, values } = this.outputs[`${stack}.${kind}.weights`];
+    const from = ((layer * shape[1] + head) * shape[2] + row) * shape[3];
+    return values.subarray(from, from + shape[3]);
+  }
+
   attentionMap(place) {
     return this.pack(...this.mapOf(place));
   }

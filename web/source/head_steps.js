@@ -129,9 +129,8 @@ class HeadSteps {
   }
 
   weights() {
-    const { shape, values } = this.figures.outputs[`${this.stack}.${this.kind}.weights`];
-    const from = ((this.layer * shape[1] + this.head) * shape[2] + this.row) * shape[3];
-    return values.slice(from, from + shape[3]).map((weight, k) => (this.allowed(this.row)[k] ? weight : 0));
+    const allowed = this.allowed(this.row);
+    return this.figures.weightsOf(this).map((weight, k) => (allowed[k] ? weight : 0));
   }
 
   mix() {
@@ -212,15 +211,11 @@ export async function leaveEachOut(logP, source, target, kind) {
 }
 
 export function trustRow(figures, place, lost) {
-  const { stack, kind, layer, head, row } = place;
+  const { stack, kind, head, row } = place;
   const { path: texts } = figures.texts;
-  const { shape, values } = figures.outputs[`${stack}.${kind}.weights`];
-  const rowOf = (h) => {
-    const from = ((layer * shape[1] + h) * shape[2] + row) * shape[3];
-    return Array.from(values.subarray(from, from + lost.length));
-  };
+  const rowOf = (h) => Array.from(figures.weightsOf({ ...place, head: h }).subarray(0, lost.length));
   const own = rowOf(head);
-  const every = Array.from({ length: shape[1] }, (_, h) => rowOf(h));
+  const every = Array.from({ length: figures.model.described.heads }, (_, h) => rowOf(h));
   const mean = own.map((_, k) => every.reduce((sum, one) => sum + one[k], 0) / every.length);
   const { key, query } = figures.sides(stack, kind);
   const labels = key.slice(0, lost.length).map(({ label }) => label);

@@ -76,8 +76,7 @@ const again = (request, found) => ({
 
 // What the answer loses without one more head.
 async function effect(figures, request, found, [stack, kind, layer, head], id) {
-  const { language } = figures.texts;
-  const { path: texts } = figures.texts;
+  const { language, path: texts } = figures.texts;
   if (figures.rows().everywhere) return effectOf(null, null, texts);
   const removed = [...request.removed, [stack, kind, layer, head]];
   const without = await runOf("effect", again({ ...request, removed }, found), id);
