@@ -331,6 +331,21 @@ def test_a_sublayer_is_removed_and_a_second_sentence_is_compared(site: Site, tin
         agree(base64.b64decode(said["second"]), add_captions(drawn))
 
 
+def test_every_map_follows_the_theme(site: Site) -> None:
+    site.open("?checkpoint=tiny-translator&page=attention&second=A+dog+sat.&head_step=3")
+    pictures = """() => [...document.querySelectorAll("#app *")]
+        .map((one) => one.shadowRoot?.querySelector("canvas"))
+        .filter((canvas) => canvas?.checkVisibility())
+        .map((canvas) => canvas.toDataURL())"""
+    site.page.wait_for_function(f"({pictures})().length >= 3")  # the map, that of the second sentence, and the step's
+    light = site.page.evaluate(pictures)
+    try:
+        site.page.emulate_media(color_scheme="dark")
+        site.page.wait_for_function(f"(light) => ({pictures})().every((dark, k) => dark !== light[k])", arg=light)
+    finally:
+        site.page.emulate_media(color_scheme="light")
+
+
 def test_the_sheet_of_by_hand_is_changed_and_kept_in_the_address(site: Site) -> None:
     cells = "WQ.0.1:0.5_WQ.9.9:1_nothing"
     site.page.goto(f"{site.address}/?page=by_hand&language=en&hand_words=0.1.99&hand_cells={cells}")

@@ -44,7 +44,7 @@ class Site {
     const sizes = new ResizeObserver(() => this.measure());
     for (const one of [document.documentElement, this.bar.element]) sizes.observe(one);
     addEventListener("resize", () => this.measure());
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.stage?.refresh());
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.refresh());
   }
 
   get texts() {
@@ -296,8 +296,13 @@ class Site {
     else this.pair.style.removeProperty("--figure-room");
     const { style } = this.panel.part;
     style.setProperty("--figure-room", `${Math.max(240, innerHeight - foot - 210)}px`);
+    this.refresh();
+  }
+
+  // Paints every figure anew: its room or the theme is another.
+  refresh() {
     this.stage?.refresh();
-    this.panel.maps.refresh();
+    for (const maps of [this.second, this.panel?.maps]) maps?.refresh();
   }
 
   async draw(bytes, page) {
