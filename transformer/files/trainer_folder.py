@@ -58,12 +58,13 @@ def trainer_step(path: Path) -> int | None:
 def trainer_history(path: Path) -> list[dict[str, float]]:
     """Return what ``trainer_state.json`` logged: rows of ``history.csv`` with the columns it has.
 
-    It is that of ``path``, or that of the last checkpoint in it. Perplexity is exp(dev loss). The result is empty
-    without such a file.
+    It is that of ``path`` or, for the folder of a training, that of the last checkpoint in it. Perplexity is
+    exp(dev loss). The result is empty without such a file.
     """
     rows: dict[int, dict[str, float]] = {}
-    last = next(reversed(trainer_checkpoints(path).values()), path)
-    log = (_state(path) or _state(last)).get("log_history")
+    # A log that lies beside a checkpoint goes beyond its step.
+    inside = {} if _NAME.fullmatch(path.name) else trainer_checkpoints(path)
+    log = (_state(path) or _state(next(reversed(inside.values()), path))).get("log_history")
     for entry in log if isinstance(log, list) else ():
         if not isinstance(entry, dict) or type(step := entry.get("step")) is not int:
             continue

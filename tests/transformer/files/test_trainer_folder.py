@@ -91,6 +91,12 @@ def test_the_log_is_read_by_step_and_what_is_no_number_is_left_out(training: Pat
     assert trainer_history(training / "checkpoint-1500") == []
 
 
+def test_an_earlier_checkpoint_without_a_log_does_not_show_later_steps(training: Path) -> None:
+    assert trainer_history(training / "checkpoint-1500")
+    (training / "checkpoint-500" / "trainer_state.json").unlink(missing_ok=True)
+    assert trainer_history(training / "checkpoint-500") == []
+
+
 def test_other_folders_have_no_such_snapshots(tmp_path: Path) -> None:
     origin = foreign_checkpoint("hf-gpt2", tmp_path / "origin")
     assert snapshot_steps(origin) == () and trainer_step(origin) is None and resolve(origin) == origin
