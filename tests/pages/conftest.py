@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from streamlit.delta_generator import DeltaGenerator
+from streamlit.proto.RootContainer_pb2 import RootContainer
 from streamlit.runtime.media_file_manager import MediaFileManager
 from streamlit.runtime.media_file_storage import MediaFileStorage
+from streamlit.runtime.scriptrunner_utils.script_run_context import ThreadState
 from streamlit.testing.v1 import AppTest, app_test
 
 from tests.held import held_by, shared_objects
@@ -90,6 +93,22 @@ def sessions_hold_names_only(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(app_test, "MediaFileManager", manager)
     yield
     assert not [*shared_objects([part for app in last for part in held_by(app)] + files)]
+
+
+@pytest.fixture(autouse=True)
+def fragments_draw_no_events(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail if a fragment draws a toast or a bare style sheet, which would replace one of the page's."""
+    drawn: list[str] = []
+    enqueue = DeltaGenerator._enqueue
+
+    def watch(place: DeltaGenerator, kind: str, *arguments: object, **named: object) -> object:
+        if place._root_container == RootContainer.EVENT and ThreadState.get().fragment_id:
+            drawn.append(f"{kind} in {ThreadState.get().fragment_id}: {str(arguments[0])[:200]}")
+        return enqueue(place, kind, *arguments, **named)
+
+    monkeypatch.setattr(DeltaGenerator, "_enqueue", watch)
+    yield
+    assert not drawn, drawn
 
 
 def choose_text(app: AppTest, key: str, *texts: object) -> None:

@@ -7,7 +7,15 @@ import streamlit as st
 from ui.compute.seats import Seats
 from ui.server.limits import UNLIMITED, hosts, limits, public
 from ui.server.sent_files import accept_files, take_refusal
-from ui.server.streamlit_private import config, is_connected, names_our_host, session_id, take_no_files, tell_no_metrics
+from ui.server.streamlit_private import (
+    config,
+    is_connected,
+    names_our_host,
+    runs_a_fragment,
+    session_id,
+    take_no_files,
+    tell_no_metrics,
+)
 from ui.server.upload_folders import remove_abandoned_folders
 from ui.shell.fragments import fragment
 from ui.words.texts import common
@@ -31,7 +39,8 @@ def admit() -> None:
     if limits().sessions < UNLIMITED and _place():
         fragment(_wait, run_every=LOOK_AGAIN)()
         st.stop()
-    if refusal := take_refusal(session_id()):
+    # A toast of a fragment would take the place of a style sheet of the page (ui/shell/fragments.py).
+    if not runs_a_fragment() and (refusal := take_refusal(session_id())):
         st.toast(common(f"sent_files.{refusal.key}", most=refusal.most), icon=":material/upload:", duration="infinite")
 
 

@@ -15,6 +15,10 @@ run:
 If the store has dropped a checkpoint in the meantime, it is loaded again. Long computations belong in the store under
 the run (``store.get(p.run, name, make)``) and are looked up by the fragment, too. ``tests/pages/conftest.py`` follows
 all references of a session after each test of a page.
+
+A fragment draws no toast and no ``st.html`` of style sheets only. Streamlit draws both in one list for the whole page
+and, when a fragment runs alone, counts from where that list was when the page drew the fragment: they would replace
+the style sheets that the page has added since. Style sheets are added outside, and a message is part of the fragment.
 """
 
 from collections.abc import Callable

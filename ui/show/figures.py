@@ -63,13 +63,9 @@ def show_figure(
     if kind == "altair":
         figure = localize_numbers(figure)
     figure = for_a_room(figure, kind=kind)
-    if room:
-        chart = f".st-key-chart-{name}"
-        st.html(
-            f"<style>{_MORE} {chart} {{ {_SCROLLS} }}"
-            f"{chart} [data-testid='stFullScreenFrame'] {{ min-width: {room}px; }}</style>"
-        )
     with st.container(key=f"figure {name}", gap="xsmall"):
+        if room:
+            _scroll_sideways(name, room)
         if kind == "plotly":
             st.plotly_chart(
                 figure,
@@ -89,6 +85,15 @@ class _Kept:
 
     figure: Any
     n_bytes: int
+
+
+def _scroll_sideways(name: str, room: int) -> None:
+    """Add the style of one figure beside it, since it may be in a fragment (``ui.shell.fragments``)."""
+    chart, own = f".st-key-chart-{name}", f".st-key-figure-{name} > [data-testid='stElementContainer']"
+    st.html(
+        f"<i></i><style>{_MORE} {chart} {{ {_SCROLLS} }} {own}:has(> .stHtml > style) {{ display: none; }}"
+        f"{chart} [data-testid='stFullScreenFrame'] {{ min-width: {room}px; }}</style>"
+    )
 
 
 def _keep(figure: Any) -> str:

@@ -34,9 +34,14 @@ from views.decoding.decoding_view_model import DecodingChoices, WrittenStep, Wri
 _STYLE = Path(__file__).with_name("steps.css")
 
 
-@fragment
 def step_by_step(p: Page) -> None:
     """Draw a text, one token at a time. Another step redraws only this part."""
+    st.html(_STYLE)
+    _step_by_step(p)
+
+
+@fragment
+def _step_by_step(p: Page) -> None:
     with guard():
         drawing, how, below, live, sure = (st.container() for _ in range(5))  # the figure first, then its controls
         with how, st.container(horizontal=True, vertical_alignment="bottom", gap="medium"):
@@ -62,7 +67,6 @@ def step_by_step(p: Page) -> None:
         text = _written_text(p, choices)
         stepper.settle(text.step, text=branches.identity(p, branch))
         with drawing, st.container(gap="xsmall"):
-            st.html(_STYLE)
             with st.container(key="step figure"):
                 show_steps(_figure(p, text), key=stepper.KEY, means=stepper.rests_at)
             st.caption(p.text[f"walk_{text.kind}_caption"].format(layer=text.layer))

@@ -54,9 +54,10 @@ def class_panel(p: Page) -> None:
 
 def _class_panel(p: Page) -> None:
     with guard():
-        desk_session.show_said()
         if (state := desk_session.renewed_or_left()) is None:
             return
+        if line := desk_session.said():
+            st.caption(f":material/info: {line}")
         active = classes.active_students(state, now=time.time())
         here, joined = st.columns(2)
         here.metric(p.text["active"], len(active))
@@ -98,7 +99,6 @@ def question_panel(p: Page) -> None:
 
 def _question_panel(p: Page) -> None:
     with guard():
-        desk_session.show_said()
         state = desk_session.renewed_or_left()
         if state is None or state.question is None:
             return

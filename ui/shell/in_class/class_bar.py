@@ -156,13 +156,13 @@ def _send_text(number: int, key: str) -> None:
 
 def _instructor_bar(page: str) -> None:
     admit()
-    desk_session.show_said()
     state = desk_session.renewed_or_left()
     if state is None:
         return
     row = {"horizontal": True, "vertical_alignment": "center", "gap": "small"}
     with st.container(key="class bar", gap="xsmall"), st.container(**row, key="class head"):
-        st.markdown(f":material/co_present: **{state.code}** · {_summary(state, page)}", width="stretch")
+        news = desk_session.said() or _summary(state, page)
+        st.markdown(f":material/co_present: **{state.code}** · {news}", width="stretch")
         asks = _question_here(state, page)
         if asks is not None:
             ask = (partial(classes.ask, question=asks),)

@@ -14,7 +14,8 @@ from ui.shell import focus as shared_focus
 from ui.shell.in_class import membership
 from ui.words.texts import common
 
-_CODE, _ENDED, _SAID = "desk: code", "desk: class has ended", "desk: line to show"
+_CODE, _ENDED, _SAID = "desk: code", "desk: class has ended", "desk: line to show, and until when"
+_SAID_SECONDS = 6.0
 _attempts = Attempts(10, 60)  # wrong secrets at this server
 
 
@@ -83,14 +84,14 @@ def change(change: Change) -> bool:
 
 
 def say(line: str) -> None:
-    """Show a line for a moment once a callback, which must draw nothing, has ended."""
-    st.session_state[_SAID] = line
+    """Let the bar or the desk show a line for a few seconds; a callback itself draws nothing."""
+    st.session_state[_SAID] = line, time.monotonic() + _SAID_SECONDS
 
 
-def show_said() -> None:
-    """Show the line of the last callback, if there is one."""
-    if line := st.session_state.pop(_SAID, ""):
-        st.toast(line, icon=":material/campaign:")
+def said() -> str:
+    """Return what the last callback reported, as long as it is to be seen; "" otherwise."""
+    line, until = st.session_state.get(_SAID, ("", 0.0))
+    return line if time.monotonic() < until else ""
 
 
 def close(*, ended: bool = False) -> None:
