@@ -17,6 +17,7 @@ from charts.toolkit.words import _
 from transformer.text.message import N_
 
 if TYPE_CHECKING:
+    from transformer.attribution.leave_one_out import LeaveOneOut
     from transformer.predictions.living_picture_numbers import (
         InsideLayer,
         LivingPicture,
@@ -34,6 +35,7 @@ def living_picture_canvas(
     begin: Mapping[str, Any] | None = None,
     pictures: Mapping[str, Sequence[Sequence[float] | None]] | None = None,
     links: Mapping[str, str] | None = None,
+    left_out: LeaveOneOut | None = None,
 ) -> CanvasFigure:
     """Return the canvas of ``picture``.
 
@@ -42,6 +44,7 @@ def living_picture_canvas(
         begin: Where it opens ("stack", "kind", "layer", "head", "token").
         pictures: By stack, the ink of the pixels of every patch, if tokens are patches.
         links: By kind of sublayer, the name of the page with details; a click on its link is sent to Python.
+        left_out: The class without each word: the picture then opens at the word that the class depends on most.
     """
     arrays: dict[str, np.ndarray] = {}
     n_weights = sum(attention.weights.size for attention in picture.attentions)
@@ -63,6 +66,7 @@ def living_picture_canvas(
         "begin": dict(begin or {}),
         "links": dict(links or {}),
         "inside": [_inside(layer, arrays) for layer in picture.inside],
+        "decisive": _decisive(left_out) if left_out else None,
     }
     most = max((len(row.names) for row in picture.written), default=1)
     for name in ("probabilities", "logits"):
@@ -72,6 +76,21 @@ def living_picture_canvas(
         arrays[f"written.{name}"] = table
     arrays["written.log_sum"] = _exact([row.log_sum for row in picture.written])
     return CanvasFigure(metadata, arrays)
+
+
+def _decisive(left_out: LeaveOneOut) -> dict[str, Any] | None:
+    """Return the word that the class depends on most, and what is predicted without it."""
+    at, predicted = left_out.decisive, left_out.predicted
+    if at is None:
+        return None
+    word, without = left_out.words[at], left_out.without[at]
+    return {
+        "word": word.text,
+        "positions": list(range(word.start, word.end)),
+        "probability": float(left_out.probabilities[predicted]),
+        "without": float(without[predicted]),
+        "other": left_out.class_names[int(without.argmax())],
+    }
 
 
 def _exact(values: np.ndarray | list[float]) -> np.ndarray:

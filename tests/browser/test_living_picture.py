@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from charts.canvas.living_picture_canvas import living_picture_canvas
 from tests.browser.conftest import settle
 from tests.browser.seats import Seats
 from tests.nights import by_day
+from transformer.attribution.leave_one_out import leave_one_out
 from transformer.layers.residual_stream import sublayers
 from transformer.predictions.living_picture_numbers import living_picture_numbers, threads
 from transformer.runs.traces import Trace
@@ -418,6 +420,50 @@ def test_the_picture_opens_on_a_word_and_shows_heads_when_asked(show: Callable, 
         assert button.get_attribute("aria-pressed") == "false"
         button.click()
         assert button.get_attribute("aria-pressed") == "true"
+
+
+LOOKS = re.compile(r"Layer (\d+), (cross-attention|attention): (.+) looks most at (itself, then at )?(.+)\.")
+
+
+@pytest.mark.parametrize("name", by_day(["en-fr", "gpt-en", "bert-en", "sentiment"], ("en-fr", "sentiment")))
+@pytest.mark.parametrize("sentence", ["My grandmother bakes apple pie every Sunday.", "a funny but dull film"])
+def test_what_a_token_looks_at_most_is_what_its_row_says(show: Callable, name: str, sentence: str) -> None:
+    """The largest weight of the row decides, that on the token itself included."""
+    trace = transformer.trace(transformer.load(f"checkpoints/{name}"), sentence)
+    with show(trace, inside=False) as page:
+        captions = [row[1] for row in tables(page)["The way of a sentence through the model"]["rows"]]
+    stack, checked = trace.stacks[0], 0
+    for said in captions:
+        stack = trace.stacks[-1] if said.startswith("The encoder has read") else stack
+        found = LOOKS.match(said)
+        if not found:
+            continue
+        layer, kind, token, itself, key = found.groups()
+        view = trace.attention(stack, int(layer), "cross" if kind.startswith("cross") else "self")
+        query = trace.tokens(stack).labels.index(token)
+        weights = np.where(view.allowed[query], view.weights[:, query].mean(0), 0.0)
+        best = [view.key.labels[at] for at in weights.argsort()[::-1][:2]]
+        assert best == [token, key] if itself else best[0] == key, said
+        checked += 1
+    assert checked >= 2
+
+
+def test_a_class_is_followed_to_the_word_that_it_depends_on(show: Callable) -> None:
+    checkpoint = transformer.load("checkpoints/sentiment")
+    for sentence in ("a funny but dull film", "My grandmother bakes apple pie every Sunday."):
+        found = leave_one_out(checkpoint, sentence)
+        names, word = found.class_names, found.words[found.decisive]
+        other = names[found.without[found.decisive].argmax()]
+        with show(transformer.trace(checkpoint, sentence), inside=False, left_out=found) as page:
+            assert geometry(page)["place"]["position"] == word.start
+            name = names[found.predicted]
+            assert caption(page).startswith(
+                f"The model predicts {name}. Without {word.text}, it would predict {other}."
+                if other != name
+                else f"The model predicts {name}; that depends most on {word.text}."
+            )
+            without = printed(np.float32(found.without[found.decisive, found.predicted]))
+            assert f"without it {without}" in caption(page)
 
 
 STOPS = {

@@ -38,6 +38,17 @@ class LeaveOneOut:
         """p(class | all words) − p(class | all but one), [word, class]; positive if it supports the class."""
         return self.probabilities - self.without
 
+    @property
+    def predicted(self) -> int:
+        """The class that is predicted for the whole sentence."""
+        return int(self.probabilities.argmax())
+
+    @property
+    def decisive(self) -> int | None:
+        """Word without which the predicted class is least probable; ``None`` if no removal lowers it."""
+        effects = self.contributions[:, self.predicted]
+        return int(effects.argmax()) if len(effects) and effects.max() > 0 else None
+
 
 def leave_one_out(checkpoint: Checkpoint, sentence: str, *, pads: int = 0) -> LeaveOneOut:
     """Classify the sentence, then classify it again without each word; nothing is estimated.

@@ -39,6 +39,8 @@ def test_contributions_equal_single_runs(tiny_checkpoint):
         assert found.without[index] == pytest.approx(alone, abs=1e-5)
         assert found.contributions[index] == pytest.approx(found.probabilities - alone, abs=1e-5)
     assert np.abs(found.contributions).max() > 1e-4
+    effects = found.contributions[:, found.predicted]
+    assert found.decisive == (effects.argmax() if effects.max() > 0 else None)
 
 
 def test_padding_changes_nothing(tiny_checkpoint):

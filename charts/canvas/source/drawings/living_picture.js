@@ -52,10 +52,11 @@ export class LivingPictureDrawing extends LivingPicture {
   }
 
   // Which token is followed at first where nobody chose one: the one that predicts the first content word, or the blank;
-  // a word that looks at another one in the open layer, where the output is a class.
+  // where the output is a class, the word that it hangs on, or one that looks at another word in the open layer.
   opensAt(stack) {
     const { metadata, last, written } = this.model;
     if (stack !== last || !written.length) return talker(this.model, stack);
+    if (metadata.decisive) return metadata.decisive.positions[0];
     if (metadata.classes) return stack.pictures ? 0 : onlooker(this.model, stack, this.open[stack.name]);
     const found = metadata.asked
       ? written.find(({ names, chosen }) => CONTENT.test(names[chosen]))

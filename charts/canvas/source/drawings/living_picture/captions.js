@@ -51,19 +51,28 @@ function looks(attention, { layer, head, query, cross, what, token, keys }) {
   const best = strongestShown(attention, layer, head, query, cross);
   const values = { layer, what, token, head };
   if (!best) return pieces(say("Layer {layer}, {what}: |{token}| looks at nothing: every key is masked."), values);
-  const key = keys.tokens[best.key].label;
+  values.key = keys.tokens[best.key].label;
   if (best.key === query && !cross)
     return head === null
       ? pieces(say("Layer {layer}, {what}: |{token}| looks only at itself."), values)
       : pieces(say("Layer {layer}, {what}, head {head}: |{token}| looks only at itself."), values);
+  if (best.own > best.weight)
+    return head === null
+      ? pieces(say("Layer {layer}, {what}: |{token}| looks most at itself, then at |{key}|."), values)
+      : pieces(say("Layer {layer}, {what}, head {head}: |{token}| looks most at itself, then at |{key}|."), values);
   return head === null
-    ? pieces(say("Layer {layer}, {what}: |{token}| looks most at |{key}|."), { ...values, key })
-    : pieces(say("Layer {layer}, {what}, head {head}: |{token}| looks most at |{key}|."), { ...values, key });
+    ? pieces(say("Layer {layer}, {what}: |{token}| looks most at |{key}|."), values)
+    : pieces(say("Layer {layer}, {what}, head {head}: |{token}| looks most at |{key}|."), values);
 }
 
 // The numbers of the sentence, for who asks: which weight, of which layer and head, and how probable the token is.
 export function numbersOf(picture, beat) {
   const { model, head } = picture;
+  const decisive = decisiveHere(picture, beat);
+  if (decisive) {
+    const [value, without] = [decisive.probability, decisive.without].map(threeDigits);
+    return say("probability {value}, without it {without}", { value, without });
+  }
   const shown = picture.shownAttention(beat);
   const parts = [];
   if (shown && (beat.type === "step" || beat.type === "word" || beat.type === "end")) {
@@ -71,7 +80,8 @@ export function numbersOf(picture, beat) {
     const best =
       !attention.allCut(layer) && strongestShown(attention, layer, head, position, attention.kind === "cross");
     if (best) {
-      const weight = model.says(attention, best.weight);
+      const shownWeights = best.own > best.weight ? [best.own, best.weight] : [best.weight];
+      const weight = shownWeights.map((one) => model.says(attention, one)).join(", ");
       parts.push(
         head === null
           ? say("layer {layer}, mean of {heads} heads: weight {weight}", { layer, heads: attention.heads, weight })
@@ -103,11 +113,13 @@ export function kindText(kind) {
   }[kind];
 }
 
-// What the one thick line shows: the same of the mean of all heads, where no head is chosen.
+// What the one thick line shows: the same of the mean of all heads, where no head is chosen. In self-attention it leads to
+// another token where there is one; `own` is then the weight on the token itself, which may be larger.
 function strongestShown(attention, layer, head, query, cross) {
   const other = (key) => cross || key !== query;
   const mean = head === null && attention.strongestOnAverage(layer, query, other);
-  return mean || strongest(attention, layer, head, query, cross);
+  const best = mean || strongest(attention, layer, head, query, cross);
+  return best && { ...best, own: cross ? 0 : attention.mean(layer, mean ? null : best.head, query, query) };
 }
 
 // The largest weight on another token, or, where there is none, on the token itself.
@@ -143,12 +155,7 @@ function word(picture, beat) {
   if (!row) return given(picture, beat);
   const probability = threeDigits(row.probabilities[row.chosen]);
   const name = row.names[row.chosen];
-  if (model.metadata.classes) {
-    const seen = looksMostAt(picture, stack, beat);
-    return seen === null
-      ? pieces(say("The model predicts |{name}|."), { name })
-      : pieces(say("The model predicts |{name}|; |{token}| looks most at |{key}|."), { name, ...seen });
-  }
+  if (model.metadata.classes) return predicted(picture, stack, beat, name);
   if (isExpected(model)) return expected(stack, row);
   if (!model.metadata.writes)
     return pieces(
@@ -165,8 +172,11 @@ function word(picture, beat) {
   if (attention.allCut(layer)) return [...allCut(layer, kindText(`${kind}_attention`)), ...alone()];
   const best = strongestShown(attention, layer, head, row.position, kind === "cross");
   if (!best) return alone();
-  const key = (kind === "cross" ? model.stacks[0] : stack).tokens[best.key].label;
-  return pieces(say("To write |{name}|, the model looks at |{key}|."), { ...values, key: plainly(key) });
+  const key = plainly((kind === "cross" ? model.stacks[0] : stack).tokens[best.key].label);
+  if (best.own <= best.weight || (kind === "self" && best.key === row.position))
+    return pieces(say("To write |{name}|, the model looks at |{key}|."), { ...values, key });
+  const token = plainly(stack.tokens[row.position].label);
+  return pieces(say("To write |{name}|, the model looks at |{token}|, then at |{key}|."), { ...values, token, key });
 }
 
 // Whether the model adds nothing to a text, so that what it expects after each of its tokens is shown.
@@ -184,6 +194,30 @@ function expected(stack, { position, names, chosen }) {
     : pieces(say("After |{token}|, the model expects |{name}|; the text has |{typed}|."), values);
 }
 
+// Of a class: which word it hangs on, where that word is followed; otherwise where the followed token looks.
+function predicted(picture, stack, beat, name) {
+  const decisive = decisiveHere(picture, beat);
+  if (decisive) {
+    const values = { name, word: decisive.word, other: decisive.other };
+    return decisive.other === name
+      ? pieces(say("The model predicts |{name}|; that depends most on |{word}|."), values)
+      : pieces(say("The model predicts |{name}|. Without |{word}|, it would predict |{other}|."), values);
+  }
+  const seen = looksMostAt(picture, stack, beat);
+  if (seen === null) return pieces(say("The model predicts |{name}|."), { name });
+  return seen.own > seen.weight
+    ? pieces(say("The model predicts |{name}|; |{token}| looks most at itself, then at |{key}|."), { name, ...seen })
+    : pieces(say("The model predicts |{name}|; |{token}| looks most at |{key}|."), { name, ...seen });
+}
+
+// The word without which the predicted class is least probable, where the picture ends on it.
+function decisiveHere(picture, beat) {
+  const { decisive } = picture.model.metadata;
+  const here =
+    beat.type !== "step" && beat.type !== "embedding" && decisive?.positions.includes(picture.followed(beat));
+  return here ? decisive : null;
+}
+
 // Where the token that is followed looks in the open layer, as the lines show it; null where it is only at itself.
 function looksMostAt(picture, stack, beat) {
   const attention = picture.model.attention(stack.name, "self");
@@ -193,7 +227,7 @@ function looksMostAt(picture, stack, beat) {
   const best = strongestShown(attention, layer, picture.head, query, false);
   if (!best || best.key === query) return null;
   const [token, key] = [query, best.key].map((position) => plainly(stack.tokens[position].label));
-  return { token, key };
+  return { token, key, own: best.own, weight: best.weight };
 }
 
 // Every second piece is stressed: none of these.

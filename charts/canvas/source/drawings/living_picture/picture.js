@@ -163,7 +163,7 @@ export class LivingPicture {
     const each = Math.round(stack.channels / stack.threads);
     const long =
       each > 1
-        ? say("Stripes: the vector of a token, {count} numbers, one stripe for each {each},", {
+        ? say("Stripes: a token’s {count} numbers, averaged {each} at a time,", {
             count: stack.channels,
             each,
           })
