@@ -17,7 +17,10 @@ from torch.nn import functional as F
 from transformer.attention import MultiHeadAttention
 from transformer.fast.cache import DecoderCache
 from transformer.layer_norm import LayerNorm
-from transformer.probes import current_shortcut, is_recording, use_shortcut
+from transformer.masks import causal_mask
+from transformer.probes import Probe, current_shortcut, is_recording, is_watched, use_shortcut
+
+_LONG = 128  # tokens from which skipping the upper triangle saves more time than finding out costs
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class Shortcut:
             key, value = attention.keys_and_values(key_input, start)  # [batch, head, key, channel]
             if cache is not None:
                 key, value = cache.append(key, value)  # [batch, head, all keys, channel]
-        if uses_fast_path():
+        if fuses(attention.scores, attention.allowed, attention.weights, attention.context):
             return attention.project_output(attend_fused(attention, query, key, value, allowed, position_bias))
         if allowed is None:
             raise ValueError("without a mask only fused kernels can be taken")
@@ -59,7 +62,7 @@ class Shortcut:
 
     def layer_norm(self, norm: LayerNorm, x: Tensor) -> Tensor:
         """Compute γ · (x − μ) / √(σ² + ε) + β in one kernel."""
-        if not uses_fast_path():
+        if not fuses(norm.input, norm.mean, norm.std, norm.normalized, norm.output):
             return norm.normalise(x)
         return F.layer_norm(x, norm.weight.shape, norm.weight, norm.bias, norm.epsilon)
 
@@ -78,18 +81,28 @@ def attend_fused(
     ``allowed`` is ``None`` if every query may attend to every key: the kernel is faster without a mask.
     """
     mask = position_bias  # [1, head, query, key]
-    if allowed is not None:
+    causal = position_bias is None and allowed is not None and _is_causal(allowed)
+    if allowed is not None and not causal:
         mask = allowed[:, None]  # [batch, 1, query, key]
         if position_bias is not None:  # a row of nothing but −∞ gives zeros here as well
             mask = torch.where(mask, position_bias, -torch.inf)  # [batch, head, query, key]
     dropout = attention.dropout if attention.training else 0.0
-    return F.scaled_dot_product_attention(query, key, value, mask, dropout, scale=attention.scale)
+    return F.scaled_dot_product_attention(query, key, value, mask, dropout, is_causal=causal, scale=attention.scale)
+
+
+def _is_causal(allowed: Tensor) -> bool:
+    """Return whether causality alone masks a long text: the kernel then skips the upper triangle."""
+    _, n_queries, n_keys = allowed.shape
+    if n_queries != n_keys or n_queries < _LONG:
+        return False
+    return bool((allowed == causal_mask(n_queries, n_keys, allowed.device)).all())
 
 
 def fast_path() -> AbstractContextManager[None]:
     """Let layers use torch's fused kernels, which hide the attention weights.
 
-    Results are the same up to rounding (a test holds the two equal). A recording always uses the readable path.
+    Results are the same up to rounding (a test holds the two equal). A layer of which a recording keeps or edits what a
+    fused kernel hides uses the readable path.
     """
     return use_shortcut(replace(current_shortcut() or Shortcut(), fused=True))
 
@@ -100,6 +113,12 @@ def use_cache(cache: DecoderCache) -> AbstractContextManager[None]:
 
 
 def uses_fast_path() -> bool:
-    """Return whether fused kernels are used in the current call."""
+    """Return whether every layer uses fused kernels in the current call."""
     shortcut = current_shortcut()
     return shortcut is not None and shortcut.fused and not is_recording()
+
+
+def fuses(*probes: Probe) -> bool:
+    """Return whether a layer uses fused kernels, which hide ``probes``, in the current call."""
+    shortcut = current_shortcut()
+    return shortcut is not None and shortcut.fused and not is_watched(*probes)

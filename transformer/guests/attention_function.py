@@ -20,7 +20,8 @@ from torch.nn import functional as F
 from torch.overrides import TorchFunctionMode
 
 from transformer.attention import attention_weights
-from transformer.fast.shortcut import uses_fast_path
+from transformer.fast.shortcut import fuses
+from transformer.probes import Probe
 
 NAME = "glassformer"  # name under which the function is registered
 _FORMULA = ("softcap", "s_aux", "position_bias")  # arguments that fused kernels do not support
@@ -123,11 +124,11 @@ def attend(
     scale = query.shape[-1] ** -0.5 if scaling is None else scaling
     sinks = given.get("s_aux") if given.get("s_aux") is not None else getattr(module, "sinks", None)
     plain = sinks is None and not any(given.get(name) is not None for name in _FORMULA)
-    if probes is None and calls is None and plain and uses_fast_path():
-        context = F.scaled_dot_product_attention(query, key, value, attention_mask, dropout, scale=scale)
-        return context.transpose(1, 2).contiguous(), None
     if probes is not None:
         query, key, value = probes.query(query), probes.key(key), probes.value(value)
+    if calls is None and plain and fuses(*_hidden_by_kernels(probes)):
+        context = F.scaled_dot_product_attention(query, key, value, attention_mask, dropout, scale=scale)
+        return context.transpose(1, 2).contiguous(), None
     scores = torch.matmul(query, key.transpose(2, 3)) * scale  # [batch, head, query, key]
     if cap := given.get("softcap"):
         scores = torch.tanh(scores / cap) * cap
@@ -160,6 +161,11 @@ def attend(
             AttentionCall(module, query, shared_key, shared_value, scale, cap, merged, biased, sinks is not None)
         )
     return context, weights
+
+
+def _hidden_by_kernels(probes: Any) -> tuple[Probe, ...]:
+    """Return the probes of an attention module whose tensors a fused kernel does not return."""
+    return () if probes is None else (probes.scores, probes.allowed, probes.weights, probes.context)
 
 
 def _mask_once(mask: Tensor | None, scores: Tensor) -> tuple[Tensor, Tensor | None]:

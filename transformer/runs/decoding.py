@@ -21,10 +21,12 @@ from transformer.runs.decoding_strategies import Beam, Greedy, Sample, Strategy,
 from transformer.runs.edits import check_edits
 from transformer.runs.inputs import prompt_of, source_tensor, target_ids
 from transformer.runs.not_finite import first_not_finite, not_finite_error
+from transformer.runs.recording_size import check_recording
 from transformer.runs.step_activations import StepActivations
 from transformer.text.tokens import TokenSequence
 
 N_CANDIDATES = 20
+CONTINUATION = 40  # tokens that a decoder-only model generates by default
 
 
 @dataclass(frozen=True)
@@ -134,6 +136,8 @@ def decode(
         # Only the step itself shows what an edit or a hook does to it, and what it computes without a cache.
         hooked, in_decoder = has_forward_hooks(model), any(not edit.name.startswith("encoder.") for edit in edits)
         changed = bool(edits) or hooked
+        if changed or record_steps:  # otherwise nothing is recorded, whatever the length
+            check_recording(model, source=0 if source is None else source.shape[1], target=len(prompt))
         switches = any(len(prompt) <= length < len(prompt) + limit for length in model.config.switch_lengths)
         step_by_step = record_steps and (changed or switches or not cached)
         state = None
@@ -239,7 +243,7 @@ def _length_limit(
             length=given,
             limit=checkpoint.config.max_length,
         )
-    usual = len(forced) + (2 * source.shape[1] + 10 if source is not None else 40)
+    usual = len(forced) + (2 * source.shape[1] + 10 if source is not None else CONTINUATION)
     return min(room, max(len(forced), usual if wanted is None else wanted))
 
 

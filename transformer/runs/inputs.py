@@ -80,7 +80,10 @@ def padding_ids(checkpoint: Checkpoint, count: int) -> list[int]:
 
 
 def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
-    """Return what a decoder-only model reads first: ``<s>`` + tokens, or as ``Checkpoint.prompt`` defines."""
+    """Return what a decoder-only model reads first: ``<s>`` + tokens, or as ``Checkpoint.prompt`` defines.
+
+    A long text need only fit into memory layer by layer (``transformer.runs.long_activations``).
+    """
     if checkpoint.prompt is None:
         ids = [*checkpoint.framing.before, *_ids(checkpoint, text), *checkpoint.framing.after]
     else:
@@ -90,7 +93,7 @@ def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:
         ids = tokenizer.encode_prompt(text, checkpoint.prompt)
     _check_tokens(ids, _SENTENCE)
     check_length(checkpoint, len(ids), Message("The text"))
-    check_recording(checkpoint.model, target=len(ids))
+    check_recording(checkpoint.model, target=len(ids), by_layer=True)
     return ids
 
 
@@ -112,7 +115,7 @@ def target_ids(checkpoint: Checkpoint, text: str, sentence: str = "") -> list[in
         ids = tokenizer.encode_continuation(sentence, text)
     _check_tokens(ids, what)
     check_length(checkpoint, len(ids) + 1, what)
-    check_recording(checkpoint.model, target=len(ids) + 1)
+    check_recording(checkpoint.model, target=len(ids) + 1, by_layer=True)
     return ids
 
 

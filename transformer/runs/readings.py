@@ -18,7 +18,7 @@ from transformer.runs.decoding_state import greedy_batch
 from transformer.runs.head_places import attention_layers
 from transformer.runs.inputs import mark_task, prompt_ids, source_tensor, target_ids
 from transformer.runs.not_finite import first_not_finite, not_finite_error
-from transformer.runs.recording_size import rows_that_fit
+from transformer.runs.recording_size import check_recording, rows_that_fit
 from transformer.text.tokens import TokenSequence
 
 BATCH_SIZE = 16
@@ -171,7 +171,9 @@ def _task_as_special(checkpoint: Checkpoint, tokens: TokenSequence) -> TokenSequ
 def _ids(checkpoint: Checkpoint, sentence: str) -> list[int]:
     if checkpoint.config.has_encoder:
         return source_tensor(checkpoint, sentence)[0].tolist()
-    return prompt_ids(checkpoint, sentence)
+    ids = prompt_ids(checkpoint, sentence)
+    check_recording(checkpoint.model, target=len(ids))  # a batch records every layer at once
+    return ids
 
 
 def _batches(

@@ -50,8 +50,39 @@ def pass_bytes(model: Model, *, source: int = 0, target: int = 0, names: Collect
     return sum(size for name, size in sizes.items() if names is None or name in names) + _TEMPORARY * largest
 
 
-def check_recording(model: Model, *, source: int = 0, target: int = 0, most: int | None = None) -> None:
+def is_kept_of_long_text(name: str) -> bool:
+    """Return whether a long text keeps a probe: the input of each layer, and what is outside of them."""
+    return name.endswith(".residual.in") or (".layers." not in name and not name.endswith(".logits"))
+
+
+def long_pass_bytes(model: Model, target: int) -> int:
+    """Return the size of a pass that keeps ``is_kept_of_long_text`` and one layer, or the logits."""
+    sizes = {name: _bytes(model, name, 0, target) for name in model.probes}
+    kept = sum(size for name, size in sizes.items() if is_kept_of_long_text(name))
+    first = sum(size for name, size in sizes.items() if name.startswith("decoder.layers.0."))
+    scores = sizes["decoder.layers.0.self_attention.scores"]
+    return kept + max(first + _TEMPORARY * scores, sizes["decoder.logits"])
+
+
+def is_recorded_by_layer(model: Model, target: int) -> bool:
+    """Return whether a text is too long to be recorded at once, but its layers can be recorded alone."""
+    if model.config.kind != "decoder-only" or model.config.positions == "relative":
+        return False
+    needed = pass_bytes(model, target=target)
+    return needed > ALWAYS and needed > allowed_bytes()
+
+
+def check_recording(
+    model: Model, *, source: int = 0, target: int = 0, most: int | None = None, by_layer: bool = False
+) -> None:
     """Check that the recording of a text fits into the allowed memory, or into ``most`` bytes.
+
+    Args:
+        model: The model.
+        source: Number of tokens of the encoder.
+        target: Number of tokens of the decoder.
+        most: Limit in bytes.
+        by_layer: Whether it may be recorded layer by layer (``is_recorded_by_layer``).
 
     Raises:
         InputError: If it does not; the message states both numbers.
@@ -59,12 +90,27 @@ def check_recording(model: Model, *, source: int = 0, target: int = 0, most: int
     needed = pass_bytes(model, source=source, target=target)
     if needed <= ALWAYS:
         return
+    if by_layer and is_recorded_by_layer(model, target):
+        _check_one_layer(model, target)
+        return
     most = min(allowed_bytes(), needed if most is None else most)
     if needed > most:
         raise InputError(
             "To record {length} tokens in every layer and head of this model takes {needed} MB of memory; at most "
             "{most} MB are allowed. Nothing was cut: shorten the text.",
             length=f"{source + target:,}",
+            needed=f"{needed / 1e6:,.0f}",
+            most=f"{most / 1e6:,.0f}",
+        )
+
+
+def _check_one_layer(model: Model, target: int) -> None:
+    needed, most = long_pass_bytes(model, target), allowed_bytes()
+    if needed > most:
+        raise InputError(
+            "To record {length} tokens takes {needed} MB of memory, even one layer of this model at a time; at most "
+            "{most} MB are allowed. Nothing was cut: shorten the text.",
+            length=f"{target:,}",
             needed=f"{needed / 1e6:,.0f}",
             most=f"{most / 1e6:,.0f}",
         )

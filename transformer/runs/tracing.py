@@ -1,6 +1,6 @@
 """One sentence through one model, with everything recorded."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -13,6 +13,7 @@ from transformer.guests.recorded_maps import RecordedMaps
 from transformer.probes import Edit, record
 from transformer.runs.activation import Activation
 from transformer.runs.decoding import decode
+from transformer.runs.decoding_state import writable
 from transformer.runs.decoding_strategies import Greedy, Strategy
 from transformer.runs.edits import check_edits
 from transformer.runs.inputs import (
@@ -25,7 +26,8 @@ from transformer.runs.inputs import (
     target_ids,
     text_read,
 )
-from transformer.runs.recording_size import check_recording
+from transformer.runs.long_activations import LongActivations
+from transformer.runs.recording_size import check_recording, is_recorded_by_layer
 from transformer.runs.run import Run
 from transformer.runs.slim_activations import reduce_activations
 from transformer.runs.traces import Trace
@@ -86,8 +88,15 @@ def trace_of(run: Run) -> Trace:
     read: list[int] | None = None
     written: list[int] = []
     notes: list[Message] = []
+    activations: Mapping[str, Activation] | None = None
     if config.has_decoder:
-        prompt, answer, finished = _answer(run, source)
+        if run.strategy == Greedy(1) and run.target is None and is_long(run):
+            prompt = prompt_of(checkpoint, run.sentence)
+            activations = LongActivations(model, prompt)  # the pass that shows the next token is also the recorded one
+            best = writable(activations.next_logits(), checkpoint.framing.never).argmax()
+            answer, finished = [int(best)], True
+        else:
+            prompt, answer, finished = _answer(run, source)
         # A caller who asks for only the next token knows that it is one.
         if not finished and run.strategy != Greedy(1):
             notes.append(
@@ -98,13 +107,17 @@ def trace_of(run: Run) -> Trace:
         what = Message("The target") if config.has_encoder else Message("The sentence with its target")
         check_length(checkpoint, len(read), what, target_pads)
     notes += _padding_notes(run.source_pads, target_pads if config.has_decoder else 0)
-    check_recording(model, source=0 if source is None else source.shape[1], target=len(read or ()))
-    inputs = [] if source is None else [source]
-    if read is not None:
-        inputs.append(torch.tensor([read], device=model.device))
-    with torch.inference_mode(), record(edits) as recording:
-        logits = model(*inputs)
-        activations = reduce_activations(model, recording)
+    n_read = len(read or ())
+    check_recording(model, source=0 if source is None else source.shape[1], target=n_read, by_layer=not edits)
+    if activations is None and read is not None and not edits and is_recorded_by_layer(model, n_read):
+        activations = LongActivations(model, read)
+    if activations is None:
+        inputs = [] if source is None else [source]
+        if read is not None:
+            inputs.append(torch.tensor([read], device=model.device))
+        with torch.inference_mode(), record(edits) as recording:
+            logits = model(*inputs)
+            activations = reduce_activations(model, recording)
     prediction: TokenSequence | None = None
     text = ""
     if config.has_decoder:
@@ -122,6 +135,24 @@ def trace_of(run: Run) -> Trace:
         notes=tuple(notes),
         run=run,
     )
+
+
+def is_long(run: Run, *, writes: int = 0) -> bool:
+    """Return whether a text is recorded layer by layer (``transformer.runs.long_activations``).
+
+    Args:
+        run: The run; a given target counts.
+        writes: Number of tokens that the model generates after it.
+
+    Raises:
+        InputError: If the model cannot take the text.
+    """
+    checkpoint = run.checkpoint
+    if checkpoint.config.kind != "decoder-only" or run.edits or isinstance(checkpoint.model, RecordedMaps):
+        return False
+    read = prompt_of(checkpoint, run.sentence)
+    given = target_ids(checkpoint, run.target, run.sentence) if run.target else []
+    return is_recorded_by_layer(checkpoint.model, len(read) + len(given) + writes)
 
 
 def _recorded_trace(run: Run, model: RecordedMaps) -> Trace:

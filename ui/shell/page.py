@@ -50,6 +50,7 @@ from ui.shell.frame import bring_canvas, frame
 from ui.shell.guidance.lesson_bar import lesson_bar, open_step, running_lesson
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.in_class.class_bar import class_bar
+from ui.shell.long_texts import needs_every_layer, reads_long_text, say_long_text
 from ui.shell.navigation import go_to, links_onward, navigation, place_among_pages
 from ui.shell.presentation.presenter import is_presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
@@ -146,6 +147,11 @@ class Page:
         return _trace_of(self.name, self.focus)
 
     @property
+    def reads_long_text(self) -> bool:
+        """Whether the text is so long that only the layer that is shown is recorded."""
+        return _is_long(self.name, self.focus)
+
+    @property
     def checkpoint_place(self) -> str:
         """Return ``place_of`` this page's checkpoint."""
         return self.place_of(self.focus.checkpoint)
@@ -216,6 +222,11 @@ def _checkpoint_of(focus: Focus) -> transformer.Checkpoint:
 @once_a_run
 def _open_cached(name: str, reads: str, writes: str, prompt: Prompt | None) -> transformer.Checkpoint:
     return load_checkpoint(name, reads=reads, writes=writes, prompt=prompt)
+
+
+@once_a_run
+def _is_long(name: str, focus: Focus) -> bool:
+    return reads_long_text(Page(name, focus).run)
 
 
 @once_a_run
@@ -319,6 +330,8 @@ def _draw_frame(
     if p.maps_only and p.name not in OF_MAPS:
         lacking = common(f"maps_only.{LACKING.get(p.name, 'model')}")
         p.nothing_to_show(common("maps_only.page", name=as_plain(p.checkpoint.name), lacking=lacking))
+    if needs_every_layer(p.name) and p.reads_long_text:
+        p.nothing_to_show(say_long_text(p.run, "page"))
     if strip:
         p.focus, missing = fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)

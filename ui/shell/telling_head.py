@@ -5,6 +5,7 @@ from transformer.guests.recorded_maps import RecordedMaps
 from transformer.heads.telling_cell import TellingCell, telling_cell
 from transformer.runs.head_places import Head
 from transformer.runs.run import Run
+from transformer.runs.tracing import is_long
 from ui.compute.loading import load_trace
 from ui.compute.store import store
 from ui.shell import focus as shared_focus
@@ -20,9 +21,9 @@ def fit_head(focus: Focus, run: Run) -> Focus:
     """
     if not shared_focus.has_no_head():
         return focus
-    if focus.kind == "cross" or not _is_searched(run):
-        return shared_focus.place_at(focus, None)
     try:
+        if focus.kind == "cross" or not _is_searched(run):
+            return shared_focus.place_at(focus, None)
         found = _telling_cell(run, focus.stack, focus.kind)
     except (InputError, NotFiniteError):  # the page says so
         return focus
@@ -39,7 +40,7 @@ def telling_row(focus: Focus, run: Run) -> int:
 
 
 def _is_searched(run: Run) -> bool:
-    return not (run.checkpoint.foreign or isinstance(run.checkpoint.model, RecordedMaps))
+    return not (run.checkpoint.foreign or isinstance(run.checkpoint.model, RecordedMaps) or is_long(run))
 
 
 def _telling_cell(run: Run, stack: str, kind: str, only: Head | None = None) -> TellingCell | None:
