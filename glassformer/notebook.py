@@ -41,6 +41,7 @@ __all__ = [
     "attention_overview",
     "batch",
     "living_picture",
+    "steer",
     "value_map",
 ]
 
@@ -200,6 +201,29 @@ def batch(checkpoint: Checkpoint, prompts: str | Path | Iterable[Sequence[str]],
     for problem in problems:
         warnings.warn(str(problem), stacklevel=2)
     return pd.DataFrame(prompt_batch(checkpoint, cases, largest=largest).records())
+
+
+def steer(trace: Trace, edit: str, *, controls: int = 8) -> pd.DataFrame:
+    """Return what a direction in the residual stream does to the output, beside random directions.
+
+    One row per direction, the direction itself first: the change of log p of the original output and the mean KL
+    divergence, in nats, the token that gains most probability, and the output (``transformer.interventions.steering``).
+
+    Args:
+        trace: The original run.
+        edit: Such as "steer:decoder.1.residual=4 prompts I love it. ||| I hate it." or "steer:decoder.1.residual=4
+            word Paris"; ``transformer.runs.directions`` lists the directions.
+        controls: Number of random directions.
+
+    Raises:
+        InputError: If the model cannot take a text of the edit.
+        ValueError: If the edit does not fit the model.
+    """
+    import pandas as pd
+
+    from transformer.interventions.steering import steering_effect
+
+    return pd.DataFrame(steering_effect(trace, edit, seeds=range(1, controls + 1)).records())
 
 
 def living_picture(trace: Trace, *, layers: Iterable[tuple[str, int]] | None = None, **begin: object) -> CanvasFigure:

@@ -14,6 +14,7 @@ from views.surgery import edit_list
 from views.surgery.example import show_example
 from views.surgery.operations import choose, formula_and_code, importance, importance_map, measure, more_edits
 from views.surgery.roles_and_importance import roles_and_importance
+from views.surgery.steering_section import compare_with_random
 from views.surgery.surgery_view_model import surgery_view_model
 
 with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
@@ -45,6 +46,7 @@ with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     if choices.edits:
         st.subheader(text["depth"], anchor=False)
         show_steps(p, shown.found)
+        compare_with_random(p)
         with choice.collapsible(text["picture"], icon=":material/movie:", key="edited_picture") as opened:
             if opened.open:
                 edited_picture(p, choices.edits)

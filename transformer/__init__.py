@@ -46,6 +46,7 @@ _HOME = {
     "mean_ablate_head": "runs.edits",
     "scale_head": "runs.edits",
     "patch_head": "runs.edits",
+    "steer": "runs.edits",
     "remove_sublayer": "runs.edits",
     "remove_residual": "runs.edits",
     "edits_from": "runs.edit_specs",

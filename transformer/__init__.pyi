@@ -32,6 +32,7 @@ from transformer.runs.edits import patch_head as patch_head
 from transformer.runs.edits import remove_residual as remove_residual
 from transformer.runs.edits import remove_sublayer as remove_sublayer
 from transformer.runs.edits import scale_head as scale_head
+from transformer.runs.edits import steer as steer
 from transformer.runs.run import Run as Run
 from transformer.runs.trace_files import read_trace as read_trace
 from transformer.runs.trace_files import save_trace as save_trace

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import transformer
-from charts.toolkit.style import signed
+from charts.toolkit.style import signed, three_digits
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine, said
 from transformer.heads.head_roles import CorpusRole, CorpusRoles
@@ -17,6 +17,7 @@ from transformer.heads.weight_patterns import Measure
 from transformer.interventions.attribution_patching import estimated_importance, strongest
 from transformer.interventions.experiment import answer_under, experiment
 from transformer.interventions.head_importance import head_importance, importance_by_chunks
+from transformer.interventions.steering import steering_effect
 from transformer.predictions.answer_probabilities import read_answer
 from transformer.predictions.comparison import word_diff
 from transformer.runs import tracing
@@ -25,6 +26,7 @@ from transformer.runs.run import Run
 from ui.compute.store import store
 from ui.show.living_picture import cut_heads
 from ui.words.texts import common, page_text
+from views.surgery.edit_list import toggled
 from views.surgery.roles_and_importance import compared
 
 TEXT = page_text("surgery")
@@ -269,3 +271,40 @@ def test_a_long_sweep_is_estimated_until_it_is_asked_for(open_app, tiny_checkpoi
     is_fine(app.button(key="sweep start").click().run())
     assert drawn[-1].arrays["values"][:2] == pytest.approx(measured.table("encoder", "self", "kl"), abs=1e-5)
     assert not any(button.key == "sweep start" for button in app.button)
+
+
+@pytest.mark.parametrize(("checkpoint", "source"), [*zip(KINDS, ("prompts", "head", "word", "class"), strict=True)])
+def test_a_direction_is_added_and_compared_with_random_ones(open_app, tiny_checkpoint, checkpoint, source):
+    app = open_app("surgery", checkpoint=checkpoint, sentence=SENTENCE)
+    choose_text(app, "surgery more", "steer")
+    choose_text(app, "steer_source", source)
+    loaded = tiny_checkpoint(checkpoint)
+    if source == "word":
+        word = next(word for word in ("the", "is", "a") if len(loaded.tokenizer.encode(word)) == 1)
+        choose_text(app, "steer_word", word)
+    is_fine(app.run())
+    button(app, TEXT["steer_button"]).click()
+    is_fine(app.run())
+    (spec,) = chosen_texts(app, "edit")
+    trace = transformer.trace(loaded, SENTENCE)
+    found = steering_effect(trace, spec)
+    assert f"**{three_digits(found.steered.kl)}**" in said(app)
+    assert TEXT["steer_shows"] in said(app)
+    table = next(element.value for element in app.dataframe if len(element.value) == 9)
+    assert table[TEXT["steer_column"]["text"]].tolist()[0] == " ".join(found.steered.text.split())
+    opened = open_app("surgery", checkpoint=checkpoint, sentence=SENTENCE, edit=spec)  # the address alone
+    is_fine(opened)
+    assert said(opened).count(f"**{three_digits(found.steered.kl)}**") == 1
+
+
+def test_another_strength_takes_the_place_of_the_first(open_app):
+    app = open_app("surgery", checkpoint="tiny-gpt", sentence=SENTENCE, edit="steer:decoder.1.residual=2 word the")
+    is_fine(app)
+    label = TEXT["edit"]["steer"].format(
+        place=TEXT["part_short"]["decoder_residual"],
+        layer=1,
+        value=TEXT["steer_direction"]["word"].format(strength="2", first="the"),
+    )
+    assert any(element.label == label for element in app.button)
+    first = ("steer:decoder.1.residual=2 word the", "steer:decoder.0.residual=2 word the")
+    assert toggled(first, "steer:decoder.1.residual=5 word the") == (first[1], "steer:decoder.1.residual=5 word the")

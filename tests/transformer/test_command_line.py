@@ -15,6 +15,7 @@ import pytest
 import transformer
 from transformer.__main__ import main
 from transformer.heads.role_files import load_corpus_roles
+from transformer.interventions.steering import steering_effect
 from transformer.predictions.jacobian_lens import load_jacobian_lens
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -260,6 +261,24 @@ def test_heads_prints_a_table_and_saves_what_it_prints_as_json(checkpoints_folde
     assert json.loads(printed.out) == saved
     assert (saved["sentences"], saved["skipped"], saved["sentence_file"]) == (3, 1, "mine.txt")
     assert "head_roles.json" in printed.err
+
+
+def test_steer_prints_the_direction_beside_its_controls(checkpoints_folder, tiny_checkpoint, capsys):
+    sentence = "The cat sat on the mat."
+    arguments = ["steer", "--checkpoint", str(checkpoints_folder / "tiny-gpt"), "--sentence", sentence, "--layer", "1"]
+    more = ["--strength", "5", "--head", "0.self.1", "--controls", "2"]
+    assert main([*arguments, *more]) == 0
+    table = capsys.readouterr().out
+    assert [line.split()[0] for line in table.splitlines()[-3:]] == ["steering", "random", "random"]
+    assert main([*arguments, *more, "--json"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    trace = transformer.trace(tiny_checkpoint("gpt"), sentence)
+    found = steering_effect(trace, f"steer:decoder.1.residual=5 head 0.self.1 of {sentence}", seeds=(1, 2))
+    assert printed["directions"] == found.records() and printed["edit"] == str(found.edit)
+    assert main(arguments) == 2
+    assert "needs one direction: --prompts A B" in capsys.readouterr().err
+    assert main([*arguments, "--word", "antidisestablishmentarianism"]) == 2
+    assert "tokens of this model" in capsys.readouterr().err
 
 
 @pytest.mark.slow

@@ -38,12 +38,10 @@ from transformer.layers.residual_stream import Part
 from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.head_places import Head, all_heads, attention_layers
-from transformer.runs.inputs import target_ids
+from transformer.runs.output_tokens import quoted, token_of
 from transformer.runs.recording_size import check_recording
 from transformer.runs.tracing import trace
-from transformer.text.message import Message
 from transformer.text.sentence_files import SHIPPED, as_text
-from transformer.text.tokenizer import BLANK
 
 COLUMNS = ("clean", "corrupted", "answer", "other")
 PAIRS = SHIPPED.with_name("pairs.csv")  # ten included pairs with two names each (Wang et al. 2023)
@@ -254,7 +252,7 @@ def _rows(text: str, header: Sequence[str], separator: str) -> tuple[Line, ...]:
                     count=len(cells),
                     expected=len(header),
                     separator=repr(separator),
-                    value=_short(separator.join(row)),
+                    value=quoted(separator.join(row)),
                 )
             found.append(Line(reader.line_num, **dict(zip(header, cells, strict=False))))
     except csv.Error as error:
@@ -280,7 +278,7 @@ def cases_of(checkpoint: Checkpoint, lines: Sequence[Line]) -> tuple[tuple[Case,
             what = {
                 "number": line.number,
                 "problem": error,
-                "value": _short("; ".join(filter(None, line[1:])), most=160),
+                "value": quoted("; ".join(filter(None, line[1:])), most=160),
             }
             problems.append(InputError("Line {number}: {problem} It reads: {value}", **what))
     return tuple(found), tuple(problems)
@@ -297,34 +295,8 @@ def _case(checkpoint: Checkpoint, line: Line) -> Case:
         check_pair(clean, typed_ids(checkpoint, line.corrupted))
     answer, other = (token_of(checkpoint, line.clean, text) if text else None for text in (line.answer, line.other))
     if answer is not None and answer == other:
-        raise InputError("The answer and the other word are the same token, {value}.", value=_short(line.answer))
+        raise InputError("The answer and the other word are the same token, {value}.", value=quoted(line.answer))
     return Case(line, answer, other)
-
-
-def token_of(checkpoint: Checkpoint, sentence: str, word: str) -> int:
-    """Return the single token of ``word`` in an output for ``sentence``, or the class of that name.
-
-    Raises:
-        InputError: If the word has several tokens, or the class does not exist.
-    """
-    config, tokenizer = checkpoint.config, checkpoint.tokenizer
-    if config.n_classes:
-        if word not in config.class_names:
-            known = ", ".join(config.class_names)
-            raise InputError("There is no class {value}; there are {known}.", value=_short(word), known=known)
-        return config.class_names.index(word)
-    if config.has_decoder:
-        ids = target_ids(checkpoint, word, sentence)
-    else:
-        ids = tokenizer.encode_continuation(BLANK.split(sentence)[0].rstrip(), word)
-    if len(ids) != 1:
-        raise InputError(
-            "{value} is {count} tokens of this model ({pieces}); what is measured is one token.",
-            value=_short(word),
-            count=len(ids),
-            pieces=" ".join(tokenizer.display(id) for id in ids[:6]),
-        )
-    return ids[0]
 
 
 def prompt_batch(
@@ -460,8 +432,3 @@ def _patch_places(place: Head, both: Contrast, checkpoint: Checkpoint) -> list[P
 
 def _columns(name: str, spread: Spread) -> dict[str, object]:
     return {f"{name}_{part}": value for part, value in spread._asdict().items()}
-
-
-def _short(text: str, *, most: int = 60) -> Message:
-    """Shorten a value for use in a sentence."""
-    return Message("“{text}”", text=text if len(text) <= most else text[: most - 1] + "…")

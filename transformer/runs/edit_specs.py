@@ -8,6 +8,8 @@
 ``edge:decoder.1.cross.2=4-0``               set the weight from query 4 to key 0 to 0 (``ablate_edge``)
 ``drop:encoder.1.feed_forward``              remove a sublayer; also ``.self``, ``.cross`` (``remove_sublayer``)
 ``residual:encoder.1.self``                  remove the residual connection (``remove_residual``)
+``steer:decoder.1.residual=4 word Paris``     add 4 × a direction to what a layer reads (``steer``); other directions,
+                                             such as the difference of two prompts: ``transformer.runs.directions``
 ``mask:decoder.*.self=window 3``             use another mask, here in all layers (``transformer.runs.mask_edits``):
                                              ``no_causal``, ``no_padding``, ``window 3``, ``itself``,
                                              ``keys 4,5``, ``allow 2-3,2-4``, ``block 2-0`` (query-key)
@@ -26,16 +28,17 @@ from transformer.errors import MessageError
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit
 from transformer.runs import edits, mask_edits
-from transformer.runs.edits import remove_residual, remove_sublayer
+from transformer.runs.directions import EXAMPLE, Steering, direction_of
+from transformer.runs.edits import remove_residual, remove_sublayer, steer
 from transformer.runs.tracing import trace
 from transformer.text.message import Message, short_repr
 
 ON_HEADS = ("zero", "mean", "scale", "patch", "edge")
 ON_SUBLAYERS = ("drop", "residual")
-ACTIONS = (*ON_HEADS, *ON_SUBLAYERS, "mask")
-_WITH_VALUE = ("scale", "patch", "edge", "mask")
+ACTIONS = (*ON_HEADS, *ON_SUBLAYERS, "steer", "mask")
+_WITH_VALUE = ("scale", "patch", "edge", "steer", "mask")
 _PATTERN = re.compile(
-    r"(?P<action>\w+):(?P<stack>encoder|decoder)\.(?P<layer>\d+|\*)\.(?P<part>self|cross|feed_forward)"
+    r"(?P<action>\w+):(?P<stack>encoder|decoder)\.(?P<layer>\d+|\*)\.(?P<part>self|cross|feed_forward|residual)"
     r"(\.(?P<head>\d+))?(=(?P<value>.*))?",
     re.DOTALL,
 )
@@ -75,6 +78,9 @@ class EditSpec:
         layer = None if found["layer"] == "*" else int(found["layer"])
         head = None if found["head"] is None else int(found["head"])
         spec = cls(found["action"], found["stack"], layer, found["part"], head, found["value"] or "")
+        if (spec.action == "steer") != (spec.part == "residual"):  # only a direction is added to the stream itself
+            example = _EXAMPLES[spec.action]
+            raise MessageError("{text} does not fit; write it like {example}", text=short_repr(text), example=example)
         on_head = spec.action in ON_HEADS
         if on_head != (head is not None) or (on_head and spec.part == "feed_forward"):
             raise MessageError(
@@ -87,6 +93,8 @@ class EditSpec:
         if (layer is None and spec.action != "mask") or (spec.action in _WITH_VALUE) != bool(spec.value):
             example = _EXAMPLES[spec.action]
             raise MessageError("{text} does not fit; write it like {example}", text=short_repr(text), example=example)
+        if spec.action == "steer":
+            Steering.parse(spec.value)
         return spec
 
     def __str__(self) -> str:
@@ -109,6 +117,16 @@ class EditSpec:
             raise ValueError(f"{self}: the {self.stack} of this model has no cross-attention")
         if self.head is not None and self.head >= config.n_heads:
             raise ValueError(f"{self}: there is no head {self.head}; this model has heads 0 to {config.n_heads - 1}")
+        if self.action == "steer":
+            self._check_direction(config)
+
+    def _check_direction(self, config: ModelConfig) -> None:
+        steering = Steering.parse(self.value)
+        if steering.head is not None:
+            EditSpec("zero", self.stack, *steering.head).check(config)
+        writer = "decoder" if config.has_decoder else "encoder"
+        if steering.source == "word" and self.stack != writer:
+            raise ValueError(f"{self}: W_U reads the {writer}, so a word is no direction of the {self.stack}")
 
     def edits(self, checkpoint: Checkpoint) -> list[Edit]:
         """Return the edits of the model. A patch first runs the other sentence, without edits.
@@ -125,6 +143,10 @@ class EditSpec:
             if self.action == "drop":
                 return [remove_sublayer(self.stack, layer=self.layer, which=which)]
             return [remove_residual(checkpoint.model, self.stack, layer=self.layer, which=which)]
+        if self.action == "steer":
+            steering = Steering.parse(self.value)
+            direction = direction_of(checkpoint, self.stack, self.layer, steering)
+            return [steer(self.stack, layer=self.layer, direction=direction, strength=steering.strength)]
         place: dict[str, Any] = {"layer": self.layer, "kind": self.part}
         if self.action == "mask":
             return [self._mask_edit(place)]
@@ -179,6 +201,7 @@ _EXAMPLES = {
     "edge": "edge:encoder.0.self.3=4-0",
     "drop": "drop:encoder.0.feed_forward",
     "residual": "residual:encoder.0.self",
+    "steer": EXAMPLE,
     "mask": "mask:encoder.*.self=window 3",
 }
 

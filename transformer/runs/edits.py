@@ -93,6 +93,30 @@ def patch_head(stack: str, *, layer: int, kind: str = "self", head: int, context
     return _edit_head(stack, layer, kind, head, replace, f"head {head} taken from another run")
 
 
+def steer(stack: str, *, layer: int, direction: np.ndarray, strength: float = 1.0) -> Edit:
+    """Add c · d to the residual stream where a layer reads it, at every position: x ← x + c · d.
+
+    "Activation Addition" (Turner et al. 2023) and "Contrastive Activation Addition" (Rimsky et al. 2023);
+    ``transformer.runs.directions`` makes their directions. Every generated token is steered, too.
+
+    Args:
+        stack: "encoder" or "decoder".
+        layer: Index of the layer that reads the changed stream.
+        direction: d, [model].
+        strength: c; with 0, the stream stays as it is, bit for bit.
+    """
+    if not math.isfinite(strength):
+        raise ValueError(f"strength is {strength}; a direction can only be multiplied by a finite number")
+    added = torch.as_tensor(np.array(direction, dtype=np.float64)) * strength
+
+    def add(stream: Tensor) -> Tensor:  # [batch, position, model]
+        if added.shape != stream.shape[-1:]:
+            raise ValueError(f"the direction has shape {tuple(added.shape)}; this model needs [{stream.shape[-1]}]")
+        return stream if strength == 0 else stream + added.to(stream)
+
+    return Edit(f"{stack}.layers.{layer}.residual.in", add, f"{stack}, layer {layer}: a direction × {strength:g}")
+
+
 def ablate_edge(stack: str, *, layer: int, kind: str = "self", head: int, query: int, key: int) -> Edit:
     """Zero one attention weight; the rest of the row keeps its values and no longer sums to 1."""
     if query < 0 or key < 0:

@@ -11,7 +11,6 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed, three_digits
 from transformer.errors import InputError
-from transformer.heads.prompt_batch import token_of
 from transformer.interventions.activation_patching import (
     HEADS,
     Contrast,
@@ -26,6 +25,7 @@ from transformer.interventions.attribution_patching import estimated_shares
 from transformer.interventions.experiment import experiment
 from transformer.interventions.path_patching import INPUTS, path_patching, senders_of
 from transformer.runs.head_places import Head
+from transformer.runs.output_tokens import token_of
 from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab import sweeps

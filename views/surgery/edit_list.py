@@ -1,11 +1,14 @@
 """The list of edits of a session: short texts, each shown with a button that removes it."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 import streamlit as st
 
 from charts.toolkit.numbers import whole
+from charts.toolkit.style import three_digits
 from transformer.config import ModelConfig
+from transformer.runs.directions import Steering
 from transformer.runs.edit_specs import EditSpec
 from ui.shell import choice
 from ui.words.texts import PageText, as_plain, quote
@@ -113,14 +116,37 @@ def show(text: PageText) -> None:
 
 def describe(spec: EditSpec, text: PageText) -> str:
     """Return a label such as "encoder 0 · head 3"."""
-    value = " ".join(spec.value.split())
-    value = value.replace("-", " → ") if spec.action == "edge" else value
     place = text["part_short"][f"{spec.stack}_{spec.part}"]
-    shown = f"{value[:24]}…" if len(value) > 25 else value
+    if spec.action == "steer":
+        value = _describe_direction(Steering.parse(spec.value), text)
+    else:
+        value = _shortened(spec.value.replace("-", " → ") if spec.action == "edge" else spec.value)
     # A label of a button is Markdown: no user text may be read as markup.
-    return text["edit"][spec.action].format(place=place, layer=spec.layer, head=spec.head, value=as_plain(shown))
+    return text["edit"][spec.action].format(place=place, layer=spec.layer, head=spec.head, value=as_plain(value))
+
+
+def _describe_direction(steering: Steering, text: PageText) -> str:
+    """Return a label such as "2 × (“a cold beer” − “a hot tea”)"."""
+    name = steering.source if steering.seed is None else "random"
+    layer, _kind, head = steering.head or (0, "", 0)
+    return text["steer_direction"][name].format(
+        strength=three_digits(steering.strength),
+        head=f"{layer}.{head}",
+        seed=steering.seed,
+        first=_shortened(steering.texts[0]),
+        second=_shortened(steering.texts[-1]),
+    )
+
+
+def _shortened(value: str) -> str:
+    value = " ".join(value.split())
+    return f"{value[:24]}…" if len(value) > 25 else value
 
 
 def _excludes(old: EditSpec, new: EditSpec) -> bool:
+    """Return whether ``new`` takes the place of ``old``: one change per head, one strength per direction."""
+    if (old.action, new.action) == ("steer", "steer"):
+        directions = [replace(Steering.parse(one.value), strength=1.0) for one in (old, new)]
+        return (old.stack, old.layer, directions[0]) == (new.stack, new.layer, directions[1])
     same_head = (old.stack, old.layer, old.part, old.head) == (new.stack, new.layer, new.part, new.head)
     return same_head and old.action in _EXCLUSIVE and new.action in _EXCLUSIVE

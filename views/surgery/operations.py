@@ -32,6 +32,7 @@ from ui.words.catalogues import translate
 from ui.words.model_terms import output_bias
 from ui.words.texts import as_plain, common, count_text, model_sentences, number_text, other_pictures, slider_format
 from views.surgery import edit_list
+from views.surgery.steering_section import add_direction
 from views.surgery.surgery_view_model import ImportanceMap, SurgeryChoices, SurgeryViewModel
 
 CLICKS = ("zero", "mean", "focus")
@@ -165,10 +166,10 @@ def measure(p: Page, found: Importance) -> None:
 
 
 def more_edits(p: Page) -> None:
-    """Draw controls that scale a head, remove an edge, sub-layer or residual, or patch."""
-    ways = {"head": _scale, "edge": _edge, "sublayer": _sublayer, "patch": _patch}
+    """Draw controls that scale a head, remove an edge, sub-layer or residual, patch, or steer."""
+    ways = {"head": _scale, "edge": _edge, "sublayer": _sublayer, "patch": _patch, "steer": add_direction}
     way = _choose(p, "more", tuple(ways))
-    if way != "sublayer":
+    if way in ("head", "edge", "patch"):
         st.markdown(
             p.text["head_line"].format(
                 place=p.text["part"][f"{p.focus.stack}_{p.focus.kind}"], layer=p.focus.layer, head=p.focus.head

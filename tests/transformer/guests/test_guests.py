@@ -15,6 +15,8 @@ from transformer import CheckpointError, Greedy, decode, load, trace
 from transformer.errors import NotExposedError
 from transformer.files.checkpoints import Checkpoint
 from transformer.probes import Edit, record
+from transformer.runs.directions import Steering, direction_of
+from transformer.runs.edit_specs import edits_from
 from transformer.runs.edits import ablate_edge, ablate_head, override_mask, patch, scale_head
 
 transformers = pytest.importorskip("transformers")
@@ -133,6 +135,23 @@ def test_every_probe_is_shown_in_its_shape_and_every_edit_counts(opened, kind: s
             with record([Edit(name, torch.clone)]):
                 assert (model(*inputs) - logits).abs().max() < 1e-4, name
         assert torch.equal(model(*inputs), logits), "nothing of an edit is left behind"
+
+
+@pytest.mark.parametrize("kind", ["phi", "mixtral"])
+def test_steering_is_what_a_hook_in_their_code_does(opened, kind: str) -> None:
+    checkpoint, theirs = opened(kind), eager(opened(kind))
+    spec = f"steer:decoder.1.residual=3 prompts {TEXT} ||| It was cold."
+    edits = edits_from(checkpoint, [spec])
+    steered = trace(checkpoint, TEXT, edits=edits)
+    direction = direction_of(checkpoint, "decoder", 1, Steering.parse(spec.partition("=")[2]))
+    added = torch.from_numpy(3 * direction).float()
+    theirs.model.layers[1].register_forward_pre_hook(lambda _, given: (given[0] + added, *given[1:]))
+    with torch.inference_mode():
+        expected = theirs(torch.tensor([steered.target.ids])).logits[0].numpy()
+    np.testing.assert_allclose(steered.values("decoder.logits"), expected, atol=1e-5)
+    plain = trace(checkpoint, TEXT)
+    read = min(len(plain.target), len(steered.target))
+    assert np.abs(steered.values("decoder.logits")[:read] - plain.values("decoder.logits")[:read]).max() > 1e-3
 
 
 @pytest.mark.parametrize("kind", CASES)
