@@ -298,6 +298,8 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             words=("·<b>", "a"),
             value="hidden value",
         ),
+        "unit_firing": unit_figures.unit_firing(rows[:, 0], tokens=tokens, followed=1),
+        "unit_promotes": unit_figures.unit_promotes([0.5, 0.2], words=["·<b>", "a"], axis="logit"),
         "unit_writes": unit_figures.unit_writes(pd.DataFrame({"piece": ["·<b>", "a"], "effect": [0.5, -1.0]}), unit=3),
         "activation_curve": activation_curve_figure.activation_curve(rows[0], activation="gelu", token="·<b>"),
         "candidate_bars": decoding_figures.candidate_bars(candidates, rest=0.05),

@@ -23,7 +23,7 @@ from transformer.layers.feed_forward_units import (
 from transformer.runs.traces import Trace
 
 WORDS = 6  # promoted words that are compared, per unit
-LEAST_CLOSE = 5  # smallest number of close pairs, out of 15
+LEAST_CLOSE = 6  # smallest number of close pairs, out of 15
 NEAR = 400  # one row is near another if no more than 1 in 400 rows are nearer
 _PER_TOKEN, _MOST = 15, 600  # how many units are tried, per token and in all
 _CLOSENESS = 0.2  # doublings of the rank in the vocabulary that one close pair is worth

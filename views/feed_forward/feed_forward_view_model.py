@@ -20,7 +20,6 @@ from functools import cached_property
 import numpy as np
 
 from transformer import Trace
-from transformer.config import PictureConfig
 from transformer.layers.feed_forward_units import (
     UnitWords,
     most_active_units,
@@ -32,12 +31,10 @@ from transformer.layers.feed_forward_units import (
     why_no_words,
 )
 from transformer.layers.norms import norm_kind
-from transformer.layers.readable_units import ReadableUnit, readable_units
 from transformer.text.message import Message
 from views.view_models import TokenViewModel
 
 STRONGEST = 12  # units
-READABLE = 6  # units
 _WORDS = 40  # words read out per unit, so that enough remain without single bytes
 _ACTIVE = 48  # units in the heatmap of all tokens
 
@@ -108,16 +105,6 @@ class FeedForwardViewModel(TokenViewModel):
         place = (self.stack, self.layer, self.token)
         return unit_words(self.trace, *place, units=self.strongest, words=_WORDS)
 
-    def readable(self) -> tuple[ReadableUnit, ...]:
-        """Return the units of all layers of this stack whose promoted words belong together; none for images."""
-        reads_text = not isinstance(self.checkpoint.config, PictureConfig)
-        return readable_units(self.trace, self.stack, count=READABLE) if reads_text else ()
-
-    def values_of(self, units: Sequence[ReadableUnit]) -> np.ndarray:
-        """Return the hidden values of units of any layer, for every token: [unit, token]."""
-        names = [f"{self.stack}.layers.{one.layer}.feed_forward.hidden" for one in units]
-        return np.stack([self.trace.values(name)[:, one.words.unit] for name, one in zip(names, units, strict=True)])
-
     @property
     def norm_on_the_way(self) -> str:
         """The kind of the last norm between this layer and the vocabulary: "LayerNorm" or "RMSNorm"."""
@@ -133,6 +120,12 @@ class FeedForwardViewModel(TokenViewModel):
     def most_active(self) -> np.ndarray:
         """The units with the largest hidden values anywhere in the sentence, in the order of their numbers."""
         return most_active_units(self.trace, self.stack, self.layer, count=_ACTIVE)
+
+    @property
+    def most_active_token(self) -> int:
+        """The token, special ones left out, at which a unit has the largest value of the sentence."""
+        places = [token.index for token in self.tokens if not token.special]
+        return max(places, key=lambda place: self.hidden[place].max(), default=0)
 
     def inactive_share(self) -> np.ndarray:
         """Return the share of units at or below 0, [layer, token], of every layer; large models run again."""

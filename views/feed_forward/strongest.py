@@ -1,8 +1,5 @@
-"""The first view: the strongest units of the token in focus, and the words that they promote."""
+"""The strongest units of the token in focus, and the words that they promote."""
 
-import streamlit as st
-
-from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet
@@ -26,14 +23,6 @@ def strongest(p: Page, view_model: FeedForwardViewModel) -> None:
     else:
         lines = [text["adds"].format(length=three_digits(length)) for length in view_model.added_lengths(units)]
     token = as_plain(view_model.focused.display)
-    claim = text["claim_gated" if view_model.is_gated else "claim"].format(
-        token=token,
-        active=whole(view_model.n_active),
-        units=whole(view_model.n_units),
-        layer=view_model.layer,
-        shown=len(units),
-    )
-    st.markdown(f"{claim} {text[f'claim_{kind}'].format(token=token)}")
     to = text["to_classes" if view_model.checkpoint.config.n_classes else "to_decoder"]
     caption = text[f"units_caption_{kind}"].format(token=token, to=to)
     if any(_is_bytes(word.piece) for one in words for word in one.up[:_WORDS]):

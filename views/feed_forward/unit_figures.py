@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from transformer.text.tokens import TokenSequence
 
 _STRIP, _LINE, _AROUND = 44, 24, 158  # pixels: a strip with the line above it, that line, and all around the strips
+_BESIDE = 320  # pixels: the height of figures beside each other
 _FEW_TOKENS = 16  # the most tokens for which the focused column shows numbers
 _LONGEST = 14  # characters of a word that are shown; the hover has all
 
@@ -123,6 +124,55 @@ def unit_writes(words: pd.DataFrame, *, unit: int, axis: str = "") -> go.Figure:
     axis = axis or _("what unit {unit} adds to the logit (left: less probable, right: more probable)", unit=unit)
     figure.update_xaxes(title_text=style.escape(axis), range=parts.bar_range(values))
     figure.update_yaxes(**style.label_rows([str(piece) for piece in ordered["piece"]], title=_("token")))
+    return figure.drawn()
+
+
+def unit_firing(hidden: Any, *, tokens: TokenSequence, followed: int) -> go.Figure:
+    """Draw the values of one unit as a bar per token, the followed token's in another colour.
+
+    ``hidden``: [token].
+    """
+    values = as_array(hidden, name="hidden", axes=("token",), sizes={"token": len(tokens)})
+    require_index(followed, name="followed", size=len(tokens))
+    colours = [style.CHOSEN if place == followed else style.BAR for place in range(len(values))]
+    texts = [style.three_digits(float(value)) if place == followed else "" for place, value in enumerate(values)]
+    figure = Sheet()
+    figure.bar(
+        x=np.arange(len(values)),
+        y=values,
+        marker={"color": colours, "line": {"width": 0}},
+        text=texts,
+        textposition="outside",
+        textfont={"size": style.TEXT_SIZE + 2},
+        cliponaxis=False,
+        hovertemplate=style.hover("%{x}", style.exact("y")),
+    )
+    style.finish(figure, height=_BESIDE)
+    figure.update_xaxes(**style.token_axis(tokens, title=_("token")))
+    figure.update_xaxes(tickfont_size=style.TEXT_SIZE + 1)
+    figure.update_yaxes(
+        title_text=_("hidden value"),
+        range=parts.bar_range(values),
+        nticks=4,
+        zeroline=True,
+        zerolinecolor=style.NEUTRAL,
+    )
+    return figure.drawn()
+
+
+def unit_promotes(effects: Any, *, words: Sequence[str], axis: str) -> go.Figure:
+    """Draw the words that one unit promotes as horizontal bars.
+
+    ``effects``: [word], largest first; ``axis``: what they are.
+    """
+    values = as_array(effects, name="effects", axes=("word",))
+    require_same_length("words", words, expected=len(values), of="effects")
+    figure = Sheet(parts.bar_rows(values, hover="%{y}", colours=style.CHOSEN))
+    style.finish(figure, height=_BESIDE)
+    figure.update_layout(margin_r=48)
+    figure.update_xaxes(title_text=style.escape(axis), range=parts.bar_range(values), nticks=4)
+    figure.update_yaxes(**style.label_rows(words, title=_("token")))
+    figure.update_yaxes(tickfont_size=style.TEXT_SIZE + 5)
     return figure.drawn()
 
 

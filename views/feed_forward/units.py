@@ -46,8 +46,8 @@ def one_token(p: Page, view_model: FeedForwardViewModel) -> None:
         )
         + f" {_inactivity(view_model, text)}"
     )
-    both = st.container(horizontal=True)
-    with both.container():
+    left, right = st.columns(2)
+    with left:
         show_figure(
             activation_curve_figure.activation_curve(
                 view_model.pre_activation[view_model.token],
@@ -59,7 +59,7 @@ def one_token(p: Page, view_model: FeedForwardViewModel) -> None:
             caption=text["curve_caption_gated" if gated else "curve_caption"],
             alt=text["curve_alt"],
         )
-    with both.container():
+    with right:
         values = view_model.hidden[view_model.token]
         show_figure(
             unit_figures.strongest_units(values, token=token.display, top=len(view_model.strongest)),

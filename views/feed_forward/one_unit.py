@@ -1,0 +1,210 @@
+"""The first view: one unit, the tokens at which it fires, and the words that it promotes there.
+
+While the reader has chosen no token, the units are those that can be read, of all stacks and layers; afterwards, the
+strongest units of the chosen token in the chosen layer.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import streamlit as st
+
+from charts.toolkit.numbers import whole
+from charts.toolkit.style import three_digits
+from transformer.layers.feed_forward_units import Effect, UnitWords
+from transformer.layers.readable_units import NEAR, WORDS, readable_units
+from ui.compute.store import store
+from ui.shell import choice
+from ui.shell import focus as shared_focus
+from ui.shell.page import Page
+from ui.shell.strip import FIRST_CHOSEN, is_chosen
+from ui.show.figures import show_figure, show_snippet
+from ui.words.texts import as_plain, common
+from views.feed_forward.feed_forward_view_model import FeedForwardViewModel, feed_forward_view_model
+from views.feed_forward.unit_figures import unit_firing, unit_promotes
+from views.view_models import first_word
+
+READABLE = 4  # units, of all stacks
+STRONGEST = 6  # units of a chosen token
+_NAMED = 3  # words in the sentence above the figure
+_KEY = "unit_shown"
+
+
+@dataclass(frozen=True)
+class OneUnit:
+    """A unit of one layer, at the token where it is looked at.
+
+    Attributes:
+        words: What it promotes there; ``None`` if units have no words.
+        n_close: How many pairs of the promoted words are close, if that is why the unit is shown.
+    """
+
+    stack: str
+    layer: int
+    position: int
+    unit: int
+    words: UnitWords | None = None
+    n_close: int | None = None
+
+    @property
+    def promoted(self) -> tuple[Effect, ...]:
+        """The words that the unit promotes most, without single bytes of a character."""
+        return tuple(word for word in self.words.up if "⟨" not in word.piece)[:WORDS] if self.words else ()
+
+    @property
+    def name(self) -> str:
+        """The unit's name in addresses."""
+        return f"{self.stack}.{self.layer}.{self.unit}"
+
+
+def units_that_can_be_read(p: Page) -> tuple[OneUnit, ...]:
+    """Return the readable units of the sentence, those of each stack in turn."""
+    return () if p.reads_pictures else store.get(p.run, "readable units", lambda: _readable(p))
+
+
+def _readable(p: Page) -> tuple[OneUnit, ...]:
+    of_stacks = [
+        [OneUnit(stack, one.layer, one.position, one.words.unit, one.words, one.n_close) for one in found]
+        for stack in p.trace.stacks
+        if (found := readable_units(p.trace, stack, count=READABLE))
+    ]
+    in_turn = [units[rank] for rank in range(READABLE) for units in of_stacks if rank < len(units)]
+    return tuple(in_turn[:READABLE])
+
+
+def needs(p: Page) -> tuple[str, ...]:
+    """Return what can be chosen: a stack and a layer only for the units of a chosen token."""
+    about_a_token = p.focus.lesson or is_chosen(p.focus) or not units_that_can_be_read(p)
+    return ("stack", "layer", "token") if about_a_token else ("token",)
+
+
+def begins(p: Page) -> tuple[str, int]:
+    """Return the initial stack and token: those of the readable unit that is shown, or a word or patch."""
+    units = units_that_can_be_read(p)
+    if not units and p.reads_pictures:
+        view_model = feed_forward_view_model(p.trace, stack=p.focus.stack, layer=p.focus.layer)
+        return p.focus.stack, view_model.most_active_token
+    if not units:
+        return p.focus.stack, first_word(p.trace, p.focus.stack)
+    one = next((one for one in units if one.name == choice.value(_KEY)), units[0])
+    return one.stack, one.position
+
+
+def choose_one_unit(p: Page) -> OneUnit:
+    """Draw a button per unit, and return the chosen unit."""
+    reads = not p.token_is_chosen and units_that_can_be_read(p)
+    units = reads or _strongest(p)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        names = {one.name: p.text["fires_at"].format(**_title(p, one)) if reads else str(one.unit) for one in units}
+        chosen = choice.buttons(
+            p.text["unit"],
+            list(names),
+            next(iter(names)),
+            key=_KEY,
+            owner=tuple(names),
+            pills=True,
+            format_func=names.__getitem__,
+            label_visibility="collapsed",
+            width="content",
+        )
+        if not reads and units_that_can_be_read(p):
+            st.button(p.text["to_readable"], key="readable units", type="tertiary", on_click=_forget_the_token)
+    return next((one for one in units if one.name == chosen), units[0])
+
+
+def _title(p: Page, one: OneUnit) -> dict[str, str]:
+    token = p.trace.tokens(one.stack)[one.position].display
+    return {"token": as_plain(token), "word": as_plain(one.promoted[0].piece.removeprefix("·"))}
+
+
+def _strongest(p: Page) -> tuple[OneUnit, ...]:
+    """Return the strongest units of the focused token in the focused layer."""
+    focus = p.focus
+    view_model = feed_forward_view_model(p.trace, stack=focus.stack, layer=focus.layer, token=focus.token)
+    units = view_model.strongest[:STRONGEST]
+    has_words = not p.reads_pictures and view_model.why_no_words is None
+    words: Sequence[UnitWords | None] = view_model.words[:STRONGEST] if has_words else [None] * len(units)
+    place = (view_model.stack, view_model.layer, view_model.token)
+    return tuple(OneUnit(*place, unit, of_unit) for unit, of_unit in zip(units, words, strict=True))
+
+
+def _forget_the_token() -> None:
+    choice.put(FIRST_CHOSEN)
+    shared_focus.change(token=0)
+
+
+def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
+    """Draw where the unit fires and, beside it, the words that it promotes."""
+    text, tokens, words = p.text, view_model.tokens, one.words
+    st.markdown(_claim(p, view_model, one))
+    values = view_model.hidden[:, one.unit]
+    left, right = st.columns(2, gap="medium") if words else (st.container(), None)
+    with left:
+        st.markdown(f"**{text['figure_fires']}**")
+        show_figure(
+            unit_firing(values, tokens=tokens, followed=one.position),
+            name="where-a-unit-fires",
+            caption="" if words else _caption(p, view_model, one),
+            alt=text["fires_alt"],
+        )
+    if right is not None:
+        with right:
+            st.markdown(f"**{text['figure_raises' if words.logits else 'figure_points']}**")
+            show_figure(
+                unit_promotes(
+                    [word.effect for word in one.promoted],
+                    words=[word.piece.removeprefix("·") for word in one.promoted],
+                    axis=text["adds_to_logit" if words.logits else "similarity"],
+                ),
+                name="what-a-unit-promotes",
+                alt=text["promotes_alt"],
+            )
+        st.caption(_caption(p, view_model, one))
+    show_snippet("one unit", p.preamble + _snippet(one))
+
+
+def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
+    text, token = p.text, as_plain(view_model.tokens[one.position].display)
+    if one.n_close is not None:
+        claim = text["claim_readable"].format(token=token)
+    else:
+        claim = text["claim_gated" if view_model.is_gated else "claim"].format(
+            token=token,
+            active=whole(view_model.n_active),
+            units=whole(view_model.n_units),
+            layer=view_model.layer,
+            unit=one.unit,
+        )
+    if one.words is None:
+        length = three_digits(view_model.added_lengths([one.unit])[0])
+        return f"{claim} {text['claim_none'].format(length=length)}"
+    named = [f"**{as_plain(word.piece.removeprefix('·'))}**" for word in one.promoted[:_NAMED]]
+    kind = "logits" if one.words.logits else "towards"
+    return f"{claim} {text[f'claim_{kind}'].format(words=', '.join(named))}"
+
+
+def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
+    text = p.text
+    stack = text["of_stack"].format(stack=common(f"focus.{one.stack}")) if len(p.trace.stacks) > 1 else ""
+    said = [text["which_unit"].format(unit=one.unit, units=whole(view_model.n_units), layer=one.layer, stack=stack)]
+    if one.words is not None:
+        to = text["to_classes" if view_model.checkpoint.config.n_classes else "to_decoder"]
+        said.append(text["promotes_logits" if one.words.logits else "promotes_towards"].format(to=to))
+        pairs = WORDS * (WORDS - 1) // 2
+        readable = one.n_close is not None
+        said.append(
+            text["close_pairs"].format(close=one.n_close, pairs=pairs, near=NEAR) if readable else text["unrelated"]
+        )
+    return " ".join(said)
+
+
+def _snippet(one: OneUnit) -> str:
+    name, place = f"{one.stack}.layers.{one.layer}.feed_forward.hidden", f'"{one.stack}", {one.layer}, {one.position}'
+    fires = f'print(trace.values("{name}")[:, {one.unit}])  # one value per token\n'
+    if one.words is None:
+        return fires
+    return (
+        f"from transformer.layers.feed_forward_units import unit_words\n\n{fires}"
+        f"(words,) = unit_words(trace, {place}, units=[{one.unit}], words={WORDS})\n"
+        "print([(word.piece, word.effect) for word in words.up])\n"
+    )
