@@ -14,10 +14,10 @@ export async function showDocument() {
   const [script, { words, language, view }] = [read("script"), JSON.parse(text(read("shared")))];
   globalThis.glassformerView = view;
   for (const choice of document.querySelectorAll(".views")) choice.addEventListener("change", showChosen);
-  const stages = [];
+  const places = [...document.querySelectorAll("figure.drawing")];
+  const stages = places.map((place) => new Stage(place.querySelector("div").attachShadow({ mode: "open" })));
   showAllOnPaper(stages);
-  for (const place of document.querySelectorAll("figure.drawing"))
-    stages.push(await showFigure(place, script, { words, language }));
+  for (const [index, place] of places.entries()) await showFigure(place, stages[index], script, { words, language });
 }
 
 // What is hidden has no width and so no picture yet.
@@ -38,11 +38,10 @@ function showChosen({ currentTarget, target }) {
   views.forEach((view, index) => (view.hidden = index !== Number(target.value)));
 }
 
-async function showFigure(place, script, spoken) {
+async function showFigure(place, stage, script, spoken) {
   const data = withMetadata(fromBase64(place.querySelector("script").textContent), spoken);
   const { arrays } = await decodePayload(data);
   const lines = arrays.lines && JSON.parse(text(arrays.lines.values));
-  const stage = new Stage(place.querySelector("div").attachShadow({ mode: "open" }));
   const setTriggerValue = (_, value) => {
     stage.drawing.choose?.(value);
     stage.refresh();
@@ -50,7 +49,6 @@ async function showFigure(place, script, spoken) {
   };
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => stage.refresh());
   await stage.update({ data, script, setTriggerValue }, createDrawing);
-  return stage;
 }
 
 // Of the cell that is chosen; a second click lets go of it.
