@@ -150,6 +150,19 @@ def test_another_checkpoint_reads_the_visitors_own_sentence(
         assert asked(page).get("checkpoint", "en-fr") == names[n % len(names)]
 
 
+def test_another_language_keeps_the_example_and_every_choice(shipped: str, visit: Callable[..., Page]) -> None:
+    """The options have other texts then, by which the browser reports them."""
+    page = visit(f"{shipped}/attention?checkpoint=gpt-en", width=1280, height=720)
+    hand, sentence, before = Hand(page), sentence_box(page).input_value(), asked(page)
+    for code, label in (("FR", "Phrase"), ("EN", "Sentence")):
+        hand.click(page.get_by_test_id("stSidebar").get_by_role("radio", name=code, exact=True))
+        box = page.get_by_role("textbox", name=label, exact=True)
+        expect(box).to_be_visible()
+        settle(page)
+        expect(box).to_have_value(sentence)
+    assert asked(page) == before
+
+
 @pytest.mark.slow
 @OFTEN
 def test_target_and_second_sentences_are_kept_too(shipped: str, visit: Callable[..., Page], times: int) -> None:

@@ -1,9 +1,10 @@
 """All uses of undocumented parts of Streamlit in this project.
 
-A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. There are seven kinds:
+A minor version of Streamlit may change any of it, so ``requirements.in`` pins one. There are eight kinds:
 
 - the context of the running script: whether there is one, its page and session, and how the browser came there;
 - how it calls the callbacks of widgets, where this module fixes a fault of Streamlit (``keep_callbacks_whole``);
+- the states of a page's widgets, whose texts change with the language (``resend_choices``);
 - its cookie against forged requests, which alone stays the same when a browser reloads a page;
 - its address for files (``route_uploads_through``), and the files that it holds;
 - the name of the threads that run pages, for which a server waits as it ends;
@@ -58,6 +59,7 @@ __all__ = [
     "names_our_host",
     "page_hash",
     "rerun",
+    "resend_choices",
     "route_uploads_through",
     "runs_a_fragment",
     "runs_a_script",
@@ -70,6 +72,7 @@ __all__ = [
 
 SCRIPT_THREAD = "ScriptRunner.scriptThread"  # the name of a thread that runs a page
 _UPLOAD_ROUTE = "/_stcore/upload_file/{session_id}/{file_id}"
+_SENT_AS_TEXT = ("string_value", "string_array_value")  # what a widget's value is in a message of the browser
 _SECRET, _NONCE_DIGITS = secrets.token_bytes(32), 16
 
 TEST_IDS = {
@@ -250,6 +253,22 @@ def tell_no_metrics() -> None:
 def went_back_or_forward() -> bool:
     """Return whether the browser's Back or Forward led here; an empty address then means the defaults."""
     return bool(getattr(get_script_run_ctx(suppress_warning=True), "is_history_navigation", False))
+
+
+def resend_choices() -> None:
+    """Send all chosen options to the browser again in this run; call it before any widget is drawn.
+
+    A browser reports an option by its text. When the language changes, the options get other texts, but the browser
+    keeps the old one and sends it with the next click, where it would count as a new choice that does not exist.
+    """
+    context = get_script_run_ctx(suppress_warning=True)
+    if context is None:
+        return
+    state = context.session_state._state
+    keys = state._key_id_mapper.id_key_mapping
+    for widget, metadata in tuple(state._new_widget_state.widget_metadata.items()):
+        if metadata.value_type in _SENT_AS_TEXT and (key := keys.get(widget)) in st.session_state:
+            st.session_state[key] = st.session_state[key]
 
 
 def keep_callbacks_whole() -> None:

@@ -25,7 +25,7 @@ from ui.compute.loading import (
     readable_config,
 )
 from ui.server.limits import limits
-from ui.server.streamlit_private import page_hash, runs_a_script, went_back_or_forward
+from ui.server.streamlit_private import page_hash, resend_choices, runs_a_script, went_back_or_forward
 from ui.shell import address as shared_address
 from ui.shell import page_state
 from ui.shell.address import LONGEST
@@ -56,6 +56,7 @@ NOTE, FINGERPRINT = "note", "fingerprint"  # what an instructor's link adds to t
 # Whether the reader's sentence still opens at the head of the checkpoint's opening, which nobody chose for it; and the
 # head that the app has chosen for the last such sentence.
 _UNPLACED, _PLACED = "focus: no head was chosen", "focus: head that the app chose"
+_DRAWN_IN = "focus: language of the last run"
 CAME_FROM = "came_from"  # the field of ``Focus`` with the view before a lesson
 CLASS = "class"  # code of the class that the reader has joined (in_class/membership.py)
 NO_CHOICES = (NOTE, FINGERPRINT, PAGE, CLASS)
@@ -323,6 +324,9 @@ def begin() -> Focus:
         sentence_alone = "sentence" in own and not own.keys() & {*PLACE, "token"}
         st.session_state[_UNPLACED] = sentence_alone and not has_place(focus.checkpoint, focus.sentence)
     focus, untold = fit_language(focus)
+    if st.session_state.get(_DRAWN_IN) != focus.language:
+        resend_choices()
+        st.session_state[_DRAWN_IN] = focus.language
     focus, missing = fit_checkpoint(focus, choosable_checkpoints(focus.checkpoint))
     focus, misread = fit_sentence(focus)
     return store(focus, corrections=(*corrections, *untold, *missing, *misread))
