@@ -70,6 +70,30 @@ def test_a_page_that_is_clicked_has_the_sentence(shipped: str, visit: Callable[.
         is_kept(page, sentence)
 
 
+@pytest.mark.parametrize("press", [0, 90])
+def test_back_returns_to_the_sentence_that_was_just_typed(
+    shipped: str, visit: Callable[..., Page], press: int
+) -> None:
+    """The click interrupts the run that would have written the sentence to the address."""
+    page = visit(f"{shipped}/tokens", width=1280, height=720)
+    hand = Hand(page)
+    typed = []
+    for title, after in (("Tokens", "Heads"), ("Heads", "Decoding"), ("Decoding", "Tokens")):
+        typed.append((title, f"My {len(typed) + 3} dogs ate my homework."))
+        hand.write(sentence_box(page), typed[-1][1])
+        hand.click(link(page, after), press=press)
+        is_open(page, after)
+        is_kept(page, typed[-1][1])
+    for title, sentence in reversed(typed):
+        page.go_back()
+        is_open(page, title)
+        is_kept(page, sentence)
+        page.go_back()  # to the page as it was before anything was typed there
+        is_open(page, title)
+        settle(page)
+        assert asked(page).get("sentence") != sentence
+
+
 @pytest.mark.slow
 @OFTEN
 def test_a_block_of_the_diagram_that_is_clicked_opens_with_the_sentence(

@@ -189,7 +189,7 @@ def test_the_address_is_written_in_one_order(monkeypatch: pytest.MonkeyPatch) ->
     """The same view with its parameters in another order would be another entry in the browser's history."""
     monkeypatch.setattr(focus_module.st, "session_state", {})
     monkeypatch.setattr(focus_module.shared_address, "parameters", dict)
-    monkeypatch.setattr(focus_module.page_state, "choices", lambda: {"b": ("1",), "a": ("2",)})
+    monkeypatch.setattr(focus_module.page_state, "choices", lambda _: {"b": ("1",), "a": ("2",)})
     focus_module.store(Focus(checkpoint="gone", sentence="A cat.", target="Un chat.", layer=1, head=2, token=3))
     written = [*focus_module.whole_address()]
     order = [*(field.name for field in fields(Focus)), "a", "b"]

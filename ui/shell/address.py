@@ -43,7 +43,7 @@ def write(wanted: Parameters, *, opening: str = "") -> None:
 
     ``opening`` is the name of the page if it is only being opened.
     """
-    short = {name: [*values] for name, values in wanted.items() if values and sum(map(len, values)) <= LONGEST}
+    short = without_long(wanted)
     if parameters() == short:
         short = parameters()  # in the order of the address
     if opening:
@@ -51,6 +51,11 @@ def write(wanted: Parameters, *, opening: str = "") -> None:
     there = {name: st.query_params.get_all(name) for name in st.query_params}
     if {name: values for name, values in there.items() if values} != short:
         st.query_params.from_dict(short)
+
+
+def without_long(wanted: Parameters) -> dict[str, list[str]]:
+    """Return what ``write`` writes: the parameters that have values and are not too long."""
+    return {name: [*values] for name, values in wanted.items() if values and sum(map(len, values)) <= LONGEST}
 
 
 def open_page(name: str, page: StreamlitPage) -> NoReturn:

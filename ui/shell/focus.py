@@ -337,12 +337,12 @@ def names_only_a_lesson() -> bool:
     return bool(st.session_state.pop(_ONLY_A_LESSON, False))
 
 
-def whole_address() -> dict[str, Sequence[str]]:
-    """Return the address of this view: the focus, the page's choices, and an instructor's additions."""
+def whole_address(page: str = "") -> dict[str, Sequence[str]]:
+    """Return the address of this view: the focus, the choices of its page, and an instructor's additions."""
     added = {name: values for name, values in shared_address.parameters().items() if name in (NOTE, FINGERPRINT)}
     if code := class_code():
         added[CLASS] = [code]
-    focus, choices = address_of(current()), page_state.choices()
+    focus, choices = address_of(current()), page_state.choices(page)
     return {
         **{name: [value] for name, value in focus.items()},
         **{key: choices[key] for key in sorted(choices)},
@@ -365,7 +365,22 @@ def write_address(*, opening: str = "") -> None:
 
     ``opening`` is the name of the page if it is only being opened.
     """
-    shared_address.write(whole_address(), opening=opening)
+    _write(whole_address(), opening=opening)
+
+
+def write_address_of(page: str) -> None:
+    """Write the address of a page that is being left, unless its last run did; Back returns to it.
+
+    A click on another page interrupts a run, which then has not written what was typed or chosen just before.
+    """
+    last = next(reversed(st.session_state.get(_WRITTEN, ())), {})
+    address = whole_address(page) | {name: last[name] for name in (NOTE, FINGERPRINT) if name in last}
+    if page_state.has_begun() and shared_address.without_long(address) != last:
+        _write(address)
+
+
+def _write(address: Mapping[str, Sequence[str]], *, opening: str = "") -> None:
+    shared_address.write(address, opening=opening)
     if runs_a_script():
         _know(shared_address.parameters())
 

@@ -15,7 +15,7 @@ from ui.server.settings import settings
 from ui.server.streamlit_private import StreamlitPage, hash_of, page_hash, runs_a_script
 from ui.shell import address, page_state
 from ui.shell.embedded import is_embedded
-from ui.shell.focus import change, current, write_address
+from ui.shell.focus import change, current, write_address, write_address_of
 from ui.shell.outer_page import PAGE
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, page_text
@@ -163,7 +163,13 @@ def navigation() -> StreamlitPage:
 def _announce(existing: dict[str, StreamlitPage]) -> None:
     """Send the address of a newly opened page before the navigation; see ``ui.shell.address``."""
     name = _named_by_browser(existing)
-    if name and page_state.turn_to(name):
+    if not name:
+        return
+    left = page_state.left_for(name)
+    if left and not address.is_opening():  # by a link of the navigation; otherwise ``go_to`` has written it
+        write_address_of(left)
+    page_state.turn_to(name)
+    if left:
         write_address(opening=name)
 
 
@@ -200,6 +206,7 @@ def go_to(name: str, **focus_values: object) -> NoReturn:
     existing = pages()
     if name not in existing:
         raise ValueError(f"there is no page {name!r}; there are {', '.join(existing)}")
+    write_address_of(page_state.current_page())
     change(**focus_values)
     address.open_page(name, existing[name])
 

@@ -51,18 +51,28 @@ def is_another_page() -> bool:
     return st.session_state.get(_LAST, page_hash()) != page_hash()
 
 
-def turn_to(page: str) -> bool:
-    """Record that the browser is sent to this page; return whether it was another one before.
+def left_for(page: str) -> str:
+    """Return the page that the browser shows if it is another one than ``page``, and "" otherwise.
 
     A session begins with the page that the browser opened.
     """
-    before, st.session_state[_TOLD] = st.session_state.get(_TOLD, page), page
-    return before != page
+    before = st.session_state.get(_TOLD, page)
+    return before if before != page else ""
+
+
+def turn_to(page: str) -> None:
+    """Record that the browser is sent to this page."""
+    st.session_state[_TOLD] = page
 
 
 def take(parameters: Mapping[str, Sequence[str]]) -> None:
     """Hold the parameters of the browser's address until the page ``enter``s and adopts them."""
     st.session_state[_ARRIVED] = {name: tuple(values) for name, values in [*parameters.items()][:_MOST]}
+
+
+def has_begun() -> bool:
+    """Return whether the page has adopted the parameters of the browser's address."""
+    return _ARRIVED not in st.session_state
 
 
 def end() -> None:
@@ -80,10 +90,12 @@ def is_brought(key: str) -> bool:
     return key in (st.session_state.get(_BROUGHT) or ())
 
 
-def choices() -> Mapping[str, Texts]:
-    """Return the choices of the page that runs, or is about to run, for its address."""
+def choices(page: str = "") -> Mapping[str, Texts]:
+    """Return the choices of ``page``, or of the page that runs or is about to run, for its address."""
     state = st.session_state
-    if _ARRIVED in state:
+    if page:
+        return all_choices().get(page, {})
+    if not has_begun():
         return state[_ARRIVED]
     page = state.get(_NAMES, {}).get(page_hash()) if is_another_page() else current_page()
     return all_choices().get(page, {})

@@ -110,6 +110,8 @@ def send(action: Action, means: Meaning | None = None) -> None:
     """Reduce the session's state, in a callback, before the page runs."""
     before = current()
     after = reduce(before, action, means)
+    if after.opens:
+        shared_focus.write_address_of(before.page)  # Back returns to the view as it was before the action
     if after.focus != before.focus:
         shared_focus.keep(after.focus, lines=after.lines)
     for (page, key), owner in dict(after.owners).items():
