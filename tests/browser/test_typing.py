@@ -71,9 +71,7 @@ def test_a_page_that_is_clicked_has_the_sentence(shipped: str, visit: Callable[.
 
 
 @pytest.mark.parametrize("press", [0, 90])
-def test_back_returns_to_the_sentence_that_was_just_typed(
-    shipped: str, visit: Callable[..., Page], press: int
-) -> None:
+def test_back_returns_to_the_sentence_that_was_just_typed(shipped: str, visit: Callable[..., Page], press: int) -> None:
     """The click interrupts the run that would have written the sentence to the address."""
     page = visit(f"{shipped}/tokens", width=1280, height=720)
     hand = Hand(page)
