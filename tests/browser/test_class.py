@@ -10,12 +10,22 @@ from playwright.sync_api import Browser, Page, expect
 
 from harness.app_server import AppServer
 from tests.browser.hand import KEY, Hand
+from ui.shell.guidance.lessons import find_lesson, lessons
 from ui.words.texts import common, page_text
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 TEXT = page_text("desk")
 SECRET = "maple-otter-47"
 SOON = 60_000  # milliseconds
+# Whether a code of the widest letters fits on one line; the page then has its own code again.
+_WIDEST = """(line) => {
+    const code = line.textContent;
+    line.textContent = "WWWWWW";
+    const fits = line.scrollWidth <= line.parentElement.clientWidth && line.getClientRects().length === 1
+        && line.clientHeight < 2 * parseFloat(getComputedStyle(line).fontSize);
+    line.textContent = code;
+    return fits;
+}"""
 OWN = "We went to the sea, and "
 
 
@@ -38,6 +48,22 @@ def sentence(page: Page):
     return page.get_by_label(common("sidebar.sentence"), exact=True)
 
 
+def _ask_from_a_lesson_in_another_language(desk: Page) -> None:
+    """Choose a lesson, then French: the lesson stays chosen, under its French title."""
+    wanted = lessons("en")[0][2]
+    kinds = desk.locator(".st-key-desk-kind button")
+    kinds.nth(1).click()
+    chosen = desk.locator(".st-key-desk-lesson").get_by_role("combobox")
+    chosen.click(timeout=SOON)
+    desk.get_by_role("option", name=wanted.title).click()
+    expect(chosen).to_have_value(wanted.title, timeout=SOON)
+    desk.get_by_test_id("stExpandSidebarButton").click()
+    for number, language in ((1, "fr"), (0, "en")):
+        desk.locator(".st-key-sidebar-language button").nth(number).click()
+        expect(chosen).to_have_value(find_lesson(wanted.name, language).title, timeout=SOON)
+    kinds.first.click()
+
+
 def test_a_lesson_with_two_students(class_server: str, chromium: Browser) -> None:
     phone_size = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
     contexts = [chromium.new_context(), chromium.new_context(), chromium.new_context(**phone_size)]
@@ -49,9 +75,12 @@ def test_a_lesson_with_two_students(class_server: str, chromium: Browser) -> Non
         button(desk, "desk open").click(timeout=SOON)
         code = desk.locator(".st-key-desk-code").inner_text(timeout=SOON).strip()
         assert SECRET not in desk.url
+        assert desk.locator(".st-key-desk-code p").evaluate(_WIDEST), "the widest code is on one line of its column"
         picture = desk.locator("img.desk-qr")
         expect(picture).to_be_visible(timeout=SOON)
         assert picture.evaluate("image => image.naturalWidth") > 50
+
+        _ask_from_a_lesson_in_another_language(desk)
 
         laptop.goto(f"{class_server}/tokens?class={code}")
         phone.goto(f"{class_server}/tokens?class={code}")
