@@ -20,6 +20,7 @@ from ui.words import texts
 from ui.words.texts import PageText, page_text
 
 STYLE = Path(__file__).with_suffix(".css")
+BAR_STYLE = Path(__file__).with_name("bars.css")
 _PREPARED, _FINISHED = "lesson: prepared step", "lesson: finished"
 STOP = "living picture stop"  # an option of a step: where the living picture stops (living_picture/beats.js)
 _RIGHT, _WRONG = ":green[:material/check:]", ":orange[:material/close:]"
@@ -107,6 +108,7 @@ def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> Step | None:
     text, number = page_text("lessons"), focus.lesson_step
     step = lesson.steps[number - 1]
     _prepare(lesson, number, page=page)
+    st.html(BAR_STYLE)
     st.html(STYLE)
     if page == step.page and (
         sheet := regions.style(covers=step.covers, lights=step.lights, sentence=text["guess_first"])

@@ -17,6 +17,7 @@ from ui.shell.admission import admit
 from ui.shell.embedded import is_embedded
 from ui.shell.events import component, nothing
 from ui.shell.fragments import fragment
+from ui.shell.guidance.lesson_bar import BAR_STYLE
 from ui.shell.in_class import desk_session, membership
 from ui.shell.in_class.questions import QuestionText, answer_text, find_step, question_of, text_of
 from ui.shell.in_class.shared_view import current_view, open_view
@@ -37,11 +38,14 @@ def class_bar(page: str) -> None:
     if note := membership.take_note():
         st.info(note, icon=":material/groups:")
     if desk_session.code() and page != DESK:
-        st.html(_STYLE)
-        fragment(_instructor_bar, run_every=POLL)(page)
+        bar = _instructor_bar
     elif shared_focus.class_code() and not desk_session.code():
-        st.html(_STYLE)
-        fragment(_student_bar, run_every=POLL)(page)
+        bar = _student_bar
+    else:
+        return
+    st.html(BAR_STYLE)
+    st.html(_STYLE)
+    fragment(bar, run_every=POLL)(page)
 
 
 # The student's
