@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
+from html import escape
 
 import pandas as pd
 import pytest
@@ -17,7 +19,7 @@ from ui.classroom import stores
 from ui.classroom.attempts import Attempts
 from ui.shell.guidance.lessons import find_lesson
 from ui.shell.in_class import desk_session, membership
-from ui.words.texts import common, page_text
+from ui.words.texts import common, page_text, unmarked
 from views.desk.running import _scores_file
 
 TEXT = page_text("desk")
@@ -246,6 +248,13 @@ def test_a_question_of_a_lesson_is_asked_in_each_language_in_the_same_order(open
         shown[language] = [step.choices.index(option) for option in app.radio[0].options]
     assert shown["en"] == shown["fr"]
     assert state(desk).question.answer == str(shown["en"].index(0))
+
+    desk.session_state["focus"] = replace(desk.session_state["focus"], language="fr")
+    desk.run().button(key="desk show_answers").click().run()
+    for option in lesson["fr"].steps[number - 1].choices:
+        assert escape(unmarked(option)) in bars(desk), "the desk is in the instructor's new language, too"
+    scores = pd.read_csv(io.BytesIO(_scores_file(code_of(desk), text=TEXT, language="fr")))
+    assert scores.columns[1] == f"1. {lesson['fr'].steps[number - 1].question}"
 
 
 def test_the_task_that_the_instructor_shows_can_be_asked(open_app, desk: AppTest) -> None:

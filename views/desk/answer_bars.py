@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from html import escape
 
+from charts.toolkit.numbers import percent
 from views.desk.class_tables import AnswerRow
 
 
@@ -22,6 +23,6 @@ def _bar(row: AnswerRow, number: int, lettered: bool) -> str:
     return (
         f"<li{' class=right' if row.is_right else ''}>"
         f"<span><bdi>{letter}{escape(row.text)}</bdi>{mark}</span>"
-        f"<span>{row.count} · {row.share:.0%}</span>"
+        f"<span>{row.count} · {percent(row.share)}</span>"
         f'<i style="width: {100 * row.share:.1f}%"></i></li>'
     )

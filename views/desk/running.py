@@ -1,6 +1,7 @@
 """A class that is running: how to join it, who is where, the question and its answers, and its end."""
 
 import time
+from dataclasses import replace
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -17,7 +18,7 @@ from ui.shell.fragments import fragment
 from ui.shell.in_class import desk_session
 from ui.shell.in_class.class_address import address_for_class, ask_for_address
 from ui.shell.in_class.class_bar import POLL
-from ui.shell.in_class.questions import text_of
+from ui.shell.in_class.questions import in_language, text_of
 from ui.shell.in_class.shared_view import open_view
 from ui.shell.in_class.student_names import student_name
 from ui.shell.navigation import page_names
@@ -36,14 +37,14 @@ def join_panel(p: Page) -> None:
     st.html(_STYLE)
     code = desk_session.code()
     link = f"{address_for_class()}/?{CLASS}={code}"
+    st.markdown(p.text["join"])
+    with st.container(key="desk code"):
+        st.markdown(code)
     with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
         drawn = segno.make(link, error="m", micro=False).svg_data_uri(scale=4, light="#fff")
         st.html(f'<img class="desk-qr" alt="{escape(p.text["code_picture"])}" src="{drawn}">', width="content")
-        with st.container(width="stretch", gap="xsmall"):
-            st.markdown(p.text["join"])
-            with st.container(key="desk code"):
-                st.markdown(code)
-            st.markdown(f"{as_plain(link)}  \n{p.text['link_text']}")
+        with st.container(width="stretch"):
+            st.markdown(as_plain(link))
     ask_for_address(p.text)
 
 
@@ -66,8 +67,8 @@ def _class_panel(p: Page) -> None:
         if not state.students:
             st.caption(p.text["nobody"])
         if found := places(active, titles):
-            lines = " · ".join(f"{as_plain(title)}: **{count}**" for title, count in found)
-            st.markdown(f"{p.text['places']}: {lines}")
+            lines = (p.text["place"].format(page=as_plain(title), count=count) for title, count in found)
+            st.markdown(p.text["places"].format(pages=" · ".join(lines)))
         with st.expander(p.text["who"], key="desk who", on_change="rerun") as who:
             if who.open:
                 for one, student in state.students.items():
@@ -114,7 +115,7 @@ def _question_panel(p: Page) -> None:
             st.caption(p.text["hidden"])
         else:
             st.markdown(answered)
-            st.html(answer_bars(answer_rows(question), lettered=bool(question.options)))
+            st.html(answer_bars(answer_rows(in_language(question, state.code)), lettered=bool(question.options)))
             if not answers:
                 st.caption(p.text["no_answers"])
         if question.phase == SOLVED and text.answer:
@@ -174,4 +175,5 @@ def _scores_file(code: str, *, text: texts.PageText, language: str) -> bytes:
         state = desk_session.state_of(code)
         if state is None:
             return b""
+        state = replace(state, questions=tuple(in_language(one, code) for one in state.questions))
         return as_csv(scores(state, {who: student_name(state, who) for who in state.students}, text))

@@ -31,14 +31,15 @@ def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
     st.html(STYLE)
     if not found:
         return
+    base = address_for_class()
     with st.container(key=f"lesson cards {found[0].name}"):
         for first in range(0, len(found), _COLUMNS):
             for column, lesson in zip(st.columns(_COLUMNS), found[first : first + _COLUMNS], strict=False):
                 with column.container(border=True, height="stretch", gap="xsmall", key=f"lesson {lesson.name}"):
-                    _card(p, lesson)
+                    _card(p, lesson, base=base)
 
 
-def _card(p: Page, lesson: Lesson) -> None:
+def _card(p: Page, lesson: Lesson, *, base: str) -> None:
     score = score_of(lesson)
     facts = [p.text["minutes"].format(minutes=lesson.minutes), p.text["steps"].format(count=len(lesson.steps))]
     if score.answered:
@@ -50,7 +51,7 @@ def _card(p: Page, lesson: Lesson) -> None:
         name = "again" if score.answered else "start"
         if st.button(p.text[name], type="primary", icon=":material/play_arrow:", key=f"start {lesson.name}"):
             begin_lesson(lesson)
-        focus, base, text = current(), address_for_class(), p.text
+        focus, text = current(), p.text
 
         def drawn() -> Sheet:
             sheet = lesson_sheet(lesson, text=text, link=lambda number: _step_link(lesson, number, focus, base=base))

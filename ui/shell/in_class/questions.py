@@ -1,6 +1,6 @@
 """Questions of a class: those of lessons, in each reader's language, and the instructor's own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ui.classroom.class_state import Question
 from ui.shell.guidance.guesses import shuffled_options
@@ -32,12 +32,19 @@ def question_of(lesson: Lesson, number: int, *, code: str) -> Question:
     )
 
 
+def in_language(question: Question, code: str) -> Question:
+    """Return a question with prompt and options in the language of this run if it comes from a lesson."""
+    if (step := _step(question)) is None:
+        return question
+    order = _order(step, question.lesson, question.step, code)
+    return replace(question, prompt=step.question, options=tuple(step.choices[index] for index in order))
+
+
 def text_of(question: Question, code: str) -> QuestionText:
     """Return the texts of a question, in the language of this run if it comes from a lesson."""
     if (step := _step(question)) is not None:
-        order = _order(step, question.lesson, question.step, code)
-        options = tuple(step.choices[index] for index in order)
-        return QuestionText(step.question, options, step.answer, step.explanation)
+        shown = in_language(question, code)
+        return QuestionText(shown.prompt, shown.options, step.answer, step.explanation)
     options = tuple(map(as_plain, question.options))
     answer = question.answer
     if answer:
