@@ -212,7 +212,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.heads import head_figures
     from views.lens import attribution_figures, lens_figures
     from views.overview import time_and_parameters_figure
-    from views.paths import flow_figure
+    from views.paths import edges_figure, flow_figure
     from views.positions import attention_change_figure, distance_figures, encoding_figures
     from views.tokens import token_figures, word_piece_figures
     from views.training import time_lapse_figures
@@ -304,6 +304,9 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "activation_curve": activation_curve_figure.activation_curve(rows[0], activation="gelu", token="·<b>"),
         "candidate_bars": decoding_figures.candidate_bars(candidates, rest=0.05),
         "reshaping": decoding_figures.reshaping(candidates, temperature=0.5, rule="top-k 2"),
+        "estimated_against_measured": edges_figure.estimated_against_measured(
+            share[:2], estimated=share[:2] / 2, labels=["·<b>", "$y$"]
+        ),
         "flow_graph": flow_figure.flow_graph(small_flow(), tokens={"encoder": tokens, "decoder": target}),
         "firing_strips": firing_strips.firing_strips(
             [share, -share[:2] / 2],

@@ -11,9 +11,10 @@ from streamlit.testing.v1 import AppTest
 
 import transformer
 from charts.toolkit.numbers import percent
-from charts.toolkit.style import signed
+from charts.toolkit.style import signed, three_digits
 from tests.pages.conftest import codes, is_fine, said
 from tests.triggers import trigger
+from transformer.attribution.attention_trust import spearman
 from transformer.attribution.information_flow import information_flow, start_of
 from transformer.heads.prompt_batch import WHOLE, cases_of, lines_of, prompt_batch, token_of
 from transformer.interventions.activation_patching import (
@@ -24,6 +25,7 @@ from transformer.interventions.activation_patching import (
     token_places,
 )
 from transformer.interventions.attribution_patching import estimated_shares
+from transformer.interventions.edge_attribution import estimated_edges
 from transformer.interventions.path_patching import path_patching, senders_of
 from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.head_places import Head
@@ -163,7 +165,13 @@ def test_what_a_head_hears_is_what_the_library_measures(
     for sender, share in zip(senders_of(both, receiver), shares, strict=True):
         row = drawn[-1].metadata["rows"].index(f"{TEXT[f'from_{sender.stack}_{sender.kind}']} {sender.layer}")
         assert values[row, sender.head] == pytest.approx(share, abs=1e-6)
-    assert run_snippet(next(code for code in codes(app) if "path_patching" in code)).count("Head(") > 4
+    guess = estimated_edges(both, both.first_turn, receiver)
+    assert f"ρ = {three_digits(spearman(guess, shares))}" in said(app)
+    printed = run_snippet(next(code for code in codes(app) if "path_patching" in code)).splitlines()
+    numbers = [[float(number) for number in line.split()[-2:]] for line in printed]
+    np.testing.assert_allclose(numbers, np.stack([shares, guess], axis=1), rtol=1e-4, atol=1e-6)
+    place |= {"paths_edges": "true"}
+    is_fine(open_app("paths", checkpoint="tiny-translator", sentence=SENTENCE, paths_section="edges", **place))
     app = open_app("paths", checkpoint="tiny-gpt", sentence=SENTENCE, paths_section="edges", layer="0")
     assert "No head comes before" in app.info[0].value and not app.exception
     next(button for button in app.button if button.label.startswith("Choose")).click()
@@ -260,3 +268,21 @@ def test_a_file_stands_in_for_what_is_typed_and_bad_ones_are_named(
     app.file_uploader(key="paths many file").set_value([("pairs.csv", b"other\n", "text/csv")])
     app.run()
     assert len(app.warning) == 1 and len(app.dataframe) == 2
+
+
+def test_edges_are_estimated_until_their_measurement_is_asked_for(
+    open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: list = []
+    monkeypatch.setattr("views.paths.patching.show_map", lambda figure, **_: drawn.append(figure))
+    monkeypatch.setattr("ui.lab.sweeps.LARGE", 0)
+    sentence = "A cat sat near the mat."
+    app = open_app("paths", checkpoint="tiny-bert", sentence=sentence, paths_section="edges", layer="1", head="1")
+    is_fine(app)
+    both = contrast(transformer.trace(tiny_checkpoint("bert"), sentence), corrupted(app))
+    receiver = Head("encoder", "self", 1, 1)
+    guess, shares = (work(both, both.first_turn, receiver) for work in (estimated_edges, path_patching))
+    assert drawn[-1].arrays["values"][0] == pytest.approx(guess, abs=1e-6)
+    assert f"measured {three_digits(float(shares[0]))}" in said(app), "its error stands beside it"
+    is_fine(app.button(key="sweep start").click().run())
+    assert drawn[-1].arrays["values"][0] == pytest.approx(shares, abs=1e-6)

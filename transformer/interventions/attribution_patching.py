@@ -41,9 +41,9 @@ def estimated_changes(contrast: Contrast, turn: Turn, places: Sequence[Place]) -
     names = {probe_of(place) for place in places}
     with torch.inference_mode(), record(names=names) as clean:
         logits_at(contrast, turn, contrast.clean, 1)
-    with gradients(), record(_leaves(contrast.checkpoint.model), names) as corrupt:
+    with gradients(), record(embeddings_as_leaves(contrast.checkpoint.model), names) as corrupt:
         logits = logits_at(contrast, turn, contrast.corrupt, 1)[0]
-        slopes = _slopes(logits[turn.answer] - logits[turn.other], corrupt.tensors)
+        slopes = slopes_of(logits[turn.answer] - logits[turn.other], corrupt.tensors)
     with torch.no_grad():
         sums = {
             name: ((clean.tensors[name] - own) * slopes[name])[0].flatten(1).double().sum(dim=1)
@@ -58,11 +58,11 @@ def estimated_importance(trace: Trace) -> Importance:
     heads = all_heads(model.config)
     names = {head: f"{head.stack}.layers.{head.layer}.{head.kind}_attention.context" for head in heads}
     read = [tokens.ids for tokens in (trace.source, trace.target) if tokens is not None]
-    with gradients(), record(_leaves(model), set(names.values())) as recording:
+    with gradients(), record(embeddings_as_leaves(model), set(names.values())) as recording:
         logits = torch.atleast_2d(model(*(torch.tensor([ids], device=model.device) for ids in read))[0])
         log_p = answer_log_p(trace, logits[list(question.rows)])
         number = log_p.gather(-1, torch.tensor(question.ids, device=model.device)[:, None]).sum()
-        slopes = _slopes(number, recording.tensors)
+        slopes = slopes_of(number, recording.tensors)
     with torch.no_grad():
         sums = {
             name: -(own * slopes[name])[0].flatten(1).double().sum(dim=1) for name, own in recording.tensors.items()
@@ -78,12 +78,12 @@ def strongest(importance: Importance, count: int) -> tuple[Head, ...]:
     return tuple(sorted((one.place for one in best), key=importance.heads.index))
 
 
-def _leaves(model: Model) -> list[Edit]:
+def embeddings_as_leaves(model: Model) -> list[Edit]:
     """Return edits that make the embeddings leaves, so that parameters are never differentiated."""
     return [gradients_begin_at(name) for name in model.probes if name.endswith("embedding.token")]
 
 
-def _slopes(number: Tensor, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+def slopes_of(number: Tensor, tensors: dict[str, Tensor]) -> dict[str, Tensor]:
     """Return ∂F/∂a at every probe; 0 if F does not depend on it."""
     found: Iterable[Tensor | None] = torch.autograd.grad(number, list(tensors.values()), allow_unused=True)
     return {

@@ -69,11 +69,9 @@ def path_patching(
     Raises:
         ValueError: If an input is unknown.
     """
-    if wrong := [name for name in inputs if name not in INPUTS]:
-        raise ValueError(f"{wrong[0]!r} is not an input of a head; choose from {', '.join(INPUTS)}")
+    ears = inputs_of(receiver, inputs)
     senders = senders_of(contrast, receiver) if senders is None else tuple(senders)
     rows = min(len(senders) + 1, rows_in_a_pass(contrast, turn))
-    ears = [f"{_attention(receiver)}.{name}" for name in inputs]
     differences: list[Tensor] = []
     with torch.inference_mode():
         clean, corrupt = (_record_outputs(contrast, turn, read, rows) for read in (contrast.clean, contrast.corrupt))
@@ -91,13 +89,30 @@ def path_patching(
     return turn._replace(corrupt=float(found[-1])).share(found[:-1])
 
 
-def _attention(head: Head) -> str:
+def attention_name(head: Head) -> str:
+    """Return the name of the attention layer that a head belongs to."""
     return f"{head.stack}.layers.{head.layer}.{head.kind}_attention"
+
+
+def inputs_of(receiver: Head, inputs: Sequence[str]) -> list[str]:
+    """Return the names of the probes of a head's inputs.
+
+    Raises:
+        ValueError: If an input is unknown.
+    """
+    if wrong := [name for name in inputs if name not in INPUTS]:
+        raise ValueError(f"{wrong[0]!r} is not an input of a head; choose from {', '.join(INPUTS)}")
+    return [f"{attention_name(receiver)}.{name}" for name in inputs]
+
+
+def is_frozen(name: str) -> bool:
+    """Return whether path patching holds ``name`` fixed: a context of heads or a feed-forward output."""
+    return name.endswith((_CONTEXT, _FEED_FORWARD))
 
 
 def _record_outputs(contrast: Contrast, turn: Turn, read: Mapping, rows: int) -> dict[str, Tensor]:
     """Return the contexts of all heads and the outputs of the feed-forward layers."""
-    names = {name for name in contrast.checkpoint.model.probes if name.endswith((_CONTEXT, _FEED_FORWARD))}
+    names = {name for name in contrast.checkpoint.model.probes if is_frozen(name)}
     with record(names=names) as recording:
         logits_at(contrast, turn, read, rows)
     return recording.tensors
@@ -113,7 +128,7 @@ def _freeze_except(
     wanted = dict(corrupt)
     for row, sender in enumerate(senders):
         if sender is not None:
-            name = f"{_attention(sender)}.context"
+            name = f"{attention_name(sender)}.context"
             if wanted[name] is corrupt[name]:
                 wanted[name] = corrupt[name].clone()
             wanted[name][row, sender.head] = clean[name][row, sender.head]

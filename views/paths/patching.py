@@ -1,6 +1,6 @@
 """Patching on the Paths page: a word is swapped, and activations of the original run are patched in."""
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 
 import numpy as np
@@ -22,6 +22,7 @@ from transformer.interventions.activation_patching import (
     recovered_shares,
 )
 from transformer.interventions.attribution_patching import estimated_shares
+from transformer.interventions.edge_attribution import estimated_edges
 from transformer.interventions.experiment import experiment
 from transformer.interventions.path_patching import INPUTS, path_patching, senders_of
 from transformer.runs.head_places import Head
@@ -39,6 +40,7 @@ from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, page_texts
+from views.paths.edge_estimates import check_estimate, compare_with_estimate
 from views.paths.paths_view_model import (
     HeadMap,
     PathsChoices,
@@ -369,27 +371,40 @@ def head_to_head(p: Page, row: DeltaGenerator) -> None:
         st.info(text["edges_first"].format(head=as_plain(name)), icon=":material/info:")
         _offer_later(p, shown.contrast)
         p.finish()
+    stored: tuple[Hashable, ...] = ("path patching", pair_name(shown), receiver, way)
+    names, inputs = [head_name(p, sender) for sender in senders], _WAYS[way]
+    guess = store.get(
+        p.run,
+        (*stored, "estimate"),
+        lambda: estimated_edges(shown.contrast, shown.turn, receiver, senders, inputs=inputs),
+    )
+    if sweeps.waits(p, stored, len(senders)):
+        _draw_edges(p, shown, _edge_map(senders, guess), name, is_estimate=True)
+        check_estimate(p, shown, receiver, senders, guess, names=names, inputs=inputs, name=(*stored, "check"))
     shares = measured(
         p,
         shown,
-        ("path patching", pair_name(shown), receiver, way),
-        lambda report: path_patching(shown.contrast, shown.turn, receiver, senders, inputs=_WAYS[way], progress=report),
+        stored,
+        lambda report: path_patching(shown.contrast, shown.turn, receiver, senders, inputs=inputs, progress=report),
         count=len(senders),
     )
     if shares is not None:
-        _draw_edges(p, shown, HeadMap.of(dict(zip(senders, shares.tolist(), strict=True))), name)
+        _draw_edges(p, shown, _edge_map(senders, shares), name)
+        compare_with_estimate(p, shares, guess, names=names)
     st.caption(text["edges_source"])
     show_snippet(
         "head to head",
         f"{_pair_in_python(p, shown)}"
+        "from transformer.interventions.edge_attribution import estimated_edges\n"
         "from transformer.interventions.path_patching import path_patching, senders_of\n"
         "from transformer.runs.head_places import Head\n\n"
         f'receiver = Head("{receiver.stack}", "{receiver.kind}", {receiver.layer}, {receiver.head})\n'
-        f"shares = path_patching(contrast, turn, receiver, inputs={_WAYS[way]})\n"
-        "for sender, share in zip(senders_of(contrast, receiver), shares):\n"
-        "    print(sender, share)\n",
+        f"shares = path_patching(contrast, turn, receiver, inputs={inputs})\n"
+        f"estimates = estimated_edges(contrast, turn, receiver, inputs={inputs})  # one backward pass\n"
+        "for sender, share, estimate in zip(senders_of(contrast, receiver), shares, estimates):\n"
+        "    print(sender, share, estimate)\n",
     )
-    show_source(path_patching)
+    show_source(path_patching, estimated_edges)
 
 
 def _offer_later(p: Page, pair: Contrast) -> None:
@@ -401,14 +416,18 @@ def _offer_later(p: Page, pair: Contrast) -> None:
         p.set_focus(**last._asdict())
 
 
-def _draw_edges(p: Page, shown: PathsViewModel, found: HeadMap, receiver: str) -> None:
+def _edge_map(senders: Sequence[Head], shares: np.ndarray) -> HeadMap:
+    return HeadMap.of(dict(zip(senders, shares.tolist(), strict=True)))
+
+
+def _draw_edges(p: Page, shown: PathsViewModel, found: HeadMap, receiver: str, *, is_estimate: bool = False) -> None:
     text = p.text
     if not found.rows:
         st.caption(text["no_gap_caption"])
         return
     best = found.strongest
     st.markdown(
-        text["edges_says"].format(
+        text["edges_says_estimate" if is_estimate else "edges_says"].format(
             sender=as_plain(head_name(p, best)),
             receiver=as_plain(receiver),
             share=percent(found.number(best)),
@@ -419,8 +438,8 @@ def _draw_edges(p: Page, shown: PathsViewModel, found: HeadMap, receiver: str) -
         p,
         found,
         key="path patching",
-        title=text["edges_map"].format(receiver=receiver),
-        value_name=text["map_value"],
+        title=text["edges_map_estimate" if is_estimate else "edges_map"].format(receiver=receiver),
+        value_name=text["estimate_value" if is_estimate else "map_value"],
         phrase=text["edges_phrase"],
         masked_text=text["no_gap"],
         height=250,
