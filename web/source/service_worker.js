@@ -6,8 +6,8 @@
 const NAME = `glassformer-page-${SHELL.version}`;
 
 addEventListener("install", (event) => {
-  // Past the browser's own cache, which may hold an older version.
-  const fresh = SHELL.files.map((file) => new Request(file, { cache: "reload" }));
+  // The browser's own cache may hold an older version, so the server is asked; what has just been loaded is not sent again.
+  const fresh = SHELL.files.map((file) => new Request(file, { cache: "no-cache" }));
   event.waitUntil(
     caches
       .open(NAME)
