@@ -171,7 +171,7 @@ def test_the_address_of_a_page_is_there_before_it_is_drawn(app: str, visit: Call
 
 # The page that a reader opens; it computes little.
 ELSEWHERE = {"en": ("Tokens", "Overview"), "fr": ("Jetons", "Vue d’ensemble")}
-BY_DAY = {("attention", 0), ("decoding", 1), ("heads", 0)}
+BY_DAY = {("attention", 0), ("decoding", 1)}
 
 
 def views() -> list[ParameterSet]:

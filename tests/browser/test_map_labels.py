@@ -13,9 +13,15 @@ import transformer
 from tests.browser.conftest import settle
 from tests.browser.seats import Seat
 from tests.conftest import ROOT
+from tests.nights import by_day
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 SENTENCE = "My grandmother bakes apple pie every Sunday after church with the children."
+# Width and height of the window, Presenter, and the least height of letters, in pixels.
+SCREENS = {"presenter": (1280, 720, "1", 16.0), "laptop": (1280, 720, "0", 11.0), "phone": (390, 844, "0", 11.0)}
+ATTENTIONS = ("decoder cross", "encoder self", "decoder self")
+CASES = [f"{screen} {attention}" for screen in SCREENS for attention in ATTENTIONS]
+BY_DAY = ["presenter decoder cross", "laptop encoder self", "phone decoder self"]
 # The texts on the canvases at the end, with the height of their letters on the screen; texts that are painted over or
 # cleared do not count.
 _LISTEN = """() => {
@@ -52,15 +58,10 @@ def written(page: Page) -> list[tuple[str, float]]:
     return [tuple(found) for found in page.evaluate("globalThis.written.map(({ text, size }) => [text, size])")]
 
 
-@pytest.mark.parametrize(
-    ("width", "height", "presenter", "least"),
-    [(1280, 720, "1", 16.0), (1280, 720, "0", 11.0), (390, 844, "0", 11.0)],
-    ids=["presenter", "laptop", "phone"],
-)
-@pytest.mark.parametrize(("stack", "kind"), [("decoder", "cross"), ("encoder", "self"), ("decoder", "self")])
-def test_a_map_of_twelve_words_shows_every_label(
-    shipped: str, sit: Callable[..., Seat], stack: str, kind: str, width: int, height: int, presenter: str, least: float
-) -> None:
+@pytest.mark.parametrize("case", by_day(CASES, BY_DAY))
+def test_a_map_of_twelve_words_shows_every_label(shipped: str, sit: Callable[..., Seat], case: str) -> None:
+    screen, stack, kind = case.split()
+    width, height, presenter, least = SCREENS[screen]
     checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr")
     trace = transformer.trace(checkpoint, SENTENCE)
     view = trace.attention(stack, 1, kind)
