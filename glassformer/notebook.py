@@ -240,10 +240,7 @@ def living_picture(trace: Trace, *, layers: Iterable[tuple[str, int]] | None = N
     from transformer.predictions.living_picture_numbers import layers_within, living_picture_numbers
 
     inside = layers_within(trace, MAX_INSIDE) if layers is None else tuple(layers)
-    tokenizer, pictures = trace.checkpoint.tokenizer, None
-    if hasattr(tokenizer, "thumbnails"):  # the tokenizer of a model that reads images
-        pictures = {stack: tokenizer.thumbnails(trace.tokens(stack).ids) for stack in trace.stacks}
-    return living_picture_canvas(living_picture_numbers(trace, inside=inside), begin=begin, pictures=pictures)
+    return living_picture_canvas(living_picture_numbers(trace, inside=inside), begin=begin)
 
 
 def flow(trace: Trace, **options: Any) -> CanvasFigure:

@@ -1,7 +1,5 @@
 """Heads: what do all heads do? Those with a role large and named, every layer × head below them."""
 
-import streamlit as st
-
 from transformer.runs.head_places import Head
 from ui.shell.openings import noted_row
 from ui.shell.page import page
@@ -14,7 +12,7 @@ from views.heads.role_words import claim
 from views.heads.sections import show_section
 
 with page("heads", needs=("stack", "kind", "layer", "head")) as p:
-    choices, corpus = choose(p)
+    choices, corpus, first = choose(p)
     location = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     heads = heads_view_model(
         p.trace,
@@ -24,7 +22,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         noted_row=noted_row(p.focus.checkpoint, p.focus.sentence, location),
     )
 
-    st.markdown(claim(heads.shown, p.text))
+    first.markdown(claim(heads.shown, p.text))
     progress = offer_reading(p, choices.scope, corpus)
     show_maps(heads, p.text)
     show_chosen_head(p, heads)

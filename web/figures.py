@@ -99,10 +99,8 @@ def recorded_picture(checkpoint: Checkpoint) -> bytes:
     """Return the living picture of the checkpoint's opening, for a browser that cannot run the model."""
     opening = read_opening(checkpoint.path)
     run = trace(checkpoint, opening.first.sentence if opening else "The cat sat on the mat.")
-    words, pictures = browser_words(), None
-    if isinstance(checkpoint.config, PictureConfig):
-        pictures = {stack: checkpoint.tokenizer.thumbnails(run.tokens(stack).ids) for stack in run.stacks}
-    figure = living_picture_canvas(living_picture_numbers(run), pictures=pictures)
+    words = browser_words()
+    figure = living_picture_canvas(living_picture_numbers(run))
     return (figure.with_metadata(words=words, language=language()) if words else figure).packed()
 
 

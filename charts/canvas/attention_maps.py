@@ -212,11 +212,13 @@ def attention_lines(
 
 def patch_pictures(rows: TokenSequence, columns: TokenSequence) -> dict[str, list[list[float] | None]]:
     """Return the metadata with which labels are drawn as the image patches that they name."""
-    return {
-        name: [list(token.pixels) or None for token in tokens]
-        for name, tokens in (("row_pictures", rows), ("column_pictures", columns))
-        if any(token.pixels for token in tokens)
-    }
+    pixels = {"row_pictures": patch_pixels(rows), "column_pictures": patch_pixels(columns)}
+    return {name: inks for name, inks in pixels.items() if inks is not None}
+
+
+def patch_pixels(tokens: TokenSequence) -> list[list[float] | None] | None:
+    """Return the ink of every image patch's pixels, ``None`` for other tokens; ``None`` if no token is a patch."""
+    return [list(token.pixels) or None for token in tokens] if any(token.pixels for token in tokens) else None
 
 
 def predicted_rows(trace: Trace, kind: str) -> tuple[str, ...] | None:

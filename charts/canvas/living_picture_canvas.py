@@ -6,11 +6,12 @@ sent in units of 1/65535 and shown with fewer digits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from charts.canvas.attention_maps import patch_pixels
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import mask_bits
 from charts.toolkit.words import _
@@ -33,7 +34,6 @@ def living_picture_canvas(
     picture: LivingPicture,
     *,
     begin: Mapping[str, Any] | None = None,
-    pictures: Mapping[str, Sequence[Sequence[float] | None]] | None = None,
     links: Mapping[str, str] | None = None,
     left_out: LeaveOneOut | None = None,
 ) -> CanvasFigure:
@@ -42,7 +42,6 @@ def living_picture_canvas(
     Args:
         picture: The numbers.
         begin: Where it opens ("stack", "kind", "layer", "head", "token").
-        pictures: By stack, the ink of the pixels of every patch, if tokens are patches.
         links: By kind of sublayer, the name of the page with details; a click on its link is sent to Python.
         left_out: The class without each word: the picture then opens at the word that the class depends on most.
     """
@@ -52,7 +51,7 @@ def living_picture_canvas(
         "kind": "living_picture",
         "title": _(TITLE),
         "checkpoint": picture.checkpoint,
-        "stacks": [_stack(stack, arrays, (pictures or {}).get(stack.name)) for stack in picture.stacks],
+        "stacks": [_stack(stack, arrays) for stack in picture.stacks],
         "attentions": [_attention(attention, arrays, n_weights) for attention in picture.attentions],
         "written": [
             {"position": row.position, "names": list(row.names), "chosen": row.chosen} for row in picture.written
@@ -97,9 +96,7 @@ def _exact(values: np.ndarray | list[float]) -> np.ndarray:
     return np.asarray(values, dtype=np.float32)
 
 
-def _stack(
-    stack: PictureStack, arrays: dict[str, np.ndarray], pictures: Sequence[Sequence[float] | None] | None
-) -> dict[str, Any]:
+def _stack(stack: PictureStack, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
     for name in ("stream", "update", "growth", "token", "before_activation", "after_activation"):
         arrays[f"{stack.name}.{name}"] = _exact(getattr(stack, name))
     arrays[f"{stack.name}.units"] = stack.units.astype(np.uint16)
@@ -112,7 +109,7 @@ def _stack(
             {"text": token.display, "label": label, "special": token.special, "role": token.role}
             for token, label in zip(stack.tokens, stack.tokens.labels, strict=True)
         ],
-        "pictures": None if pictures is None else [None if ink is None else list(ink) for ink in pictures],
+        "pictures": patch_pixels(stack.tokens),
         "steps": [{"layer": step.layer, "kind": step.kind} for step in stack.steps],
         "layers": stack.n_layers,
         "channels": stack.d_model,

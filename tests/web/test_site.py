@@ -234,9 +234,7 @@ def figures_agree(site: Site, checkpoint: Checkpoint, sentence: str, target: str
         assert [token["id"] for token in tokens] == list(traced.tokens(name).ids)
     with use_language(language):
         picture = living_picture_numbers(traced, inside=[(stack, layer)])
-        inks = {name: checkpoint.tokenizer.thumbnails(traced.tokens(name).ids) for name in traced.stacks}
-        pictures = inks if any(inks.values()) else None
-        drawn = living_picture_canvas(picture, begin={**place, "token": 0}, pictures=pictures)
+        drawn = living_picture_canvas(picture, begin={**place, "token": 0})
         agree(said["figures"]["livingPicture"], add_captions(drawn))
         view = traced.attention(stack, layer, kind)
         rows = predicted_rows(traced, kind)

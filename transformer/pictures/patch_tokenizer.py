@@ -98,12 +98,13 @@ class PatchTokenizer(Tokenizer):
     def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
         """Label ids by their positions in the image."""
         offset = int(bool(ids) and ids[0] == START_ID)
-        tokens, ink = [], self.thumbnails(ids)
+        levels = levels_of(torch.tensor(ids, dtype=torch.long), self.config)
+        tokens, inks = [], (levels / (self.config.n_levels - 1)).tolist()
         for index, id in enumerate(ids):
             role = self.special.role(id)
             row, column = divmod(index - offset, self.per_row)
             shown = self.display(id) if role else f"r{row + 1}c{column + 1}"
-            pixels = tuple(ink[index] or ())
+            pixels = () if id < N_SPECIAL else tuple(inks[index])
             text = "" if role else f" {shown}"
             tokens.append(Token(index, int(id), text, shown, bool(role), role, first=not role, pixels=pixels))
         return TokenSequence(tuple(tokens), name)
@@ -113,11 +114,6 @@ class PatchTokenizer(Tokenizer):
         if id < N_SPECIAL:
             return SPECIAL_TOKENS[id]
         return "".join(self.signs[level] for level in levels_of(torch.tensor(id), self.config).tolist())
-
-    def thumbnails(self, ids: Sequence[int]) -> list[list[float] | None]:
-        """Return the ink of every patch's pixels, 0 to 1, in reading order; ``None`` for a special token."""
-        ink = (levels_of(torch.tensor(ids, dtype=torch.long), self.config) / (self.config.n_levels - 1)).tolist()
-        return [None if id < N_SPECIAL else pixels for id, pixels in zip(ids, ink, strict=True)]
 
     def words(self, text: str) -> list[str]:
         """Return the text of every patch of an image."""

@@ -181,10 +181,6 @@ class Tokenizer:
             tokens.append(Token(index, int(id), text, display, bool(role), role, begins))
         return TokenSequence(tuple(tokens), name)
 
-    def thumbnails(self, ids: Sequence[int]) -> list[list[float] | None]:
-        """Return the thumbnails of image patches; tokens of a text have none."""
-        return []
-
     def display(self, id: int) -> str:
         """Return how a token is shown: a leading space as ``·``, a byte that is not a character as ``⟨F0⟩``."""
         return self._displays[id]

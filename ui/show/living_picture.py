@@ -85,17 +85,13 @@ def living_picture_figure(
 
     ``stop`` is the point at which a lesson's ``step`` stops the picture, which then names the step to the lesson's bar.
     """
-    pictures = None
-    if isinstance(trace.checkpoint.config, PictureConfig):
-        tokenizer = trace.checkpoint.tokenizer
-        pictures = {stack: tokenizer.thumbnails(trace.tokens(stack).ids) for stack in trace.stacks}
     focus, _missing = fit_trace(focus, trace)  # the page itself needs no token
     begin = {name: getattr(focus, name) for name in ("stack", "kind", "layer", "head", "token")}
     if stop:
         begin |= {"stop": stop, "step": step}
     existing = pages() if links else ()
     leads = {part: page for part, page in LINKS.items() if page in existing}
-    return living_picture_canvas(picture, begin=begin, pictures=pictures, links=leads, left_out=_without_words(trace))
+    return living_picture_canvas(picture, begin=begin, links=leads, left_out=_without_words(trace))
 
 
 def _without_words(trace: Trace) -> LeaveOneOut | None:

@@ -39,13 +39,14 @@ def patch_embedding(p: Page) -> None:
         channel = choice.number(text["dimension"], 0, width - 1, 0, key="patch channel", width=200)
         weights = table.projection.weight[channel].tolist()
         bias = table.projection.bias[channel].item()
-        (pixels,) = p.checkpoint.tokenizer.thumbnails([token.id])
-        pairs = zip(weights, pixels, strict=True)
+        pairs = zip(weights, token.pixels, strict=True)
         products = " + ".join(rf"{_bracketed(w)} \cdot {latex_notation(three_digits(x))}" for w, x in pairs)
         show_formula(
             rf"x_{{{channel}}} = \sum_k E_{{{channel},k}}\, p_k + b_{{{channel}}} = {products} + {_bracketed(bias)}"
             rf" = {latex_notation(number(f'{float(vectors[p.focus.token, channel]):.6g}'))}",
-            caption=text["projection_caption"].format(patch=as_plain(token.display), width=width, pixels=len(pixels)),
+            caption=text["projection_caption"].format(
+                patch=as_plain(token.display), width=width, pixels=len(token.pixels)
+            ),
         )
     rows = {f"E[:, {k}]": column for k, column in enumerate(table.projection.weight.T.tolist())}
     show_table(pd.DataFrame({**rows, "b": table.projection.bias.tolist()}), name="patch-projection", height=240)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from transformer.config import ModelConfig
 from transformer.heads.head_roles import CorpusRoles
@@ -16,17 +17,20 @@ MANY_LAYERS = 7  # least number of layers for which some of them can be chosen
 FRAMED = "heads_brushed"  # the heads in the frame drawn around points, as "layer.head"
 
 
-def choose(p: Page) -> tuple[HeadsChoices, Corpus | None]:
+def choose(p: Page) -> tuple[HeadsChoices, Corpus | None, DeltaGenerator]:
     """Draw one row: over which sentences roles are counted, and collapsed, the other settings.
 
     Returns:
-        What was chosen, and what is known of the heads over many sentences.
+        What was chosen, what is known of the heads over many sentences, and the place for the page's first sentence.
     """
-    text = p.text
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        scopes = SCOPES if p.reads_sentences else SCOPES[:1]
-        explained = text["scope_help"]
-        scope = chosen_option(text, "scope", scopes, key="heads_scope", help=explained, label_visibility="collapsed")
+    text, scope = p.text, SCOPES[0]
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="heads first row"):
+        first = st.container(key="heads claim")
+        if p.reads_sentences:
+            explained = text["scope_help"]
+            scope = chosen_option(
+                text, "scope", SCOPES, key="heads_scope", help=explained, label_visibility="collapsed"
+            )
         corpus = known_corpus(p, scope)
         many = scope != "sentence" and _is_about(p, corpus.roles if corpus else None)
         with st.popover(text["change"], icon=":material/tune:", key="heads change"):
@@ -41,7 +45,7 @@ def choose(p: Page) -> tuple[HeadsChoices, Corpus | None]:
                 layers=chosen_layers(p),
                 framed=framed(p),
             )
-    return choices, corpus
+    return choices, corpus, first
 
 
 def _is_about(p: Page, roles: CorpusRoles | None) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from charts.canvas.attention_heads import HeadWords
 from charts.canvas.attention_maps import predicted_rows
 from charts.toolkit.numbers import number
+from charts.toolkit.numbers import percent as whole_percent
 from charts.toolkit.style import three_digits
 from transformer.attention import MultiHeadAttention
 from transformer.files.checkpoints import Checkpoint
@@ -44,8 +45,6 @@ def claim(heads: RankedHeads, text: PageText) -> str:
         sentences.append(text["claim_resting_one" if resting == 1 else "claim_resting"].format(count=resting))
     if not count:
         sentences.append(text["claim_sharpest"])
-    elif others := every - count - resting:
-        sentences.append(text["claim_others"].format(count=others))
     return " ".join([*sentences, *([text["claim_maps"]] if heads.over_many else [])])
 
 
@@ -61,7 +60,7 @@ def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
         words[place] = words[place]._replace(title=text["named_sharpest"])
     scores = {place_of(head): head.scores for head in heads.roles}
     for place, name in heads.contrasts.items():
-        sentence = text[f"contrast_{name}_sentence"].format(score=three_digits(scores[place][name]))
+        sentence = text[f"contrast_{name}_sentence"].format(score=whole_percent(scores[place][name]))
         words[place] = words[place]._replace(title=text[f"contrast_{name}"], sentence=sentence)
     return words
 
@@ -72,7 +71,7 @@ def words_of_followed(heads: HeadsViewModel, text: PageText) -> dict[Place, Head
     if edge is None or heads.speaks_of_many or heads.selected is None or heads.shown.is_too_short:
         return {}
     title = text["edge_title"].format(query=row_name(heads, edge.query), key=key_name(heads, edge.key))
-    sentence = text["edge_sentence"].format(weight=three_digits(edge.weight))
+    sentence = text["edge_sentence"].format(weight=whole_percent(edge.weight))
     return {heads.place: HeadWords(number(f"{edge.weight:.2f}"), title, sentence)}
 
 
@@ -117,16 +116,15 @@ def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
     sentence = text["role_sentence"]
     # The head attends to a sink, except from tokens that have occurred before.
     if head.role == "induction" and head.score < LEAST_SHARE:
-        numbers = {key: three_digits(head.scores[name]) for key, name in (("score", head.role), ("awake", "awake"))}
+        numbers = {key: whole_percent(head.scores[name]) for key, name in (("score", head.role), ("awake", "awake"))}
         return _title(text["role"][head.role]), sentence["awake"].format(**numbers)
     if head.role != "none":
-        score = three_digits(head.score)
+        score = three_digits(head.score) if head.role == "monotone" else whole_percent(head.score)
         return _title(text["role"][head.role]), sentence[head.role].format(score=score)
     title = _title(text["role"]["none"])
     if not (nearest := head.nearest):
         return title, sentence["none"]
-    score = three_digits(head.scores[nearest])
-    return title, sentence["nearest"].format(role=text["role"][nearest], score=score)
+    return title, sentence["nearest"].format(role=text["role"][nearest], score=whole_percent(head.scores[nearest]))
 
 
 def _of_many(head: CorpusRole, text: PageText) -> tuple[str, str]:

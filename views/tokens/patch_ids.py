@@ -29,16 +29,15 @@ def patches(p: Page) -> None:
     text, tokenizer, config = p.text, p.checkpoint.tokenizer, p.checkpoint.config
     tokens = p.trace.tokens(p.focus.stack)
     signs = [tokenizer.display(token.id) for token in tokens]
-    pictures = tokenizer.thumbnails(tokens.ids)
     cards = [
         Chip(
             token.display,
             str(token.id),
             "special" if token.special else "word",
             hint=sign,
-            pixels=None if pixels is None else tuple(pixels),
+            pixels=token.pixels or None,
         )
-        for token, sign, pixels in zip(tokens, signs, pictures, strict=True)
+        for token, sign in zip(tokens, signs, strict=True)
     ]
     rows = rows_of_patches(len(tokens), config.picture_size // config.patch_size)
     drawn = [

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from transformer.runs.traces import STACKS, Trace
-from transformer.text.tokens import TokenSequence
+from transformer.text.tokens import Token
 from ui.shell import choice, page_state
 from ui.shell.actions import Actions, SelectToken, SetChoice
 from ui.shell.events import component, heard, one_of, whole_numbers
@@ -61,27 +61,25 @@ def strip_rows(
         if not all_stacks and stack != focus.stack and focus.kind != "cross":
             continue  # nothing on the page is about the other stack's tokens
         clickable = choose and (all_stacks or stack == focus.stack)
-        thumbnails = trace.checkpoint.tokenizer.thumbnails(trace.tokens(stack).ids)
-        one = "picture" if thumbnails else "text"
-        title = common(f"page.{trace.tokens(stack).name if len(trace.stacks) > 1 else one}")
+        tokens = trace.tokens(stack)
+        one = "picture" if any(token.pixels for token in tokens) else "text"
+        title = common(f"page.{tokens.name if len(trace.stacks) > 1 else one}")
         rows.append(
             {
                 "stack": stack,
                 "title": title,
                 "clickable": clickable,
                 "chosen": at[1] if choose and stack == at[0] else None,
-                "tokens": _tokens(trace.tokens(stack), thumbnails),
+                "tokens": [_token(token) for token in tokens],
             }
         )
     return {"rows": rows, "hint": common("page.choose_token") if choose else ""}
 
 
-def _tokens(sequence: TokenSequence, thumbnails: list[list[float] | None]) -> list[dict]:
-    """Return tokens as data; ``thumbnails`` of patches are the ink of their pixels, 0 to 1, or ``None``."""
-    tokens = [{"text": token.display, "id": token.id, "special": token.special} for token in sequence]
-    for token, pixels in zip(tokens, thumbnails, strict=False):
-        token["pixels"] = pixels
-    return tokens
+def _token(token: Token) -> dict:
+    """Return a token as data; ``pixels`` of an image patch are their ink, 0 to 1."""
+    pixels = {"pixels": list(token.pixels)} if token.pixels else {}
+    return {"text": token.display, "id": token.id, "special": token.special, **pixels}
 
 
 def _send_choice() -> None:

@@ -38,10 +38,10 @@ def shaded_sentence(p: Page, shown: AttentionViewModel) -> None:
         wide=(shown.is_wide or shown.cell is not None) and not p.reads_pictures,
     )
     if p.reads_pictures:
-        inks = p.checkpoint.tokenizer.thumbnails(shown.view.key.ids)
-        data["across"] = math.isqrt(sum(ink is not None for ink in inks))
-        for word, ink in zip(data["words"], inks, strict=True):
-            word["pixels"] = None if ink is None else list(ink)
+        keys = shown.view.key
+        data["across"] = math.isqrt(sum(bool(token.pixels) for token in keys))
+        for word, token in zip(data["words"], keys, strict=True):
+            word["pixels"] = list(token.pixels) or None
     _component(key=_KEY, data=data, on_chosen_change=_chosen)
 
 

@@ -128,7 +128,7 @@ export class GridTiles {
   layerRoom(context, theme) {
     context.font = fontOf(theme, 0.8);
     const names = this.layers.map((layer) => this.layerName(layer));
-    return widest(context, names) + 12;
+    return widest(context, [...names, say("head")]) + 12;
   }
 
   // All of them in a given room, without words: the layers stand in as many blocks beside each other, or the tiles of a list
@@ -247,10 +247,9 @@ export class GridTiles {
     const every = Math.ceil((small * 1.1) / this.lineHeight); // of many thin lines some are named
     const step = this.tileWidth + this.gap;
     const wide = this.tileWidth >= context.measureText("head 10").width;
-    const word = wide
-      ? 0
-      : (widest(context, [say("head {head}", { head: 0 })]) + context.measureText("00").width) / 2 + 4;
-    const stride = Math.max(1, Math.ceil(word / step));
+    // Narrow tiles: the word once, before the numbers, of which all that fit are there.
+    const stride = Math.max(1, Math.ceil((widest(context, [String(this.heads - 1)]) + 4) / step));
+    const above = this.y + this.top - small * 1.1;
     this.layers.forEach((layer, index) => {
       const block = this.blocks > 1 ? Math.floor(index / this.lines) : 0;
       const line = this.blocks > 1 ? index % this.lines : index;
@@ -260,12 +259,13 @@ export class GridTiles {
         drawText(context, this.layerName(layer), left - 10, y, { align: "right", colour: muted });
       }
       if (line > 0) return;
-      for (let head = 0; head < this.heads; head += stride)
+      if (!wide) drawText(context, say("head"), left - 10, above, { align: "right", colour: muted });
+      for (let head = 0; head < this.heads; head += wide ? 1 : stride)
         drawText(
           context,
-          wide || head === 0 ? say("head {head}", { head }) : String(head),
+          wide ? say("head {head}", { head }) : String(head),
           left + this.columnOffset(head) + this.tileWidth / 2,
-          this.y + this.top - small * 1.1,
+          above,
           { align: "center", colour: muted },
         );
     });

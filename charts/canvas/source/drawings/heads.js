@@ -6,7 +6,7 @@ import { roomOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
 import { GridDrawing } from "./grid.js";
 
-const HEIGHT = 446; // px on a projector: large maps, all small ones and the legend end on its first screen
+const HEIGHT = 480; // px on a projector: large maps, all small ones and the legend end on its first screen
 const SMALL_SHARE = 0.34; // of that height, at most, for the small maps …
 const LEAST_SMALL = 1.9; // letters: so high are all small maps at least, where the labels of the large ones need the room
 const MANY = 100; // … and more where there are so many of them
@@ -14,6 +14,8 @@ const SHARE_OF_MANY = 0.46;
 const MOST_LARGE = 3;
 const MOST_LINES = 3; // of the sentence above a large map
 const NARROWEST = 17; // letters: a large map is at least as wide
+const SMALL_TILE = 1.7; // letters: rather than narrower small maps, a column of them takes the place of a large map
+const WORTH_IT = 1.3; // … if that makes them so much larger
 const PINNED = 0.32; // of the height for the large maps that stay while the small ones are scrolled
 
 export class HeadsDrawing extends GridDrawing {
@@ -33,17 +35,23 @@ export class HeadsDrawing extends GridDrawing {
     const room = HEIGHT * roomOf(context, theme) - legendRoom;
     const share = this.tiles.length > MANY ? SHARE_OF_MANY : SMALL_SHARE;
     const { scrolls } = this.metadata;
+    let bottom = { width, height: room * share };
     let small = scrolls
       ? this.layoutTiles(context, theme, { width, widestTile: () => 8 * theme.size })
-      : this.layoutCompact(context, theme, { width, height: room * share });
+      : this.layoutCompact(context, theme, bottom);
     if (scrolls) this.headRoom = this.top;
     const below = this.layoutLarge(context, theme, width, room - (scrolls ? (1 - PINNED) * room : small.height));
     if (!scrolls && below + small.height > room) {
       // The labels of the large maps made them taller.
-      const height = Math.max(LEAST_SMALL * theme.size, room - below);
-      small = this.layoutCompact(context, theme, { width, height });
+      bottom = { width, height: Math.max(LEAST_SMALL * theme.size, room - below) };
+      small = this.layoutCompact(context, theme, bottom);
     }
     this.kept = null;
+    if (!scrolls && this.tileWidth < SMALL_TILE * theme.size) {
+      const aside = this.layoutAside(context, theme, width, room);
+      if (aside) return aside + 8 + this.legend.layout(context, theme, { x: 0, y: aside + 8, width }) + 4;
+      small = this.layoutCompact(context, theme, bottom);
+    }
     if (scrolls) {
       // What the small maps are read with stays in sight above them.
       this.pinned = below + this.legend.layout(context, theme, { x: 0, y: below, width }) + 0.4 * theme.size;
@@ -55,11 +63,24 @@ export class HeadsDrawing extends GridDrawing {
     return tall + 8 + this.legend.layout(context, theme, { x: 0, y: tall + 8, width }) + 4;
   }
 
+  // The small maps in a column of their own, as wide as a large map, where they are too small below the large ones.
+  // -> the height of both; null where they stay below
+  layoutAside(context, theme, width, room) {
+    const count = Math.min(this.maps.length, Math.floor(width / (NARROWEST * theme.size))) - 1;
+    if (count < 1) return null;
+    const apart = 1.5 * theme.size;
+    const [before, y] = [this.tileWidth, this.slotHead];
+    const column = (width - count * apart) / (count + 1);
+    const small = this.layoutCompact(context, theme, { x: width - column, y, width: column, height: room - y });
+    if (this.tileWidth < WORTH_IT * before) return null;
+    return Math.max(this.layoutLarge(context, theme, width - column - apart, room, count), y + small.height);
+  }
+
   // The large maps side by side: as many as leave every row and column its label, and no narrower than `NARROWEST`.
   // -> the height that they take
-  layoutLarge(context, theme, width, room) {
+  layoutLarge(context, theme, width, room, most = this.maps.length) {
     const apart = 1.5 * theme.size;
-    const fitting = Math.min(this.maps.length, Math.max(1, Math.floor(width / (NARROWEST * theme.size))));
+    const fitting = Math.min(most, Math.max(1, Math.floor(width / (NARROWEST * theme.size))));
     const fewer = Array.from({ length: fitting }, (_, less) => fitting - less);
     for (const count of [...fewer, fitting]) {
       this.slotWidth = (width - (count - 1) * apart) / count;
@@ -183,10 +204,9 @@ export class HeadsDrawing extends GridDrawing {
       );
       return;
     }
-    const { title, clear } = this.tiles[tile];
     context.font = fontOf(theme, 1, 600);
-    drawText(context, shorten(context, title, this.slotWidth), x, theme.size * 0.7, {
-      colour: clear ? cssOf(theme.ink) : muted,
+    drawText(context, shorten(context, this.tiles[tile].title, this.slotWidth), x, theme.size * 0.7, {
+      colour: cssOf(theme.ink),
     });
     context.font = fontOf(theme, 0.875);
     this.sentenceLines(context, tile).forEach((text, i) =>
