@@ -3,9 +3,13 @@
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from charts.canvas.attention_maps import attention_grid
 from charts.canvas.choices import HeadChoice
 from charts.canvas.figure import CanvasFigure
+from charts.toolkit.payload_bytes import mask_bits
+from charts.toolkit.words import _
 from transformer.runs.attention_view import AttentionView
 
 MAX_NAMED = 3  # largest number of large maps side by side
@@ -31,6 +35,7 @@ def attention_heads(
     stretch: bool = False,
     heads_a_key: int = 1,
     scrolls: bool = False,
+    image_row: int | None = None,
 ) -> CanvasFigure:
     """Return ``attention_grid`` with the maps of ``named`` (layer, head) large above the small ones.
 
@@ -38,6 +43,7 @@ def attention_heads(
     are not ``clear`` are pale. ``words`` has an entry for every head. Groups of ``heads_a_key`` heads, which share
     their keys and values, are on one band. With ``scrolls``, the small maps are as large as the width allows, with
     their text, and the large ones stay visible while the small ones scroll; otherwise all of them fit on one screen.
+    With ``image_row``, every map is this row of the head, laid over the square image whose patches are the keys.
 
     Raises:
         ValueError: As in ``attention_grid``, and if ``named`` is empty, too long or repeats a head, or a head lacks
@@ -65,10 +71,37 @@ def attention_heads(
         {**tile, "title": words[place].title, "sentence": words[place].sentence}
         for tile, place in zip(tiles, places, strict=True)
     ]
+    if image_row is not None:
+        figure = _over_the_image(figure, views[0], image_row)
     return figure.with_metadata(
         kind="heads",
         tiles=head_texts,
         named=[list(map(int, place)) for place in named],
         **({"heads_a_key": heads_a_key} if heads_a_key > 1 else {}),
         **({"scrolls": True} if scrolls else {}),
+    )
+
+
+def _over_the_image(figure: CanvasFigure, view: AttentionView, row: int) -> CanvasFigure:
+    """Return the grid with one row of every head, its keys arranged as the patches of the image."""
+    patches = view.key.patches
+    side = view.key.patches_across
+    if side is None:
+        raise ValueError(f"{view.name}: image_row needs keys that are the patches of a square image")
+    lines = [str(line + 1) for line in range(side)]
+    weights = figure.arrays["weights"][:, row, patches].reshape(-1, side, side)
+    hidden = {"row_pictures": None, "column_pictures": None, "special_rows": [], "special_columns": []}
+    return CanvasFigure(
+        {
+            **figure.metadata,
+            **hidden,
+            "tiles": [{**tile, "mask": 0} for tile in figure.metadata["tiles"]],
+            "rows": lines,
+            "columns": lines,
+            "row_title": _("row of the image"),
+            "column_title": _("column of the image"),
+            "phrase": [_("row "), _(", column "), ""],
+            "inks": [list(view.key[patch].pixels) for patch in patches],
+        },
+        {"weights": weights, "masks": mask_bits(np.ones((side, side), dtype=bool))[None]},
     )

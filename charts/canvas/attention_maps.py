@@ -217,7 +217,7 @@ def patch_pictures(rows: TokenSequence, columns: TokenSequence) -> dict[str, lis
 
 
 def patch_pixels(tokens: TokenSequence) -> list[list[float] | None] | None:
-    """Return the ink of every image patch's pixels, ``None`` for other tokens; ``None`` if no token is a patch."""
+    """Return the ink of the pixels of every image patch; ``None`` if no token is a patch."""
     return [list(token.pixels) or None for token in tokens] if any(token.pixels for token in tokens) else None
 
 

@@ -259,3 +259,15 @@ def test_while_somebody_presents_the_map_grows_and_the_question_stays(shipped: s
     page = visit(f"{shipped}/attention?presenter=1", width=1280, height=720)
     expect(page.locator(".st-key-page-head")).to_contain_text(page_text("attention").question)
     assert drawn(page) > 1.25 * plain
+
+
+def test_while_somebody_presents_the_small_maps_of_heads_can_be_told_apart(
+    shipped: str, visit: Callable[..., Page]
+) -> None:
+    """Twelve tokens: the small maps stand beside the large ones, where there is no height for them below."""
+    sentence = "My grandmother bakes apple pie every Sunday."
+    page = visit(f"{shipped}/heads?checkpoint=en-fr&sentence={sentence}&presenter=1", width=1280, height=720)
+    canvas = page.locator("[data-testid=stMain] canvas[data-geometry]").first
+    tiles = json.loads(canvas.get_attribute("data-geometry"))["tiles"]
+    assert len(tiles) == 24 and min(min(width, height) for _, _, width, height in tiles) >= 30
+    assert shows(page, 0.99) >= 0.99

@@ -338,6 +338,21 @@ def heads_figure(views, **more):
     return attention_heads(views, **{"named": [(0, 1)], "words": words, **more})
 
 
+def test_over_an_image_a_head_is_one_row_with_the_ink_of_every_patch():
+    inks = [(place / 10, 0.5, 0.0, 1.0) for place in range(4)]
+    tokens = TokenSequence(
+        (Token(0, 1, "", "<s>", True), *(Token(n + 1, 9, "", f"p{n}", False, pixels=ink) for n, ink in enumerate(inks)))
+    )
+    weights = np.random.default_rng(3).dirichlet(np.ones(5), size=(2, 5))
+    every = AttentionView("a", "encoder", 0, "self", weights, np.ones((5, 5), bool), np.log(weights), tokens, tokens)
+    metadata, arrays = read(heads_figure([every], image_row=2))
+    assert arrays["weights"].shape == (2, 2, 2)
+    np.testing.assert_allclose(arrays["weights"].reshape(2, 4) / 255, weights[:, 2, 1:], atol=1 / 255)
+    assert metadata["inks"] == [list(ink) for ink in inks] and metadata["rows"] == ["1", "2"]
+    with pytest.raises(ValueError, match="patches of a square image"):
+        heads_figure([view(KEY, KEY)], image_row=0)
+
+
 def test_heads_are_a_grid_with_words_for_every_one_and_labels_for_those_with_a_job():
     views = [view(KEY, KEY, layer=layer, causal=True, seed=layer) for layer in range(2)]
     metadata, arrays = read(heads_figure(views, named=[(1, 2), (0, 1)], clear=[(1, 2), (0, 1)], selected=(0, 0)))

@@ -11,9 +11,11 @@ import pytest
 
 import transformer
 from charts.canvas.attention_heads import MAX_NAMED
+from charts.toolkit.numbers import percent
 from transformer.heads.head_roles import CorpusRole, HeadRole, corpus_roles, sentence_roles
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
+from ui.words.texts import label_in_words, page_text
 from views.heads import heads_view_model as module
 from views.heads.heads_view_model import (
     MOST_NAMED,
@@ -24,7 +26,9 @@ from views.heads.heads_view_model import (
     heads_view_model,
     place_of,
 )
+from views.heads.role_words import words_on_image
 
+DIGIT = "0123456789abcdefg" + "0" * 40 + "g654321"
 SENTENCE = "The old man told us a story, and the sea was cold."
 SENTENCES = ("The cat sat on the mat.", "She saw the sea, and the sea was cold.", "He told us a story about a dog.")
 KINDS = [
@@ -248,3 +252,22 @@ def test_roles_are_worked_out_once(trace: Trace, monkeypatch: pytest.MonkeyPatch
     for _ in range(2):
         assert heads.named and heads.tiles and heads.chosen_here and heads.first_axes and heads.alike
     assert asked == [view.name for view in heads.views]
+
+
+def test_a_head_of_an_image_shows_the_row_of_the_followed_token_over_its_patches() -> None:
+    """The selected head comes first, and words name the patches with the largest weights."""
+    trace = transformer.trace(transformer.load("checkpoints/vit-digits"), DIGIT)
+    chosen = Head("encoder", "self", 0, 2)
+    heads = heads_view_model(trace, chosen, token=5)
+    assert heads.image_row == 5 and heads.named[0] == (0, 2) and len(set(heads.named)) == MOST_NAMED
+    weights = np.stack([view.weights for view in heads.views])[:, :, 5]
+    assert heads.n_patches_preferred == len(set(weights[..., 1:].argmax(-1).ravel().tolist())) > 1
+    for (layer, index), shown in words_on_image(heads, page_text("heads")).items():
+        first, second = weights[layer, index].argsort()[::-1][:2]
+        for key, said in ((first, shown.title), (second, shown.sentence)):
+            assert label_in_words(heads.views[0].key.labels[key]) in said
+            assert percent(float(weights[layer, index, key])) in said
+    assert heads_view_model(trace, chosen, HeadsChoices(whole=True)).image_row is None
+    assert (
+        heads_view_model(transformer.trace(transformer.load("checkpoints/bert-en"), SENTENCE), chosen).image_row is None
+    )

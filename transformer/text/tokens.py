@@ -1,5 +1,6 @@
 """Tokens and token sequences, which label the axes of every figure."""
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -101,6 +102,17 @@ class TokenSequence(Sequence):
                 number[display] += 1
             labels[label] = None
         return tuple(labels)
+
+    @cached_property
+    def patches(self) -> tuple[int, ...]:
+        """Positions of image patches."""
+        return tuple(token.index for token in self.tokens if token.pixels)
+
+    @cached_property
+    def patches_across(self) -> int | None:
+        """Number of patches along a side, if there is a whole square image; ``None`` otherwise."""
+        side = math.isqrt(len(self.patches))
+        return side if side and side**2 == len(self.patches) else None
 
     @property
     def text(self) -> str:

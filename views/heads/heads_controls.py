@@ -25,7 +25,7 @@ def choose(p: Page) -> tuple[HeadsChoices, Corpus | None, DeltaGenerator]:
     """
     text, scope = p.text, SCOPES[0]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="heads first row"):
-        first = st.container(key="heads claim")
+        first = st.container()
         if p.reads_sentences:
             explained = text["scope_help"]
             scope = chosen_option(
@@ -42,6 +42,7 @@ def choose(p: Page) -> tuple[HeadsChoices, Corpus | None, DeltaGenerator]:
                 stretch=choice.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"]),
                 every=choice.toggle(text["every"], key="heads_every", help=text["every_help"]),
                 scrolls=choice.toggle(text["scrolls"], key="heads_scrolls", help=text["scrolls_help"]),
+                whole=p.reads_pictures and choice.toggle(text["whole"], key="heads_whole", help=text["whole_help"]),
                 layers=chosen_layers(p),
                 framed=framed(p),
             )

@@ -50,6 +50,7 @@ class HeadsChoices:
         every: Whether the maps show all kinds of attention.
         stretch: Whether the scale of each map ends at its own largest weight.
         scrolls: Whether the small maps are as large as the width allows.
+        whole: Whether a model that reads images shows whole maps instead of one row over the image.
     """
 
     scope: str = "sentence"
@@ -59,6 +60,7 @@ class HeadsChoices:
     every: bool = False
     stretch: bool = False
     scrolls: bool = False
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -189,12 +191,14 @@ class HeadsViewModel(RunViewModel):
         choices: What the reader chose.
         corpus: The roles of all heads over many sentences, where they are known.
         noted_row: The row of the selected head that the example's note names.
+        token: The token that all pages follow.
     """
 
     location: Head
     choices: HeadsChoices
     corpus: CorpusRoles | None = field(default=None, repr=False)
     noted_row: int | None = None
+    token: int = 0
 
     @property
     def place(self) -> Place:
@@ -259,10 +263,41 @@ class HeadsViewModel(RunViewModel):
     @property
     def named(self) -> tuple[Place, ...]:
         """(layer, head) of the large maps, the selected head among them."""
-        found = self.shown.opened_with(self.place)
+        found = self.shown.opened_with(self.place) if self.image_row is None else self.different_on_image
         if not self.framed:
             return found
         return tuple(place for place in found if place in self.framed) or tuple(self.tiles[:1])
+
+    @property
+    def image_row(self) -> int | None:
+        """The row that every head shows over a square image: the followed token's; ``None`` for whole maps."""
+        view = self.views[0]
+        is_shown = view.key.patches_across and not self.choices.whole
+        return min(self.token, len(view.query) - 1) if is_shown else None
+
+    @cached_property
+    def different_on_image(self) -> tuple[Place, ...]:
+        """Up to three heads that attend to the most different patches, the selected one first if it is shown."""
+        rows = {(view.layer, head): w for view in self.shown_views for head, w in enumerate(self._image_weights(view))}
+        found = [self.place if self.place in rows else max(rows, key=lambda place: float(rows[place].max()))]
+        while len(found) < min(MOST_NAMED, len(rows)):
+            near = {place: min(float(np.abs(row - rows[one]).sum()) for one in found) for place, row in rows.items()}
+            found.append(max(near, key=near.__getitem__))
+        return tuple(found)
+
+    @property
+    def n_patches_preferred(self) -> int:
+        """How many different patches are the strongest one of some head, in the row over the image."""
+        return len({int(row.argmax()) for view in self.shown_views for row in self._image_weights(view)})
+
+    def patches_of(self, place: Place) -> list[tuple[int, float]]:
+        """Return the keys of one head in the row over the image with their weights, strongest first."""
+        layer, head = place
+        weights = self.views[layer].weights[head, self.image_row]
+        return [(int(key), float(weights[key])) for key in np.argsort(-weights, kind="stable")]
+
+    def _image_weights(self, view: AttentionView) -> np.ndarray:
+        return view.weights[:, self.image_row, list(view.key.patches)]
 
     @property
     def selected(self) -> Place | None:
@@ -378,6 +413,7 @@ def heads_view_model(
     *,
     corpus: CorpusRoles | None = None,
     noted_row: int | None = None,
+    token: int = 0,
 ) -> HeadsViewModel:
     """Build the data of the Heads page; costly parts are computed once, when first read.
 
@@ -387,6 +423,7 @@ def heads_view_model(
         choices: What the reader chose, by default what the page begins with.
         corpus: The roles of all heads over many sentences (``corpus_roles``).
         noted_row: The row of this head that the note of the example names, if it does.
+        token: The followed token, whose row lies over an image.
 
     Raises:
         ValueError: For a head that the trace does not have.
@@ -397,7 +434,7 @@ def heads_view_model(
     choices = choices or HeadsChoices()
     if choices.layers is not None and not set(choices.layers) & set(range(n_layers)):
         raise ValueError(f"layers is {choices.layers}; choose from 0 to {n_layers - 1}")
-    return HeadsViewModel(trace, location, choices, corpus, noted_row)
+    return HeadsViewModel(trace, location, choices, corpus, noted_row, token)
 
 
 def place_of(head: Role) -> Place:

@@ -11,7 +11,7 @@ from ui.show.drawings import show_grid, show_overview
 from ui.words.texts import PageText
 from views.heads.heads_controls import FRAMED
 from views.heads.heads_view_model import HeadsViewModel, place_of
-from views.heads.role_words import captions, head_words, words_of_followed
+from views.heads.role_words import captions, head_words, words_of_followed, words_on_image
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
 
@@ -27,11 +27,14 @@ def show_maps(heads: HeadsViewModel, text: PageText) -> None:
 
 
 def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
+    on_image = heads.image_row is not None
+    words = head_words(heads.shown, text) | words_of_followed(heads, text)
     figure = attention_heads(
         heads.shown_views,
         named=heads.named,
-        words=head_words(heads.shown, text) | words_of_followed(heads, text),
-        clear=[place_of(head) for head in heads.shown.with_role],
+        words=words_on_image(heads, text) if on_image else words,
+        clear=heads.tiles if on_image else [place_of(head) for head in heads.shown.with_role],
+        image_row=heads.image_row,
         selected=heads.selected,
         order=None if heads.in_table else heads.tiles,
         shifted_labels=predicted_rows(heads.trace, heads.location.kind),

@@ -27,7 +27,7 @@ from transformer.heads.weight_patterns import (
 )
 from transformer.runs.readings import task_before
 from ui.lab.role_names import role_text, test_name
-from ui.words.texts import PageText, as_plain, token_name
+from ui.words.texts import PageText, as_plain, label_in_words, token_name
 from views.heads.heads_view_model import ROLES_HERE, HeadsViewModel, Place, RankedHeads, Role, place_of
 
 # ---- above and in the maps -------------------------------------------------------------------------------------------
@@ -60,7 +60,7 @@ def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
         words[place] = words[place]._replace(title=text["named_sharpest"])
     scores = {place_of(head): head.scores for head in heads.roles}
     for place, name in heads.contrasts.items():
-        sentence = text[f"contrast_{name}_sentence"].format(score=whole_percent(scores[place][name]))
+        sentence = text[f"contrast_{name}_sentence"].format(score=_share(scores[place][name]))
         words[place] = words[place]._replace(title=text[f"contrast_{name}"], sentence=sentence)
     return words
 
@@ -71,8 +71,26 @@ def words_of_followed(heads: HeadsViewModel, text: PageText) -> dict[Place, Head
     if edge is None or heads.speaks_of_many or heads.selected is None or heads.shown.is_too_short:
         return {}
     title = text["edge_title"].format(query=row_name(heads, edge.query), key=key_name(heads, edge.key))
-    sentence = text["edge_sentence"].format(weight=whole_percent(edge.weight))
+    sentence = text["edge_sentence"].format(weight=_share(edge.weight))
     return {heads.place: HeadWords(number(f"{edge.weight:.2f}"), title, sentence)}
+
+
+def words_on_image(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
+    """Which patch the followed token attends to most, in every head."""
+    keys, words = heads.views[0].key, {}
+    for place in heads.tiles:
+        (first, share), (second, less) = heads.patches_of(place)[:2]
+        names = [label_in_words(keys.labels[key]) for key in (first, second)]
+        title = _title(text["image_title"].format(patch=names[0], share=_share(share)))
+        sentence = text["image_sentence"].format(patch=names[1], share=_share(less))
+        words[place] = HeadWords(number(f"{share:.2f}"), title, sentence)
+    return words
+
+
+def image_claim(heads: HeadsViewModel, text: PageText) -> str:
+    """Return how many patches the heads prefer, as the first sentence of the page."""
+    token = token_name(heads.views[0].query.labels[heads.image_row])
+    return text["image_claim"].format(heads=len(heads.shown.roles), count=heads.n_patches_preferred, token=token)
 
 
 def row_name(heads: HeadsViewModel, query: int) -> str:
@@ -116,15 +134,15 @@ def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
     sentence = text["role_sentence"]
     # The head attends to a sink, except from tokens that have occurred before.
     if head.role == "induction" and head.score < LEAST_SHARE:
-        numbers = {key: whole_percent(head.scores[name]) for key, name in (("score", head.role), ("awake", "awake"))}
+        numbers = {key: _share(head.scores[name]) for key, name in (("score", head.role), ("awake", "awake"))}
         return _title(text["role"][head.role]), sentence["awake"].format(**numbers)
     if head.role != "none":
-        score = three_digits(head.score) if head.role == "monotone" else whole_percent(head.score)
+        score = three_digits(head.score) if head.role == "monotone" else _share(head.score)
         return _title(text["role"][head.role]), sentence[head.role].format(score=score)
     title = _title(text["role"]["none"])
     if not (nearest := head.nearest):
         return title, sentence["none"]
-    return title, sentence["nearest"].format(role=text["role"][nearest], score=whole_percent(head.scores[nearest]))
+    return title, sentence["nearest"].format(role=text["role"][nearest], score=_share(head.scores[nearest]))
 
 
 def _of_many(head: CorpusRole, text: PageText) -> tuple[str, str]:
@@ -136,6 +154,11 @@ def _of_many(head: CorpusRole, text: PageText) -> tuple[str, str]:
     if measured.clear:
         return _title(name), text["test_sentence"].format(count=head.n_sentences, **numbers)
     return text["no_role"], text["test_sentence_weak"].format(count=head.n_sentences, test=name, **numbers)
+
+
+def _share(weight: float) -> str:
+    """Format a share as a whole percent, but never as all of it where something is missing."""
+    return whole_percent(weight, decimals=int(0.995 <= weight < 0.9995))
 
 
 def _title(name: str) -> str:

@@ -39,7 +39,7 @@ def shaded_sentence(p: Page, shown: AttentionViewModel) -> None:
     )
     if p.reads_pictures:
         keys = shown.view.key
-        data["across"] = math.isqrt(sum(bool(token.pixels) for token in keys))
+        data["across"] = math.isqrt(len(keys.patches))
         for word, token in zip(data["words"], keys, strict=True):
             word["pixels"] = list(token.pixels) or None
     _component(key=_KEY, data=data, on_chosen_change=_chosen)

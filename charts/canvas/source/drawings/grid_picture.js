@@ -32,7 +32,8 @@ export class GridPicture extends GridTiles {
     const { rows, columns, special_rows: specialRows, special_columns: specialColumns } = this.metadata;
     const look = { scale: "sequential", limit: 1, titles: false, rounded: true };
     const { row_pictures: rowPictures, column_pictures: columnPictures } = this.metadata;
-    return new Heatmap({ rows, columns, specialRows, specialColumns, rowPictures, columnPictures, ...look });
+    const { inks } = this.metadata;
+    return new Heatmap({ rows, columns, specialRows, specialColumns, rowPictures, columnPictures, inks, ...look });
   }
 
   layout(context, theme, width) {

@@ -7,6 +7,7 @@ import { roughly } from "../toolkit/numbers.js";
 import { colourOf } from "../toolkit/theme.js";
 import { say } from "../toolkit/words.js";
 import { matrixBitmap, paintMask } from "./bitmap.js";
+import { paintInk } from "../toolkit/patch.js";
 
 export const legendOf = ({ stretched }) =>
   stretched
@@ -225,6 +226,7 @@ export class GridTiles {
         [x, y, width, height],
         ratio,
       );
+      if (this.metadata.inks) this.paintTileInk(context, theme, i);
       context.globalAlpha = 1;
       context.font = fontOf(theme, this.captionScale, 500);
       this.words[i].forEach((word, k) => {
@@ -306,6 +308,17 @@ export class GridTiles {
     context.beginPath();
     context.roundRect(x - 0.5, y - 0.5, width + 1, height + 1, 3);
     context.stroke();
+  }
+
+  paintTileInk(context, theme, tile) {
+    const [matrix, [x, y, width, height]] = [this.matrices[tile], this.tileBox(tile)];
+    const colour = colourOf(theme, "sequential", this.limit(tile));
+    const [stepX, stepY] = [width / matrix.columns, height / matrix.rows];
+    this.metadata.inks.forEach((pixels, at) => {
+      const [row, column] = [Math.floor(at / matrix.columns), at % matrix.columns];
+      const box = [x + column * stepX, y + row * stepY, stepX, stepY];
+      paintInk(context, pixels, colour(matrix.at(row, column)), box);
+    });
   }
 
   frame(context, theme, tile, colour, thick) {

@@ -90,12 +90,17 @@ export class HeadsDrawing extends GridDrawing {
       const large = Math.max(9 * theme.size, room - this.slotHead - 0.8 * theme.size);
       this.slots = this.maps.slice(0, count).map((map, i) => {
         const x = i * (this.slotWidth + apart);
-        const box = { x, y: this.slotHead, width: this.slotWidth, room: large, widestCell: 64 };
+        const box = { x, y: this.slotHead, width: this.slotWidth, room: large, ...this.cells };
         return { map, x, height: this.slotHead + map.layout(context, theme, box) };
       });
       if (this.slots[0].map.showsAllLabels(theme)) break;
     }
     return Math.max(...this.slots.map(({ height }) => height)) + 0.8 * theme.size;
+  }
+
+  // How large the cells of a large map may become: the patches of an image are square.
+  get cells() {
+    return this.metadata.inks ? { widestCell: 60, tallestCell: 60 } : { widestCell: 64 };
   }
 
   sentenceLines(context, tile) {

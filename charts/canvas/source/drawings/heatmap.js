@@ -1,9 +1,9 @@
 // One labelled matrix: how its cells, labels and highlights are painted.
 
-import { brightness, cssOf, mix } from "../toolkit/colour.js";
+import { cssOf, inkOn, mix } from "../toolkit/colour.js";
 import { hatch } from "../toolkit/hatch.js";
 import { shortNumber, smallDecimals } from "../toolkit/numbers.js";
-import { drawPatch } from "../toolkit/patch.js";
+import { drawPatch, paintInk } from "../toolkit/patch.js";
 import { drawText, drawToken, fontOf, shorten } from "../toolkit/text.js";
 import { colourOf } from "../toolkit/theme.js";
 import { matrixBitmap, paintMask } from "./bitmap.js";
@@ -87,8 +87,9 @@ export class Heatmap extends HeatmapLayout {
           context.roundRect(x + gap / 2, y + gap / 2, width - gap, height - gap, round);
           context.fill();
         } else context.fillRect(x + gap / 2, y + gap / 2, width - gap, height - gap);
-        if (!withNumbers || !allowed) continue;
-        const ink = brightness(paint) > 0.3 ? [24, 28, 38] : [255, 255, 255];
+        if (this.inks) paintInk(context, this.inks[row * matrix.columns + column], paint, [x, y, width, height]);
+        if (this.inks || !withNumbers || !allowed) continue;
+        const ink = inkOn(paint);
         context.font = `500 ${letters}px ${theme.font}, sans-serif`;
         const number = shortNumber(value, digits, signed, this.limit);
         const isZero = !/[1-9N]/.test(number);

@@ -15,7 +15,8 @@ export const isProjected = (theme) => theme.size >= PROJECTED && !theme.paper;
 
 export class HeatmapLayout {
   // spec: { rows, columns, rowTitle, columnTitle, specialRows, specialColumns, scale, limit, titles, rounded }, and
-  // rowPictures, columnPictures: of labels that are image patches, the ink of their pixels, else null
+  // rowPictures, columnPictures: of labels that are image patches, the ink of their pixels, else null; and `inks`: where the
+  // cells are the patches of an image, the ink of their pixels
   constructor(spec) {
     Object.assign(
       this,
@@ -134,6 +135,7 @@ export class HeatmapLayout {
       this.cellWidth,
       Math.max(this.cellHeight / (projected ? 0.2 : 0.55), this.slanted ? letter / Math.sin(slant) : longest + 12),
     );
+    if (this.inks) this.cellWidth = this.cellHeight = Math.min(this.cellWidth, this.cellHeight);
     this.box = { x, y, width };
     this.plot = { x: x + left, y: y + top, width: this.cellWidth * nColumns, height: this.cellHeight * nRows };
     this.keepInside();

@@ -43,3 +43,6 @@ export function rgbOf(css, fallback) {
   probe.fillRect(0, 0, 1, 1);
   return [...probe.getImageData(0, 0, 1, 1).data.subarray(0, 3)];
 }
+
+// What can be read on a colour: dark on a bright one.
+export const inkOn = (colour) => (brightness(colour) > 0.3 ? [24, 28, 38] : [255, 255, 255]);
