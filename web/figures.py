@@ -33,7 +33,7 @@ _MESSAGES = {  # of transformer/runs/inputs.py, transformer/runs/decoding.py and
     "tokens": "{what} has {length} tokens, special tokens included, but this model reads at most {limit}. Nothing was "
     "cut: shorten it by about {more} tokens.",
     "room": "The text has {length} tokens, and this model sees at most {limit}: there is no room to write. Shorten it.",
-    "unfinished": "The answer did not end within {count} tokens; it was stopped there.",
+    "unfinished": "The output did not end within {count} tokens; it was stopped there.",
     "sign": "{sign} is not a pixel. This model reads pictures of {size} × {size} pixels: one character for each, from "
     "{first} (nothing) to {last} (full ink), row by row.",
     "pixels": "The picture has {found} pixels; this model reads {size} × {size}, which makes {wanted}: one character "

@@ -181,8 +181,8 @@ def test_notes_are_said_in_french(tiny_checkpoint: Callable, monkeypatch: pytest
 
 def test_the_numbers_are_taken_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ui.words.texts._language_of_run", lambda: "fr")
-    note = Message("The answer did not end within {count} tokens; it was stopped there.", count=40)
-    assert translate(note).startswith("La réponse n’était pas finie après 40 jetons")
+    note = Message("The output did not end within {count} tokens; it was stopped there.", count=40)
+    assert translate(note).startswith("La sortie n’était pas finie après 40 jetons")
 
 
 def test_what_is_said_while_waiting_is_in_the_language_of_who_waits(monkeypatch: pytest.MonkeyPatch) -> None:

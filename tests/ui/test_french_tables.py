@@ -18,7 +18,7 @@ from views.training.curves import _SHOWN
 
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
 SIDE = re.compile(r"^[xy]: ")  # the prefix of an axis title
-ANSWERS = ["text", "texte", "answer", "réponse"]
+ANSWERS = ["text", "texte", "output", "sortie"]
 LETTERS = re.compile(r"^[^{]*[A-Za-z]{3}")  # a template that begins with a placeholder would match everything
 NOT_WORDS = re.compile(r"[·⟨<]|\d")  # a token, a name in the code, a number
 

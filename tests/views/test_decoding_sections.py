@@ -35,10 +35,10 @@ def test_the_answer_runs_along_the_top_and_the_rest_below() -> None:
 def test_lines_lead_from_parent_to_child_and_are_thickest_for_the_answer() -> None:
     figure = search_tree(small_tree())
     lines = {trace.name: trace for trace in figure.data if trace.type == "scatter" and trace.mode == "lines"}
-    assert lines["the answer"].line.width > lines["kept"].line.width > lines["pruned"].line.width
-    assert lines["the answer"].line.color == style.CHOSEN
-    assert [y for y in lines["the answer"].y if y is not None] == [0, 0, 0, 0]
-    assert lines["the answer"].x[4] == pytest.approx(2 - 0.36), "it ends at the left edge of the second box"
+    assert lines["the output"].line.width > lines["kept"].line.width > lines["pruned"].line.width
+    assert lines["the output"].line.color == style.CHOSEN
+    assert [y for y in lines["the output"].y if y is not None] == [0, 0, 0, 0]
+    assert lines["the output"].x[4] == pytest.approx(2 - 0.36), "it ends at the left edge of the second box"
 
 
 def test_colours_are_the_log_probability_so_far_and_finished_texts_are_framed() -> None:

@@ -79,8 +79,8 @@ def framing_of(config: FamilyConfig, tokenizer: ForeignTokenizer, fields: dict, 
         start = next(filter(None, map(_ids, named)), ())[:1]
         if config.family == "m2m_100" and start == (config.pad_id,):
             raise CheckpointError(
-                "the answer begins with the token {id}, which is also the padding: an M2M100 does not count padding as "
-                "a position, and where its next tokens stand then depends on how they are computed",
+                "the output begins with the token {id}, which is also the padding: an M2M100 does not count padding as "
+                "a position, and the positions of its next tokens then depend on how they are computed",
                 id=config.pad_id,
             )
         given = (*start, *tokenizer.answer_before)

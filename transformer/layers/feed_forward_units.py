@@ -74,12 +74,12 @@ def why_no_words(checkpoint: Checkpoint, stack: str) -> Message | None:
     module = getattr(checkpoint.model, stack)
     if isinstance(getattr(module, "vocabulary_projection", None), TokenHead):
         return Message(
-            "In this model, a separate head, norm(f(x W + b)), lies between the stream and the words. It is not "
-            "linear: the effect of one unit on a logit depends on all others and cannot be given alone."
+            "In this model, a separate head, norm(f(x W + b)), lies between the residual stream and the words. It is "
+            "not linear: the effect of one unit on a logit depends on all others and cannot be given alone."
         )
     if not hasattr(module, "vocabulary_projection") and getattr(module.embedding, "projection", None) is not None:
         return Message(
-            "In this model, the rows of the embedding matrix are shorter than the vectors of the stream, so a "
+            "In this model, the rows of the embedding matrix are shorter than the vectors of the residual stream, so a "
             "unit cannot be compared with a row."
         )
     return None

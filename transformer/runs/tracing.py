@@ -100,7 +100,7 @@ def trace_of(run: Run) -> Trace:
         # A caller who asks for only the next token knows that it is one.
         if not finished and run.strategy != Greedy(1):
             notes.append(
-                Message("The answer did not end within {count} tokens; it was stopped there.", count=len(answer))
+                Message("The output did not end within {count} tokens; it was stopped there.", count=len(answer))
             )
         whole, pads = prompt + answer, padding_ids(checkpoint, target_pads)
         read, written = whole[:-1] + pads, whole[1:] + pads

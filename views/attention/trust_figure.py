@@ -33,7 +33,7 @@ MAX_NUMBERS = 40  # tokens up to which cells show their numbers
 
 
 def aligned_measures(
-    aligned: Aligned, *, answer: str = N_("the answer"), unit: str = "log p", names: Mapping[str, str] = NAMES
+    aligned: Aligned, *, answer: str = N_("the prediction"), unit: str = "log p", names: Mapping[str, str] = NAMES
 ) -> go.Figure:
     """Draw shares of attention (0…1) above signed shares of the output, token under token.
 

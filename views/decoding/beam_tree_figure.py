@@ -51,7 +51,7 @@ def search_tree(tree: BeamTree, *, first: int = 1, n_steps: int = 12, pruned: in
     for name, colour, width, nodes in (
         (_("pruned"), style.QUIET, 1, [node for node in shown if node.fate == "pruned"]),
         (_("kept"), style.NEUTRAL, 2.5, [node for node in alive if node.index not in winner]),
-        (_("the answer"), style.CHOSEN, 6, [node for node in alive if node.index in winner]),
+        (_("the output"), style.CHOSEN, 6, [node for node in alive if node.index in winner]),
     ):
         if nodes:
             figure.add_trace(_lines(nodes, rows, first=first, name=name, line={"color": colour, "width": width}))

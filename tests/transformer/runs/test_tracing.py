@@ -126,7 +126,7 @@ def test_the_note_on_a_text_that_did_not_end_counts_what_was_written(
     checkpoint = tiny_checkpoint(kind)
     assert not decode(checkpoint, SENTENCE, Greedy(5)).finished
     result = trace(checkpoint, SENTENCE, strategy=Greedy(5), target_pads=pads)
-    assert result.notes[0] == "The answer did not end within 5 tokens; it was stopped there."
+    assert result.notes[0] == "The output did not end within 5 tokens; it was stopped there."
 
 
 @pytest.mark.parametrize("kind", ["translator", "gpt"])

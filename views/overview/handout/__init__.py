@@ -43,7 +43,7 @@ def check_length(trace: Trace) -> None:
     count = max(len(trace.tokens(stack)) for stack in trace.stacks)
     if count > MAX_TOKENS:
         raise InputError(
-            "A handout is for a short text: this one, or its answer, has {count} tokens, and at most {most} are "
+            "A handout is for a short text: this one, or its output, has {count} tokens, and at most {most} are "
             "possible.",
             count=count,
             most=MAX_TOKENS,
