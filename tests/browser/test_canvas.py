@@ -197,9 +197,9 @@ def test_the_table_holds_the_same_numbers_and_tokens_stay_text(map_canvas):
 
 def test_the_picture_can_be_downloaded_at_twice_its_size(map_canvas, tmp_path):
     canvas = map_canvas
-    canvas.page.get_by_role("button", name="Export this picture").click()
+    canvas.page.get_by_role("button", name="Export this figure").click()
     with canvas.page.expect_download() as download:
-        canvas.page.get_by_role("button", name="Download this picture as PNG").click()
+        canvas.page.get_by_role("button", name="Download this figure as PNG").click()
     download.value.save_as(tmp_path / "map.png")
     header = (tmp_path / "map.png").read_bytes()[:24]
     assert header[:8] == b"\x89PNG\r\n\x1a\n"
@@ -209,7 +209,7 @@ def test_the_picture_can_be_downloaded_at_twice_its_size(map_canvas, tmp_path):
 
 def test_the_menu_opens_and_closes_by_keyboard_and_keeps_what_is_typed_from_the_app(in_the_app):
     canvas = in_the_app("map")
-    keyboard, export = canvas.page.keyboard, canvas.page.get_by_role("button", name="Export this picture")
+    keyboard, export = canvas.page.keyboard, canvas.page.get_by_role("button", name="Export this figure")
     export.focus()
     keyboard.press("Enter")
     title = canvas.page.get_by_label("Title")

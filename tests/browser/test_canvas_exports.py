@@ -34,7 +34,7 @@ NOT_IN_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), 
 def saved(canvas: Canvas, button: str, folder: Path, *, title: str | None = None, width: str = "84") -> Path:
     """Return the file behind a button of the menu; nothing may be transferred for it."""
     before = len(canvas.sent)
-    canvas.page.get_by_role("button", name="Export this picture").click()
+    canvas.page.get_by_role("button", name="Export this figure").click()
     if title is not None:
         canvas.page.get_by_label("Title").fill(title)
         canvas.page.get_by_label("Width").select_option(width)
@@ -164,7 +164,7 @@ def test_every_file_says_where_it_comes_from(in_the_app, chromium, tmp_path: Pat
         assert page.locator("script").count() == 4
         page.locator("canvas").wait_for()
         page.wait_for_function("() => globalThis.glassformerView?.sentence")  # its exports contain the change as well
-        page.get_by_role("button", name="Export this picture").click()
+        page.get_by_role("button", name="Export this figure").click()
         assert page.get_by_role("button", name="PDF").count() == 0  # the PDF writer stays on the server
 
 

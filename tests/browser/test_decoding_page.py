@@ -71,13 +71,13 @@ def test_keys_buttons_and_tokens_walk_through_the_answer_and_back(decoding: Page
     assert sentence_about(decoding) == said[1]
     decoding.keyboard.press("End")
     expect(count(decoding)).to_have_text(f"step {total} of {total}")
-    expect(decoding.get_by_role("button", name="one step on")).to_be_disabled()
+    expect(decoding.get_by_role("button", name="one step forward")).to_be_disabled()
     decoding.keyboard.press("ArrowRight")  # the last step is the end
     decoding.keyboard.press("Home")
     assert sentence_about(decoding) == said[0]
     expect(decoding.get_by_role("button", name="one step back")).to_be_disabled()
 
-    decoding.get_by_role("button", name="one step on").click()
+    decoding.get_by_role("button", name="one step forward").click()
     rest(decoding, 2)
     assert step_in_address(decoding) == "1"
     decoding.locator(".stepper .line button").nth(4).click()
@@ -168,7 +168,7 @@ def test_arrow_keys_in_a_text_box_stay_there_and_another_sentence_opens_where_th
     box.press("ArrowRight")
     settle(decoding)
     expect(count(decoding)).to_contain_text("step 1 of")
-    decoding.get_by_role("button", name="one step on").click()
+    decoding.get_by_role("button", name="one step forward").click()
     expect(count(decoding)).to_contain_text("step 2 of")
     box.fill("It is raining, so take your umbrella.")
     box.press("Control+Enter")

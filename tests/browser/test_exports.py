@@ -59,8 +59,8 @@ def test_a_figure_is_saved(figure: Page, tmp_path: Path) -> None:
 
 def as_picture_numbers_and_page(page: Page, tmp_path: Path) -> None:
     for button, suffix, begins in (
-        ("Download this picture as SVG", "svg", b"<svg"),
-        ("Download this picture as PNG", "png", b"\x89PNG"),
+        ("Download this figure as SVG", "svg", b"<svg"),
+        ("Download this figure as PNG", "png", b"\x89PNG"),
         ("CSV", "csv", b""),
         ("HTML (works offline)", "html", b""),
     ):

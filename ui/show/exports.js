@@ -38,9 +38,9 @@ export default function ({ parentElement, data, setTriggerValue }) {
   const pictures = make(
     "div",
     { className: "pictures" },
-    button("PNG", "Download this picture as PNG", () => save("png")),
-    button("SVG", "Download this picture as SVG", () => save("svg")),
-    ...(canWritePdf() ? [button("PDF", "Download this picture as PDF", () => save("pdf"))] : []),
+    button("PNG", "Download this figure as PNG", () => save("png")),
+    button("SVG", "Download this figure as SVG", () => save("svg")),
+    ...(canWritePdf() ? [button("PDF", "Download this figure as PDF", () => save("pdf"))] : []),
   );
   const stage = make("div", { className: "export" }, pictures, paperForm(data.title, button, print));
   // Letters typed here are not for the app's own keys.

@@ -93,7 +93,7 @@ export class LivingPictureDrawing extends LivingPicture {
       stack.gutterTexts = [...new Set(stack.steps.map(({ kind }) => kind))].map(kindText);
     this.beats = beatsOf(this.model);
     this.label = `${this.metadata.title}. ${say("Space plays, left and right go from step to step, up and down open another layer.")}`;
-    this.help = say("moving picture");
+    this.help = say("animation");
     if (this.unfolded) this.look();
   }
 

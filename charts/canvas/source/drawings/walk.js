@@ -57,7 +57,7 @@ export class Walk {
       return button;
     };
     this.back = arrow("←", say("one step back"), -1);
-    this.next = arrow("→", say("one step on"), 1);
+    this.next = arrow("→", say("one step forward"), 1);
     this.lead = make("span", { className: "lead" }, this.back, this.next);
     stage.bar.prepend(this.lead);
     stage.root.classList.add("stepper");

@@ -11,7 +11,7 @@ export class ExportMenu {
     this.frame = frame;
     this.files = new Files(frame);
     this.element = make("div", { className: "menu", popover: "auto", role: "dialog", "aria-label": say("Export") });
-    this.button = frame.button("Export", "Export this picture or its numbers", () => {});
+    this.button = frame.button("Export", "Export this figure or its numbers", () => {});
     this.button.popoverTargetElement = this.element;
     this.element.addEventListener("beforetoggle", (event) => {
       if (event.newState === "open") this.fill();
@@ -47,9 +47,9 @@ export class ExportMenu {
     const pictures = make(
       "div",
       { className: "buttons" },
-      save("PNG", "Download this picture as PNG", () => files.png()),
-      save("SVG", "Download this picture as SVG", () => files.drawn("svg")),
-      ...(canWritePdf() ? [save("PDF", "Download this picture as PDF", () => files.drawn("pdf"))] : []),
+      save("PNG", "Download this figure as PNG", () => files.png()),
+      save("SVG", "Download this figure as SVG", () => files.drawn("svg")),
+      ...(canWritePdf() ? [save("PDF", "Download this figure as PDF", () => files.drawn("pdf"))] : []),
       ...(film
         ? [save(film.name, "Record the animation as a video; this takes as long as it plays", film.record)]
         : []),

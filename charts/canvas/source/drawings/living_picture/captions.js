@@ -134,7 +134,7 @@ function embedding(model, stack, beat) {
   const values = { count: beat.shown, channels: stack.channels };
   if (stack.pictures)
     return pieces(
-      say("The picture is cut into patches: |{count}| tokens, each now a column of |{channels}| numbers."),
+      say("The image is cut into patches: |{count}| tokens, each now a column of |{channels}| numbers."),
       values,
     );
   if (beat.stack === "decoder" && model.stacks.length > 1)
@@ -190,8 +190,8 @@ function expected(stack, { position, names, chosen }) {
   };
   if (position === stack.count - 1) return pieces(say("After |{token}|, the model ends the text."), values);
   return chosen === 0
-    ? pieces(say("After |{token}|, the model expects |{name}|, as in the text."), values)
-    : pieces(say("After |{token}|, the model expects |{name}|; the text has |{typed}|."), values);
+    ? pieces(say("After |{token}|, the model predicts |{name}|, as in the text."), values)
+    : pieces(say("After |{token}|, the model predicts |{name}|; the text has |{typed}|."), values);
 }
 
 // Of a class: which word it hangs on, where that word is followed; otherwise where the followed token looks.

@@ -46,7 +46,7 @@ export class Player {
     this.play = control("▶", say("Play"), () => this.toggle());
     this.play.classList.add("play");
     this.back = control("←", say("one step back"), () => this.go(this.drawing.at - 1));
-    this.next = control("→", say("one step on"), () => this.go(this.drawing.at + 1));
+    this.next = control("→", say("one step forward"), () => this.go(this.drawing.at + 1));
     this.fast = control(`${this.speed}×`, say("Speed"), () => {
       this.speed = SPEEDS[(SPEEDS.indexOf(this.speed) + 1) % SPEEDS.length];
       this.fast.textContent = `${this.speed}×`;
@@ -184,7 +184,7 @@ export class Player {
     const page = drawing.metadata.links[part === "attention" ? `${kind}_attention` : part];
     if (!page) return [];
     return [
-      press(`${say("More on its page")} →`, say("Opens the page with more detail, at the same place"), () => {
+      press(`${say("More on its page")} →`, say("Opens the page with more detail, at the same location"), () => {
         clearTimeout(drawing.rest);
         drawing.stage.trigger("page", { page, ...drawing.focus() });
       }),

@@ -24,9 +24,9 @@ function embeddingRows(drawing) {
   const rows = [
     {
       name: "token",
-      label: stack.pictures ? say("patch") : say("row of E"),
+      label: stack.pictures ? say("image patch") : say("row of E"),
       about: stack.pictures
-        ? say("The vector of the patch.")
+        ? say("The vector of the image patch.")
         : say("This token’s row of the embedding matrix, as it enters the model."),
       cells: strips(stack, count, (position) => stack.row("token", 0, position)),
       limit,
