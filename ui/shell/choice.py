@@ -23,7 +23,7 @@ from streamlit.delta_generator import DeltaGenerator
 from ui.server.streamlit_private import runs_a_fragment
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
-from ui.words.texts import PageText, common, language, page_texts, quote
+from ui.words.texts import PageText, common, page_texts, quote
 
 # Former names of options, in addresses that people may have kept.
 FORMER = {
@@ -56,7 +56,6 @@ FORMER = {
     "what_change": ("change of ln p(answer)", "variation de ln p(réponse)"),
 }
 _NOBODY = object()
-_DRAWN_IN = "choice: language in which each list of options was last drawn"
 _WHOLE_PAGE = "choice: a fragment has changed the whole page"
 _TRUTHS = {"true": True, "True": True, "1": True, "false": False, "False": False, "0": False}
 _LONGEST_NUMBER = 20  # characters
@@ -293,23 +292,6 @@ def collapsible(label: str, *, key: str, **more: Any) -> DeltaGenerator:
     return st.expander(label, key=key, on_change=_report, args=(page, key, _texts(False)), **more)
 
 
-def is_renamed(key: str) -> bool:
-    """Return whether a list of options, about to be drawn, was last drawn in another language.
-
-    Streamlit identifies an option of a list by its text. So the browser keeps the old text until the value is set, and
-    the next run does not know it.
-    """
-    drawn_in = st.session_state.setdefault(_DRAWN_IN, {})
-    before, drawn_in[key] = drawn_in.get(key, language()), language()
-    return before != language() and key in st.session_state
-
-
-def set_if_renamed(key: str) -> None:
-    """Keep the chosen option of a list that belongs to no address when the language changes."""
-    if is_renamed(key):
-        st.session_state[key] = st.session_state[key]
-
-
 def _read(key: str, owner: object, default: Any, reading: Callable[[str], Any]) -> Any:
     """Return the value of a choice, or ``default`` if ``reading`` returns ``None`` for its text."""
     return _read_all(key, owner, (default,), reading)[-1]
@@ -372,8 +354,7 @@ def _draw(
     if in_form:
         return _draw_in_form(widget, label, key, found, default, arguments, first, more)
     typed = begin == "index" and found is not None and first["index"] is None  # the value is none of the options
-    is_other = st.session_state.get(key, None if typed else found) != found
-    if (begin == "index" and is_renamed(key)) or is_other:
+    if st.session_state.get(key, None if typed else found) != found:
         st.session_state[key] = found
         first = {"index": None} if begin == "index" else {}
     report = {"on_change": _report, "args": (page, key, _texts(default), whole_page)}

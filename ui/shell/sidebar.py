@@ -10,7 +10,6 @@ from transformer.families.family_config import FamilyConfig
 from transformer.files.layout import shown_name
 from transformer.guests.recorded_maps import MapsConfig
 from ui.compute.loading import choosable_checkpoints, group_of, readable_config
-from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.focus import MAX_PADS, Focus, with_task
 from ui.shell.in_class.membership import kept_checkpoint
@@ -95,7 +94,6 @@ def _checkpoint(focus: Focus) -> None:
         return
     kept = kept_checkpoint()
     _set("checkpoint", focus.checkpoint)
-    choice.set_if_renamed("sidebar checkpoint")
     st.selectbox(
         common("sidebar.checkpoint"),
         names,

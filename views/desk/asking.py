@@ -15,7 +15,6 @@ from ui.classroom.class_state import (
     Question,
 )
 from ui.classroom.stores import StoreError
-from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.fragments import fragment
 from ui.shell.guidance.lesson_bar import step_focus
@@ -55,7 +54,6 @@ def _own(p: Page, state: Class) -> None:
     prompt = st.text_area(p.text["prompt"], key="desk prompt", max_chars=LONGEST_PROMPT, height=68)
     typed = st.text_area(p.text["options"], key="desk options", max_chars=1500, height=120)
     options = read_options(typed)
-    choice.set_if_renamed("desk correct")
     correct = st.selectbox(
         p.text["correct"], range(-1, len(options)), key="desk correct",
         format_func=lambda index: p.text["no_correct"] if index < 0 or index >= len(options) else options[index],
@@ -74,14 +72,12 @@ def _from_lesson(p: Page, state: Class) -> None:
     found = {
         lesson.name: lesson for lesson in lessons(texts.language())[0] if any(one.question for one in lesson.steps)
     }
-    choice.set_if_renamed("desk lesson")
     name = st.selectbox(p.text["lesson"], found, format_func=lambda name: found[name].title, key="desk lesson")
     if name is None:
         return
     lesson = found[name]
     steps = [number for number, step in enumerate(lesson.steps, 1) if step.question]
     key = f"desk task {name}"
-    choice.set_if_renamed(key)
     number = st.selectbox(
         p.text["task"], steps, format_func=lambda number: f"{number}. {lesson.steps[number - 1].title}", key=key,
     )  # fmt: skip
