@@ -30,6 +30,7 @@ def value_map(
     breaks: Sequence[int] = (),
     column_breaks: Sequence[int] = (),
     crossed: Sequence[tuple[int, int]] = (),
+    outlined: np.ndarray | None = None,
     masked_text: str = "",
     follow_pointer: bool = False,
 ) -> CanvasFigure:
@@ -54,6 +55,7 @@ def value_map(
         breaks: Rows before which another block begins.
         column_breaks: Columns before which another block begins.
         crossed: Cells (row, column) that are crossed out.
+        outlined: [row, column]; a line is drawn around the ``True`` cells.
         masked_text: Meaning of cells that are not ``allowed``, if it is not a mask.
         follow_pointer: On a page, while Shift is held, the colours of a sequential map adapt to the value under the
             pointer, which gets the middle of the scale; in a file they never do.
@@ -73,6 +75,10 @@ def value_map(
     mask = np.ones(values.shape, dtype=bool) if allowed is None else np.asarray(allowed, dtype=bool)
     if mask.shape != values.shape:
         raise ValueError(f"{title}: allowed has shape {mask.shape} but the values have {values.shape}; they must match")
+    if outlined is not None and np.shape(outlined) != values.shape:
+        raise ValueError(
+            f"{title}: outlined has shape {np.shape(outlined)} but the values have {values.shape}; they must match"
+        )
     _check_cell(selected, rows, columns, title)
     if chosen_row is not None and not 0 <= chosen_row < rows:
         raise ValueError(f"{title}: chosen_row is {chosen_row}, but the rows are 0 to {rows - 1}")
@@ -107,7 +113,8 @@ def value_map(
     }
     # The score of a masked cell may be −∞; it is hatched and never read, so it is not sent.
     exact = np.where(mask, values, 0.0).astype(np.float32)
-    return CanvasFigure(metadata, {"values": exact, "allowed": mask_bits(mask)})
+    border = {} if outlined is None else {"outlined": mask_bits(np.asarray(outlined, dtype=bool))}
+    return CanvasFigure(metadata, {"values": exact, "allowed": mask_bits(mask), **border})
 
 
 def _check_cell(cell: tuple[int, int] | None, rows: int, columns: int, title: str) -> None:

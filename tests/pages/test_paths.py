@@ -18,6 +18,7 @@ from transformer.attribution.attention_trust import spearman
 from transformer.attribution.information_flow import information_flow, start_of
 from transformer.heads.prompt_batch import WHOLE, cases_of, lines_of, prompt_batch, token_of
 from transformer.interventions.activation_patching import (
+    Place,
     contrast,
     head_places,
     recovered_shares,
@@ -26,10 +27,12 @@ from transformer.interventions.activation_patching import (
 )
 from transformer.interventions.attribution_patching import estimated_shares
 from transformer.interventions.edge_attribution import estimated_edges
+from transformer.interventions.patch_cone import patch_cone
 from transformer.interventions.path_patching import path_patching, senders_of
 from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.head_places import Head
 from ui.words.texts import page_text
+from views.paths.paths_view_model import PathsChoices, patched_places
 
 TEXT = page_text("paths")
 SENTENCE = "The cat sat on the mat."
@@ -286,3 +289,26 @@ def test_edges_are_estimated_until_their_measurement_is_asked_for(
     assert f"measured {three_digits(float(shares[0]))}" in said(app), "its error stands beside it"
     is_fine(app.button(key="sweep start").click().run())
     assert drawn[-1].arrays["values"][0] == pytest.approx(shares, abs=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["translator", "gpt"])
+def test_the_cone_of_the_chosen_vector_is_outlined(
+    open_app: Open, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    drawn: list = []
+    monkeypatch.setattr("views.paths.patching.show_map", lambda figure, **_: drawn.append(figure))
+    place = {"stack": "decoder" if kind == "gpt" else "encoder", "layer": "1", "token": "2", "paths_parts": "true"}
+    open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, **place)
+    assert "outlined" not in drawn[-1].arrays, "not before it is asked for"
+    app = open_app("paths", checkpoint=f"tiny-{kind}", sentence=SENTENCE, paths_cone="true", **place)
+    is_fine(app)
+    both = contrast(transformer.trace(tiny_checkpoint(kind), SENTENCE), corrupted(app))
+    turn = both.first_turn
+    start = Place(place["stack"], "residual", 1, 2)
+    cone = patch_cone(transformer.trace(tiny_checkpoint(kind), SENTENCE), start)
+    cells = [other for row in patched_places(both, turn, PathsChoices(every_part=True)) for other in row]
+    bits = np.unpackbits(np.frombuffer(drawn[-1].arrays["outlined"], np.uint8), bitorder="little")[: len(cells)]
+    assert bits.tolist() == [int(other in cone.places) for other in cells]
+    assert 0 < bits.sum() < len(cells)
+    reached, total = int(bits.sum()), sum(other is not None for other in cells)
+    assert f"{reached} of the {total} on the map" in said(app)

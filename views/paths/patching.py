@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.value_map import value_map
-from charts.toolkit.numbers import percent
+from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import signed, three_digits
 from transformer.errors import InputError
 from transformer.interventions.activation_patching import (
@@ -51,6 +51,7 @@ from views.paths.paths_view_model import (
 )
 
 KEY = "patching"
+_CONE = "paths_cone"
 _FEW = 10  # number of passes that run without asking
 _HEIGHT = 315  # px: the map with its controls fits on the first screen of a projector
 _WAYS = {"all": INPUTS, **{name: (name,) for name in INPUTS}}
@@ -101,6 +102,8 @@ def choose(p: Page, row: DeltaGenerator, *, patches: str) -> PathsViewModel:
         every_part = patches == "tokens" and choice.toggle(
             p.text["every_part"], key="paths_parts", help=p.text["every_part_help"]
         )
+        if patches == "tokens":
+            choice.toggle(p.text["cone"], key=_CONE, help=p.text["cone_help"])
     choices = PathsChoices(patches, bool(every_part), own.row, other)
     turn = store.get(p.run, ("turn", sentence, own.row, other), lambda: turn_of(pair, choices))
     return PathsViewModel(found, pair, turn, choices)
@@ -215,6 +218,21 @@ def draw(p: Page, shown: PathsViewModel) -> None:
     with key:
         _draw_key(p, shown)
     st.caption(f"{p.text['sufficient']} {p.text[f'caption_{shown.choices.patches}']}")
+    if (start := _cone_start(p, shown)) is not None:
+        _say_cone(p, shown, start)
+
+
+def _cone_start(p: Page, shown: PathsViewModel) -> Place | None:
+    """Return the patch whose cone is outlined: that of the focused vector, if the reader asks for one."""
+    if shown.choices.patches != "tokens" or not choice.is_on(_CONE):
+        return None
+    return shown.patched_at(p.focus.stack, p.focus.layer, p.focus.token)
+
+
+def _say_cone(p: Page, shown: PathsViewModel, start: Place) -> None:
+    reached = int(shown.reached_by(start).sum())
+    place = _place_name(p, shown, start)
+    st.caption(p.text["cone_says"].format(place=place, reached=whole(reached), total=whole(len(shown.places))))
 
 
 def say_swap(p: Page, shown: PathsViewModel) -> str:
@@ -252,6 +270,7 @@ def _say_strongest(p: Page, shown: PathsViewModel) -> str:
 def _draw_map(p: Page, shown: PathsViewModel) -> None:
     text, heads = p.text, shown.choices.patches == "heads"
     known, what = np.isfinite(shown.values), "estimate" if shown.is_estimate else "map"
+    start = _cone_start(p, shown)
     show_map(
         value_map(
             np.where(known, shown.values, 0.0),
@@ -269,7 +288,8 @@ def _draw_map(p: Page, shown: PathsViewModel) -> None:
             height=_HEIGHT,
             breaks=shown.row_breaks,
             column_breaks=shown.column_breaks,
-            selected=shown.strongest_cell,
+            selected=shown.strongest_cell if start is None else shown.cell_of(start),
+            outlined=None if start is None else shown.reached_by(start),
             masked_text=text["no_gap"] if shown.strongest is None else text["no_part"],
         ),
         key=KEY,

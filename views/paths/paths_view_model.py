@@ -32,6 +32,7 @@ from transformer.interventions.activation_patching import (
     token_places,
 )
 from transformer.interventions.experiment import Experiment, experiment
+from transformer.interventions.patch_cone import patch_cone
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 
@@ -219,8 +220,21 @@ class PathsViewModel:
     @property
     def strongest_cell(self) -> tuple[int, int] | None:
         """The row and the column of ``strongest``."""
-        cells = ((index, row.index(self.strongest)) for index, row in enumerate(self.grid) if self.strongest in row)
-        return None if self.strongest is None else next(cells)
+        return None if self.strongest is None else self.cell_of(self.strongest)
+
+    def patched_at(self, stack: str, layer: int, token: int) -> Place:
+        """Return the patch of what a layer reads at a token, or at the last token on the map."""
+        size = len(self.contrast.tokens(stack, self.turn))
+        return Place(stack, "residual", layer, min(token, size - 1))
+
+    def cell_of(self, place: Place) -> tuple[int, int]:
+        """Return the row and the column of a location."""
+        return next((index, row.index(place)) for index, row in enumerate(self.grid) if place in row)
+
+    def reached_by(self, place: Place) -> np.ndarray:
+        """Return which cells a patch of ``place`` can change, whatever is patched in: [row, column]."""
+        cone = patch_cone(self.found.changed, place)
+        return np.array([[other in cone.places for other in row] for row in self.grid])
 
     @cached_property
     def swaps(self) -> tuple[Swap, ...]:

@@ -23,6 +23,7 @@ export class MapDrawing {
       columns: columns.length,
       bits: arrays.allowed.values,
     });
+    this.outlined = arrays.outlined ? new Matrix({ ...this.matrix, bits: arrays.outlined.values }) : null;
     this.map = new Heatmap({
       rows,
       columns,
@@ -85,6 +86,7 @@ export class MapDrawing {
     this.map.paint(context, theme, this.matrix, ratio);
     this.paintBreaks(context, theme);
     for (const cell of this.metadata.crossed ?? []) this.paintCross(context, theme, cell, ratio);
+    this.paintOutlined(context, theme, ratio);
     this.legend.paint(context, theme, ratio);
     if (theme.unmarked) return;
     const row = this.metadata.chosen_row ?? null;
@@ -115,6 +117,7 @@ export class MapDrawing {
     this.map.paintShares(context, theme, this.matrix, share, ratio);
     this.paintBreaks(context, theme);
     for (const cell of this.metadata.crossed ?? []) this.paintCross(context, theme, cell, ratio);
+    this.paintOutlined(context, theme, ratio);
     if (this.metadata.selected) this.map.paintSelected(context, theme, this.metadata.selected, ratio);
     const { x, y, width } = this.legendPlace;
     context.clearRect(x - 1, y - 2, width + 2, this.legendTall + 4);
@@ -151,6 +154,41 @@ export class MapDrawing {
     // Between names of rows that stand closer than letters are high, it would cross one.
     const left = map.stepY < theme.size * 1.1 ? 8 : map.rowRoom + 8;
     context.fillRect(plot.x - left, map.rowY(row) - 0.5, plot.width + left, 1);
+  }
+
+  // The border of the outlined cells, a line in the page's own colour below it, so that it shows on every cell.
+  paintOutlined(context, theme, ratio) {
+    const { outlined, map } = this;
+    if (!outlined) return;
+    const { rows, columns } = outlined;
+    const inside = (row, column) =>
+      row >= 0 && row < rows && column >= 0 && column < columns && outlined.allowed(row, column);
+    const lines = [];
+    for (let row = 0; row < rows; row++)
+      for (let column = 0; column < columns; column++) {
+        if (!inside(row, column)) continue;
+        const [x, y, width, height] = map.cellBox(row, column, ratio);
+        if (!inside(row - 1, column)) lines.push([x, y, x + width, y]);
+        if (!inside(row + 1, column)) lines.push([x, y + height, x + width, y + height]);
+        if (!inside(row, column - 1)) lines.push([x, y, x, y + height]);
+        if (!inside(row, column + 1)) lines.push([x + width, y, x + width, y + height]);
+      }
+    map.clipped(context, () => {
+      for (const [paint, thick] of [
+        [cssOf(theme.ground), 5],
+        [cssOf(theme.ink), 2.5],
+      ]) {
+        context.strokeStyle = paint;
+        context.lineWidth = thick;
+        context.lineCap = "square";
+        context.beginPath();
+        for (const [x, y, toX, toY] of lines) {
+          context.moveTo(x, y);
+          context.lineTo(toX, toY);
+        }
+        context.stroke();
+      }
+    });
   }
 
   // What was taken away.
