@@ -120,6 +120,20 @@ def test_an_adapter_or_its_base_that_is_overwritten_in_place_is_read_again(own_f
     assert len(seen) == 4
 
 
+def test_a_base_that_is_fetched_after_its_adapter_is_found(own_folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("huggingface_hub._snapshot_download.constants.HF_HUB_CACHE", str(own_folder / "hub"))
+    adapter, fetched = own_folder / "adapter", own_folder / "hub" / "models--someone--base"
+    adapter.mkdir()
+    named = json.dumps({"base_model_name_or_path": "someone/base"})
+    (adapter / "adapter_config.json").write_text(named, encoding="utf-8")
+    without = loading._stamp(adapter)
+    (fetched / "refs").mkdir(parents=True)
+    (fetched / "refs" / "main").write_text("1" * 40, encoding="utf-8")
+    (fetched / "snapshots").mkdir()
+    (own_folder / "tiny-gpt").rename(fetched / "snapshots" / ("1" * 40))
+    assert len(loading._stamp(adapter)) > len(without)
+
+
 def test_the_configuration_of_overwritten_maps_is_read_again(own_folder: Path) -> None:
     folder = own_folder / "maps"
     write(folder / "attention.npz", *KINDS["decoder"]())

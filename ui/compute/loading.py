@@ -325,14 +325,18 @@ def _stamp(path: Path) -> tuple[tuple[int, int], ...]:
     return tuple(stamps)
 
 
-@lru_cache(maxsize=32)
-def _base(adapter: Path, _changed: tuple[int, int]) -> Path | None:
-    """Return where the base of an adapter lies; ``None`` if it names none, or another adapter."""
+def _base(adapter: Path, changed: tuple[int, int]) -> Path | None:
+    """Return where the base of an adapter lies; ``None`` if it is not here, or is another adapter."""
     try:
-        base = resolve(base_of(adapter))
+        base = _named_base(adapter, changed)
     except (transformer.CheckpointError, OSError):
         return None
     return None if is_adapter(base) else base
+
+
+@lru_cache(maxsize=32)  # an error is not kept: a base that is missing may be fetched later
+def _named_base(adapter: Path, _changed: tuple[int, int]) -> Path:
+    return resolve(base_of(adapter))
 
 
 @lru_cache(maxsize=32)
