@@ -2,11 +2,13 @@
 
 A step computes a single position, and calling some fifty modules per layer would take longer than the matrix products;
 most of these modules are probes that record nothing. So the layer of ``transformer/decoder.py`` is computed here
-directly from its weights. A part that is not one of the paper's is called as it is.
+directly from its weights. The files of ``transformer/variants/`` register the parts of other families; any other part
+is called as it is.
 """
 
 from collections.abc import Callable
-from typing import TypeGuard
+from functools import singledispatch
+from types import NoneType
 
 import torch
 from torch import Tensor, nn
@@ -17,9 +19,13 @@ from transformer.decoder import Decoder, DecoderLayer
 from transformer.fast.cache import DecoderCache
 from transformer.fast.shortcut import attend_fused, use_cache
 from transformer.feed_forward import FeedForward
-from transformer.layer_norm import LayerNorm
+from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.masks import combined_mask
 from transformer.residual import residual_connection
+
+# New positions, [batch, 1, model], and the number of the first one → their queries, keys and values,
+# [batch, head, 1, channel].
+HeadProjections = Callable[[Tensor, int], tuple[Tensor, Tensor, Tensor]]
 
 
 class WritingSteps:
@@ -31,7 +37,7 @@ class WritingSteps:
 
     def __init__(self, decoder: Decoder) -> None:
         self.decoder = decoder
-        self.layers = [WritingLayer(layer) if is_plain(layer) else layer for layer in decoder.layers]
+        self.layers = [take_apart(layer) or layer for layer in decoder.layers]
 
     def __call__(
         self,
@@ -63,16 +69,10 @@ class WritingSteps:
 class WritingLayer:
     """The computation of a ``DecoderLayer`` for one new position, from its weights."""
 
-    def __init__(self, layer: DecoderLayer) -> None:
+    def __init__(self, layer: DecoderLayer, project: HeadProjections) -> None:
         self.pre_norm = layer.pre_norm
         self.attention, self.cross_attention = layer.self_attention, layer.cross_attention
-        parts = [weights(part) for part in projections(self.attention)]
-        # Either all three projections have a bias or none has (``plain_projections``).
-        biases = [bias for _, bias in parts if bias is not None]
-        self.stacked = (
-            torch.cat([matrix for matrix, _ in parts]),
-            torch.cat(biases) if biases else None,
-        )  # W_Q, W_K and W_V in one product
+        self.project = project
         self.output = weights(self.attention.output_projection)
         self.attention_norm = plain_norm(layer.self_attention_norm)
         if self.cross_attention is not None and layer.cross_attention_norm is not None:
@@ -94,11 +94,9 @@ class WritingLayer:
         def attend(x: Tensor) -> Tensor:
             attention = self.attention
             so_far = cache.by_attention[attention]
-            start = so_far.length
-            heads = attention.split_heads(F.linear(x, *self.stacked))  # [batch, 3 · head, 1, channel]
-            query, key, value = heads.chunk(3, dim=1)  # [batch, head, 1, channel]
-            key, value = so_far.append(attention.rotate(key, start), value)  # [batch, head, all positions, channel]
-            context = attend_fused(attention, attention.rotate(query, start), key, value, None, position_bias)
+            query, key, value = self.project(x, so_far.length)
+            key, value = so_far.append(key, value)  # [batch, head, all positions, channel]
+            context = attend_fused(attention, query, key, value, None, position_bias)
             return F.linear(attention.merge_heads(context), *self.output)
 
         stream = self.add(stream, attend, self.attention_norm)
@@ -118,19 +116,43 @@ class WritingLayer:
         return residual_connection(stream, sublayer, norm, no_dropout, pre_norm=self.pre_norm)
 
 
-def is_plain(layer: nn.Module) -> TypeGuard[DecoderLayer]:
-    """Return whether a layer is the paper's, with the parts that ``WritingLayer`` reads the weights of."""
+def take_apart(layer: nn.Module) -> WritingLayer | None:
+    """Return the computation of a layer from its weights; ``None`` if one of its parts must be called."""
     if type(layer) is not DecoderLayer:
-        return False
-    attentions = [part for part in (layer.self_attention, layer.cross_attention) if part is not None]
-    return all(type(part) is MultiHeadAttention and plain_projections(part) for part in attentions)
+        return None
+    cross_attention = layer.cross_attention
+    if type(cross_attention) not in (NoneType, MultiHeadAttention) or not has_plain_projections(cross_attention):
+        return None
+    project = head_projections(layer.self_attention)
+    return None if project is None else WritingLayer(layer, project)
 
 
-def plain_projections(attention: MultiHeadAttention) -> bool:
-    """Return whether W_Q, W_K, W_V and W_O are plain linear layers; a user may have replaced one."""
-    parts = projections(attention)
-    has_plain_types = all(type(part) is nn.Linear for part in (*parts, attention.output_projection))
-    return has_plain_types and len({part.bias is None for part in parts}) == 1
+@singledispatch
+def head_projections(attention: nn.Module) -> HeadProjections | None:
+    """Return the projections of an attention layer on its weights; ``None`` if its modules must be called."""
+    if type(attention) is not MultiHeadAttention or not has_plain_projections(attention):
+        return None
+    parts = [weights(part) for part in projections(attention)]
+    biases = [bias for _, bias in parts if bias is not None]
+    if len(biases) not in (0, len(parts)):
+        return None
+    stacked = torch.cat([matrix for matrix, _ in parts]), torch.cat(biases) if biases else None
+    n_heads = attention.n_heads
+
+    def project(x: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
+        heads = attention.split_heads(F.linear(x, *stacked))  # [batch, 3 · head, 1, channel], in one product
+        turned, value = heads.split((2 * n_heads, n_heads), dim=1)
+        query, key = attention.rotate(turned, start).chunk(2, dim=1)
+        return query, key, value
+
+    return project
+
+
+def has_plain_projections(attention: MultiHeadAttention | None) -> bool:
+    """Return whether W_Q, W_K, W_V and W_O, if any, are plain linear layers; a user may have replaced one."""
+    return attention is None or all(
+        type(part) is nn.Linear for part in (*projections(attention), attention.output_projection)
+    )
 
 
 def projections(attention: MultiHeadAttention) -> tuple[nn.Linear, nn.Linear, nn.Linear]:
@@ -149,13 +171,17 @@ def no_dropout(x: Tensor) -> Tensor:
 
 
 def plain_norm(norm: nn.Module) -> Callable[[Tensor], Tensor]:
-    """Return ``LayerNorm`` as torch's kernel, and any other norm unchanged."""
+    """Return a function for ``LayerNorm`` or ``RMSNorm`` without its probes; any other norm unchanged."""
+    if type(norm) is RMSNorm:
+        weight, tiny = norm.weight, norm.epsilon
+        return lambda x: x * torch.rsqrt(x.square().mean(dim=-1, keepdim=True) + tiny) * weight
     if type(norm) is not LayerNorm:
         return norm
     shape, gamma, beta, epsilon = norm.weight.shape, norm.weight, norm.bias, norm.epsilon
     return lambda x: torch.layer_norm(x, shape, gamma, beta, epsilon)
 
 
+@singledispatch
 def plain_feed_forward(layer: nn.Module) -> Callable[[Tensor], Tensor]:
     """Return f(x W₁ + b₁) W₂ + b₂ on the weights of a ``FeedForward``, and any other layer unchanged."""
     if type(layer) is not FeedForward or {type(layer.input_projection), type(layer.output_projection)} != {nn.Linear}:

@@ -141,8 +141,8 @@ def without_most_activations(decoding: Decoding) -> Decoding:
         replace(
             step,
             activations={
-                name: value
-                for name, value in step.activations.items()
+                name: step.activations[name]
+                for name in step.activations
                 if name.startswith("decoder.") and name.endswith(kept)
             },
         )

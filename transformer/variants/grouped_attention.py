@@ -2,10 +2,19 @@
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
 from transformer.config import ModelConfig
 from transformer.fast.shortcut import attend_fused
+from transformer.fast.writing_steps import (
+    HeadProjections,
+    has_plain_projections,
+    head_projections,
+    plain_norm,
+    projections,
+    weights,
+)
 from transformer.layer_norm import RMSNorm
 
 
@@ -102,3 +111,24 @@ def _(
         return attention.attend(query, key, value, allowed, position_bias)
     within = attention.within_window(allowed)
     return attend_fused.dispatch(MultiHeadAttention)(attention, query, key, value, within, position_bias)
+
+
+@head_projections.register(GroupedQueryAttention)
+def _(attention: GroupedQueryAttention) -> HeadProjections | None:
+    """Rotate queries and keys together. Matrices are not stacked: copies of large ones take memory."""
+    if type(attention) is not GroupedQueryAttention or not has_plain_projections(attention):
+        return None
+    matrices = [weights(part) for part in projections(attention)]
+    query_norm = None if attention.query_norm is None else plain_norm(attention.query_norm)
+    key_norm = None if attention.key_norm is None else plain_norm(attention.key_norm)
+    n_heads, n_key_heads = attention.n_heads, attention.n_key_heads
+
+    def project(x: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
+        query, key, value = (attention.split_heads(F.linear(x, *matrix)) for matrix in matrices)
+        query = query if query_norm is None else query_norm(query)
+        key = key if key_norm is None else key_norm(key)
+        turned = attention.rotate(torch.cat((query, key), dim=1), start)
+        query, key = turned.split((n_heads, n_key_heads), dim=1)
+        return query, attention.share(key), attention.share(value)
+
+    return project

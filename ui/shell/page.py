@@ -187,7 +187,7 @@ class Page:
     def preamble(self) -> str:
         """Return the Python code for ``checkpoint`` and ``trace`` of this page, for ``show_snippet``."""
         arguments = [repr(self.focus.sentence)]
-        if self.trace.forced:
+        if self.run.target is not None:
             arguments.append(f"target={self.focus.target!r}")
         if self.run.source_pads:
             arguments.append(f"source_pads={self.run.source_pads}")

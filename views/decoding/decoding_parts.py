@@ -12,13 +12,13 @@ from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.predictions.comparison import word_diff
 from transformer.predictions.decoding_steps import StepAttention, without_most_activations
 from transformer.runs.decoding_strategies import Strategy
-from ui.compute.loading import config_of
+from ui.compute.loading import config_of, load_trace
 from ui.compute.store import store
 from ui.lab.effects import marked_text
 from ui.shell import choice
 from ui.shell import focus as shared_focus
 from ui.shell.choice import chosen_option, one_of
-from ui.shell.page import Page
+from ui.shell.page import PROMPT_ONLY, Page
 from ui.shell.presentation.presenter import labels
 from ui.show.figures import show_figure, show_formula
 from ui.words.texts import as_plain, page_texts, slider_format
@@ -75,7 +75,8 @@ def follow_typed_text(p: Page) -> None:
     focus, config = p.focus, p.checkpoint.config
     first, _, rest = focus.sentence.strip().partition(" ")
     is_typed = config.kind == "decoder-only" and p.checkpoint.prompt is None and not (focus.target or focus.lesson)
-    if is_typed and rest.strip() and prediction_rows(p.trace).everywhere:
+    # The first token tells, which all pages need; generating the whole text would take as long as the page itself.
+    if is_typed and rest.strip() and prediction_rows(load_trace(replace(p.run, strategy=PROMPT_ONLY))).everywhere:
         st.caption(p.text["typed_text"])
         p.focus = replace(focus, sentence=first, target=rest)
 

@@ -15,6 +15,7 @@ from transformer import CheckpointError
 from transformer.families.build import set_special_ids
 from transformer.families.foreign_folder import OpenedModel, open_model, read_json
 from transformer.fast.shortcut import fast_path
+from transformer.fast.writing_steps import WritingLayer
 from transformer.probes import record
 from transformer.runs.decoding_state import DecodingState
 
@@ -113,6 +114,8 @@ def test_writing_with_a_cache_gives_the_same_logits(opened, case: str) -> None:
         with fast_path():
             state = DecodingState(ours.model, source)
             written = torch.stack([state.feed(target[:, i : i + 1]) for i in range(17)], dim=1)
+    if case.startswith(("llama", "mistral", "qwen")):
+        assert {type(layer) for layer in state.steps.layers} == {WritingLayer}, "computed from the weights"
     # The weights are large, so the fused kernel's summation order matters; a wrong position gives differences of 1.
     torch.testing.assert_close(written, whole, atol=1e-3, rtol=0)
 
