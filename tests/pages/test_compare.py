@@ -53,8 +53,8 @@ def test_two_sentences(open_app, tiny_checkpoint, checkpoint, drawn):
     views = [trace.attention(stack, 1) for trace in (first, second)]
     change = three_digits(difference_map(*views, head=1).mean_change)
     titles = [shown["title"] for shown in drawn]
-    assert [title.partition(" · ")[0] for title in titles[:3]] == ["A", "B", "B − A"]
-    assert titles[2] == f"B − A · mean change {change}"
+    assert [title.partition(" · ")[0] for title in titles[:4]] == [TEXT["changed_row"], "A", "B", "B − A"]
+    assert titles[3] == f"B − A · mean change {change}"
     largest = three_digits(float(head_differences(first, second, stack).max()))
     assert f"The scale ends at the largest value, {largest}" in said(app)
     choose_text(app, "compare_more", "stream")

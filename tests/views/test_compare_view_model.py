@@ -42,6 +42,20 @@ def test_the_difference_is_that_of_the_chosen_head(trace) -> None:
     assert [answer.text for answer in shown.answers] == [found.answer_before.text, found.answer_after.text]
 
 
+@pytest.mark.parametrize("other", [OTHER, "The old man told us all a story."])
+def test_the_changed_row_has_the_weights_of_both_sentences(trace, other: str) -> None:
+    location = Head("encoder", "self", 1, 1)
+    found = experiment(trace, sentence=other)
+    row = compare_view_model([found], location).changed_row
+    for side, run in enumerate((trace, found.changed)):
+        view = run.attention("encoder", 1)
+        weights = view.weights[1, view.query.labels.index(row.queries[side])]
+        np.testing.assert_array_equal(row.weights[side][row.known[side]], weights.astype(float))
+    added = len(found.changed.source) - len(trace.source)
+    assert row.known.sum(axis=1).tolist() == [len(trace.source), len(found.changed.source)]
+    assert len(row.keys) == len(trace.source) + added
+
+
 @pytest.mark.parametrize(("other", "differ"), [("The old man.", True), (SENTENCE, False)])
 def test_positions_differ_where_the_numbers_of_tokens_do(trace, other: str, differ: bool) -> None:
     assert compare_view_model([experiment(trace, sentence=other)]).positions_differ == differ
@@ -51,7 +65,7 @@ def test_a_run_beside_itself_has_nothing_that_differs(trace) -> None:
     shown = compare_view_model([experiment(trace)])
     assert shown.is_one_run and shown.furthest is None
     assert not shown.differences[0].values.any() and not shown.head_differences[0].any()
-    assert not shown.changed_roles[0]
+    assert not shown.changed_roles[0] and shown.changed_row is None
 
 
 def test_a_head_is_most_like_itself(trace) -> None:

@@ -126,6 +126,23 @@ class LikelyTokens:
 
 
 @dataclass(frozen=True)
+class ComparedRow:
+    """The row of a head in A, and the corresponding row in B.
+
+    Attributes:
+        queries: Labels of the row in A and in B.
+        keys: Labels of the keys, in the order of both sentences.
+        weights: [A or B, key].
+        known: [A or B, key]; ``False`` where a sentence lacks the key, or may not attend to it.
+    """
+
+    queries: tuple[str, str]
+    keys: tuple[str, ...]
+    weights: np.ndarray
+    known: np.ndarray
+
+
+@dataclass(frozen=True)
 class CompareViewModel:
     """One run, A, and one or two others; ``compare_view_model`` creates it.
 
@@ -195,6 +212,26 @@ class CompareViewModel:
     def largest_shift(self) -> Shift | None:
         """The row of A's head that attends most clearly to another token in B; ``None`` where none does."""
         return self.experiments[0].largest_shift(self.location)
+
+    @cached_property
+    def changed_row(self) -> ComparedRow | None:
+        """The row of ``largest_shift``, else the one whose weights change most; ``None`` if no row changes."""
+        difference, views = self.differences[0], [side.view for side in self.sides[:2]]
+        rows = {entry[0]: at for at, entry in enumerate(difference.query.merged) if None not in entry}
+        shift, changes = self.largest_shift, np.abs(difference.values).sum(axis=1)
+        if not rows or not changes.any():
+            return None
+        at = rows[views[0].query.labels.index(shift.query)] if shift else max(rows.values(), key=changes.__getitem__)
+        places = difference.query.merged[at]
+        weights = np.zeros((2, len(difference.key.merged)))
+        known = np.zeros_like(weights, dtype=bool)
+        for letter, (side, view, row) in enumerate(zip(self.sides, views, places, strict=False)):
+            for column, keys in enumerate(difference.key.merged):
+                if (key := keys[letter]) is not None:
+                    weights[letter, column] = view.weights[side.location.head, row, key]
+                    known[letter, column] = view.allowed[row, key]
+        queries = tuple(view.query.labels[row] for view, row in zip(views, places, strict=True))
+        return ComparedRow(queries, difference.key.labels, weights, known)
 
     @cached_property
     def head_differences(self) -> tuple[np.ndarray, ...]:

@@ -1,5 +1,6 @@
 """Side-by-side comparison of runs: outputs, one head's maps and their difference, differing heads."""
 
+import math
 from collections.abc import Sequence
 from itertools import takewhile
 
@@ -9,6 +10,7 @@ import streamlit as st
 from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, attention_map, row_title
 from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
+from charts.toolkit.words import _
 from transformer.predictions.comparison import MapDifference, Piece
 from ui.lab.next_sentence_class import next_sentence_line
 from ui.lab.shown_head import select_head
@@ -23,7 +25,9 @@ from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.compare.compare_view_model import CompareViewModel, Side
 
-MAP_HEIGHT, PRESENTED_HEIGHT = 210, 165  # three maps below the outputs fit on the first screen
+MAP_HEIGHT, PRESENTED_HEIGHT = 300, 260
+MOST_KEYS = 14  # with more, two maps stand side by side instead of three, so that every column has its label
+ROW_HEIGHT = 250  # of the one row that is drawn large
 LONGEST = 44  # characters of a sentence above its output
 _BOTH = " / "  # between two tokens at the same place
 
@@ -98,12 +102,41 @@ def say_shift(p: Page, shown: CompareViewModel) -> None:
     st.markdown(p.text[row].format(**words, layer=location.layer, head=location.head))
 
 
+def show_changed_row(p: Page, shown: CompareViewModel) -> None:
+    """Draw the row that changes most, of A and of B, one above the other."""
+    row = shown.changed_row
+    if row is None:
+        return
+    is_cross = shown.location.kind == "cross"
+    show_map(
+        value_map(
+            row.weights,
+            row_labels=[
+                f"{letter}: {label.removeprefix('·')}" for letter, label in zip("AB", row.queries, strict=True)
+            ],
+            column_labels=row.keys,
+            row_title=row_title(shown.sides[0].view, shifted=is_cross),
+            column_title=KEY_TITLE,
+            scale="sequential",
+            allowed=row.known,
+            limit=1.0,
+            title=p.text["changed_row"],
+            value_name="",
+            phrase=(PREDICTING if is_cross else "", LOOKS_AT),
+            masked_text=p.text["no_partner"],
+            height=ROW_HEIGHT,
+        ).with_metadata(legend=_("attention weight, fixed scale 0…1")),
+        key="compare changed row",
+    )
+
+
 def show_maps(p: Page, shown: CompareViewModel) -> None:
     """Draw A's map, B's map, and their difference; with C, the differences are below the maps."""
     first, *others = shown.sides
     st.html("<style>.st-key-compare-maps [data-testid='stColumn'] { min-width: 16rem; }</style>")
     with st.container(key="compare maps"):
-        rows = [st.columns(3, gap="small") for _row in others]
+        across = 3 if max(len(side.view.key) for side in shown.sides) <= MOST_KEYS else 2
+        rows = [st.columns(across, gap="small") for _row in range(math.ceil((2 + len(others)) / across))]
     columns = [column.container(gap="xsmall") for row in rows for column in row]
     for column, side in zip(columns, shown.sides, strict=False):
         with column:
@@ -114,7 +147,7 @@ def show_maps(p: Page, shown: CompareViewModel) -> None:
             # the title must fit on one line
             title = p.text["map_title"].format(side=side.letter, kind=named, layer=layer, head=head)
             show_map(drawn.with_metadata(title=title), key=f"compare map {side.letter}")
-    for column, side, difference in zip(columns[-len(others) :], others, shown.differences, strict=True):
+    for column, side, difference in zip(columns[len(shown.sides) :], others, shown.differences, strict=False):
         with column:
             _show_difference(p, first, side, difference, limit=shown.limit)
     notes = [alignment_text(p, shown.differences[0])]

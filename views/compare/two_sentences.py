@@ -33,7 +33,14 @@ from ui.words.catalogues import translate
 from ui.words.language_guess import guess_language
 from ui.words.texts import PageText, as_plain, common, model_sentences, other_pictures
 from views.compare.compare_view_model import CompareViewModel, compare_view_model
-from views.compare.run_comparison import map_height, say_shift, show_answers, show_maps, which_heads
+from views.compare.run_comparison import (
+    map_height,
+    say_shift,
+    show_answers,
+    show_changed_row,
+    show_maps,
+    which_heads,
+)
 from views.compare.stream_distance_figure import stream_distance
 
 _SECOND = "second"
@@ -56,6 +63,7 @@ def sentences(p: Page) -> None:
     else:
         show_answers(p, shown)
     say_shift(p, shown)
+    show_changed_row(p, shown)
     show_maps(p, shown)
     if pair and pair["shows"] and not is_presenting():
         french = guess_language(" ".join(side.trace.text for side in shown.sides)) == "fr"
