@@ -17,7 +17,8 @@ from views.by_hand.by_hand_view_model import SheetChoices
 from views.by_hand.papers import papers
 
 pytestmark = pytest.mark.browser
-PAGE = "by_hand?checkpoint=tiny-translator"
+PAGE = "by_hand?checkpoint=tiny-translator&hand_step=sheet"
+STEP = "by_hand?checkpoint=tiny-translator"
 PERSON = 120  # milliseconds between two keys
 SHOW = "(frame, texts) => { frame.sheet.show(texts); return frame.sheet.numbers; }"
 
@@ -32,6 +33,37 @@ def sheet(visit, app) -> Page:
 
 def cell(page: Page, key: str):
     return page.locator(f'.sheet td[data-cell="{key}"]')
+
+
+def test_the_page_opens_on_one_step_and_leads_to_the_next_word(visit, app) -> None:
+    page = visit(f"{app}/{STEP}", width=1280, height=720)
+    tables = page.locator(".sheet table")
+    expect(page.locator(".sheet .bar")).to_contain_text("Step 1 of 19")
+    expect(tables).to_have_count(3)
+    expect(page.locator(".formula")).to_have_text("√d·E[the₅, 1] = √4 · 1.4 = 2.80")
+    assert page.locator(".sheet td").first.evaluate("td => parseFloat(getComputedStyle(td).fontSize)") >= 20
+    onward, results = page.get_by_role("button", name="Next step"), set()
+    for number in range(2, 20):
+        onward.click()
+        expect(page.locator(".sheet .bar")).to_contain_text(f"Step {number} of 19")
+        boxes = page.locator(".sheet :is(table, .foot)").evaluate_all(
+            "all => all.map((n) => { const b = n.getBoundingClientRect(); return [b.left, b.right, b.bottom]; })"
+        )
+        assert all(0 <= left and right <= 1280 and bottom <= 720 for left, right, bottom in boxes), number
+        assert page.locator(".sheet td.source").count(), number
+        results.add(page.locator(".sheet td.target").get_attribute("data-cell"))
+    assert len(results) == 18 and "probabilities.4.6" in results
+    expect(page.locator(".formula .answer")).to_have_text("0.86")
+    expect(onward).to_be_disabled()
+    page.wait_for_url(re.compile("hand_step=19"))
+    page.get_by_role("button", name="Back").click()
+    page.wait_for_url(re.compile("hand_step=18"))
+    page.get_by_role("button", name="Whole sheet").click()
+    expect(tables).to_have_count(32)
+    page.wait_for_url(re.compile("hand_step=sheet"))
+    page.get_by_role("button", name="Whole sheet").click()
+    expect(tables).to_have_count(3)
+    page.wait_for_url(lambda url: "hand_step" not in url)
 
 
 def random_edits(seed: int) -> SheetChoices:
@@ -51,7 +83,7 @@ def test_every_number_is_that_of_the_recorded_pass(sheet: Page) -> None:
     frame = sheet.locator(".sheet")
     for seed in range(40):
         choices = random_edits(seed)
-        computed = frame.evaluate(SHOW, choices.to_texts())
+        computed = frame.evaluate(SHOW, choices.to_texts() | {"step": "sheet"})
         recorded = forward_pass(load_sheet().edited(choices.cells, n_heads=choices.n_heads), choices.words)
         assert computed.keys() == recorded.keys()
         for name, numbers in recorded.items():

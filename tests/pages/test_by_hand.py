@@ -36,22 +36,25 @@ def test_the_sheet_is_there_whatever_is_loaded(open_app: Callable[..., AppTest],
 
 def test_a_change_is_kept_in_the_address_and_is_no_news_to_the_sheet(open_app: Callable[..., AppTest]) -> None:
     app = open_app("by_hand")
-    sent = {"words": "0.2.3", "heads": "2", "cells": "WQ.0.1:0.5_nonsense"}
+    sent = {"words": "0.2.3", "heads": "2", "cells": "WQ.0.1:0.5_nonsense", "step": "8"}
     trigger(app, "by hand", "state", sent)
     is_fine(app)
     assert chosen_texts(app, "hand_words") == ("0.2.3",)
     assert chosen_texts(app, "hand_heads") == ("2",)
     assert chosen_texts(app, "hand_cells") == ("WQ.0.1:0.5",)
-    assert sheet(app)["state"] == {"words": "0.2.3", "heads": "2", "cells": "WQ.0.1:0.5"} and not sheet(app)["brought"]
-    trigger(app, "by hand", "state", {"words": 7, "heads": None})
+    assert chosen_texts(app, "hand_step") == ("8",)
+    kept = {"words": "0.2.3", "heads": "2", "cells": "WQ.0.1:0.5", "step": "8"}
+    assert sheet(app)["state"] == kept and not sheet(app)["brought"]
+    trigger(app, "by hand", "state", {"words": 7, "heads": None, "step": "<b>"})
     is_fine(app)
     assert not chosen_texts(app, "hand_words") and not chosen_texts(app, "hand_cells")
+    assert not chosen_texts(app, "hand_step")
 
 
 def test_an_address_brings_a_sheet(open_app: Callable[..., AppTest]) -> None:
-    app = open_by_address("by_hand", {"hand_words": "0.1.4.0", "hand_cells": "E.0.0:2"})
+    app = open_by_address("by_hand", {"hand_words": "0.1.4.0", "hand_cells": "E.0.0:2", "hand_step": "sheet"})
     is_fine(app)
-    assert sheet(app)["state"] == {"words": "0.1.4.0", "heads": "", "cells": "E.0.0:2"}
+    assert sheet(app)["state"] == {"words": "0.1.4.0", "heads": "", "cells": "E.0.0:2", "step": "sheet"}
 
 
 def test_a_table_opens_its_page(open_app: Callable[..., AppTest]) -> None:

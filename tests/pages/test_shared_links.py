@@ -76,7 +76,9 @@ VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "checkpoint": [{}],
     "lessons": [{"language": "fr"}],
     "glossary": [{"glossary_search": "token", "language": "fr"}],
-    "by_hand": [{"hand_words": "0.2.3", "hand_heads": "2", "hand_cells": "WQ.0.1:0.7", "language": "fr"}],
+    "by_hand": [
+        {"hand_words": "0.2.3", "hand_heads": "2", "hand_cells": "WQ.0.1:0.7", "hand_step": "8", "language": "fr"}
+    ],
 }
 # Not part of a view: guesses, a word typed before a button is pressed, the numbers of a figure as a table, a worksheet,
 # what is printed.

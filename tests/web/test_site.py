@@ -346,7 +346,7 @@ def test_every_map_follows_the_theme(site: Site) -> None:
 
 def test_the_sheet_of_by_hand_is_changed_and_kept_in_the_address(site: Site) -> None:
     cells = "WQ.0.1:0.5_WQ.9.9:1_nothing"
-    site.page.goto(f"{site.address}/?page=by_hand&language=en&hand_words=0.1.99&hand_cells={cells}")
+    site.page.goto(f"{site.address}/?page=by_hand&language=en&hand_words=0.1.99&hand_cells={cells}&hand_step=sheet")
     choices = SheetChoices.from_texts(words="0.1.99", heads="", cells=cells)
     word = site.page.locator(".result .next b")
     assert word.inner_text() == ByHandViewModel(choices).next_word("en")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,8 @@ _KEY = "by hand"
 _SENT = "by hand: sent by the sheet"
 # Names of the choices in the address.
 _CHOICES = {"words": "hand_words", "heads": "hand_heads", "cells": "hand_cells"}
+_STEP = "hand_step"  # the step that is shown, from 1, or "sheet" for the whole sheet
+_KNOWN_STEP = re.compile(r"[1-9]\d?|sheet", re.ASCII)
 _TEXTS = "sheet_"  # prefix of the names of the sheet's texts
 
 _component = st.components.v2.component("glassformer_by_hand", js=by_hand_script())
@@ -43,7 +46,7 @@ def draw_sheet(p: Page) -> None:
     """Draw the sheet and the menu of its printed versions; changes are kept in the URL."""
     with guard():
         choices = chosen()
-        texts = choices.to_texts()
+        texts = choices.to_texts() | {"step": _known(choice.value(_STEP))}
         data = sheet_data(p.text, texts, pages={name: page.title for name, page in pages().items()})
         _component(
             key=_KEY,
@@ -66,7 +69,9 @@ def sheet_data(text: PageText, texts: Mapping[str, str], *, pages: Mapping[str, 
     return {
         "parameters": {name: numbers.tolist() for name, numbers in sheet.parameters.items()},
         "opening": list(sheet.text),
-        "vocabulary": list(ByHandViewModel(SheetChoices.from_texts(**texts)).vocabulary(language())),
+        "vocabulary": list(
+            ByHandViewModel(SheetChoices.from_texts(**{name: texts[name] for name in _CHOICES})).vocabulary(language())
+        ),
         "language": language(),
         "state": dict(texts),
         "texts": {key.removeprefix(_TEXTS): text[key] for key in text if key.startswith(_TEXTS)},
@@ -99,10 +104,15 @@ def _keep() -> None:
     if not isinstance(sent, Mapping):
         return
     found = {name: value if isinstance(value := sent.get(name), str) else "" for name in _CHOICES}
-    texts = SheetChoices.from_texts(**found).to_texts()
-    for name, key in _CHOICES.items():
+    step = sent.get("step")
+    texts = SheetChoices.from_texts(**found).to_texts() | {"step": _known(step if isinstance(step, str) else "")}
+    for name, key in {**_CHOICES, "step": _STEP}.items():
         choice.put(key, *([texts[name]] if texts[name] else []))
     st.session_state[_SENT] = texts
+
+
+def _known(step: str) -> str:
+    return step if _KNOWN_STEP.fullmatch(step) else ""
 
 
 def _open() -> None:

@@ -16,7 +16,7 @@ const VIEW = Object.keys(DEFAULTS);
 export const SECTIONS = ["path", "trust"]; // of the Attention page, as the app names them
 const STEPS = 7; // of a head
 export const PAGES = ["overview", "tokens", "attention", "heads", "masks", "decoding", "by_hand"];
-const HAND = ["words", "heads", "cells"]; // of the sheet: hand_words and so on in the address
+const HAND = ["words", "heads", "cells", "step"]; // of the sheet: hand_words and so on in the address
 
 const whole = (text) => (/^\d{1,9}$/.test(text) ? Number(text) : 0);
 

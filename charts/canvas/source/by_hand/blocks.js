@@ -96,3 +96,27 @@ export function strips(words, vocabulary, heads) {
     },
   ];
 }
+
+// The steps of the forward pass, one result each: the tables that it is computed from, with signs between them, and the
+// result. A name is the `of` of a block, or the id of a table of weights.
+export const STEPS = [
+  ["onehot", "·", "E", "→", "token"],
+  ["token", "+", "P", "=", "x"],
+  ["x", "·", "WQ", "=", "Q"],
+  ["x", "·", "WK", "=", "K"],
+  ["x", "·", "WV", "=", "V"],
+  ["Q", "·", "K", "=", "products"],
+  ["products", "→", "scores"],
+  ["scores", "→", "weights"],
+  ["weights", "·", "V", "=", "context"],
+  ["context", "·", "WO", "=", "out"],
+  ["x", "+", "out", "=", "sum1"],
+  ["sum1", "mean1", "g1", "→", "norm1"],
+  ["norm1", "·", "W1", "=", "pre"],
+  ["pre", "→", "hidden"],
+  ["hidden", "·", "W2", "=", "ff"],
+  ["norm1", "+", "ff", "=", "sum2"],
+  ["sum2", "mean2", "g2", "→", "norm2"],
+  ["norm2", "·", "E", "=", "logits"],
+  ["logits", "→", "probabilities"],
+];

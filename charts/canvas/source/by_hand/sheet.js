@@ -3,6 +3,7 @@
 //
 // data: { parameters, opening, vocabulary, texts, steps, language, view }
 //   parameters: matrices by name; opening: ids of the words to begin with; vocabulary: words by id
+//   state: as in state.js, and `step`: the step that is shown, from "1" ("" is the first), or "sheet" for the whole sheet
 //   texts: of views/by_hand/<language>.toml; steps: by block, { code, file, line, page, link } (page, link: "" for none)
 // events: { onChange(texts of the state), onOpen(page) }
 
@@ -10,7 +11,7 @@ import { make } from "../toolkit/elements.js";
 import { writeNumbersFor, decimals } from "../toolkit/numbers.js";
 import { fill } from "../toolkit/words.js";
 import { arithmetic, isComputed } from "./arithmetic.js";
-import { strips } from "./blocks.js";
+import { STEPS, strips } from "./blocks.js";
 import { forwardPass } from "./pass.js";
 import { LARGEST, MAX_WORDS, STEP, SheetState, limited, readNumber } from "./state.js";
 import style from "./sheet.css";
@@ -20,6 +21,7 @@ const DRAG = 8; // pixels for a step
 const WIDTH = 1205; // of the sheet at a size of 1, in pixels
 const HEIGHT = 590;
 const PRESENTED = 1.34; // the least size in a room: numbers of 16 px
+const LARGE = { least: 1.15, most: 2.3 }; // the size of one step
 
 const keyOf = ([name, r, c]) => `${name}.${r}.${c}`;
 // Two decimals, as far as a cell of five characters has room for them: −10.9, 104.
@@ -31,7 +33,8 @@ export class Sheet {
     Object.assign(this, { root, events, data });
     writeNumbersFor(data.language);
     this.state = new SheetState(data.parameters, data.opening);
-    if (data.state) this.state.setTexts(data.state);
+    this.step = 0; // null: the whole sheet
+    if (data.state) this.read(data.state);
     this.predict = false;
     this.hidden = new Set(); // single cells that the reader hid
     this.shown = new Set(); // while everything is to be predicted: what has been revealed
@@ -44,6 +47,7 @@ export class Sheet {
     this.frame = root.appendChild(
       make("div", { className: "sheet", sheet: this, role: "group", "aria-label": this.phrase("sheet") }),
     );
+    this.result = make("div", { className: "result" });
     this.bar = this.frame.appendChild(make("div", { className: "bar" }));
     this.paper = this.frame.appendChild(make("div", { className: "paper" }));
     this.foot = this.frame.appendChild(make("div", { className: "foot" }));
@@ -66,8 +70,31 @@ export class Sheet {
 
   // Another state from outside: an address that was opened, or Back.
   show(texts) {
-    this.state.setTexts(texts);
+    this.read(texts);
     this.refresh();
+    this.fit();
+  }
+
+  read(texts) {
+    this.state.setTexts(texts);
+    const number = Math.trunc(Number(texts.step)) || 1;
+    this.step = texts.step === "sheet" ? null : Math.min(STEPS.length, Math.max(1, number)) - 1;
+  }
+
+  texts() {
+    return { ...this.state.texts(), step: this.step === null ? "sheet" : this.step ? String(this.step + 1) : "" };
+  }
+
+  // step: its index, or null for the whole sheet
+  showStep(step) {
+    this.step = step;
+    this.focused = null;
+    this.draw();
+    this.fit();
+    this.events.onChange?.(this.texts());
+    if (step === null) return;
+    const number = this.phrase("step", { number: step + 1, count: STEPS.length });
+    this.tell(`${number}. ${this.phrase(`about_${STEPS[step].at(-1)}`)}`);
   }
 
   present(presenting) {
@@ -81,10 +108,20 @@ export class Sheet {
     const box = this.frame.getBoundingClientRect();
     if (!box.width) return;
     const above = box.top + (document.querySelector('[data-testid="stMain"]')?.scrollTop ?? scrollY);
+    const phone = box.width < 640;
+    this.frame.classList.toggle("phone", phone);
+    if (this.step !== null) return this.fitStep(box.width, phone);
     const room = Math.min(box.width / WIDTH, (innerHeight - above) / HEIGHT);
     const least = this.data.presenting ? PRESENTED : 0.96;
     this.frame.style.setProperty("--size", String(Math.min(1.8, Math.max(least, room))));
-    this.frame.classList.toggle("phone", box.width < 640);
+  }
+
+  // One step fills the width; on a phone its tables are below each other.
+  fitStep(width, phone) {
+    const set = (size) => this.frame.style.setProperty("--size", String(size));
+    set(1);
+    const needed = this.paper.querySelector(".strip").getBoundingClientRect().width;
+    set(phone ? LARGE.least : Math.min(LARGE.most, Math.max(LARGE.least, (0.99 * width) / needed)));
   }
 
   compute() {
@@ -116,16 +153,44 @@ export class Sheet {
     this.words = this.state.words.map((id) => this.data.vocabulary[id]);
     const all = strips(this.words, this.data.vocabulary, this.state.heads);
     this.blocks = all.flatMap((strip) => strip.blocks);
+    this.frame.classList.toggle("one", this.step !== null);
+    this.paper.replaceChildren(...(this.step === null ? this.drawSheet(all) : this.drawStep()));
+    this.pointed = null;
+    if (!this.focused || !this.cells.has(keyOf(this.focused))) this.focused = this.beginsAt(); // it went with its word
+    this.cells.get(keyOf(this.focused)).tabIndex = 0;
+    this.drawBar();
+    this.write();
+  }
+
+  drawSheet(all) {
     const table = all[0].blocks.find((each) => each.tall);
     const right = make("div", { className: "column" });
     const drawn = all.map((strip, place) => this.drawStrip(strip, place));
     right.append(drawn[0], drawn[1]);
-    this.paper.replaceChildren(make("div", { className: "top" }, this.drawBlock(table), right), ...drawn.slice(2));
-    this.pointed = null;
-    if (!this.focused || !this.cells.has(keyOf(this.focused))) this.focused = this.opensWith(); // it went with its word
-    this.cells.get(keyOf(this.focused)).tabIndex = 0;
-    this.drawBar();
-    this.write();
+    return [make("div", { className: "top" }, this.drawBlock(table), right), ...drawn.slice(2)];
+  }
+
+  // The tables of one step; of two heads, those of both.
+  drawStep() {
+    const parts = STEPS[this.step];
+    const section = make("section", { className: "strip" });
+    for (const part of parts) {
+      const blocks = this.blocks.filter((each) => each.of === part || each.id === part);
+      if (!blocks.length) section.append(make("span", { className: "sign", textContent: part, "aria-hidden": "true" }));
+      for (const each of blocks) section.append(this.drawBlock(each, part === parts.at(-1)));
+    }
+    return [make("p", { className: "task", textContent: this.phrase(`about_${parts.at(-1)}`) }), section];
+  }
+
+  // Where a drawing begins: the number that the whole sheet leads to, or the largest in the last row of a step.
+  beginsAt() {
+    if (this.step === null) return this.opensWith();
+    const each = this.blocks.find(({ of, id }) => [of, id].includes(STEPS[this.step].at(-1)));
+    const last = each.rows.length - 1;
+    const sizes = each.cols.map((_, c) =>
+      this.isMasked(each.cell(last, c)) ? -1 : Math.abs(this.value(each.cell(last, c))),
+    );
+    return each.cell(last, sizes.indexOf(Math.max(...sizes)));
   }
 
   // The number that the whole sheet leads to.
@@ -139,7 +204,7 @@ export class Sheet {
     const section = make("section", { className: `strip ${strip.id}` });
     section.append(place ? this.rowNames(strip.id) : this.wordChoices(strip.id));
     for (const each of strip.blocks) if (!each.tall) section.append(this.drawBlock(each));
-    if (!place) section.append((this.result = make("div", { className: "result" })));
+    if (!place) section.append(this.result);
     return section;
   }
 
@@ -164,11 +229,13 @@ export class Sheet {
     return list;
   }
 
-  drawBlock(each) {
+  // whole: whether its heading says how it is computed, as that of the whole sheet's tables does
+  drawBlock(each, whole = true) {
     const kinds = ["tiny", "tall", "narrow", "named", "changes", "share"].filter((kind) => each[kind]);
     const box = make("div", { className: ["block", ...kinds].join(" ") });
     const caption = make("h4", { title: this.phrase(`name_${each.of}`) });
-    caption.append(...indexed(each.short ?? each.heading));
+    const heading = each.short ?? each.heading;
+    caption.append(...indexed(whole ? heading : heading.split(" = ")[0]));
     const table = make("table", { role: "grid", "aria-label": this.nameOf(each) });
     const heads = each.cols.map((name) => make("th", { scope: "col", textContent: name }));
     table.append(
@@ -294,19 +361,18 @@ export class Sheet {
       make("b", { textContent: this.phrase("legend_blue") }),
       ` ${this.phrase("legend")}`,
     );
+    const [step, last] = [this.step, STEPS.length - 1];
+    const whole = pressed("whole", step === null, () => this.showStep(step === null ? 0 : null));
+    const back = this.button("back", () => this.showStep(step - 1), { disabled: !step });
+    const next = this.button("next", () => this.showStep(step + 1), { disabled: step === last, className: "onward" });
+    const place = make("b", { textContent: this.phrase("step", { number: step + 1, count: STEPS.length }) });
     const focused = this.bar.getRootNode().activeElement;
     const again =
       focused && this.bar.contains(focused) ? [...this.bar.querySelectorAll("button")].indexOf(focused) : -1;
     this.summary = make("p", { className: "next", "aria-hidden": "true" });
+    const changes = [this.undoButton, this.redoButton, this.resetButton, heads, words, predict];
     this.bar.replaceChildren(
-      this.undoButton,
-      this.redoButton,
-      this.resetButton,
-      heads,
-      words,
-      predict,
-      legend,
-      this.summary,
+      ...(step === null ? [whole, ...changes, legend, this.summary] : [back, next, place, this.summary, whole]),
     );
     if (again >= 0) this.bar.querySelectorAll("button")[again].focus();
   }
@@ -385,7 +451,7 @@ export class Sheet {
   }
 
   report(cell = null) {
-    this.events.onChange?.(this.state.texts());
+    this.events.onChange?.(this.texts());
     const last = this.opensWith();
     const drawn = [...this.lit].filter((key) => this.cells.has(key)).length;
     const next = this.isHidden(last) ? "?" : this.data.vocabulary[last[2]];
