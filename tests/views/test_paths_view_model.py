@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import transformer
+from tests.conftest import ROOT
 from transformer.interventions.activation_patching import contrast, head_places, recovered_shares, token_places
 from transformer.runs.head_places import Head
 from views.paths import paths_view_model as module
-from views.paths.paths_view_model import HeadMap, PathsChoices, Swap, effect_size, head_of, paths_view_model
+from views.paths.paths_view_model import LEAST_STOP, HeadMap, PathsChoices, Swap, effect_size, head_of, paths_view_model
 
 CLEAN, CORRUPT = "The cat sat on the mat.", "The dog sat on the mat."
 KINDS = ["translator", "gpt", "bert", "sentiment"]
@@ -60,6 +61,35 @@ def test_the_first_map_is_of_the_residual_stream_alone(tiny_checkpoint, kind):
     before, after = shown.predictions
     assert 0 < before[1] <= 1 and 0 < after[1] <= 1
     assert shown.effect != "flips" or (before[0], after[0]) == (shown.answer, shown.other)
+
+
+@pytest.mark.parametrize(
+    "name, sentence, other, path",
+    [
+        ("en-fr", CLEAN, CORRUPT, [("encoder", "·cat", 0, 2), ("decoder", "·Le", 2, 2)]),
+        (
+            "gpt-en",
+            "He drinks cold milk, she drinks hot tea, he drinks cold",
+            "He drinks cold water, she drinks hot tea, he drinks cold",
+            [("decoder", "·milk", 0, 2), ("decoder", "·cold", 3, 3)],
+        ),
+    ],
+)
+def test_the_path_names_the_token_that_restores_most_in_each_layer(name, sentence, other, path):
+    shown = paths_view_model(transformer.trace(transformer.load(ROOT / "checkpoints" / name), sentence), other)
+    named = [
+        (s.stack, shown.contrast.tokens(s.stack, shown.turn).displays[s.index], s.first, s.last) for s in shown.path
+    ]
+    assert named == path
+    share = {place: float(share) for place, share in zip(shown.places, shown.shares, strict=True)}
+    for stop in shown.path:
+        of_layers = [
+            max((share[one], one.index) for one in shown.places if (one.stack, one.layer) == (stop.stack, layer))
+            for layer in range(stop.first, stop.last + 1)
+        ]
+        assert {index for _, index in of_layers} == {stop.index}
+        assert stop.share == min(value for value, _ in of_layers) >= LEAST_STOP
+    assert not paths_view_model(shown.trace, other, PathsChoices("heads")).path
 
 
 def test_another_word_and_another_alternative(tiny_checkpoint):

@@ -37,9 +37,10 @@ from ui.shell.actions import Actions, OpenPage, SelectCell, SelectLocation
 from ui.shell.choice import chosen_option, one_of
 from ui.shell.page import Page
 from ui.shell.reducer import State
+from ui.show.chips import Chip, ChipRow, chips
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
-from ui.words.texts import as_plain, page_texts
+from ui.words.texts import as_plain, common, page_texts
 from views.paths.edge_estimates import check_estimate, compare_with_estimate
 from views.paths.paths_view_model import (
     HeadMap,
@@ -208,7 +209,9 @@ def display(pair: Contrast, id: int) -> str:
 
 def draw(p: Page, shown: PathsViewModel) -> None:
     """Write the result in a sentence, and draw the map with its legend."""
-    st.markdown(f"{say_swap(p, shown)} {_say_strongest(p, shown)}")
+    st.markdown(say_swap(p, shown))
+    _draw_path(p, shown)
+    st.markdown(_say_strongest(p, shown))
     if shown.is_wide:
         picture = key = st.container()
     else:
@@ -233,6 +236,25 @@ def _say_cone(p: Page, shown: PathsViewModel, start: Place) -> None:
     reached = int(shown.reached_by(start).sum())
     place = _place_name(p, shown, start)
     st.caption(p.text["cone_says"].format(place=place, reached=whole(reached), total=whole(len(shown.places))))
+
+
+def _draw_path(p: Page, shown: PathsViewModel) -> None:
+    """Draw the path of the swapped word as cards: the tokens that carry it, and the output."""
+    text, several = p.text, len(shown.contrast.clean) > 1
+    if not shown.path:
+        return
+    cards = []
+    for stop in shown.path:
+        layers = text["stop_layer" if stop.first == stop.last else "stop_layers"].format(
+            first=stop.first, last=stop.last
+        )
+        below = text["stop"].format(layers=layers, share=percent(stop.share))
+        name = shown.contrast.tokens(stop.stack, shown.turn).labels[stop.index]
+        name = text["class_token"] if p.reads_pictures and stop.index == 0 else name
+        stack = f"{common(f'focus.{stop.stack}')} " if several else ""
+        cards += [Chip(name, f"{stack}{below}", "marked"), Chip("→", tone="arrow")]
+    cards.append(Chip(shown.answer, text["stop_output"], "word"))
+    chips([ChipRow(text["path"], tuple(cards))], key="paths path")
 
 
 def say_swap(p: Page, shown: PathsViewModel) -> str:
@@ -260,6 +282,7 @@ def _say_strongest(p: Page, shown: PathsViewModel) -> str:
     share = shown.strongest_share
     key = "strongest_estimate" if shown.is_estimate else "strongest_all" if 0.995 <= share < 1.1 else "strongest"
     return p.text[key].format(
+        one=p.text[f"one_{shown.choices.patches}"],
         place=_place_name(p, shown, shown.strongest),
         share=percent(share),
         answer=as_plain(shown.answer),

@@ -37,9 +37,27 @@ from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 
 WIDE = 20  # a map with at most this many columns leaves space next to it
+LEAST_STOP = 0.25  # the smallest share with which a location is a stop of the path
 _NEAR_BEST = 0.9  # fraction of the largest share; locations above it count as equally good, and the deepest is named
 
 Grid = tuple[tuple[Place | None, ...], ...]
+
+
+class Stop(NamedTuple):
+    """Consecutive layers whose input at one token restores more than at any other token of its stack.
+
+    Attributes:
+        index: The position of the token.
+        first: The first of the layers.
+        last: The last of the layers.
+        share: The smallest share among these layers.
+    """
+
+    stack: str
+    index: int
+    first: int
+    last: int
+    share: float
 
 
 class Swap(NamedTuple):
@@ -235,6 +253,28 @@ class PathsViewModel:
         """Return which cells a patch of ``place`` can change, whatever is patched in: [row, column]."""
         cone = patch_cone(self.found.changed, place)
         return np.array([[other in cone.places for other in row] for row in self.grid])
+
+    @cached_property
+    def path(self) -> tuple[Stop, ...]:
+        """The path of the swapped word: where, layer by layer, one vector restores most, if it restores enough."""
+        stops: list[Stop] = []
+        shares = [] if self.shares is None or self.choices.patches == "heads" else self.shares
+        measured = [(place, float(share)) for place, share in zip(self.places, shares, strict=False)]
+        for stack in self.contrast.clean:
+            of_layer: dict[int, list[tuple[float, int]]] = {}
+            for place, share in measured:
+                if place.part == "residual" and place.stack == stack:
+                    of_layer.setdefault(place.layer, []).append((share, place.index))
+            for layer, found in sorted(of_layer.items()):
+                share, index = max(found)
+                if not share >= LEAST_STOP:
+                    continue
+                last = stops[-1] if stops else None
+                if last and (last.stack, last.index, last.last) == (stack, index, layer - 1):
+                    stops[-1] = last._replace(last=layer, share=min(last.share, share))
+                else:
+                    stops.append(Stop(stack, index, layer, layer, share))
+        return tuple(stops)
 
     @cached_property
     def swaps(self) -> tuple[Swap, ...]:

@@ -11,7 +11,7 @@ from ui.shell.reducer import Meaning, send
 
 __all__ = ["TONES", "Chip", "ChipRow", "SelectChip", "chips", "chips_data", "read_choice"]
 
-TONES = ("plain", "word", "part", "byte", "special", "frame", "marked")
+TONES = ("plain", "word", "part", "byte", "special", "frame", "marked", "arrow")
 
 _component = component("chips", Path(__file__).with_name("chips.js"))
 
