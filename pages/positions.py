@@ -12,13 +12,7 @@ from ui.shell.page import page
 from ui.shell.presentation.presenter import labels
 from ui.show.figures import show_snippet, show_source
 from views.positions import distance, encodings, rotary
-from views.positions.another_order import (
-    another_order,
-    can_reorder,
-    choose_change,
-    followed_stack,
-    followed_token,
-)
+from views.positions.another_order import another_order, can_reorder, choose_change, needs
 from views.positions.code import snippet, sources
 from views.positions.scheme import choose_scheme, chosen_scheme, say_whose
 
@@ -32,7 +26,7 @@ SECTIONS = {
     "distance": distance.by_distance,
 }
 
-with page("positions", needs=("token",), marks=followed_token, only=followed_stack) as p:
+with page("positions", needs=needs) as p:
     view_model = chosen_scheme(p)
     # The page opens on what the order of the tokens is for; a table of numbers comes second.
     names = [*(["order"] if can_reorder(p) else []), *view_model.sections]

@@ -36,7 +36,14 @@ CLICKS = {
     "places": ("paths", {"paths_section": "tokens"}, "patching", "click", CELL, {"layer": 1, "token": 1}),
     "compared heads": ("compare", {}, "compare heads", "click", CELL, {"layer": 1, "head": 1}),
     "cards": ("tokens", {}, "token cards", "chosen", {"row": 0, "card": 2}, {"token": 2}),
-    "swapped": ("positions", {"positions_section": "order"}, "order tokens", "chosen", {"row": 0, "card": 2}, {}),
+    "swapped": (
+        "positions",
+        {"positions_section": "order"},
+        "order tokens before",
+        "chosen",
+        {"row": 0, "card": 2},
+        {},
+    ),
     "layer": ("overview", {}, "model diagram", "layer", 1, {"layer": 1}),
     "written": ("decoding", {}, "stepper", "step", 2, {}),
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from base64 import b64decode
 
 import numpy as np
@@ -103,7 +104,12 @@ def test_the_model_is_asked_again_with_other_positions(open_app, tiny_checkpoint
     edits = [edit for stack in stacks for edit in without_positions(loaded.model, stack)]
     answer = transformer.trace(loaded, SENTENCE, edits=edits).text
     written = answer.removeprefix(SENTENCE) if checkpoint == "tiny-gpt" else answer
-    assert " ".join(written.split()) in said(app)
+    assert uncoloured(" ".join(written.split())) in uncoloured(said(app))
+
+
+def uncoloured(text):
+    """Return text without the marks of colours, and without any brackets."""
+    return re.sub(r":orange\[|[\[\]]", "", text)
 
 
 @pytest.mark.parametrize("checkpoint", OWN)
@@ -124,7 +130,7 @@ def test_another_order_begins_with_two_words_that_change_places(open_app, tiny_c
     answers = read_answer(trace), read_answer(after)
     for answer in answers:
         written = " ".join(answer.text.split()) or " ".join(part.display for part in answer.parts)
-        assert f"{written}" in said(app)
+        assert uncoloured(written) in uncoloured(said(app))
     if answers[0].parts:
         assert TEXT["same" if answers[0].text == answers[1].text else "changed"] in said(app)
     else:
@@ -141,15 +147,18 @@ def test_another_order_begins_with_two_words_that_change_places(open_app, tiny_c
     np.testing.assert_allclose(drawn, [one[head][:reached] for one in weights], atol=1e-6)
 
 
-@pytest.mark.parametrize("checkpoint", OWN)
-def test_a_click_above_changes_the_figure(open_app, checkpoint):
-    first, second = (
-        show(open_app("positions", checkpoint=checkpoint, sentence=SENTENCE, token=token), "order")
-        .get("plotly_chart")[0]
-        .proto.spec
-        for token in "25"
-    )
-    assert first != second
+@pytest.mark.parametrize(
+    "checkpoint, sentence, written",
+    [
+        ("en-fr", "The cat sat on the mat.", "Le :orange[tapis] s'assit sur le :orange[chat]."),
+        ("en-fr", "My grandmother bakes apple pie every Sunday.", "Ma grand-mère s'arrange chaque :orange[pomme]"),
+    ],
+)
+def test_the_page_opens_on_a_swap_that_changes_the_output(open_app, monkeypatch, checkpoint, sentence, written):
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("positions", checkpoint=checkpoint, sentence=sentence)
+    is_fine(app)
+    assert TEXT["changed"] in said(app) and written in said(app)
 
 
 def test_beside_the_two_heatmaps_stand_the_angles_of_the_token_that_was_clicked(open_app):

@@ -94,7 +94,7 @@ def read(trace):
 @pytest.mark.parametrize("change", ["swap", "shuffle", "reverse", "remove", "remove_all"])
 def test_a_new_order_moves_no_special_token(trace_of, change):
     given = read(trace_of("tiny-translator"))
-    new = given.new_order(change, pair=given.telling_pair(), shuffle=3)
+    new = given.new_order(change, pair=given.pairs()[0], shuffle=3)
     assert new.stacks == (("encoder", "decoder") if change == "remove_all" else ("encoder",))
     if change.startswith("remove"):
         assert new.order is None
@@ -110,24 +110,25 @@ def test_a_new_order_moves_no_special_token(trace_of, change):
 
 def test_the_first_pair_is_of_words_beyond_the_prefix_of_a_task(trace_of):
     given = read(trace_of("tiny-translator"))
-    first, second = given.telling_pair()
+    first, second = given.pairs()[0]
     assert given.tokens[first].text.strip().isalnum() and first < second
-    later, _ = given.telling_pair("The old man")
+    later, _ = given.pairs("The old man")[0]
     assert sum(len(token.text) for token in given.tokens[:later] if not token.special) >= len("The old man")
 
 
 def test_the_first_pair_is_of_whole_words():
     checkpoint = transformer.load(ROOT / "checkpoints" / "en-fr")
     given = read(transformer.trace(checkpoint, "My grandmother bakes apple pie every Sunday."))
-    pair = [given.tokens[index].text for index in given.telling_pair()]
-    assert pair == [" pie", " Sunday"], "neither 'other' of 'grandmother' nor 'akes' of 'bakes'"
+    pairs = [tuple(given.tokens[index].text.strip() for index in pair) for pair in given.pairs()]
+    assert pairs[0] == ("pie", "Sunday"), "neither 'other' of 'grandmother' nor 'akes' of 'bakes'"
+    assert len(set(pairs)) == len(pairs) == 6 and set(sum(pairs, ())) == {"apple", "pie", "every", "Sunday"}
 
 
 @pytest.mark.parametrize("name", ["tiny-translator", "tiny-gpt"])
 def test_the_change_of_attention_is_the_traces(trace_of, name):
     before = trace_of(name)
     given = read(before)
-    new = given.new_order("remove", pair=given.telling_pair(), followed=3)
+    new = given.new_order("remove", pair=given.pairs()[0], followed=3)
     stack, checkpoint = given.stack, before.checkpoint
     assert len(new.edits(checkpoint)) == len(without_positions(checkpoint.model, stack))
     after = transformer.trace(checkpoint, SENTENCE, edits=new.edits(checkpoint))

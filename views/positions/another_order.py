@@ -8,18 +8,18 @@ import streamlit as st
 
 from charts.toolkit.style import three_digits
 from transformer import Trace, trace_of
+from transformer.heads.roles_through_training import shared_words
 from transformer.predictions.answer_probabilities import Answer, read_answer
 from transformer.runs.inputs import prompt_ids
 from ui.compute.loading import load_trace
 from ui.compute.store import store
-from ui.shell import choice, page_state
+from ui.shell import choice
 from ui.shell.actions import Actions, SelectChip, SetChoice
 from ui.shell.choice import chosen_option
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import labels
 from ui.shell.reducer import State
-from ui.shell.strip import FIRST_CHOSEN
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure
 from ui.words.catalogues import translate
@@ -27,7 +27,7 @@ from ui.words.texts import PageText, as_plain, number_text, page_texts
 from views.positions.attention_change_figure import attention_change
 from views.positions.positions_view_model import REORDERED, NewOrder, ReorderedInput
 
-_MAX_IN_A_LINE = 12  # tokens as cards, each with its position
+_SEARCHED = 32  # most tokens of an input whose most telling pair is searched
 
 
 def can_reorder(p: Page) -> bool:
@@ -35,21 +35,11 @@ def can_reorder(p: Page) -> bool:
     return p.checkpoint.config.positions in REORDERED
 
 
-def followed_stack(p: Page) -> str | None:
-    """Return the one stack whose tokens this section is about, or ``None`` in the other sections."""
+def needs(p: Page) -> tuple[str, ...]:
+    """Return what can be chosen: a token in every section but this one, whose cards are the tokens."""
     asked = choice.value("positions view", "order")
     names = {"order", "view_order", *(text["view_order"] for text in page_texts(p.text.name))}
-    return _read(p).stack if can_reorder(p) and asked in names else None
-
-
-def followed_token(p: Page) -> tuple[str, int]:
-    """Return the stack and the token to mark in the strip."""
-    if followed_stack(p) is None:
-        return p.focus.stack, p.focus.token
-    read = _read(p)
-    if len(read.movable) < 2:
-        return p.focus.stack, p.focus.token
-    return read.stack, _followed(p, read, _pair(p, read))
+    return () if can_reorder(p) and asked in names else ("token",)
 
 
 def choose_change(p: Page) -> None:
@@ -68,10 +58,9 @@ def another_order(p: Page) -> None:
         return
     change, pair = choice.value("order change", "swap"), _pair(p, read)
     shuffle = _shuffle(text) if change == "shuffle" else 0
-    new = read.new_order(change, pair=pair, shuffle=shuffle, followed=_followed(p, read, pair))
+    new = read.new_order(change, pair=pair, shuffle=shuffle)
     after = _run_with(p, new)
-    _show_readings(read, new, text)
-    _show_outputs(read_answer(read.before), read_answer(after), text)
+    _show_both(read, new, read_answer(read.before), read_answer(after), text)
     _show_attention(read, new, after, text)
     for note in (note for note in after.notes if note not in p.trace.notes):  # the page has already shown those
         st.caption(f":material/info: {as_plain(translate(note))}")
@@ -87,7 +76,7 @@ def _read(p: Page) -> ReorderedInput:
 
 def _pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
     """Return the two tokens to be swapped: a pair of words by default, then those that were clicked."""
-    defaults = read.telling_pair(start_of(p.focus.sentence, p.checkpoint.config.task_prefixes).rstrip())
+    defaults = store.get(p.run, "telling pair", lambda: _telling_pair(p, read))
     tokens = read.before.tokens(read.stack)
     names = {index: [number_text(index, tokens[index].display)] for index in read.movable}
     first, second = (
@@ -97,14 +86,21 @@ def _pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
     return first, second
 
 
-def _followed(p: Page, read: ReorderedInput, pair: tuple[int, int]) -> int:
-    """Return the token that was clicked in the strip if it is part of the input; else one of ``pair``."""
-    focus = p.focus
-    page_state.belongs_to(FIRST_CHOSEN, (focus.checkpoint, focus.sentence))
-    chosen = focus.token or choice.is_on(FIRST_CHOSEN)
-    if chosen and focus.stack == read.stack and focus.token <= read.movable[-1]:
-        return focus.token
-    return read.new_order("swap", pair=pair).followed
+def _telling_pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
+    """Return the pair of words whose swap leads to the most probable other output.
+
+    A third-party model and a long input, for which each try takes long, get the first pair.
+    """
+    pairs = read.pairs(start_of(p.focus.sentence, p.checkpoint.config.task_prefixes).rstrip())
+    if p.checkpoint.foreign or len(read.tokens) > _SEARCHED:
+        return pairs[0]
+    before = read_answer(read.before).text
+
+    def clarity(pair: tuple[int, int]) -> float:
+        after = read_answer(_run_with(p, read.new_order("swap", pair=pair)))
+        return after.probability if after.parts and after.text != before else -1.0
+
+    return max(pairs, key=clarity)
 
 
 def _run_with(p: Page, new: NewOrder) -> Trace:
@@ -128,31 +124,56 @@ def _shuffle(text: PageText) -> int:
     return count
 
 
-def _show_readings(read: ReorderedInput, new: NewOrder, text: PageText) -> None:
-    """Show the tokens in the order of their positions, before and after; those that moved are marked.
+def _show_both(read: ReorderedInput, new: NewOrder, before: Answer, after: Answer, text: PageText) -> None:
+    """Say whether the output changes, and show what is read and written, before and after."""
+    same = before.text == after.text
+    st.markdown(text["no_blank"] if not before.parts else f"#### {text['same' if same else 'changed']}")
+    rows, movable = _readings(read, new, text)
+    for name, row, own, answer, other in (
+        ("before", rows[0], movable[0], before, after),
+        ("after", rows[1], movable[1], after, before),
+    ):
+        # a click on a token makes it one of the two that are swapped
+        means = partial(_take, [own], new.pair) if new.pair else None
+        chips([row], key=f"order tokens {name}", means=means)
+        sure = text["sure"].format(probability=three_digits(answer.probability)) if answer.parts else ""
+        st.markdown(f"#### → {_written(answer, other)} :small[:gray[{sure}]]")
+    if before.parts and same:
+        st.caption(text["same_note"])
 
-    A click on a token makes it one of the two that are swapped.
+
+def _readings(
+    read: ReorderedInput, new: NewOrder, text: PageText
+) -> tuple[tuple[ChipRow, ChipRow], tuple[list[int | None], list[int | None]]]:
+    """Return the tokens in the order of their positions, before and after, as cards and by their index.
+
+    Those that moved are marked; a special token, which cannot be moved, has no index.
     """
     tokens, order, pair = read.tokens, new.order, new.pair
     before = tuple(
         Chip(token.display, str(token.index), "marked" if pair and token.index in pair else "plain") for token in tokens
     )
+    by_position = tokens if order is None else sorted(tokens, key=lambda token: order[token.index])
     if order is None:
         after = tuple(Chip(token.display, text["no_position"], "marked") for token in tokens)
     else:
-        by_position = sorted(tokens, key=lambda token: order[token.index])
         after = tuple(
             Chip(token.display, str(position), "marked" if token.index != position else "plain")
             for position, token in enumerate(by_position)
         )
-    rows = [ChipRow(text["before"], before), ChipRow(text["after"], after)]
-    if len(tokens) > _MAX_IN_A_LINE:  # the strip above shows the old order, and the outputs should stay visible
-        rows = rows[1:]
-    if pair is None:
-        chips(rows, key="order tokens")
-        return
-    movable = [[None if token.special else token.index for token in row] for row in (tokens, by_position)]
-    chips(rows, key="order tokens", means=partial(_take, movable[-len(rows) :], pair))
+    own, others = ([None if token.special else token.index for token in row] for row in (tokens, by_position))
+    return (ChipRow(text["before"], before), ChipRow(text["after"], after)), (own, others)
+
+
+def _written(answer: Answer, other: Answer) -> str:
+    """Return an output as Markdown, words that the other output lacks in colour."""
+    written = " ".join(answer.text.split()) or " ".join(part.display for part in answer.parts)
+    compared = " ".join(other.text.split()) or " ".join(part.display for part in other.parts)
+    pieces = []
+    for piece, shared in shared_words(written, compared):
+        word = piece.lstrip()
+        pieces.append(piece[: len(piece) - len(word)] + (as_plain(word) if shared else f":orange[{as_plain(word)}]"))
+    return "".join(pieces).strip() or "–"
 
 
 def _take(movable: Sequence[Sequence[int | None]], pair: tuple[int, int], _state: State, chosen: SelectChip) -> Actions:
@@ -189,20 +210,3 @@ def _show_attention(read: ReorderedInput, new: NewOrder, after: Trace, text: Pag
         caption=text["attends_caption"],
         alt=text["attends_alt"].format(token=name),
     )
-
-
-def _show_outputs(before: Answer, after: Answer, text: PageText) -> None:
-    """Write both outputs, large, with their probabilities, and whether they differ."""
-    with st.container(border=True, horizontal=True, gap="medium", key="order answers"):
-        for name, answer in (("before", before), ("after", after)):
-            with st.container(width="stretch", gap=None):
-                sure = text["sure"].format(probability=three_digits(answer.probability)) if answer.parts else ""
-                st.caption(" · ".join(filter(None, (f"{text['outputs']} {text[name]}", sure))))
-                written = " ".join(answer.text.split()) or " ".join(part.display for part in answer.parts)
-                words = as_plain(written) or "–"
-                st.markdown(f"#### {words}" if name == "before" else f"#### :primary[{words}]")
-    if not before.parts:
-        st.caption(text["no_blank"])
-    else:
-        same = before.text == after.text
-        st.caption(f"{text['same']} {text['same_note']}" if same else text["changed"])

@@ -19,6 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 
 import numpy as np
 
@@ -32,6 +33,7 @@ from transformer.variants.partial_rotary import Rotary
 from views.view_models import TokenViewModel
 
 BACK = 2  # distance in tokens for comparing the two directions and for the linear map
+MOST_PAIRS = 10  # pairs of tokens whose swap is tried
 FAR = 32  # distances shown to each side
 SHORTEST, LONGEST = 16, 64  # minimum and default of the slider, in positions
 REORDERED = ("sinusoidal", "learned", "rotary", "relative")
@@ -242,8 +244,10 @@ class ReorderedInput:
         """The positions of tokens that may move: all but special ones."""
         return [token.index for token in self.tokens if not token.special]
 
-    def telling_pair(self, task_prefix: str = "") -> tuple[int, int]:
-        """Return the default pair of words to be swapped: whole, long and unrepeated ones if there are any.
+    def pairs(self, task_prefix: str = "") -> tuple[tuple[int, int], ...]:
+        """Return pairs of words that may be swapped: whole, long and unrepeated ones if there are any.
+
+        The first is of words that are far apart; there are at most ``MOST_PAIRS``.
 
         Args:
             task_prefix: The prefix that was added before the reader's text, e.g. "translate English to French:".
@@ -257,7 +261,9 @@ class ReorderedInput:
         telling = [index for index, word in zip(words, spelt, strict=True) if len(word) > 2 and spelt.count(word) == 1]
         whole = [index for index in telling if self._is_whole_word(index)]
         start = next(group for group in (whole, telling, words, movable) if len(group) >= 2)
-        return start[0] if len(start) < 4 else start[1], start[-1]
+        first = (start[0] if len(start) < 4 else start[1], start[-1])
+        others = [pair for pair in combinations(start, 2) if pair != first]
+        return (first, *others)[:MOST_PAIRS]
 
     def _is_whole_word(self, index: int) -> bool:
         """Return whether a token begins a word that no later token continues."""
