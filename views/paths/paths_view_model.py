@@ -256,7 +256,7 @@ class PathsViewModel:
 
     @cached_property
     def path(self) -> tuple[Stop, ...]:
-        """The path of the swapped word: where, layer by layer, one vector restores most, if it restores enough."""
+        """The path of the swapped word: layer by layer, where one vector restores most (and enough)."""
         stops: list[Stop] = []
         shares = [] if self.shares is None or self.choices.patches == "heads" else self.shares
         measured = [(place, float(share)) for place, share in zip(self.places, shares, strict=False)]
