@@ -34,6 +34,6 @@ with turns.next(visitor):  # a class that clicks at once takes turns
     begin()  # first, because all others use the focus
     enter()
     page = navigation()
-    admit()  # after the navigation, so that who has waited comes to the page that was asked for
+    admit()  # after the navigation, so that a visitor who has waited gets the requested page
     sidebar()
     page.run()

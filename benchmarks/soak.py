@@ -92,7 +92,7 @@ class Visitors:
 async def soak(
     server: AppServer, names: Sequence[str], *, count: int, minutes: float, after: float, say: Callable[[str], None]
 ) -> dict:
-    """What the server holds at each moment, and how many clicks, visits and problems there were."""
+    """Return what the server holds at each moment, and the numbers of clicks, visits and problems."""
     async with BrowserSession(server.base) as first:
         await first.open()
         for page in [page for page in first.pages if page]:

@@ -115,7 +115,7 @@ class Student:
 
 
 def strange_sentences(messages: Iterable[ForwardMsg], own: Iterable[str]) -> list[str]:
-    """Return sentences of students' pattern in received messages that are not among ``own``."""
+    """Return the students' sentences in received messages, except those in ``own``."""
     own = {_words(text) for text in own}
     found = {text for message in messages for text in _sentences(_bytes(message))}
     return sorted(found - own)

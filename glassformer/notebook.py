@@ -227,7 +227,7 @@ def steer(trace: Trace, edit: str, *, controls: int = 8) -> pd.DataFrame:
 
 
 def living_picture(trace: Trace, *, layers: Iterable[tuple[str, int]] | None = None, **begin: object) -> CanvasFigure:
-    """Return a sentence moving through the model, as on Overview: it plays, and sublayers unfold.
+    """Return a sentence moving through the model, as on Overview: it plays, and sub-layers unfold.
 
     Args:
         trace: The run.

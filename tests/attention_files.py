@@ -1,4 +1,4 @@
-"""Files of attention maps for tests, written with NumPy alone, as a recorder elsewhere would."""
+"""Files of attention maps for tests, written with NumPy alone, as another program would write them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The residual connection around every sublayer, with the norm before or after the sublayer."""
+"""The residual connection around every sub-layer, with the norm before or after the sub-layer."""
 
 from collections.abc import Callable
 
@@ -13,7 +13,7 @@ def residual_connection(
     *,
     pre_norm: bool,
 ) -> Tensor:
-    """Add the output of a sublayer to the residual stream.
+    """Add the output of a sub-layer to the residual stream.
 
     Pre-norm: x + sublayer(norm(x)) (Xiong et al. 2020, §3). Post-norm: norm(x + sublayer(x)) (Vaswani et al. 2017,
     §3.1).
@@ -22,11 +22,11 @@ def residual_connection(
         stream: The residual stream x, [batch, position, model].
         sublayer: Attention or feed-forward layer.
         norm: LayerNorm or RMSNorm.
-        dropout: Applied to the output of the sublayer.
-        pre_norm: Whether the norm comes before the sublayer.
+        dropout: Applied to the output of the sub-layer.
+        pre_norm: Whether the norm comes before the sub-layer.
 
     Returns:
-        The residual stream after the sublayer, [batch, position, model].
+        The residual stream after the sub-layer, [batch, position, model].
     """
     if pre_norm:
         return stream + dropout(sublayer(norm(stream)))

@@ -42,7 +42,7 @@ def living_picture_canvas(
     Args:
         picture: The numbers.
         begin: Where it opens ("stack", "kind", "layer", "head", "token").
-        links: By kind of sublayer, the name of the page with details; a click on its link is sent to Python.
+        links: By kind of sub-layer, the name of the page with details; a click on its link is sent to Python.
         left_out: The class without each word: the picture then opens at the word that the class depends on most.
     """
     arrays: dict[str, np.ndarray] = {}

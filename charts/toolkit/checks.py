@@ -58,7 +58,7 @@ def require_columns(frame: pd.DataFrame, *, name: str, columns: Sequence[str]) -
     """Check that no column is missing and there is at least one row.
 
     Raises:
-        ValueError: If that is not so.
+        ValueError: If this does not hold.
     """
     missing = [column for column in columns if column not in frame.columns]
     if missing:
@@ -82,7 +82,7 @@ def require_same_length(name: str, values: Sequence, *, expected: int, of: str) 
     """Check that there are as many ``values`` as ``of`` requires.
 
     Raises:
-        ValueError: If that is not so.
+        ValueError: If this does not hold.
     """
     if len(values) != expected:
         raise ValueError(f"{name} has {len(values)} entries, but there are {expected} {of}; give one for each")

@@ -177,8 +177,8 @@ def test_arrow_keys_in_a_text_box_stay_there_and_another_sentence_opens_where_th
     expect(count(decoding)).to_contain_text(f"step {wanted} of")
 
 
-def test_the_choice_of_one_head_brings_the_row_of_heads_and_takes_it_away(decoding: Page) -> None:
-    """The choice is in a fragment, the row in the sidebar: the whole page runs."""
+def test_choosing_one_head_shows_the_row_of_heads(decoding: Page) -> None:
+    """The choice is in a fragment and the row in the sidebar, so the whole page has to run."""
     heads = decoding.get_by_test_id("stSidebar").locator(".st-key-choose-head")
     expect(heads).to_have_count(0)
     choices = decoding.locator(".st-key-attention_heads").get_by_role("radio")

@@ -116,8 +116,8 @@ def test_streamlit_itself_refuses_files(monkeypatch: pytest.MonkeyPatch) -> None
         manager.add_file("session", None)
 
 
-def test_streamlit_itself_tells_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """With ``streamlit run``, which has no guard in front of it."""
+def test_streamlit_itself_serves_no_metrics(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under ``streamlit run`` there is no guard in front of it."""
     manager, session = (
         StatsManager(),
         SimpleNamespace(stats_families=["sessions"], get_stats=lambda _: {"sessions": [1]}),

@@ -21,7 +21,7 @@ QUESTIONS = [
 
 
 def test_where_the_answer_stands_depends_on_the_reader_alone() -> None:
-    """Over many readers, each place is equally likely, for every question of the course."""
+    """Over many readers, each position is equally likely, for every question of the course."""
     for name, number, step in QUESTIONS:
         count = len(step.choices)
         places = Counter(
@@ -58,7 +58,7 @@ EVERY = [
 
 
 def words(text: str) -> set[str]:
-    """The words that say something: no short ones, no plural."""
+    """Return the words with a content: no short ones, all in the singular."""
     return {word.rstrip("s") for word in re.findall(r"[^\W\d_]{4,}", text.lower())} - LITTLE
 
 

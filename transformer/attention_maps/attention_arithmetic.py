@@ -306,7 +306,7 @@ def query_input(trace: Trace, stack: str, layer: int, kind: str) -> str:
     """Return the name of the activation X of X W_Q, [position, model], in one layer.
 
     Pre-norm: the output of the LayerNorm before this attention (Xiong et al. 2020). Post-norm: the residual stream
-    before the sublayer (Vaswani et al. 2017).
+    before the sub-layer (Vaswani et al. 2017).
     """
     place = f"{stack}.layers.{layer}"
     if trace.checkpoint.config.norm == "pre":

@@ -5,7 +5,7 @@
 The sum is exact. It does not show why a part wrote what it wrote: if a head uses the output of another head, the sum
 does not show that.
 
-The output of the stack is a sum of the embedding and what every sublayer wrote. A LayerNorm is linear as long as its σ
+The output of the stack is a sum of the embedding and what every sub-layer wrote. A LayerNorm is linear as long as its σ
 is held fixed, and so is the projection to the vocabulary. So the row of W can be carried *backwards* through them, and
 its dot product with what a part wrote is the contribution of that part to the logit (Elhage et al. 2021, "Direct logit
 attribution"; nostalgebraist 2020). ``ask_question`` defines the logit, ``last_step`` carries the row of W through the

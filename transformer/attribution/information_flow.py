@@ -7,8 +7,8 @@ from every token that it attended to. The share of a term z in the sum y is give
 
 (§2.2; Ferrando et al. 2022), and the shares of all edges into a node sum to 1. b_O comes from no token, so it has none.
 The feed-forward layer mixes no tokens: its share is stored at the node. If attention and feed-forward layer read the
-same stream (parallel blocks), its term is one more edge from the same token. A norm after a sublayer is held fixed, so
-that it is linear; with post-norm the sum is taken before the norm.
+same residual stream (parallel blocks), its term is one more edge from the same token. A norm after a sub-layer is held
+fixed, so that it is linear; with post-norm the sum is taken before the norm.
 """
 
 from collections.abc import Mapping

@@ -75,7 +75,7 @@ def run_command(
         sys.stdout.flush()  # here, where a closed pipe can be handled
         return status
     except BrokenPipeError:
-        # takes the output that Python still holds when it exits
+        # Output that is still buffered is discarded: Python would fail when it flushes it at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _NOBODY_READS
     except KeyboardInterrupt:

@@ -112,7 +112,7 @@ class WritingLayer:
         return self.add(stream, self.feed_forward, self.feed_forward_norm)
 
     def add(self, stream: Tensor, sublayer: Callable[[Tensor], Tensor], norm: Callable[[Tensor], Tensor]) -> Tensor:
-        """Add the output of a sublayer to the residual stream, with the norm before or after it."""
+        """Add the output of a sub-layer to the residual stream, with the norm before or after it."""
         return residual_connection(stream, sublayer, norm, no_dropout, pre_norm=self.pre_norm)
 
 

@@ -141,8 +141,8 @@ def padding(patient: Patient) -> Finding | None:
 def norm(patient: Patient) -> Finding | None:
     """Check whether LayerNorm is applied where it was when the weights were trained.
 
-    There, the residual stream adds up: before + sublayer = after (pre-norm), or = the input of LayerNorm (post-norm).
-    The value is the largest difference. A norm after the sublayer (Gemma 2) belongs to it.
+    There, the residual stream adds up: before + sub-layer = after (pre-norm), or = the input of LayerNorm (post-norm).
+    The value is the largest difference. A norm after the sub-layer (Gemma 2) belongs to it.
     """
     _, tensors = patient.run()
     worst, first, last = 0.0, 0.0, 0.0
@@ -180,7 +180,7 @@ def _mean_entropy(patient: Patient, tensors: Mapping[str, Tensor]) -> float:
 
 
 def _sublayers(tensors: Mapping[str, Tensor]) -> list[tuple[str, str, str, str]]:
-    """Return (layer, sublayer, residual stream before it, and after it), in the order of the pass."""
+    """Return (layer, sub-layer, residual stream before it, and after it), in the order of the pass."""
     found = []
     stream = [name for name in tensors if ".residual." in name]
     for before, after in zip(stream, stream[1:], strict=False):

@@ -77,7 +77,7 @@ def position_bias(model: Model, tensors: dict[str, Tensor], scores: str) -> Tens
 def other_norm_order(model: Model) -> Model:
     """Return a model with the same weights in the other order: pre-norm as post-norm, or the reverse.
 
-    Both orders have a LayerNorm for every sublayer. Only pre-norm has a final one at the end of each stack: it is
+    Both orders have a LayerNorm for every sub-layer. Only pre-norm has a final one at the end of each stack: it is
     dropped on conversion to post-norm, and added untrained (γ = 1, β = 0) on conversion to pre-norm. The parameters
     are shared, not copied: ``model`` is not changed.
     """

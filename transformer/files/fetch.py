@@ -63,7 +63,7 @@ def fetch(checkpoint: str, output: str | Path, *, agree: Callable[[], bool]) -> 
 
 def _is_there(folder: Path, file: Any) -> bool:
     path = folder / file.rfilename
-    return path.is_file() and _is_as_said(path, file)
+    return path.is_file() and _matches(path, file)
 
 
 def _download(name: str, revision: str, file: Any, folder: Path) -> None:
@@ -89,12 +89,12 @@ def _download(name: str, revision: str, file: Any, folder: Path) -> None:
         )
     except Exception as error:  # connection lost, or a file that has changed
         raise _fetch_error(name, error) from error
-    if not _is_as_said(Path(path), file):
+    if not _matches(Path(path), file):
         Path(path).unlink()
         raise InputError("{file} is not what {name} says it is; it was deleted", file=file.rfilename, name=name)
 
 
-def _is_as_said(path: Path, file: Any) -> bool:
+def _matches(path: Path, file: Any) -> bool:
     """Return whether size and hash match: SHA-256 for files in the large-file store, else Git's own hash."""
     size, large, blob = path.stat().st_size, getattr(file, "lfs", None), getattr(file, "blob_id", None)
     if size != file.size:

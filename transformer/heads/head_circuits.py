@@ -135,7 +135,7 @@ def query_key_circuit(model: Model, stack: str, kind: str, *, layer: int, head: 
 
 
 def output_value_circuit(model: Model, stack: str, kind: str, *, layer: int, head: int) -> Circuit:
-    """Return the OV circuit; rows are the tokens attended to, columns the tokens whose logit that raises.
+    """Return the OV circuit: what attending to a token (row) adds to the logit of each token (column).
 
     If no words are predicted from this stack in one linear step, columns are the tokens in whose direction it writes
     (``read_out``).

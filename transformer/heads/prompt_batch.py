@@ -48,7 +48,7 @@ PAIRS = SHIPPED.with_name("pairs.csv")  # ten included pairs with two names each
 MOST_BYTES = 1_000_000
 MOST_MEMORY = 500_000_000  # bytes beyond the model; every line is recorded alone
 LARGEST = 10  # heads that are actually patched
-WHOLE = -1  # in place of the index of a head: the whole sublayer
+WHOLE = -1  # in place of the index of a head: the whole sub-layer
 _SEPARATORS = ",;\t"
 
 
@@ -97,10 +97,10 @@ _UNKNOWN = Spread()
 
 @dataclass(frozen=True)
 class PartOverLines:
-    """One head, or a whole sublayer (``head`` = ``WHOLE``; ``kind`` "self", "cross" or "feed_forward").
+    """One head, or a whole sub-layer (``head`` = ``WHOLE``; ``kind`` "self", "cross" or "feed_forward").
 
     Attributes:
-        attribution: What it adds to d itself in the clean run (``attribute``); for a whole sublayer without its biases.
+        attribution: What it adds to d itself in the clean run (``attribute``); for a whole sub-layer without its biases.
         estimated: What patching it into the corrupted run adds to d, estimated by one backward pass
             (``attribution_patching``).
         patched: The same, measured, for the heads with the largest estimates.
@@ -306,7 +306,7 @@ def prompt_batch(
     largest: int = LARGEST,
     progress: Callable[[int, int], None] | None = None,
 ) -> PromptBatch:
-    """Measure every head and sublayer over ``cases``, one line at a time to save memory.
+    """Measure every head and sub-layer over ``cases``, one line at a time to save memory.
 
     A prompt is read as typed, without a chat template; what a decoder would generate is not part of the run.
 
@@ -412,14 +412,14 @@ def _measure_case(checkpoint: Checkpoint, case: Case) -> _Measured:
 
 
 def _whole_layers(checkpoint: Checkpoint) -> tuple[Head, ...]:
-    """Return every sublayer as a whole, in the order of the heads, feed-forward layers last."""
+    """Return every sub-layer as a whole, in the order of the heads, feed-forward layers last."""
     found = [Head(*layer, WHOLE) for layer in attention_layers(checkpoint.config)]
     layers = dict.fromkeys((place.stack, place.layer) for place in found)
     return (*found, *(Head(stack, "feed_forward", layer, WHOLE) for stack, layer in layers))
 
 
 def _patch_places(place: Head, both: Contrast, checkpoint: Checkpoint) -> list[Place]:
-    """Return what is patched for a head, or for a whole sublayer."""
+    """Return what is patched for a head, or for a whole sub-layer."""
     if place.kind == "feed_forward":
         count, part = len(both.clean[place.stack]), place.kind
     else:

@@ -58,7 +58,7 @@ def telling_cell(trace: Trace, stack: str, kind: str, *, only: Head | None = Non
 
 
 def _rows(trace: Trace, stack: str, kind: str) -> tuple[Sequence[int], int]:
-    """Return the rows to search, and how far away from them a key must be at least."""
+    """Return the rows to search, and the smallest distance of a key from its row."""
     config, question = trace.checkpoint.config, prediction_rows(trace)
     if config.has_decoder and not config.has_encoder and not question.everywhere:
         return question.rows[:1], 1

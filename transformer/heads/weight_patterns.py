@@ -252,7 +252,7 @@ def places_of(view: AttentionView) -> dict[str, np.ndarray]:
 
 
 def share_of(view: AttentionView, place: np.ndarray, rows: np.ndarray) -> Tally:
-    """Count what ``rows`` give to the keys of ``place`` [query, key]."""
+    """Sum the weights that ``rows`` give to the cells of the mask ``place``, [query, key]."""
     chance = (place & view.allowed).sum(axis=1) / keys_allowed(view)
     total = np.where(place, view.weights, 0.0).sum(axis=-1)[:, rows].sum(axis=1)
     return Tally.of(total, chance[rows].sum(), rows.sum())

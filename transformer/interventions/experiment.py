@@ -203,7 +203,7 @@ class Experiment(ChangeOfAnswer):
 
     @property
     def predicts_otherwise(self) -> bool:
-        """Whether the changed model generates another output or, without one, expects other tokens."""
+        """Whether the changed model generates another output or, without one, predicts other tokens."""
         if self.answer_after.text != self.answer_before.text:
             return True
         return self.asked.everywhere and self.predicted[0] != self.predicted[1]

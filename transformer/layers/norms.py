@@ -1,6 +1,6 @@
-"""Norms step by step: statistics of every position, and one token at every step of a sublayer.
+"""Norms step by step: statistics of every position, and one token at every step of a sub-layer.
 
-The steps are in the order in which the model computes them: norm before the sublayer, or after the addition.
+The steps are in the order in which the model computes them: norm before the sub-layer, or after the addition.
 """
 
 from dataclasses import dataclass
@@ -155,13 +155,13 @@ def norm_names(trace: Trace, stack: str, layer: int) -> tuple[str, ...]:
 
 @dataclass(frozen=True)
 class Half:
-    """The addition or the norm of a sublayer, with recorded vectors of one token, [model] each, in order.
+    """The addition or the norm of a sub-layer, with recorded vectors of one token, [model] each, in order.
 
     Attributes:
         kind: "norm": ``vectors`` holds "x" or "written" (the input), "normalized", "scaled" (after γ and β); if the
             input is the sum above, it is not repeated. "add": ``vectors`` holds "x" or "x_and_attention", "update",
             "sum".
-        sublayer: Kind of the sublayer ("self_attention" …), or "" for a norm without one.
+        sublayer: Kind of the sub-layer ("self_attention" …), or "" for a norm without one.
         norm: Name of the norm.
     """
 
@@ -172,11 +172,11 @@ class Half:
 
 
 def add_and_norm(trace: Trace, stack: str, layer: int, norm: str, position: int) -> tuple[Half, ...]:
-    """Return the addition and the norms around the sublayer of ``norm`` at one position.
+    """Return the addition and the norms around the sub-layer of ``norm`` at one position.
 
-    Pre-norm: the norm, whose output the sublayer reads; then x + update = sum. Post-norm: x + update = sum, then its
-    norm. If the output of a sublayer is normalised as well (Gemma 2), that norm comes between. A norm without a
-    sublayer, such as the final norm, has no addition.
+    Pre-norm: the norm, whose output the sub-layer reads; then x + update = sum. Post-norm: x + update = sum, then its
+    norm. If the output of a sub-layer is normalised as well (Gemma 2), that norm comes between. A norm without a
+    sub-layer, such as the final norm, has no addition.
 
     ``norm`` is one of ``norm_names``.
     """
@@ -189,7 +189,7 @@ def add_and_norm(trace: Trace, stack: str, layer: int, norm: str, position: int)
     if order == "post":
         add = Half("add", found.kind, found.norm, {"x": before, "update": update, "sum": total})
         return add, _norm(trace, found.norm, position, found.kind, start="")
-    # In parallel layers (GPT-NeoX), the second sublayer reads the input of the layer and is added last.
+    # In parallel layers (GPT-NeoX), the second sub-layer reads the input of the layer and is added last.
     alike = np.array_equal(before, trace.values(f"{found.norm}.input")[position])
     add = Half(
         "add", found.kind, found.norm, {"x" if alike else "x_and_attention": before, "update": update, "sum": total}

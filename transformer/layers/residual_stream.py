@@ -1,4 +1,4 @@
-"""The residual stream: what every sublayer adds, how long its vectors are, and the parts that it sums.
+"""The residual stream: what every sub-layer adds, how long its vectors are, and the parts that it sums.
 
 The residual stream at one position is the sum of what was written into it (``stream_parts``). A norm is linear as long
 as its σ is held fixed, so each summand can be carried *forward* through it alone, and β becomes a summand of its own
@@ -23,13 +23,13 @@ CONVOLUTION = "convolution"  # part of DeBERTa-v2's first layer
 
 @dataclass(frozen=True)
 class SubLayer:
-    """One sublayer of one layer, by the names of the activations around it.
+    """One sub-layer of one layer, by the names of the activations around it.
 
     Attributes:
-        before: The residual stream before the sublayer.
+        before: The residual stream before the sub-layer.
         after: The residual stream after it.
-        update: What is added to the stream: the output of the sublayer, or of a norm after it (Gemma 2).
-        norm: The norm of the sublayer.
+        update: What is added to the stream: the output of the sub-layer, or of a norm after it (Gemma 2).
+        norm: The norm of the sub-layer.
     """
 
     stack: str
@@ -42,7 +42,7 @@ class SubLayer:
 
     @property
     def label(self) -> Message:
-        """Label of the sublayer."""
+        """Label of the sub-layer."""
         return {
             "self_attention": Message("{layer} self-attention", layer=self.layer),
             "cross_attention": Message("{layer} cross-attention", layer=self.layer),
@@ -80,7 +80,7 @@ def label_in_sentence(label: str) -> str:
 
 
 def sublayers(trace: Trace, stack: str) -> tuple[SubLayer, ...]:
-    """Return all sublayers of a stack in the order of the forward pass."""
+    """Return all sub-layers of a stack in the order of the forward pass."""
     found = []
     for layer in range(trace.n_layers(stack)):
         prefix = f"{stack}.layers.{layer}"
@@ -108,7 +108,7 @@ def sublayers(trace: Trace, stack: str) -> tuple[SubLayer, ...]:
 
 @dataclass(frozen=True)
 class Identity:
-    """The sum in + update = out of one sublayer: three arrays, [position, model], and the largest error.
+    """The sum in + update = out of one sub-layer: three arrays, [position, model], and the largest error.
 
     ``total`` is the result of the addition: the new stream (pre-norm), or the input of the norm (post-norm).
     """
@@ -120,7 +120,7 @@ class Identity:
 
 
 def residual_identity(trace: Trace, sublayer: SubLayer, *, norm: str) -> Identity:
-    """Check the residual connection of one sublayer on recorded numbers.
+    """Check the residual connection of one sub-layer on recorded numbers.
 
     Pre-norm: after = before + update. Post-norm: norm.input = before + update, and after = LayerNorm of that.
 
@@ -141,7 +141,7 @@ def padding_mask_of(trace: Trace, stack: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Addition:
-    """The sum in + update = out of one sublayer at one position, as lengths ‖·‖, and its error everywhere."""
+    """The sum in + update = out of one sub-layer at one position, as lengths ‖·‖, and its error everywhere."""
 
     sublayer: str
     before: float
@@ -151,7 +151,7 @@ class Addition:
 
 
 def additions(trace: Trace, stack: str, position: int, *, norm: str) -> tuple[Addition, ...]:
-    """Return ``residual_identity`` of every sublayer of a stack, with the lengths at one position."""
+    """Return ``residual_identity`` of every sub-layer of a stack, with the lengths at one position."""
     found = []
     for step in sublayers(trace, stack):
         identity = residual_identity(trace, step, norm=norm)
@@ -161,7 +161,7 @@ def additions(trace: Trace, stack: str, position: int, *, norm: str) -> tuple[Ad
 
 
 def stream_lengths(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarray]:
-    """Return the names of the steps and ‖x‖, [step, position]: before layer 0 and after each sublayer."""
+    """Return the names of the steps and ‖x‖, [step, position]: before layer 0 and after each sub-layer."""
     steps = sublayers(trace, stack)
     names = [steps[0].before, *(step.after for step in steps)]
     lengths = np.stack([np.linalg.norm(trace.values(name), axis=-1) for name in names])
@@ -169,9 +169,9 @@ def stream_lengths(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarra
 
 
 def contributions(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
-    """Return the names of the sublayers, ‖update‖ / ‖before‖ and the cosine of update and before.
+    """Return the names of the sub-layers, ‖update‖ / ‖before‖ and the cosine of update and before.
 
-    Both arrays are [sublayer, position]. A vector of length 0 has no direction: its cosine is 0, and so is the ratio to
+    Both arrays are [sub-layer, position]. A vector of length 0 has no direction: its cosine is 0, and so is the ratio to
     it.
     """
     steps = sublayers(trace, stack)
@@ -312,7 +312,7 @@ def _embedding(summands: _Summands, embedding: nn.Module, name: str) -> None:
 
 
 def _sublayer(summands: _Summands, layer: nn.Module, sublayer: nn.Module, name: str, part: Part) -> None:
-    """Add the output of one sublayer: each head and b_O, or the feed-forward layer."""
+    """Add the output of one sub-layer: each head and b_O, or the feed-forward layer."""
     kind, row, written = part.kind, summands.row, {}
     if kind == "feed_forward":
         written[part] = summands.values(f"{name}.{kind}.output")[row].astype(np.float64)

@@ -14,7 +14,7 @@ vector–Jacobian product: d_model backward passes per batch.
 
 Positions are tokens of the text. ``<s>`` and the like are left out, because they receive much attention and differ from
 all other tokens (the authors leave out the first 16 positions of long texts); in a classifier, which reads them, they
-count. For an encoder-decoder, which generates its own output, the stream is the decoder's. For a
+count. For an encoder-decoder, which generates its own output, the residual stream is the decoder's. For a
 masked-token model, one word of each sentence is masked.
 """
 

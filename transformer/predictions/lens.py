@@ -32,7 +32,7 @@ class Lens:
     In a classifier the words are the classes, and the first position is the whole sentence (``of_classes``).
 
     Attributes:
-        steps: Names of the steps: the embedding, then each layer (or sublayer).
+        steps: Names of the steps: the embedding, then each layer (or sub-layer).
         read: Token read at each position.
         ids: Most likely words, best first, [step, position, candidate].
         probabilities: Their probabilities, [step, position, candidate].

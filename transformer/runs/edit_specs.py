@@ -6,7 +6,7 @@
 ``scale:decoder.1.self.2=0.5``               scale its output (``scale_head``)
 ``patch:encoder.0.self.3=It is raining.``    use its output for another sentence (``patch_head``)
 ``edge:decoder.1.cross.2=4-0``               set the weight from query 4 to key 0 to 0 (``ablate_edge``)
-``drop:encoder.1.feed_forward``              remove a sublayer; also ``.self``, ``.cross`` (``remove_sublayer``)
+``drop:encoder.1.feed_forward``              remove a sub-layer; also ``.self``, ``.cross`` (``remove_sublayer``)
 ``residual:encoder.1.self``                  remove the residual connection (``remove_residual``)
 ``steer:decoder.1.residual=4 word Paris``     add 4 × a direction to what a layer reads (``steer``); other directions,
                                              such as the difference of two prompts: ``transformer.runs.directions``
@@ -103,7 +103,7 @@ class EditSpec:
         return f"{self.action}:{self.stack}.{layer}.{self.part}{head}" + (f"={self.value}" if self.value else "")
 
     def check(self, config: ModelConfig) -> None:
-        """Check that the model has this layer, sublayer and head.
+        """Check that the model has this layer, sub-layer and head.
 
         Raises:
             ValueError: If it does not.

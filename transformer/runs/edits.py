@@ -188,7 +188,7 @@ def _check_index(what: str, index: int, size: int) -> None:
 
 
 def remove_sublayer(stack: str, *, layer: int, which: str) -> Edit:
-    """Replace the output of a sublayer by 0: x + 0 (pre-norm), norm(x + 0) (post-norm).
+    """Replace the output of a sub-layer by 0: x + 0 (pre-norm), norm(x + 0) (post-norm).
 
     ``which`` is "self_attention", "cross_attention" or "feed_forward".
     """
@@ -198,10 +198,10 @@ def remove_sublayer(stack: str, *, layer: int, which: str) -> Edit:
 
 
 def remove_residual(model: Model, stack: str, *, layer: int, which: str) -> Edit:
-    """Remove the residual connection around a sublayer.
+    """Remove the residual connection around a sub-layer.
 
     What remains is sublayer(norm(x)) for pre-norm and norm(sublayer(x)) for post-norm. All information then has to
-    pass through the sublayer. ``model`` determines where its LayerNorm is.
+    pass through the sub-layer. ``model`` determines where its LayerNorm is.
     """
     _check_which(which)
     prefix = f"{stack}.layers.{layer}"

@@ -95,7 +95,7 @@ def _set_attention_dropout(model: Model, probability: float) -> None:
 
 
 def set_own_dropout(model: Model, probability: float) -> None:
-    """Set the dropout of embeddings and outputs of sublayers, which ``inner_dropout`` does not affect."""
+    """Set the dropout of embeddings and outputs of sub-layers, which ``inner_dropout`` does not affect."""
     inner = {id(module.dropout) for module in model.modules() if isinstance(module, FeedForward)}
     for module in model.modules():
         if isinstance(module, nn.Dropout) and id(module) not in inner:

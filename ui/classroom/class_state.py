@@ -1,8 +1,9 @@
 """What an instructor and the students of one session share, as one immutable value. No Streamlit here.
 
 Every change is a pure function from a ``Class`` to a ``Class``; a store applies it atomically (``stores.py``). A change
-that is not possible, such as an answer to a question that is closed, returns the class as it was. Of a student there is
-a number, from which an anonymous name follows, the current page, and the answers; all of it is deleted with the class.
+that is not possible, such as an answer to a question that is closed, returns the class as it was. For each
+student it holds a number, which determines an anonymous name, the current page, and the answers; all of it is deleted
+with the class.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from typing import Any
 ALPHABET = "BCDFGHJKLMNPQRSTVWXZ23456789"
 CODE_LENGTH = 6
 LIFETIME = 2 * 60 * 60  # seconds since the instructor was last there, after which a class expires
-RENEWED = 60  # seconds; the instructor's page prolongs the class no more often
-ACTIVE = 30.0  # seconds; a student who was seen within them is there
-SEEN = 10.0  # seconds; a student's page reports no more often that it is still open
+RENEWED = 60  # seconds between two prolongations by the instructor's page
+ACTIVE = 30.0  # seconds without a report after which a student counts as away
+SEEN = 10.0  # seconds between two reports that a student's page is still open
 MOST_STUDENTS, MOST_QUESTIONS = 200, 60
 LEAST_OPTIONS, MOST_OPTIONS = 2, 6
 LONGEST_PROMPT, LONGEST_OPTION, LONGEST_ANSWER, LONGEST_VIEW = 400, 200, 40, 4000
@@ -51,14 +52,14 @@ class Question:
     """A question for the class.
 
     Attributes:
-        prompt: The question; of a lesson's question, in the language of the instructor.
+        prompt: The question, in the instructor's language if it comes from a lesson.
         options: 2 to 6 options; none for a short text.
         answer: The correct answer: the index of an option, or a text; "" if there is none.
         lesson: Name of the lesson that the question comes from, if any.
         step: Its step, from 1.
         phase: "open" while only the number of answers is shown; "shown" once the answers are shown to the instructor;
             "solved" once the correct answer is shown to everybody, and no answer can be changed.
-        answers: The answer of each student, by id; of an option, its index.
+        answers: The answer of each student, by id: the index of an option, or a text.
     """
 
     prompt: str
@@ -116,7 +117,7 @@ def new_class(*, now: float) -> Class:
 
 
 def read_code(typed: str) -> str:
-    """Return the code in what was typed, without spaces and hyphens; "" if it is none."""
+    """Return the code in what was typed, without spaces and hyphens; "" if it contains none."""
     code = "".join(typed[:100].upper().replace("-", " ").split())
     return code if len(code) == CODE_LENGTH and set(code) <= set(ALPHABET) else ""
 
@@ -281,7 +282,7 @@ def from_json(text: str | bytes) -> Class:
     """Return the class of a text.
 
     Raises:
-        ValueError: If it was written by another version, or is none.
+        ValueError: If it was written by another version, or is not a class.
     """
     try:
         values: dict[str, Any] = json.loads(text)

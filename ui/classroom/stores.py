@@ -110,7 +110,7 @@ class RedisStore:
         self._clock, self._error = clock, redis.RedisError
         self._redis = redis.Redis.from_url(url, socket_timeout=_TIMEOUT, socket_connect_timeout=_TIMEOUT)
         self._recent: dict[str, tuple[float, Class | None]] = {}
-        self._failed = -math.inf  # when it could last not be reached
+        self._failed = -math.inf  # time of the last failed attempt to reach it
         self._lock = threading.Lock()  # threads of this process need not discover each other's changes by retrying
 
     def open(self, state: Class) -> bool:

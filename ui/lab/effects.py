@@ -66,7 +66,7 @@ def _same(before: Answer, after: Answer) -> str:
 
 
 def _say_expectations(found: Experiment) -> None:
-    """List the tokens that the model expects where they change most, if it was not asked for an output."""
+    """List the predicted tokens where they change most, for a run without an output."""
     written = found.original.checkpoint.config.has_decoder
     st.markdown(common("effect.expects_after" if written else "effect.expects_for"))
     for one in found.expectations():

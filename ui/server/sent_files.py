@@ -1,7 +1,7 @@
 """Upload limits: files that would not fit into memory are refused before they are read.
 
-The limits apply per visitor and to all visitors together, on every server. The size that a request announces counts
-from its first byte, so that many simultaneous uploads cannot exceed what successive ones could not.
+The limits apply per visitor and to all visitors together, on every server. The announced size of a
+request counts from its first byte, so that simultaneous uploads cannot exceed the limits either.
 """
 
 import asyncio

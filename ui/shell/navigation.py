@@ -142,7 +142,7 @@ def navigation() -> StreamlitPage:
     # A named icon would be fetched from another host.
     icon = str(Path(__file__).with_name("icon.svg"))
     existing = pages()
-    without = current().presenter or is_embedded() or _asked_for(existing) in _WIDE
+    without = current().presenter or is_embedded() or _requested_page(existing) in _WIDE
     st.set_page_config(page_icon=icon, layout="wide", initial_sidebar_state="collapsed" if without else SIDEBAR_WIDTH)
     shown: dict[str, list[StreamlitPage]] = {"": []}  # a page without a heading is in the row itself
     for title, group in GROUPS.items():
@@ -154,7 +154,7 @@ def navigation() -> StreamlitPage:
     _announce(existing)
     page = st.navigation(shown, position="hidden" if is_embedded() else "top")
     st.set_page_config(page_title=f"{page.title} · Glassformer")
-    _turn_to_the_page_that_is_named(existing)
+    _open_named_page(existing)
     if (name := next((name for name, one in existing.items() if one.url_path == page.url_path), None)) is not None:
         page_state.enter(name)
     return page
@@ -179,13 +179,13 @@ def _named_by_browser(existing: dict[str, StreamlitPage]) -> str:
     return next((name for name, page in existing.items() if hash_of(page) == asked), "")
 
 
-def _asked_for(existing: dict[str, StreamlitPage]) -> str:
+def _requested_page(existing: dict[str, StreamlitPage]) -> str:
     """Return the page that is about to be drawn, by its name or by the last part of its address."""
     path = urlsplit(st.context.url or "").path
     return _named_by_browser(existing) or address.value(PAGE) or path.rstrip("/").rpartition("/")[2]
 
 
-def _turn_to_the_page_that_is_named(existing: dict[str, StreamlitPage]) -> None:
+def _open_named_page(existing: dict[str, StreamlitPage]) -> None:
     """Open ``?page=attention``, which the address of an outer page contains instead of ``/attention``."""
     named = address.value(PAGE)
     if named in existing:

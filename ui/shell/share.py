@@ -39,7 +39,7 @@ def link(
     return f"{page_url}?{urlencode({**own, **others, **note_parameters}, doseq=True)}"
 
 
-# Its other page is the living picture: web/source/state.js.
+# Besides these pages, the web page has the living picture, which it opens with (web/source/state.js).
 ON_THE_WEB = ("tokens", "attention", "heads", "masks", "decoding", "by_hand")
 
 

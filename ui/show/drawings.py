@@ -199,7 +199,7 @@ def read_layer(value: object, shown: LivingPicturePlaces) -> tuple[str, int] | N
 
 
 def read_token(value: object, count: int) -> SelectToken | None:
-    """Validate {"token": …}, one of ``count``."""
+    """Validate {"token": …} in a figure of ``count`` tokens."""
     numbers = whole_numbers(value, ("token",))
     return SelectToken(*numbers) if numbers and numbers[0] < count else None
 

@@ -257,7 +257,7 @@ def test_killed_before_a_wrong_file_is_deleted_it_fetches_that_file_again(
     arguments = ["fetch", "me/mine", "--yes", "--output", str(tmp_path / "out")]
     loopback.how = "another file"
     with monkeypatch.context() as patch:
-        patch.setattr(fetch_files, "_is_as_said", killed)
+        patch.setattr(fetch_files, "_matches", killed)
         assert main(arguments) == 130
     loopback.how = ""
     assert main(arguments) == 0

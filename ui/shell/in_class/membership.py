@@ -1,7 +1,7 @@
 """What a session remembers of a class: its code, who the student is, and the views that were opened.
 
-A student is recognised by a token that the browser keeps when it reloads a page, or whose phone has slept; the address
-contains the code alone. So a link that a student passes on makes nobody else this student.
+A student is recognised by a token that the browser keeps, even when the page is reloaded or the phone has slept; the
+address contains only the code. So whoever receives a student's link joins as another student.
 """
 
 import secrets

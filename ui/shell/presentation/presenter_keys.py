@@ -1,6 +1,6 @@
 """Keyboard control for presentations: move the focus, turn pages or lesson steps, full screen.
 
-The browser counts; Python receives a key only if something changes.
+The browser knows the limits, so Python receives a key only if it changes something.
 """
 
 from collections.abc import Sequence

@@ -162,9 +162,9 @@ def _feed_forward_notes(config: ModelConfig) -> list[str]:
 
 
 def _sublayer(config: ModelConfig, trace: Trace, stack: str, layer: int, name: str, block: Any) -> list[Block]:
-    """Return norm, sublayer and addition in the order of this model.
+    """Return norm, sub-layer and addition in the order of this model.
 
-    Pre-norm normalises first, post-norm last, a sandwich before and after the sublayer.
+    Pre-norm normalises first, post-norm last, a sandwich before and after the sub-layer.
     """
     path = f"{stack}.layers.{layer}"
     focus = {"layer": layer, "kind": "cross" if name == "cross_attention" else "self"}
