@@ -242,7 +242,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             {"learned": share, "<b>": share[::-1]}, chosen="<b>"
         ),
         "two_curves": two_curves_figure.two_curves(
-            rows[0], patient=rows[1], at=range(16), title="loss", across="step", names=("healthy", "<b>")
+            rows[0], other=rows[1], at=range(16), title="loss", across="step", names=("healthy", "<b>")
         ),
         "embedding_rows": embedding_row_figures.embedding_rows(rows, tokens=tokens, vocabulary_size=40, followed=1),
         "embedding_window": embedding_row_figures.embedding_window(

@@ -62,6 +62,8 @@ MOVED = {  # below ``transformer``: paths in older READMEs and page snippets →
     "explanation.prompt_batch.read_lines": "heads.prompt_batch.read_lines",
     "explanation.query_key_space.query_key_space": "heads.query_key_space.query_key_space",
     "explanation.score_sources.score_sources": "attention_maps.score_sources.score_sources",
+    "faults.patients.patient_in_training": "faults.checked_models.checked_model_in_training",
+    "faults.patients.patient_of": "faults.checked_models.checked_model",
     "roles.corpus_roles.corpus_roles": "heads.head_roles.corpus_roles",
     "roles.development.moment_of": "heads.roles_through_training.moment_of",
     "roles.role_history.load_role_history": "heads.roles_through_training.load_role_history",

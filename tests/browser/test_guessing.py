@@ -73,4 +73,4 @@ def test_a_patient_is_guessed_and_explained(app: str, visit: Callable[..., Page]
     expect(page.get_by_text(BUGS["checks"], exact=True)).to_have_count(0)
     other = visit(page.url)  # the link for a class
     settle(other)
-    expect(other.get_by_label(BUGS["patient"])).to_have_value("1")
+    expect(other.get_by_label(BUGS["case"])).to_have_value("1")

@@ -10,8 +10,8 @@ from charts.toolkit.style import three_digits
 from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
 from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, next_with
+from transformer.faults.checked_models import checked_model
 from transformer.faults.fault_checks import CHECKS
-from transformer.faults.patients import patient_of
 from transformer.faults.training_faults import trained_toy
 from ui.words.texts import page_text
 
@@ -30,7 +30,7 @@ def explained(app) -> bool:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", by_day(CHECKPOINTS, ("tiny-translator", "tiny-sentiment")))
-def test_every_patient_can_be_guessed(open_app, tiny_checkpoint, checkpoint):
+def test_every_case_can_be_guessed(open_app, tiny_checkpoint, checkpoint):
     config = tiny_checkpoint(checkpoint).config
     app = open_app("bugs", checkpoint=checkpoint, sentence=SENTENCE, patient="0")
     for number in range(len(diagnoses(config))):
@@ -47,7 +47,7 @@ def test_every_patient_can_be_guessed(open_app, tiny_checkpoint, checkpoint):
         assert app.button(key="guess scale").disabled
 
 
-def test_nothing_gives_the_patient_away_before_the_guess(open_app, tiny_checkpoint):
+def test_nothing_gives_the_bug_away_before_the_guess(open_app, tiny_checkpoint):
     config = tiny_checkpoint("translator").config
     app = open_app("bugs", checkpoint="tiny-translator", sentence=SENTENCE)
     pages = []
@@ -137,8 +137,8 @@ def test_the_numbers_are_the_library_s(open_app, tiny_checkpoint, fault):
     app.button(key=f"guess {fault}").click().run()
     trace = transformer.trace(checkpoint, SENTENCE)
     table = app.dataframe[-1].value
-    patient, healthy = patient_of(trace, fault), patient_of(trace)
-    assert list(table[TEXT["the_patient"]]) == [three_digits(check(patient).value) for check in CHECKS.values()]
+    checked, healthy = checked_model(trace, fault), checked_model(trace)
+    assert list(table[TEXT["this_case"]]) == [three_digits(check(checked).value) for check in CHECKS.values()]
     assert list(table[TEXT["healthy"]]) == [three_digits(check(healthy).value) for check in CHECKS.values()]
     assert list(table[TEXT["column_fires"]]) == [TEXT["fires" if name == fault else "passes"] for name in FAULTS]
 
@@ -148,10 +148,10 @@ def test_a_training_shows_what_it_writes(open_app, tiny_checkpoint):
     app = open_app("bugs", checkpoint="tiny-gpt", sentence=SENTENCE, patient=str(number))
     table = app.dataframe[-1].value
     assert table[TEXT["healthy"]][0] == trained_toy("healthy").learner.generate("gradient") == "gradient"
-    assert table[TEXT["the_patient"]][0] == trained_toy("shifted_target").learner.generate("gradient")
+    assert table[TEXT["this_case"]][0] == trained_toy("shifted_target").learner.generate("gradient")
 
 
-def test_a_teacher_goes_to_a_mistake_and_another_patient_is_the_next(open_app, tiny_checkpoint):
+def test_a_teacher_goes_to_a_mistake_and_another_case_is_the_next(open_app, tiny_checkpoint):
     config = tiny_checkpoint("translator").config
     app = open_app("bugs", checkpoint="tiny-translator", sentence=SENTENCE)
     app.button(key="teacher causal").click().run()

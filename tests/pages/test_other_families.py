@@ -15,8 +15,8 @@ from tests.nights import FAMILIES_BY_DAY, by_day
 from tests.pages.conftest import choose_text, codes, said
 from tests.pages.page_views import SIDEBAR, TRANSLATOR, VIEWS, WRITERS, View
 from transformer.faults.catalogue import diagnoses, inapplicable
+from transformer.faults.checked_models import checked_model
 from transformer.faults.fault_checks import CHECKS
-from transformer.faults.patients import patient_of
 from ui.words.texts import page_text
 
 # The rare families, and one each without their features, with parallel branches, and with a bias.
@@ -217,16 +217,16 @@ def test_positions_are_the_models_own(open_family: Callable, checkpoint: str, fo
 
 @pytest.mark.slow
 @pytest.mark.parametrize("checkpoint", FOREIGN)
-def test_a_healthy_patient_is_found_healthy_and_mistakes_fit_the_model(family: Callable, checkpoint: str) -> None:
+def test_a_healthy_model_passes_every_check_and_mistakes_fit_the_model(family: Callable, checkpoint: str) -> None:
     loaded = family(checkpoint)
     target = "Le chat dort." if loaded.config.kind == "encoder-decoder" else None
-    patient = patient_of(transformer.trace(loaded, "The cat sat on the mat.", target))
-    found = {name: check(patient) for name, check in CHECKS.items()}
+    checked = checked_model(transformer.trace(loaded, "The cat sat on the mat.", target))
+    found = {name: check(checked) for name, check in CHECKS.items()}
     assert [name for name, finding in found.items() if finding and finding.fires] == []
     assert {"scale", "norm"} <= set(inapplicable(loaded.config)) and found["scale"] is None
     assert ("padding" in inapplicable(loaded.config)) == (found["padding"] is None)
     for fault in {one.fault for one in diagnoses(loaded.config) if not one.in_training} - {"healthy"}:
-        assert CHECKS[fault](patient_of(transformer.trace(loaded, "The cat sat.", target), fault)) is not None
+        assert CHECKS[fault](checked_model(transformer.trace(loaded, "The cat sat.", target), fault)) is not None
 
 
 @pytest.mark.slow

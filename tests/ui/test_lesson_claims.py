@@ -13,8 +13,8 @@ from tests.conftest import ROOT
 from transformer.attention_maps.attention_path import attention_path, output_matrices
 from transformer.attribution.attention_trust import compare_with_attention, input_attributions
 from transformer.faults.catalogue import diagnosis_of
+from transformer.faults.checked_models import checked_model
 from transformer.faults.fault_checks import CHECKS
-from transformer.faults.patients import patient_of
 from transformer.heads.head_atlas import head_habits
 from transformer.heads.head_roles import head_roles
 from transformer.heads.role_files import load_corpus_roles
@@ -500,13 +500,13 @@ def test_the_residual_matters_more_than_its_sublayer(checkpoint) -> None:
     assert right(MENDING, 5, sentence=CAT) == "removing the residual connection"
 
 
-def test_the_patients_have_what_the_lesson_says(checkpoint, trace) -> None:
+def test_the_cases_have_the_bugs_that_the_lesson_names(checkpoint, trace) -> None:
     for number, fault in ((6, "scale"), (7, "positions")):
-        patient = step(MENDING, number, sentence=CAT).options["patient"]
-        found = diagnosis_of(patient, checkpoint.config)
+        case = step(MENDING, number, sentence=CAT).options["patient"]
+        found = diagnosis_of(case, checkpoint.config)
         assert (found.fault, found.in_training) == (fault, False)
-        assert CHECKS[fault](patient_of(trace, fault)).fires
-    unscaled = transformer.trace(checkpoint, CAT, target=trace.text, edits=patient_of(trace, "scale").edits)
+        assert CHECKS[fault](checked_model(trace, fault)).fires
+    unscaled = transformer.trace(checkpoint, CAT, target=trace.text, edits=checked_model(trace, "scale").edits)
     largest = []  # in the healthy model: mean over rows of the largest weight, for every head
     for stack, kind in trace.attention_kinds():  # "hands out its attention almost all or nothing"
         pairs = [[one.attention(stack, layer, kind) for one in (unscaled, trace)] for layer in range(3)]

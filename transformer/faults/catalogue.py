@@ -1,4 +1,4 @@
-"""Faults that a model can have, and the fault of patient number n."""
+"""Faults that a model can have, and the fault of case number n."""
 
 import random
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ FAULTS = ("scale", "positions", "causal", "target", "padding", "norm")
 class Diagnosis:
     """``fault`` is one of ``FAULTS`` or "healthy".
 
-    ``in_training`` says that the patient is a tiny model with its training, not the checkpoint.
+    ``in_training`` says whether the case is a tiny model with its training, rather than the checkpoint.
     """
 
     fault: str
@@ -52,7 +52,7 @@ def diagnoses(config: ModelConfig) -> tuple[Diagnosis, ...]:
 
 
 def diagnosis_of(number: int, config: ModelConfig) -> Diagnosis:
-    """Return the diagnosis of patient ``number``, the same in every session.
+    """Return the diagnosis of case ``number``, the same in every session.
 
     Each diagnosis occurs once per round, in an order that depends only on the number.
 
@@ -60,7 +60,7 @@ def diagnosis_of(number: int, config: ModelConfig) -> Diagnosis:
         ValueError: If the number is below 0.
     """
     if number < 0:
-        raise ValueError(f"number is {number}; patients are counted from 0")
+        raise ValueError(f"number is {number}; cases are counted from 0")
     possible = list(diagnoses(config))
     turn, place = divmod(number, len(possible))
     random.Random(f"round {turn}").shuffle(possible)
@@ -68,12 +68,12 @@ def diagnosis_of(number: int, config: ModelConfig) -> Diagnosis:
 
 
 def next_with(fault: str, *, after: int, config: ModelConfig) -> int:
-    """Return the number of the first patient after ``after`` that has ``fault``.
+    """Return the number of the first case after ``after`` that has ``fault``.
 
     Raises:
         ValueError: If none can have it.
     """
     possible = diagnoses(config)
     if fault not in {diagnosis.fault for diagnosis in possible}:
-        raise ValueError(f"no patient of this model can have {fault!r}")
+        raise ValueError(f"no case of this model can have {fault!r}")
     return next(n for n in range(after + 1, after + 1 + 2 * len(possible)) if diagnosis_of(n, config).fault == fault)

@@ -1,6 +1,6 @@
 """Six checks, one per fault: each asks a question whose answer is known for a healthy model.
 
-Every check uses a ``Patient`` alone and knows neither its fault nor a healthy model. It returns ``None`` if the
+Every check uses a ``CheckedModel`` alone and knows neither its fault nor a healthy model. It returns ``None`` if the
 question does not apply: no decoder, no padding, a text of one word.
 """
 
@@ -13,8 +13,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from transformer.families.family_config import FamilyConfig
+from transformer.faults.checked_models import CheckedModel
 from transformer.faults.forward_faults import position_bias, score_names
-from transformer.faults.patients import Patient
 
 PADS = 4
 _NOTHING = 1e-3  # smaller changes, relative to the usual size, are rounding
@@ -40,28 +40,28 @@ class Finding:
     numbers: Mapping[str, float] = field(default_factory=dict)
 
 
-def scale(patient: Patient) -> Finding | None:
+def scale(checked: CheckedModel) -> Finding | None:
     """Check whether scores are q·k / √d_k.
 
     The value is the factor between the recorded scores and q·k, times √d_k: 1, or √d_k if the scaling is missing. The
     check does not apply to a model with other scores (another scale, a cap, other terms).
     """
-    width = patient.model.config.d_head
-    if width == 1 or isinstance(patient.model.config, FamilyConfig):
+    width = checked.model.config.d_head
+    if width == 1 or isinstance(checked.model.config, FamilyConfig):
         return None
-    _, tensors = patient.run()
+    _, tensors = checked.run()
     products, scores = [], []
-    for name in score_names(patient.model):
+    for name in score_names(checked.model):
         query, key = (tensors[f"{name.removesuffix('scores')}{part}"] for part in ("query", "key"))
         products.append((query @ key.transpose(-2, -1)).flatten())
-        scores.append((tensors[name] - position_bias(patient.model, tensors, name)).flatten())
+        scores.append((tensors[name] - position_bias(checked.model, tensors, name)).flatten())
     product, score = torch.cat(products).double(), torch.cat(scores).double()
     factor = float((product @ score) / (product @ product)) * math.sqrt(width)
-    numbers = {"score_std": float(score.std()), "root": math.sqrt(width), "entropy": _mean_entropy(patient, tensors)}
+    numbers = {"score_std": float(score.std()), "root": math.sqrt(width), "entropy": _mean_entropy(checked, tensors)}
     return Finding("scale", factor, "1", abs(factor - 1) > 0.01, numbers)
 
 
-def positions(patient: Patient) -> Finding | None:
+def positions(checked: CheckedModel) -> Finding | None:
     """Check whether word order matters: the change of layer 0's result if the words are reversed.
 
     In an encoder each word is compared with itself at its new position; one with segments keeps its separators, and
@@ -69,93 +69,93 @@ def positions(patient: Patient) -> Finding | None:
     mask tells early from late, only the last word is compared, which sees all others in both orders. The change is in
     units of the usual size.
     """
-    stack = "encoder" if patient.has("encoder") else "decoder"
-    ids = patient.source if stack == "encoder" else patient.read
-    n_moved = _first_separator(patient, ids) if stack == "encoder" else ids.shape[1] - 1
+    stack = "encoder" if checked.has("encoder") else "decoder"
+    ids = checked.source if stack == "encoder" else checked.read
+    n_moved = _first_separator(checked, ids) if stack == "encoder" else ids.shape[1] - 1
     order = torch.tensor([*reversed(range(n_moved)), *range(n_moved, ids.shape[1])])
     other = ids[:, order]
     if n_moved < 2 or torch.equal(other, ids):
         return None
     name = f"{stack}.layers.0.residual.out"
-    before = patient.run()[1][name]
-    after = patient.run(**{"source" if stack == "encoder" else "read": other})[1][name][:, order]
+    before = checked.run()[1][name]
+    after = checked.run(**{"source" if stack == "encoder" else "read": other})[1][name][:, order]
     if stack == "decoder":
         before, after = before[:, -1:], after[:, -1:]
     change = _change(before, after)
     return Finding("positions", change, "> 0", change < _NOTHING, {"tokens": n_moved})
 
 
-def _first_separator(patient: Patient, ids: Tensor) -> int:
+def _first_separator(checked: CheckedModel, ids: Tensor) -> int:
     """Return the position of the first separator; without segments, the number of tokens."""
-    embedding = patient.model.encoder.embedding
+    embedding = checked.model.encoder.embedding
     if getattr(embedding, "segment_table", None) is None:
         return ids.shape[1]
     separators = (ids[0] == embedding.separator_id).nonzero()
     return int(separators[0]) if len(separators) else ids.shape[1]
 
 
-def causal(patient: Patient) -> Finding | None:
+def causal(checked: CheckedModel) -> Finding | None:
     """Check whether a token depends on later ones: replace the last one and compare earlier logits."""
-    if not patient.has("decoder") or patient.read.shape[1] < 2:
+    if not checked.has("decoder") or checked.read.shape[1] < 2:
         return None
-    other = patient.read.clone()
-    last = patient.model.config.vocabulary_size - 1
+    other = checked.read.clone()
+    last = checked.model.config.vocabulary_size - 1
     other[:, -1] = last if int(other[0, -1]) != last else last - 1
-    before, after = patient.run()[0][:, :-1], patient.run(read=other)[0][:, :-1]
+    before, after = checked.run()[0][:, :-1], checked.run(read=other)[0][:, :-1]
     change = _change(before, after)
     return Finding("causal", change, "0", change > _NOTHING, {"rows": before.shape[1]})
 
 
-def target(patient: Patient) -> Finding | None:
+def target(checked: CheckedModel) -> Finding | None:
     """Check whether the model predicts the next token or repeats the one that it was given.
 
     The value is the share of rows that repeat.
     """
-    if not patient.has("decoder"):
+    if not checked.has("decoder"):
         return None
-    logits = patient.run()[0][0]
-    read, asked = patient.read[0], patient.asked[0]
-    telling = read != asked  # if a token follows itself, both are right
+    logits = checked.run()[0][0]
+    read, targets = checked.read[0], checked.targets[0]
+    telling = read != targets  # if a token follows itself, both are right
     if not telling.any():
         return None
     share = float((logits.argmax(dim=-1) == read)[telling].float().mean())
-    losses = {name: float(F.cross_entropy(logits, ids)) for name, ids in (("same", read), ("next", asked))}
+    losses = {name: float(F.cross_entropy(logits, ids)) for name, ids in (("same", read), ("next", targets))}
     return Finding("target", share, "0", share > _REPEATS, losses)
 
 
-def padding(patient: Patient) -> Finding | None:
+def padding(checked: CheckedModel) -> Finding | None:
     """Check whether padding changes the output: ``PADS`` padding tokens are added after the source."""
-    pad_id = patient.model.encoder.pad_id if patient.has("encoder") else None
+    pad_id = checked.model.encoder.pad_id if checked.has("encoder") else None
     if pad_id is None:
         return None
-    pads = min(PADS, patient.model.config.max_length - patient.source.shape[1])
+    pads = min(PADS, checked.model.config.max_length - checked.source.shape[1])
     if pads < 1:
         return None
-    padded = F.pad(patient.source, (0, pads), value=pad_id)
-    before, after = patient.run()[0], patient.run(source=padded)[0]
+    padded = F.pad(checked.source, (0, pads), value=pad_id)
+    before, after = checked.run()[0], checked.run(source=padded)[0]
     rows = slice(None, before.shape[1])  # a masked-token model has rows for padding as well
     change = _change(before, after[:, rows])
     return Finding("padding", change, "0", change > _NOTHING, {"pads": pads})
 
 
-def norm(patient: Patient) -> Finding | None:
+def norm(checked: CheckedModel) -> Finding | None:
     """Check whether LayerNorm is applied where it was when the weights were trained.
 
     There, the residual stream adds up: before + sub-layer = after (pre-norm), or = the input of LayerNorm (post-norm).
     The value is the largest difference. A norm after the sub-layer (Gemma 2) belongs to it.
     """
-    _, tensors = patient.run()
+    _, tensors = checked.run()
     worst, first, last = 0.0, 0.0, 0.0
     for prefix, sublayer, before_name, after_name in _sublayers(tensors):
         written = f"{prefix}.{sublayer}_output_norm.output"
         before, update = tensors[before_name], tensors.get(written, tensors[f"{prefix}.{sublayer}.output"])
-        after = tensors[after_name] if patient.norm == "pre" else tensors[f"{prefix}.{sublayer}_norm.input"]
+        after = tensors[after_name] if checked.norm == "pre" else tensors[f"{prefix}.{sublayer}_norm.input"]
         worst = max(worst, _change(before + update, after))
         first, last = first or float(before.std()), float(tensors[after_name].std())
     return Finding("norm", worst, "0", worst > _NOTHING, {"first": first, "last": last})
 
 
-CHECKS: dict[str, Callable[[Patient], Finding | None]] = {
+CHECKS: dict[str, Callable[[CheckedModel], Finding | None]] = {
     "scale": scale,
     "positions": positions,
     "causal": causal,
@@ -170,10 +170,10 @@ def _change(before: Tensor, after: Tensor) -> float:
     return float((after - before).abs().max() / before.std().clamp(min=1e-12))
 
 
-def _mean_entropy(patient: Patient, tensors: Mapping[str, Tensor]) -> float:
+def _mean_entropy(checked: CheckedModel, tensors: Mapping[str, Tensor]) -> float:
     """Return the mean entropy over all attention rows, in bits."""
     rows = []
-    for name in score_names(patient.model):
+    for name in score_names(checked.model):
         weights = tensors[f"{name.removesuffix('scores')}weights"].double()
         rows.append(torch.special.entr(weights).sum(dim=-1).flatten())
     return float(torch.cat(rows).mean()) / math.log(2)

@@ -100,7 +100,7 @@ class PartOverLines:
     """One head, or a whole sub-layer (``head`` = ``WHOLE``; ``kind`` "self", "cross" or "feed_forward").
 
     Attributes:
-        attribution: What it adds to d itself in the clean run (``attribute``); for a whole sub-layer without its biases.
+        attribution: What it adds to d itself in the clean run (``attribute``); biases of a sub-layer excluded.
         estimated: What patching it into the corrupted run adds to d, estimated by one backward pass
             (``attribution_patching``).
         patched: The same, measured, for the heads with the largest estimates.

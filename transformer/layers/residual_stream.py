@@ -28,7 +28,7 @@ class SubLayer:
     Attributes:
         before: The residual stream before the sub-layer.
         after: The residual stream after it.
-        update: What is added to the stream: the output of the sub-layer, or of a norm after it (Gemma 2).
+        update: What is added to the residual stream: the output of the sub-layer, or of a norm after it (Gemma 2).
         norm: The norm of the sub-layer.
     """
 
@@ -171,8 +171,8 @@ def stream_lengths(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarra
 def contributions(trace: Trace, stack: str) -> tuple[tuple[str, ...], np.ndarray, np.ndarray]:
     """Return the names of the sub-layers, ‖update‖ / ‖before‖ and the cosine of update and before.
 
-    Both arrays are [sub-layer, position]. A vector of length 0 has no direction: its cosine is 0, and so is the ratio to
-    it.
+    Both arrays are [sub-layer, position]. A vector of length 0 has no direction: its cosine is 0, and so is the
+    ratio to it.
     """
     steps = sublayers(trace, stack)
     before = np.stack([trace.values(step.before) for step in steps])

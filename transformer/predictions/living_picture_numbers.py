@@ -1,7 +1,7 @@
 """Numbers of the living picture, in which a sentence moves through the model.
 
-They cover what every token carries between the sub-layers, what each sub-layer adds, which tokens attend to which, which
-units are active, and which tokens are predicted.
+They cover what every token carries between the sub-layers, what each sub-layer adds, which tokens attend to which,
+which units are active, and which tokens are predicted.
 
 Vectors are given as *threads*: means of neighbouring channels, as many as fit into a narrow column of a figure.
 """

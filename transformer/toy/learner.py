@@ -131,8 +131,8 @@ class ToyLearner:
         """
         with self._reading():
             logits = self.model(batch.source, batch.read)  # [batch, place, vocabulary]
-        asked = batch.read if self.fault == "shifted_target" else batch.asked
-        return F.cross_entropy(logits.flatten(0, 1), asked.flatten(), ignore_index=PAD_ID)
+        targets = batch.read if self.fault == "shifted_target" else batch.targets
+        return F.cross_entropy(logits.flatten(0, 1), targets.flatten(), ignore_index=PAD_ID)
 
     def _reading(self) -> AbstractContextManager:
         """Return the context of a training pass: fused kernels, unless the causal mask is to be removed."""
@@ -156,23 +156,23 @@ class ToyLearner:
         """Score the model on a batch."""
         with record() as recording:
             logits = self.model(batch.source, batch.read)
-        asked = batch.asked != PAD_ID
-        right = (writable(logits).argmax(dim=-1) == batch.asked) | ~asked
+        counted = batch.targets != PAD_ID
+        right = (writable(logits).argmax(dim=-1) == batch.targets) | ~counted
         weights = recording.tensors[f"{CROSS_ATTENTION}.weights"]  # [batch, head, query, key]
         rows = weights[:, :, :-1]  # the last row has no letter to predict: a word of all letters ends there
         found = rows.gather(3, batch.places[:, None, :, None].expand(-1, rows.shape[1], -1, 1))[..., 0]
         letters = torch.arange(rows.shape[2]) < batch.lengths[:, None]  # [batch, query]
         return Score(
-            loss=float(F.cross_entropy(logits[asked], batch.asked[asked])),
+            loss=float(F.cross_entropy(logits[counted], batch.targets[counted])),
             accuracy=int(right.all(dim=1).sum()) / len(right),
             on_target=tuple(float(found[:, head][letters].mean()) for head in range(found.shape[1])),
         )
 
     @torch.inference_mode()
     def attention(self, word: str) -> tuple[AttentionView, TokenSequence]:
-        """Return the cross-attention while the *right* output is read, and what each row then predicts."""
+        """Return the cross-attention while the *correct* output is read, and the target of each row."""
         batch = batch_of(self.task, word)
-        return self._attention(batch.source, batch.read), label_letters(batch.asked[0].tolist(), "prediction")
+        return self._attention(batch.source, batch.read), label_letters(batch.targets[0].tolist(), "prediction")
 
     @torch.inference_mode()
     def generate(self, word: str) -> str:

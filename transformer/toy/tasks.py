@@ -47,7 +47,7 @@ class Task:
     repeats: bool = True
 
     def answer(self, word: str) -> str:
-        """Return the right output: ``TASKS["reverse"].answer("abc") == "cba"``."""
+        """Return the correct output: ``TASKS["reverse"].answer("abc") == "cba"``."""
         letters = torch.tensor([letter_ids(word)])
         return "".join(word[place] for place in self.places(letters, torch.tensor([len(word)]))[0].tolist())
 
@@ -73,14 +73,14 @@ class Batch:
     Attributes:
         source: The word and ``</s>``, [batch, place + 1].
         read: ``<s>`` and the output, which the decoder reads.
-        asked: The output and ``</s>``, which it is to predict.
+        targets: The output and ``</s>``, which the decoder should predict.
         places: Position of each letter in the word, [batch, place].
         lengths: Number of letters, [batch].
     """
 
     source: Tensor
     read: Tensor
-    asked: Tensor
+    targets: Tensor
     places: Tensor
     lengths: Tensor
 
@@ -99,10 +99,10 @@ def make_batch(task: Task, letters: Tensor, lengths: Tensor) -> Batch:
     """Make a batch of ids [batch, place], of which row b has ``lengths[b]`` valid ones."""
     places = task.places(letters, lengths)
     source = _add_end(letters, lengths)
-    asked = _add_end(letters.gather(1, places), lengths)
-    start = asked.new_full((len(asked), 1), START_ID)
-    read = torch.cat((start, asked[:, :-1]), dim=1).masked_fill(asked == PAD_ID, PAD_ID)
-    return Batch(source, read, asked, places, lengths)
+    targets = _add_end(letters.gather(1, places), lengths)
+    start = targets.new_full((len(targets), 1), START_ID)
+    read = torch.cat((start, targets[:, :-1]), dim=1).masked_fill(targets == PAD_ID, PAD_ID)
+    return Batch(source, read, targets, places, lengths)
 
 
 def batch_of(task: Task, word: str) -> Batch:

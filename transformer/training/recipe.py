@@ -53,8 +53,8 @@ class Recipe:
         precision: "bfloat16" runs matrix products in mixed precision (Micikevicius et al. 2018), on CPUs and GPUs that
             support it.
         inner_dropout: Dropout of attention weights and of the feed-forward layer's hidden units; by default the model's
-            own ``dropout``, which always applies to embeddings and outputs of sub-layers (Vaswani et al. 2017, §5.4 drop
-            only those).
+            own ``dropout``, which always applies to embeddings and outputs of sub-layers (Vaswani et al. 2017, §5.4
+            drop only those).
         attention_dropout: Dropout of attention weights alone.
         count_jobs: Record with every score on dev how many heads have a role (``heads_with_role``).
         start_from: Checkpoint directory that provides the tokenizer and the weights of the encoder and decoder, as far

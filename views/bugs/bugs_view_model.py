@@ -22,9 +22,14 @@ from functools import cached_property
 import numpy as np
 
 from transformer.faults.catalogue import HEALTHY, TRAINING, Diagnosis
+from transformer.faults.checked_models import (
+    CheckedModel,
+    checked_model,
+    checked_model_in_training,
+    self_attention_in_training,
+)
 from transformer.faults.fault_checks import CHECKS, PADS, Finding
 from transformer.faults.forward_faults import inject_fault
-from transformer.faults.patients import Patient, patient_in_training, patient_of, self_attention_in_training
 from transformer.faults.signs import Signs, signs_of
 from transformer.faults.training_faults import HEALTHY as HEALTHY_TRAINING
 from transformer.faults.training_faults import Moment, TrainedToy, trained_toy
@@ -171,7 +176,7 @@ class TrainingCase(BugsViewModel):
 
     def findings(self) -> tuple[Findings, Findings]:
         """Run all checks on the model of this case, and on the one without the bug."""
-        without, with_bug = (all_findings(patient_in_training(toy.learner, WORD)) for toy in self.toys)
+        without, with_bug = (all_findings(checked_model_in_training(toy.learner, WORD)) for toy in self.toys)
         return with_bug, without
 
 
@@ -204,12 +209,12 @@ def padded(run: Run, n_tokens: int) -> Run:
 
 def findings_of(trace: Trace, fault: str) -> Findings:
     """Run all checks on the checkpoint of a trace with a bug of the forward pass."""
-    return all_findings(patient_of(trace, fault))
+    return all_findings(checked_model(trace, fault))
 
 
-def all_findings(patient: Patient) -> Findings:
+def all_findings(checked: CheckedModel) -> Findings:
     """Run all checks on one model."""
-    return {name: check(patient) for name, check in CHECKS.items()}
+    return {name: check(checked) for name, check in CHECKS.items()}
 
 
 def bugs_view_model(

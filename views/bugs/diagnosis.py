@@ -53,7 +53,7 @@ def show_checks(p: Page, case: Case) -> None:
             {
                 text["column_check"]: [text[f"check_{name}"] for name in CHECKS],
                 text["healthy"]: [three_digits(one.value) if (one := original[name]) else "–" for name in CHECKS],
-                text["the_patient"]: [three_digits(one.value) if (one := found[name]) else "–" for name in CHECKS],
+                text["this_case"]: [three_digits(one.value) if (one := found[name]) else "–" for name in CHECKS],
                 text["column_fires"]: [_verdict(p, found[name]) for name in CHECKS],
             }
         ),
@@ -135,16 +135,16 @@ def snippet(p: Page, case: Case) -> str:
     if case.diagnosis.in_training:
         begin = (
             "from transformer.faults.fault_checks import CHECKS\n"
-            "from transformer.faults.patients import patient_in_training\n"
+            "from transformer.faults.checked_models import checked_model_in_training\n"
             "from transformer.faults.training_faults import trained_toy\n\n"
             f"toy = trained_toy({TRAINING.get(fault, HEALTHY)!r})\n"
             "print(toy.moments[-1])\n"
-            f"patient = patient_in_training(toy.learner, {WORD!r})\n"
+            f"checked = checked_model_in_training(toy.learner, {WORD!r})\n"
         )
     else:
         begin = (
             f"{p.preamble}\nfrom transformer.faults.fault_checks import CHECKS\n"
-            "from transformer.faults.patients import patient_of\n\n"
-            f"patient = patient_of(trace, {fault!r})\n"
+            "from transformer.faults.checked_models import checked_model\n\n"
+            f"checked = checked_model(trace, {fault!r})\n"
         )
-    return begin + "for name, check in CHECKS.items():\n    print(name, check(patient))\n"
+    return begin + "for name, check in CHECKS.items():\n    print(name, check(checked))\n"

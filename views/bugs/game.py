@@ -52,9 +52,9 @@ def choose_case(p: Page) -> CheckpointCase | TrainingCase:
     """Draw the row above the outputs and open the case, whose number is in the address."""
     text, config = p.text, p.checkpoint.config
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(text["patient"], width="content")
+        st.markdown(text["case"], width="content")
         first, look = _first(config), {"width": 130, "label_visibility": "collapsed"}
-        number = int(choice.number(text["patient"], 0, _MOST, first, key=_NUMBER, **look))
+        number = int(choice.number(text["case"], 0, _MOST, first, key=_NUMBER, **look))
         diagnosis = diagnosis_of(number, config)
         st.button(
             text["another"], icon=":material/arrow_forward:", key="another patient", on_click=_go_to,
@@ -78,7 +78,7 @@ def choose_case(p: Page) -> CheckpointCase | TrainingCase:
         _ = found.answer_before, found.answer_after  # computed here, while the page shows its progress
         return found
 
-    found = store.get(run, ("experiment", "fault", diagnosis.fault), make, wait="wait.patient")
+    found = store.get(run, ("experiment", "fault", diagnosis.fault), make, wait="wait.case")
     return bugs_view_model(diagnosis, found, shown_head.location(p))
 
 

@@ -106,12 +106,12 @@ def _curves(
 ) -> None:
     """Draw one figure of the grid; ``caption`` is the key of its text."""
     with st.container():
-        figure = two_curves(original, patient=changed, names=_names(p), **what)
+        figure = two_curves(original, other=changed, names=_names(p), **what)
         show_figure(figure, name=name, caption=p.text[caption])
 
 
 def _names(p: Page) -> tuple[str, str]:
-    return p.text["healthy"], p.text["the_patient"]
+    return p.text["healthy"], p.text["this_case"]
 
 
 def _two_maps(p: Page, case: CheckpointCase | TrainingCase) -> None:

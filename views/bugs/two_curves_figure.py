@@ -15,11 +15,11 @@ from charts.toolkit.words import localize
 def two_curves(
     healthy: Any,
     *,
-    patient: Any,
+    other: Any,
     at: Sequence[str] | Sequence[int],
     title: str,
     across: str,
-    names: tuple[str, str] = ("healthy", "patient"),
+    names: tuple[str, str] = ("original", "other"),
     share: bool = False,
     logarithmic: bool = False,
 ) -> go.Figure:
@@ -27,7 +27,7 @@ def two_curves(
 
     Args:
         healthy: Values of the original.
-        patient: Values of the other run.
+        other: Values of the other run.
         at: Names of the layers, or numbers of the training steps.
         title: What is measured.
         across: Title of the horizontal axis.
@@ -41,7 +41,7 @@ def two_curves(
     sizes = {"place": len(at)}
     curves = [
         as_array(values, name=name, axes=("place",), sizes=sizes)
-        for values, name in zip((healthy, patient), names, strict=True)
+        for values, name in zip((healthy, other), names, strict=True)
     ]
     if logarithmic and min(float(curve.min()) for curve in curves) <= 0:
         raise ValueError("a logarithmic axis needs values above 0")

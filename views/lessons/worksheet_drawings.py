@@ -15,7 +15,7 @@ from charts.toolkit.words import _, localize
 from transformer import Trace
 from transformer.attention_maps.attention_path import attention_path, output_sum
 from transformer.faults.catalogue import diagnosis_of
-from transformer.faults.patients import patient_of
+from transformer.faults.checked_models import checked_model
 from transformer.predictions.answer_probabilities import read_answer
 from transformer.predictions.lens import logit_lens
 from ui.shell.fitting import fit_model, fit_trace
@@ -73,9 +73,9 @@ def figure_of(page: str, focus: Focus, trace: Trace, *, text: Mapping[str, str],
     if page == "bugs" and step and "patient" in step.options:
         fault = diagnosis_of(int(step.options["patient"]), trace.checkpoint.config).fault
         edited = transformer.trace(
-            trace.checkpoint, trace.sentence, target=trace.text, edits=patient_of(trace, fault).edits
+            trace.checkpoint, trace.sentence, target=trace.text, edits=checked_model(trace, fault).edits
         )
-        both = {"healthy": trace, "patient": edited}
+        both = {"healthy": trace, "case": edited}
         return Grid([_low(_map(focus, one, title=text[f"figure_{name}"])) for name, one in both.items()], "pair")
     name = f"{focus.stack}.embedding.{_vectors(page, step)}"
     if name in trace:

@@ -16,9 +16,9 @@ def test_every_round_has_every_diagnosis_once(kind):
     rounds = [
         [diagnosis_of(turn * len(possible) + place, config) for place in range(len(possible))] for turn in range(5)
     ]
-    for patients in rounds:
-        assert sorted(map(str, patients)) == sorted(map(str, possible))
-    assert any(patients != rounds[0] for patients in rounds), "the order must not be known after one round"
+    for round_ in rounds:
+        assert sorted(map(str, round_)) == sorted(map(str, possible))
+    assert any(round_ != rounds[0] for round_ in rounds), "the order must not be known after one round"
 
 
 def test_every_fault_has_a_check():
@@ -41,7 +41,7 @@ def test_what_a_model_cannot_have_is_never_drawn(config, fault, reason):
 
 
 @pytest.mark.parametrize("fault", [*FAULTS, "healthy"])
-def test_a_teacher_finds_the_next_patient_with_a_fault(fault):
+def test_a_teacher_finds_the_next_case_with_a_fault(fault):
     config = tiny.config()
     number = next_with(fault, after=3, config=config)
     assert number > 3
@@ -49,6 +49,6 @@ def test_a_teacher_finds_the_next_patient_with_a_fault(fault):
     assert all(diagnosis_of(n, config).fault != fault for n in range(4, number))
 
 
-def test_patients_are_counted_from_0():
+def test_cases_are_counted_from_0():
     with pytest.raises(ValueError, match="number is -1"):
         diagnosis_of(-1, tiny.config())

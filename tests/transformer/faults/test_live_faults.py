@@ -9,9 +9,9 @@ import torch
 
 import transformer
 from tests.transformer import tiny
+from transformer.faults.checked_models import CheckedModel, checked_model
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.forward_faults import LIVE_FAULTS, inject_fault, other_norm_order, unscaled_scores
-from transformer.faults.patients import Patient, patient_of
 from transformer.probes import record
 
 SENTENCE = "We went to the sea."
@@ -28,8 +28,8 @@ def test_a_check_fires_on_its_own_fault_alone(tiny_checkpoint, kind, fault):
     checkpoint = tiny_checkpoint(kind)
     if fault == "padding" and not checkpoint.config.has_encoder:
         pytest.skip("its causal mask hides padding behind the text")
-    patient = patient_of(trace_of(checkpoint), fault)
-    findings = {name: check(patient) for name, check in CHECKS.items()}
+    checked = checked_model(trace_of(checkpoint), fault)
+    findings = {name: check(checked) for name, check in CHECKS.items()}
     assert {name for name, found in findings.items() if found and found.fires} == ({fault} if fault else set())
     asked = {name for name, found in findings.items() if found}
     config = checkpoint.config
@@ -42,12 +42,12 @@ def test_the_checkpoint_is_untouched(tiny_checkpoint, kind):
     checkpoint = tiny_checkpoint(kind)
     trace = trace_of(checkpoint)
     weights = {name: tensor.clone() for name, tensor in checkpoint.model.state_dict().items()}
-    before, dice = patient_of(trace).run()[0], torch.random.get_rng_state()
+    before, dice = checked_model(trace).run()[0], torch.random.get_rng_state()
     for fault in LIVE_FAULTS:
-        faulty, _ = patient_of(trace, fault).run()
+        faulty, _ = checked_model(trace, fault).run()
         if fault != "padding":  # this text has none
             assert not torch.allclose(faulty, before), fault
-    assert torch.equal(patient_of(trace).run()[0], before)
+    assert torch.equal(checked_model(trace).run()[0], before)
     assert torch.equal(torch.random.get_rng_state(), dice)
     for name, tensor in checkpoint.model.state_dict().items():
         assert torch.equal(tensor, weights[name]), name
@@ -71,7 +71,7 @@ def test_scores_without_the_root_are_the_plain_products(scheme):
 
 def test_the_factor_that_is_found_is_the_root(tiny_checkpoint):
     checkpoint = tiny_checkpoint("translator")
-    found = CHECKS["scale"](patient_of(trace_of(checkpoint), "scale"))
+    found = CHECKS["scale"](checked_model(trace_of(checkpoint), "scale"))
     assert found.value == pytest.approx(math.sqrt(checkpoint.config.d_head), rel=1e-4)
 
 
@@ -101,12 +101,12 @@ def test_what_is_no_fault_is_refused(tiny_checkpoint):
 def test_a_question_that_cannot_be_asked_is_not_answered():
     one = torch.tensor([[5]])
     model = tiny.random_model("decoder-only")
-    patient = Patient(model, (), None, one, one, "pre")
-    assert CHECKS["positions"](patient) is None
-    assert CHECKS["causal"](patient) is None
-    assert CHECKS["target"](patient) is None  # the same token twice: both are right
-    assert CHECKS["padding"](patient) is None
+    checked = CheckedModel(model, (), None, one, one, "pre")
+    assert CHECKS["positions"](checked) is None
+    assert CHECKS["causal"](checked) is None
+    assert CHECKS["target"](checked) is None  # the same token twice: both are right
+    assert CHECKS["padding"](checked) is None
     narrow = tiny.random_model("decoder-only", d_model=2)
-    assert CHECKS["scale"](Patient(narrow, (), None, one, one, "pre")) is None
+    assert CHECKS["scale"](CheckedModel(narrow, (), None, one, one, "pre")) is None
     full = tiny.random_model("encoder-only", max_length=2)
-    assert CHECKS["padding"](Patient(full, (), torch.tensor([[5, 6]]), None, None, "pre")) is None
+    assert CHECKS["padding"](CheckedModel(full, (), torch.tensor([[5, 6]]), None, None, "pre")) is None

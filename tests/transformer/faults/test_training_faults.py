@@ -9,8 +9,8 @@ from torch.nn import functional as F
 from transformer.errors import CheckpointError
 from transformer.faults import training_faults
 from transformer.faults.catalogue import TRAINING
+from transformer.faults.checked_models import checked_model_in_training, self_attention_in_training
 from transformer.faults.fault_checks import CHECKS
-from transformer.faults.patients import patient_in_training, self_attention_in_training
 from transformer.faults.training_faults import HEALTHY, NAMES, STEPS, train_and_save, trained_toy
 from transformer.text.tokenizer import PAD_ID
 from transformer.toy.learner import TRAINING_FAULTS, ToyLearner, toy_config
@@ -96,8 +96,8 @@ def test_the_shifted_target_writes_one_letter_for_ever():
 
 @pytest.mark.parametrize("fault", ["", *TRAINING])
 def test_a_check_fires_on_its_own_training_alone(fault):
-    patient = patient_in_training(trained_toy(TRAINING.get(fault, HEALTHY)).learner, "gradient")
-    findings = [check(patient) for check in CHECKS.values()]
+    checked = checked_model_in_training(trained_toy(TRAINING.get(fault, HEALTHY)).learner, "gradient")
+    findings = [check(checked) for check in CHECKS.values()]
     assert all(findings)
     assert [found.check for found in findings if found.fires] == ([fault] if fault else [])
 

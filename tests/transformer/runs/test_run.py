@@ -75,8 +75,8 @@ def test_the_same_weights_run_in_another_order_are_another_model(tiny_checkpoint
     faulty, _ = inject_fault(own, "norm")
     assert faulty.fingerprint == own.fingerprint
     assert Run(faulty, SENTENCE) != Run(own, SENTENCE)
-    patient = same_tokens(trace(own, SENTENCE), checkpoint=faulty)
-    assert patient.checkpoint is faulty and patient.run == Run(faulty, SENTENCE)
+    faulty_run = same_tokens(trace(own, SENTENCE), checkpoint=faulty)
+    assert faulty_run.checkpoint is faulty and faulty_run.run == Run(faulty, SENTENCE)
 
 
 def test_a_trace_from_a_file_does_not_know_its_model_and_says_so(tiny_checkpoint: Tiny, tmp_path: Path) -> None:

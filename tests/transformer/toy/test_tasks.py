@@ -33,8 +33,8 @@ def test_answers_are_right(task: str) -> None:
     assert TASKS[task].answer("gradient") == RIGHT[task]("gradient")
     assert TASKS[task].answer("a") == "a"
     batch = drawn(task)
-    for source, asked in zip(batch.source.tolist(), batch.asked.tolist(), strict=True):
-        assert letters_of(asked) == RIGHT[task](letters_of(source))
+    for source, targets in zip(batch.source.tolist(), batch.targets.tolist(), strict=True):
+        assert letters_of(targets) == RIGHT[task](letters_of(source))
 
 
 def test_a_repeated_letter_is_sorted_too_although_training_has_none() -> None:
@@ -48,21 +48,21 @@ def test_a_repeated_letter_is_sorted_too_although_training_has_none() -> None:
 def test_each_row_is_letters_then_the_end_then_padding(task: str) -> None:
     batch = drawn(task)
     assert set(batch.lengths.tolist()) == set(range(SHORTEST, LONGEST + 1))
-    for rows in (batch.source, batch.asked):
+    for rows in (batch.source, batch.targets):
         assert rows.shape == (300, LONGEST + 1)
         for row, length in zip(rows.tolist(), batch.lengths.tolist(), strict=True):
             assert row[length] == END_ID and set(row[length + 1 :]) <= {PAD_ID}
             assert all(END_ID < id < VOCABULARY_SIZE for id in row[:length])
-    for read, asked, length in zip(batch.read.tolist(), batch.asked.tolist(), batch.lengths.tolist(), strict=True):
-        assert read[: length + 1] == [START_ID, *asked[:length]] and set(read[length + 1 :]) <= {PAD_ID}
+    for read, targets, length in zip(batch.read.tolist(), batch.targets.tolist(), batch.lengths.tolist(), strict=True):
+        assert read[: length + 1] == [START_ID, *targets[:length]] and set(read[length + 1 :]) <= {PAD_ID}
 
 
 @pytest.mark.parametrize("task", TASKS)
 def test_places_say_where_each_letter_of_the_answer_stands(task: str) -> None:
     batch = drawn(task)
-    rows = (batch.source, batch.asked, batch.places, batch.lengths)
-    for source, asked, places, length in zip(*(tensor.tolist() for tensor in rows), strict=True):
-        assert [source[place] for place in places[:length]] == asked[:length]
+    rows = (batch.source, batch.targets, batch.places, batch.lengths)
+    for source, targets, places, length in zip(*(tensor.tolist() for tensor in rows), strict=True):
+        assert [source[place] for place in places[:length]] == targets[:length]
         assert sorted(places[:length]) == list(range(length))
 
 
@@ -70,7 +70,7 @@ def test_a_padded_word_gives_what_it_gives_alone() -> None:
     for task in TASKS.values():
         alone = batch_of(task, "cab")
         padded = make_batch(task, torch.nn.functional.pad(alone.source[:, :3], (0, 4), value=25), torch.tensor([3]))
-        for name in ("source", "read", "asked"):
+        for name in ("source", "read", "targets"):
             assert getattr(padded, name)[0, :4].tolist() == getattr(alone, name)[0].tolist()
             assert not getattr(padded, name)[0, 4:].any()
 

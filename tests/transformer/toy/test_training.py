@@ -70,7 +70,7 @@ def test_padding_is_not_counted() -> None:
     letters = torch.zeros(2, 6, dtype=torch.long)
     letters[0], letters[1, :3] = rows[0].source[0, :6], rows[1].source[0, :3]
     padded = make_batch(TASKS["copy"], letters, torch.tensor([6, 3]))
-    assert int((padded.asked == PAD_ID).sum()) == 3
+    assert int((padded.targets == PAD_ID).sum()) == 3
     with torch.no_grad():
         each = [float(model.loss(row)) for row in rows]
         loss = float(model.loss(padded))

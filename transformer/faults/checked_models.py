@@ -1,4 +1,4 @@
-"""Patients: models as they run, including faults, with their inputs. Checks know nothing else."""
+"""A model as it runs, with any fault, and its inputs: all that a check knows."""
 
 from dataclasses import dataclass
 
@@ -16,21 +16,21 @@ from transformer.toy.tasks import batch_of, label_letters
 
 
 @dataclass(frozen=True)
-class Patient:
-    """A model that runs with ``edits``, and its inputs.
+class CheckedModel:
+    """A model that runs with ``edits``, and its inputs, [1, position] each.
 
     Attributes:
-        source: What its encoder reads, without padding, [1, position]; ``None`` without an encoder.
-        read: What its decoder reads; ``None`` without a decoder.
-        asked: What it is to predict there.
-        norm: Position of LayerNorm that the weights were trained with, "pre" or "post".
+        source: Tokens that its encoder reads, without padding; ``None`` without an encoder.
+        read: Tokens that its decoder reads; ``None`` without a decoder.
+        targets: Tokens that the decoder should predict at the positions of ``read``.
+        norm: Position of LayerNorm with which the weights were trained, "pre" or "post".
     """
 
     model: Model
     edits: tuple[Edit, ...]
     source: Tensor | None
     read: Tensor | None
-    asked: Tensor | None
+    targets: Tensor | None
     norm: str
 
     def run(self, *, source: Tensor | None = None, read: Tensor | None = None) -> tuple[Tensor, dict[str, Tensor]]:
@@ -46,8 +46,8 @@ class Patient:
         return (self.source if stack == "encoder" else self.read) is not None
 
 
-def patient_of(trace: Trace, fault: str = "") -> Patient:
-    """Return the checkpoint of ``trace`` with a forward fault, to predict the output in ``trace``.
+def checked_model(trace: Trace, fault: str = "") -> CheckedModel:
+    """Return the checkpoint of ``trace`` with a fault of the forward pass; its targets are the output in ``trace``.
 
     That output is the healthy model's. For the faults see ``transformer.faults.forward_faults``.
     """
@@ -60,29 +60,29 @@ def patient_of(trace: Trace, fault: str = "") -> Patient:
         return None if real is None else torch.tensor([real], device=device)
 
     has_decoder = checkpoint.config.has_decoder
-    return Patient(
+    return CheckedModel(
         model=faulty.model,
         edits=edits,
         source=ids(trace.source),
         read=ids(trace.target) if has_decoder else None,
-        asked=ids(trace.prediction) if has_decoder else None,
+        targets=ids(trace.prediction) if has_decoder else None,
         norm=checkpoint.config.norm,
     )
 
 
-def patient_in_training(learner: ToyLearner, word: str) -> Patient:
-    """Return a tiny model as it runs in its training, to predict the output for ``word``."""
+def checked_model_in_training(learner: ToyLearner, word: str) -> CheckedModel:
+    """Return a tiny model as it runs in its training; its targets are the output for ``word``."""
     batch = batch_of(learner.task, word)
-    return Patient(learner.model, learner.training_edits, batch.source, batch.read, batch.asked, "pre")
+    return CheckedModel(learner.model, learner.training_edits, batch.source, batch.read, batch.targets, "pre")
 
 
 def self_attention_in_training(learner: ToyLearner, word: str) -> tuple[AttentionView, tuple[str, ...]]:
-    """Return the decoder's self-attention on the right output as in training, and each row's target."""
-    patient = patient_in_training(learner, word)
-    _, tensors = patient.run()
+    """Return the decoder's self-attention while it reads the correct output, as in training, and the targets."""
+    checked = checked_model_in_training(learner, word)
+    _, tensors = checked.run()
     name = "decoder.layers.0.self_attention"
     recorded = RecordedActivations(learner.model.probes, tensors)
-    tokens = label_letters(patient.read[0].tolist(), "target")
+    tokens = label_letters(checked.read[0].tolist(), "target")
     parts = {part: recorded[f"{name}.{part}"].values for part in ("weights", "allowed", "scores")}
     view = AttentionView(name=name, stack="decoder", layer=0, kind="self", query=tokens, key=tokens, **parts)
-    return view, label_letters(patient.asked[0].tolist(), "prediction").labels
+    return view, label_letters(checked.targets[0].tolist(), "prediction").labels
