@@ -47,9 +47,10 @@ class CheckedModel:
 
 
 def checked_model(trace: Trace, fault: str = "") -> CheckedModel:
-    """Return the checkpoint of ``trace`` with a fault of the forward pass; its targets are the output in ``trace``.
+    """Return the checkpoint of ``trace`` with a fault of the forward pass.
 
-    That output is the healthy model's. For the faults see ``transformer.faults.forward_faults``.
+    The targets are the output in ``trace``, which is the healthy model's. For the faults see
+    ``transformer.faults.forward_faults``.
     """
     checkpoint = trace.checkpoint
     faulty, edits = inject_fault(checkpoint, fault)
@@ -77,7 +78,7 @@ def checked_model_in_training(learner: ToyLearner, word: str) -> CheckedModel:
 
 
 def self_attention_in_training(learner: ToyLearner, word: str) -> tuple[AttentionView, tuple[str, ...]]:
-    """Return the decoder's self-attention while it reads the correct output, as in training, and the targets."""
+    """Return the decoder's self-attention on the correct output, as in training, and the targets."""
     checked = checked_model_in_training(learner, word)
     _, tensors = checked.run()
     name = "decoder.layers.0.self_attention"

@@ -1,4 +1,4 @@
-"""The residual stream: what every sub-layer adds, how long its vectors are, and the parts that it sums.
+"""The residual stream: what every sub-layer adds, the length of its vectors, and the parts it sums.
 
 The residual stream at one position is the sum of what was written into it (``stream_parts``). A norm is linear as long
 as its σ is held fixed, so each summand can be carried *forward* through it alone, and β becomes a summand of its own
@@ -141,7 +141,7 @@ def padding_mask_of(trace: Trace, stack: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Addition:
-    """The sum in + update = out of one sub-layer at one position, as lengths ‖·‖, and its error everywhere."""
+    """The sum in + update = out of a sub-layer at one position, as lengths ‖·‖, and its error everywhere."""
 
     sublayer: str
     before: float

@@ -1,4 +1,4 @@
-"""Effects of edits, and importance of heads: known for one model, for others equal to one run per head."""
+"""Effects of edits and importance of heads: known results for one model, for others one run per head."""
 
 from __future__ import annotations
 
