@@ -1,5 +1,6 @@
 """Steering on the Surgery page: a direction is added to the residual stream, beside random ones."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
@@ -17,7 +18,7 @@ from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.lab import sweeps
 from ui.shell import choice
-from ui.shell.choice import chosen_option
+from ui.shell.choice import chosen_option, one_of
 from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
@@ -100,6 +101,21 @@ def _texts(p: Page, source: str) -> tuple[str, ...]:
     if source == "head":
         return (p.focus.sentence,)
     with st.container(horizontal=True, vertical_alignment="bottom"):
+        if source == "prompts" and p.reads_pictures:
+            shown = {image: [label] for label, image in other_pictures(p.focus.sentence)}
+            firsts = zip(("first", "second"), shown, strict=False)
+            return tuple(
+                one_of(
+                    text[f"steer_{side}"],
+                    shown,
+                    first,
+                    key=f"steer_{side}",
+                    owner=tuple(shown),
+                    in_list=True,
+                    width=120,
+                )
+                for side, first in firsts
+            )
         if source == "prompts":
             both = [
                 choice.text(
@@ -115,9 +131,6 @@ def _texts(p: Page, source: str) -> tuple[str, ...]:
 
 def _ready_prompts(p: Page) -> tuple[str, str]:
     """Return two prompts that differ in one respect, such as the number of a noun."""
-    if p.reads_pictures:
-        (_, first), (_, second), *_rest = other_pictures(p.focus.sentence)
-        return first, second
     config = p.checkpoint.config
     kind = "classifier" if config.n_classes else config.kind
     task = start_of(p.focus.sentence, p.checkpoint.framing.starts)
@@ -149,16 +162,23 @@ def compare_with_random(p: Page) -> None:
         _show(p, effect)
 
 
-def _show(p: Page, effect: SteeringEffect) -> None:
+def _in_words(p: Page, effect: SteeringEffect) -> Iterator[str]:
+    """Yield how the direction compares with the random ones, in KL and in the output."""
     text, kls = p.text, [control.kl for control in effect.controls]
+    count = whole(len(kls))
     numbers = {"kl": effect.steered.kl, "least": min(kls), "most": max(kls)}
-    st.markdown(
-        text["steer_says"].format(
-            count=whole(len(kls)),
-            changed=whole(effect.changed),
-            **{name: three_digits(value) for name, value in numbers.items()},
-        )
+    yield text["steer_says"].format(count=count, **{name: three_digits(value) for name, value in numbers.items()})
+    if stronger := len(kls) - effect.weaker:
+        yield text["steer_within"].format(stronger=whole(stronger))
+    stays = effect.steered.text == effect.before
+    yield text["steer_output_stays" if stays else "steer_output_changes"].format(
+        changed=whole(effect.changed), count=count
     )
+
+
+def _show(p: Page, effect: SteeringEffect) -> None:
+    text = p.text
+    st.markdown(" ".join(_in_words(p, effect)))
     rows = [
         {
             "direction": text["steer_this"] if one.seed is None else text["steer_random"].format(seed=one.seed),
