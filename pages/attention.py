@@ -4,6 +4,7 @@ import streamlit as st
 
 from transformer.attention import MultiHeadAttention, attention_scores, attention_weights
 from transformer.runs.head_places import Head
+from transformer.runs.inputs import prompt_of
 from ui.shell.choice import chosen_section
 from ui.shell.guidance.way import lead_to
 from ui.shell.page import Page, page
@@ -17,6 +18,7 @@ from views.attention.attention_view_model import attention_view_model
 from views.attention.cell_arithmetic import edge_effect, explain_cell, more_about_cell
 from views.attention.facts import facts, rewrite, say_row
 from views.attention.general import firing, general
+from views.attention.long_text import show_long_text
 from views.attention.reading_section import reading
 from views.attention.shaded import shaded_sentence
 from views.attention.trust import trust
@@ -29,11 +31,16 @@ SECTIONS_OF_PICTURES = {"picture": on_picture, "path": None, "trust": trust}
 
 
 def begins(p: Page) -> tuple[str, int]:
-    """Begin at a word that attends to another one."""
+    """Begin at a word that attends to another one; in a long text, at the token that is continued."""
+    if p.reads_long_text:
+        return p.focus.stack, len(prompt_of(p.checkpoint, p.focus.sentence)) - 1
     return p.focus.stack, telling_row(p.focus, p.run)
 
 
 with page("attention", needs=("stack", "kind", "layer", "head", "token"), begins=begins) as p:
+    if p.reads_long_text:
+        show_long_text(p)
+        p.finish()
     if not has_queries(p):
         show_weights_only(p)
         p.finish()

@@ -5,6 +5,8 @@ Texts have 64 tokens in every run, 256 in nightly runs.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from urllib.parse import urlencode
 
@@ -12,6 +14,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 import transformer
+from harness.app_server import AppServer
 from tests.browser.conftest import settle
 from tests.conftest import ROOT
 from tests.long_texts import long_sentence
@@ -99,3 +102,26 @@ def test_a_long_axis_shows_more_names_when_one_zooms_in(
     assert 8 <= len(after) <= 12
     words = transformer.trace(transformer.load(FOLDER / "en-fr"), sentence).source.displays
     assert " ".join(after) in " ".join(words)
+
+
+def test_a_click_in_the_strip_moves_the_window_of_a_text_that_is_recorded_by_layer(visit: Callable[..., Page]) -> None:
+    sentence = long_sentence(transformer.load(FOLDER / "gpt-en"), 240)
+    with AppServer(environment={"GLASSFORMER_RECORDING_MB": "20"}) as server:
+        place = {"checkpoint": "gpt-en", "sentence": sentence, "layer": "1", "head": "1"}
+        page = visit(f"{server.base}/attention?{urlencode(place)}")
+        strip = page.locator(".st-key-attention-strip canvas[data-geometry]")
+        expect(strip).to_be_visible(timeout=SOON)
+        settle(page)
+        title = page.get_by_text(re.compile(r"head 1 · 192–\d+ × \d+–\d+$"))
+        chosen = int(title.inner_text().rsplit("× ", 1)[1].split("–")[0]) // 64
+        other = 2 if chosen == 1 else 1
+        box, cells = strip.bounding_box(), json.loads(strip.get_attribute("data-geometry"))
+        page.mouse.click(
+            box["x"] + cells["x"] + (other + 0.5) * cells["stepX"], box["y"] + cells["y"] + 0.5 * cells["stepY"]
+        )
+        expect(title).to_have_text(re.compile(rf"× {64 * other}–{64 * other + 63}$"), timeout=SOON)
+        expect(page).to_have_url(re.compile(rf"attention_block={other}(&|$)"), timeout=SOON)
+        page.get_by_placeholder("Find a token or word").fill("a")
+        page.get_by_placeholder("Find a token or word").press("Enter")
+        page.locator(".st-key-found_before button").click()
+        expect(title).to_have_text(re.compile(rf"× {64 * (other - 1)}–"), timeout=SOON)

@@ -13,6 +13,7 @@ from functools import singledispatch
 import torch
 from torch import Tensor
 from torch.nn import functional as F
+from torch.utils.weak import WeakIdKeyDictionary
 
 from transformer.attention import MultiHeadAttention
 from transformer.fast.cache import DecoderCache
@@ -21,6 +22,7 @@ from transformer.masks import causal_mask
 from transformer.probes import Probe, current_shortcut, is_recording, is_watched, use_shortcut
 
 _LONG = 128  # tokens from which skipping the upper triangle saves more time than finding out costs
+_CAUSAL: WeakIdKeyDictionary = WeakIdKeyDictionary()  # whether a mask is causal: the layers of a pass share their mask
 
 
 @dataclass(frozen=True)
@@ -95,7 +97,9 @@ def _is_causal(allowed: Tensor) -> bool:
     _, n_queries, n_keys = allowed.shape
     if n_queries != n_keys or n_queries < _LONG:
         return False
-    return bool((allowed == causal_mask(n_queries, n_keys, allowed.device)).all())
+    if (known := _CAUSAL.get(allowed)) is None:
+        known = _CAUSAL[allowed] = bool((allowed == causal_mask(n_queries, n_keys, allowed.device)).all())
+    return known
 
 
 def fast_path() -> AbstractContextManager[None]:

@@ -28,8 +28,8 @@ def reads_long_text(run: Run) -> bool:
     return is_long(run, writes=0 if run.target or run.strategy else CONTINUATION)
 
 
-def say_long_text(run: Run, text: str) -> str:
-    """Return the text ``by_layer.…`` with the memory that a complete recording would take."""
+def say_long_text(run: Run, text: str, *, kept: int = 0) -> str:
+    """Return the text ``by_layer.…`` with the memory of a complete recording and the bytes ``kept``."""
     model, length = run.checkpoint.model, len(prompt_of(run.checkpoint, run.sentence))
     needed, most = pass_bytes(model, target=length), allowed_bytes()
     return common(
@@ -37,4 +37,5 @@ def say_long_text(run: Run, text: str) -> str:
         length=whole(length),
         needed=three_digits(needed / _GIGABYTE),
         most=three_digits(most / _GIGABYTE),
+        kept=three_digits(kept / _GIGABYTE),
     )

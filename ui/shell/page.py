@@ -319,6 +319,8 @@ def _draw_frame(
     corrections = (*corrections, *misfits)
     spoken_languages(p.focus, p.checkpoint, room)
     choose_prompt(p.focus, p.checkpoint, room, writes=p.name in WRITING)
+    if needs_every_layer(p.name) and p.reads_long_text:
+        p.nothing_to_show(say_long_text(p.run, "page"))
     needs = needs(p) if callable(needs) else needs
     if lesson is None and ("head" in needs or p.name in WRITING):
         p.focus = fit_head(p.focus, p.run)
@@ -330,8 +332,6 @@ def _draw_frame(
     if p.maps_only and p.name not in OF_MAPS:
         lacking = common(f"maps_only.{LACKING.get(p.name, 'model')}")
         p.nothing_to_show(common("maps_only.page", name=as_plain(p.checkpoint.name), lacking=lacking))
-    if needs_every_layer(p.name) and p.reads_long_text:
-        p.nothing_to_show(say_long_text(p.run, "page"))
     if strip:
         p.focus, missing = fit_trace(p.focus, p.trace)
         corrections = (*corrections, *missing)

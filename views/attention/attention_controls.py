@@ -6,6 +6,7 @@ from functools import partial
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from transformer.text.tokens import TokenSequence
 from ui.shell import choice
 from ui.shell.actions import Actions, Reveal, SelectCell, SelectToken, SetChoice
 from ui.shell.choice import chosen_option
@@ -37,19 +38,24 @@ def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
                 for name in RARER:
                     st.button(p.text[f"show_{name}"], key=f"show {name}", on_click=choice.put, args=(SHOW, name))
             predicted = predicted or (not p.focus.lesson and _names_predictions(p))
-            key = choice.select(
-                p.text["cell"],
-                range(len(keys)),
-                key=KEY,
-                owner=keys.ids,
-                called={label: index for index, label in enumerate(keys.labels)},
-                format_func=partial(_called, keys.labels),
-                placeholder=p.text["cell_placeholder"],
-            )
+            key = choose_key(p, keys)
             stretch = drawing in ("map", "rollout") and choice.toggle(
                 p.text["stretch"], key=STRETCH, help=p.text["stretch_help"]
             )
     return AttentionChoices(drawing, predicted, stretch, key), st.container()
+
+
+def choose_key(p: Page, keys: TokenSequence) -> int | None:
+    """Draw the list of columns whose arithmetic can be opened."""
+    return choice.select(
+        p.text["cell"],
+        range(len(keys)),
+        key=KEY,
+        owner=keys.ids,
+        called={label: index for index, label in enumerate(keys.labels)},
+        format_func=partial(_called, keys.labels),
+        placeholder=p.text["cell_placeholder"],
+    )
 
 
 def _names_predictions(p: Page) -> bool:

@@ -14,6 +14,7 @@ from ui.words.texts import common
 # A choice on pages that begin at a token of their own: whether the default token was clicked, the first one or that of
 # the checkpoint's opening. It belongs to checkpoint and sentence.
 FIRST_CHOSEN = "lens_start"
+_MANY, _AROUND = 600, 20  # tokens; longer texts show so many before and after the chosen token
 _OTHERWISE = ("attention", "tokens", "lens", "positions", "add_norm", "feed_forward", "embeddings")
 _component = component("token_strip", Path(__file__).with_name("strip.js"))
 
@@ -64,16 +65,29 @@ def strip_rows(
         tokens = trace.tokens(stack)
         one = "picture" if any(token.pixels for token in tokens) else "text"
         title = common(f"page.{tokens.name if len(trace.stacks) > 1 else one}")
+        chosen = at[1] if choose and stack == at[0] else None
+        shown = _shown(len(tokens), chosen or 0)
+        if len(shown) < len(tokens):
+            title = common("page.part", title=title, first=shown[0], last=shown[-1])
         rows.append(
             {
                 "stack": stack,
                 "title": title,
                 "clickable": clickable,
-                "chosen": at[1] if choose and stack == at[0] else None,
-                "tokens": [_token(token) for token in tokens],
+                "chosen": chosen,
+                "first": shown[0],
+                "tokens": [_token(tokens[place]) for place in shown],
             }
         )
     return {"rows": rows, "hint": common("page.choose_token") if choose else ""}
+
+
+def _shown(count: int, chosen: int) -> range:
+    """Return the tokens in the strip: all, or of a long text those around the chosen one."""
+    if count <= _MANY:
+        return range(count)
+    first = max(0, min(chosen - _AROUND, count - 2 * _AROUND))
+    return range(first, first + 2 * _AROUND)
 
 
 def _token(token: Token) -> dict:

@@ -7,7 +7,8 @@ export default function ({ parentElement, data, setTriggerValue }) {
     line.appendChild(element("span", "title", row.title));
     const patches = row.tokens.some((token) => token.pixels);
     const tokens = line.appendChild(element("div", patches ? "tokens patches" : "tokens"));
-    row.tokens.forEach((token, index) => {
+    row.tokens.forEach((token, place) => {
+      const index = row.first + place;
       const kind = token.special ? "token special" : "token";
       const chip = tokens.appendChild(element(row.clickable ? "button" : "span", kind, token.text));
       if (token.pixels) chip.appendChild(thumbnail(token.pixels));
