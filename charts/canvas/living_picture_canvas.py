@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         PictureStack,
     )
 
-TITLE = N_("The way of a sentence through the model")
+TITLE = N_("The path of a sentence through the model")
 MAX_EXACT = 120_000
 
 

@@ -164,7 +164,7 @@ def test_a_list_that_is_copied_is_counted_as_right(monkeypatch: pytest.MonkeyPat
         return [[ids[(len(ids) + at) % period] for at in range(n_tokens)] for ids in begun]
 
     counts = repeated_lists.tally(checkpoint)
-    assert counts["prompts"] == 20 and counts["two rounds right"] < 20  # weights at random copy nothing
+    assert counts["prompts"] == 20 and counts["two rounds right"] < 20  # random weights copy nothing
     monkeypatch.setattr(repeated_lists, "continued", copied)
     assert repeated_lists.tally(checkpoint) == {
         "prompts": 20,

@@ -431,7 +431,7 @@ def test_what_a_token_looks_at_most_is_what_its_row_says(show: Callable, name: s
     """The largest weight of the row decides, that on the token itself included."""
     trace = transformer.trace(transformer.load(f"checkpoints/{name}"), sentence)
     with show(trace, inside=False) as page:
-        captions = [row[1] for row in tables(page)["The way of a sentence through the model"]["rows"]]
+        captions = [row[1] for row in tables(page)["The path of a sentence through the model"]["rows"]]
     stack, checked = trace.stacks[0], 0
     for said in captions:
         stack = trace.stacks[-1] if said.startswith("The encoder has read") else stack

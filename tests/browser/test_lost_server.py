@@ -66,7 +66,7 @@ def test_who_types_on_while_the_server_is_lost(typist: tuple[Page, Callable[[], 
     is_read(page, f"{NEW}.")
 
 
-@pytest.mark.nightly  # by day, the one above
+@pytest.mark.nightly  # the test above covers the same by day
 def test_what_the_lost_server_had_not_answered(typist: tuple[Page, Callable[[], None]]) -> None:
     page, lose = typist
     page.keyboard.type(NEW[12:], delay=KEY)
@@ -75,7 +75,7 @@ def test_what_the_lost_server_had_not_answered(typist: tuple[Page, Callable[[], 
     is_read(page, NEW)
 
 
-@pytest.mark.nightly  # by day, the one above
+@pytest.mark.nightly  # the test above covers the same by day
 def test_what_it_had_answered_stays_and_typing_goes_on(typist: tuple[Page, Callable[[], None]]) -> None:
     page, lose = typist
     settle(page)

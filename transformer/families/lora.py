@@ -94,7 +94,7 @@ def read_adapter(folder: Path) -> Adapter:
         modules = {name.removesuffix(part) for name in stored.tensors for part in _PARTS if name.endswith(part)}
         known = {module + part for module in modules for part in _PARTS}
         if strange := sorted(known ^ stored.tensors.keys()):
-            raise CheckpointError("{file} lacks or has {name}, which is not a pair of LoRA's matrices", file=file,
+            raise CheckpointError("{name} in {file} is not one of a pair of LoRA matrices", file=file,
                                   name=strange[0][:200])  # fmt: skip
         for module in sorted(modules):
             for part in _PARTS:

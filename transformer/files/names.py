@@ -58,7 +58,7 @@ def found_names() -> tuple[str, ...]:
 
 
 def _only_file(folder: Path) -> Path:
-    """Return the folder, or the GGUF file or last checkpoint of one that has nothing else to open."""
+    """Return what to open in the folder: its last checkpoint, its only GGUF file or the folder itself."""
     if (last := last_checkpoint(folder)) is not None:
         return last
     files = [] if (folder / CONFIG).is_file() else [file for file in files_of(folder) if "mmproj" not in file.name]

@@ -76,7 +76,7 @@ def test_a_file_of_an_earlier_version_says_twelve_digits() -> None:
 
 
 def test_a_folder_of_ours_is_taken_as_it_is(files: dict[str, bytes], tmp_path: Path) -> None:
-    """With its curves, its heads' roles and its snapshots, which are left out."""
+    """Its curves, the roles of its heads and its snapshots are left out."""
     beside = {"history.csv": b"step,loss\n", "head_roles.json": b"{}", "step-000300.safetensors": b"anything"}
     place = receive({**files, **beside}, tmp_path)
     assert sorted(path.name for path in place.iterdir()) == sorted(files)
