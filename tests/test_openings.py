@@ -12,8 +12,10 @@ from charts.toolkit.style import three_digits
 from tests.shipped import SHIPPED
 from transformer.__main__ import main
 from transformer.commands.opening_checks import complaints, sharpest_heads
-from transformer.files.opening_file import OPENING, PLACE, read_opening
+from transformer.config import NEXT_SENTENCE
+from transformer.files.opening_file import OPENING, PLACE, Example, read_opening
 from transformer.runs.head_places import Head
+from transformer.runs.next_sentence import next_sentence
 from ui.words.texts import page_text
 from views.heads.heads_view_model import heads_view_model
 from views.heads.role_words import head_words, words_of_followed
@@ -133,6 +135,19 @@ def test_a_model_that_does_something_else_is_told(mine: Path, capsys) -> None:
     assert complaints(checkpoint, read_opening(mine).first) == ("this model has no head 0 in decoder layer 7",)
 
 
+def test_a_class_that_a_pair_does_not_have_is_told(tiny_checkpoint, tmp_path: Path) -> None:
+    bert = tiny_checkpoint("bert")
+    right = next_sentence(transformer.trace(bert, "The cat. || A dog.")).name
+    (wrong,) = {*NEXT_SENTENCE} - {right}
+    for sentence, claimed, found in (
+        ("The cat. || A dog.", right, None),
+        ("The cat. || A dog.", wrong, f"has the class {right}, not {wrong}"),
+        ("The cat.", right, f"has the class None, not {right}"),
+    ):
+        example = Example(sentence, {"en": "Pair"}, {"en": "A pair."}, next_sentence=claimed)
+        assert complaints(bert, example) == (() if found is None else (f"{sentence!r} {found}",))
+
+
 def test_heads_are_proposed_for_a_sentence(mine: Path, capsys) -> None:
     assert main(["openings", "--checkpoint", str(mine), "--sentence", "The cat.", "--most", "3"]) == 0
     assert len(capsys.readouterr().out.splitlines()) == 4
@@ -155,6 +170,7 @@ def test_heads_are_proposed_for_a_sentence(mine: Path, capsys) -> None:
         ),
         (OPENS.format(layer=1) + "looks_at = { cat = 'x' }", "looks_at must name a token for rows"),
         (OPENS.format(layer=1) + "least = 2", "a weight is between 0 and 1"),
+        (OPENS.format(layer=1) + 'next_sentence = "yes"', "next_sentence is 'yes'; it must be IsNext or NotNext"),
         (OPENS.format(layer=1).split("sentence")[0], "must have a sentence"),
         ("[name]\nen = 'x'", r"\[opening\] is missing"),
         ("#" * 60_000, "has more than 50,000 bytes"),

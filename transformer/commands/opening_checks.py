@@ -9,6 +9,7 @@ from transformer.files.opening_file import Example
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.edits import ablate_head
 from transformer.runs.head_places import LocatedAtHead
+from transformer.runs.next_sentence import next_sentence
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 
@@ -33,6 +34,8 @@ def complaints(checkpoint: Checkpoint, example: Example) -> tuple[str, ...]:
         found.append(f"{example.sentence!r} gets no answer")
     if example.answer and answer != example.answer:
         found.append(f"{example.sentence!r} gets the answer {answer!r}, not {example.answer!r}")
+    if example.next_sentence and (name := getattr(next_sentence(made), "name", None)) != example.next_sentence:
+        found.append(f"{example.sentence!r} has the class {name}, not {example.next_sentence}")
     if not example.place:
         return tuple(found)
     stack, kind, layer, head, token = (example.place.get(name) for name in ("stack", "kind", "layer", "head", "token"))

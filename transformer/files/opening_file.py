@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from transformer.config import NEXT_SENTENCE
 from transformer.disk.plain_files import parse_toml, read_plain_text
 from transformer.files.packaged_models import shipped_folder
 
@@ -34,6 +35,7 @@ class Example:
         second: Sentence that Compare sets beside it; empty if any will do.
         place: Which of ``PLACE`` it is shown with; empty if any will do.
         answer: Output of the model; empty if nothing is claimed.
+        next_sentence: Class of a pair of sentences, "IsNext" or "NotNext"; empty if nothing is claimed.
         without: Output of the model without the head of ``place``; empty if nothing is claimed.
         looks_at: For rows of that head, by position, the token with the largest weight, at least ``least``.
     """
@@ -45,6 +47,7 @@ class Example:
     second: str = ""
     place: Mapping[str, str | int] = field(default_factory=dict)
     answer: str = ""
+    next_sentence: str = ""
     without: str = ""
     looks_at: Mapping[int, str] = field(default_factory=dict)
     least: float = 0.0
@@ -105,7 +108,19 @@ def _example(values: Any, where: str) -> Example:
         raise ValueError(f"{where} is missing")
     _known(
         values,
-        {"sentence", "target", "second", "label", "shows", "answer", "without", "looks_at", "least", *PLACE},
+        {
+            "sentence",
+            "target",
+            "second",
+            "label",
+            "shows",
+            "answer",
+            "next_sentence",
+            "without",
+            "looks_at",
+            "least",
+            *PLACE,
+        },
         where,
     )
     for name in ("sentence", "target", "second", "answer", "without"):
@@ -113,6 +128,8 @@ def _example(values: Any, where: str) -> Example:
             raise ValueError(f"{where}: {name} must be a text")
     if not values.get("sentence"):
         raise ValueError(f"{where} must have a sentence")
+    if (claimed := values.get("next_sentence", "")) not in ("", *NEXT_SENTENCE):
+        raise ValueError(f"{where}: next_sentence is {claimed!r}; it must be {' or '.join(NEXT_SENTENCE)}")
     place = {name: values[name] for name in PLACE if name in values}
     for name, value in place.items():
         known = _CHOICES.get(name)
@@ -136,6 +153,7 @@ def _example(values: Any, where: str) -> Example:
         second=values.get("second", ""),
         place=place,
         answer=values.get("answer", ""),
+        next_sentence=claimed,
         without=values.get("without", ""),
         looks_at={int(row): token for row, token in looks_at.items()},
         least=float(least),
