@@ -28,7 +28,7 @@ Key = tuple[Hashable, Name]
 # Each kind of result has its own limit, so that a few long traces do not displace what took minutes.
 # GLASSFORMER_<SHELF>_MB overrides the number of megabytes.
 MEGABYTES = {
-    "models": 630,  # en-fr takes 28 MB, so does each snapshot of en-fr-2017; an upload takes at most 100 MB
+    "models": 630,  # en-fr takes 28 MB, so does each snapshot of it; an upload takes at most 100 MB
     "traces": 384,  # three sentences each for a class of thirty, or six texts of maximum length
     "results": 128,
     "figures": 32,  # figures that an open page can still save as a file or show as a table; 2 to 100 KB each
