@@ -22,8 +22,8 @@ from tests.transformer.families.hugging_face import build
 from tests.transformer.text.foreign_folders import byte_level
 from transformer.__main__ import main
 from transformer.files import fetch_package as fetching
-from transformer.files import packaged_models
-from transformer.files.layout import file_of_results
+from transformer.files import layout, packaged_models
+from transformer.files.layout import file_of_results, fingerprint
 from transformer.files.names import found_names, resolve
 from transformer.files.opening_file import read_opening
 from transformer.files.packaged_models import PackagedModel, installed_path, known_model
@@ -178,7 +178,7 @@ def test_a_package_without_its_weights_is_one_sentence(site: Path, index: tuple[
 
 
 def test_what_is_known_belongs_to_the_weights_wherever_their_file_is(
-    site: Path, index: tuple[Path, PackagedModel], tmp_path: Path
+    site: Path, index: tuple[Path, PackagedModel], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = tmp_path / "packaged" / "tiny"
     folder.mkdir(parents=True)
@@ -186,12 +186,17 @@ def test_what_is_known_belongs_to_the_weights_wherever_their_file_is(
     (folder / "opening.toml").write_text(OPENING)
     copy = tmp_path / "copy.gguf"
     copy.write_bytes(unpack(index, site).read_bytes())
+    opened: list[Path] = []
+    seen = lambda file, mode: opened.append(file) or Path(file).open(mode)  # noqa: E731, SIM115
+    monkeypatch.setattr(layout, "open", seen, raising=False)
     for path in (site / WEIGHTS, copy):
+        assert fingerprint(path) == hashlib.sha256(copy.read_bytes()).hexdigest() and not opened, "hashed once"
         assert file_of_results(path, "head_roles.json") == folder / "head_roles.json"
         assert transformer.load(path).card == "# Tiny"
         assert read_opening(path).first.sentence == "cat"
     copy.write_bytes(copy.read_bytes()[:-1] + b"!")
     assert known_model(copy) is None
+    assert fingerprint(copy) == hashlib.sha256(copy.read_bytes()).hexdigest() and opened
     assert file_of_results(copy, "head_roles.json") == tmp_path / "copy.gguf.head_roles.json"
     assert read_opening(copy) is None
 
