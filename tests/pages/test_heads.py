@@ -142,6 +142,14 @@ def test_the_page_opens_with_how_many_heads_have_a_role() -> None:
     assert "none" not in claim(ranked(ROLES[1:]), TEXT), "each of them has a role or rests"
 
 
+def test_heads_on_the_first_token_are_not_said_to_attend_to_special_ones() -> None:
+    """A model without `<s>` has its sink at the first token, whatever that is."""
+    first = [head(1, index, "first", first=0.9, broad=0.1) for index in range(2)]
+    assert TEXT["claim_resting_first"].format(count=2) in claim(ranked([ROLES[1], *first]), TEXT)
+    assert TEXT["claim_resting_first_one"] in claim(ranked([ROLES[1], first[0]]), TEXT)
+    assert TEXT["claim_resting_both"].format(count=3) in claim(ranked([*ROLES, *first]), TEXT)
+
+
 def test_where_no_head_has_a_role_the_page_says_so_and_shows_the_sharpest() -> None:
     idle = [head(0, 0, "none", broad=0.8), head(0, 1, "sink", sink=0.9, broad=0.1), head(1, 0, "none", broad=0.4)]
     said = claim(ranked(idle), TEXT)

@@ -28,7 +28,7 @@ from transformer.heads.weight_patterns import (
 from transformer.runs.readings import task_before
 from ui.lab.role_names import role_text, test_name
 from ui.words.texts import PageText, as_plain, label_in_words, token_name
-from views.heads.heads_view_model import ROLES_HERE, HeadsViewModel, Place, RankedHeads, Role, place_of
+from views.heads.heads_view_model import ROLES_HERE, HeadsViewModel, Place, RankedHeads, Role, place_of, role_name
 
 # ---- above and in the maps -------------------------------------------------------------------------------------------
 
@@ -37,15 +37,23 @@ def claim(heads: RankedHeads, text: PageText) -> str:
     """Return how many heads have a role, as the first sentence of the page."""
     if heads.is_too_short:
         return text["claim_too_short"]
-    count, resting, every = len(heads.with_role), len(heads.at_rest), len(heads.roles)
+    count, every = len(heads.with_role), len(heads.roles)
     name = "none" if count == 0 else "one" if count == 1 else "all" if count == every else "some"
     where = text["claim_many" if heads.over_many else "claim_here"]
     sentences = [text[f"claim_{name}"].format(count=count, heads=every, where=where)]
-    if resting:
-        sentences.append(text["claim_resting_one" if resting == 1 else "claim_resting"].format(count=resting))
+    if heads.at_rest:
+        sentences.append(_claim_of_resting(heads, text))
     if not count:
         sentences.append(text["claim_sharpest"])
     return " ".join([*sentences, *([text["claim_maps"]] if heads.over_many else [])])
+
+
+def _claim_of_resting(heads: RankedHeads, text: PageText) -> str:
+    """Return how many heads attend to a fixed position; without `<s>`, the sink is often the first token itself."""
+    on_first = [role_name(head) == "first" for head in heads.at_rest]
+    where = "_first" if all(on_first) else "_both" if any(on_first) else ""
+    one = "_one" if len(on_first) == 1 else ""
+    return text[f"claim_resting{where}{one}"].format(count=len(on_first))
 
 
 def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
