@@ -88,7 +88,7 @@ def test_a_table_that_speaks_of_other_models_replaces_texts_that_are_shown() -> 
         code = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "views" / name).rglob("*.py"))
         code += (ROOT / "pages" / f"{name}.py").read_text(encoding="utf-8")
         text = page_text(name)
-        for table in ("of_classes", "of_pictures"):
+        for table in ("of_classes", "of_pictures", "of_vectors"):
             unknown = [key for key in text.get(table, ()) if key not in text and f'"{key}"' not in code]
             assert unknown == [] or unknown == ["look_for_where"], f"views/{name}/en.toml, [{table}]: {unknown}"
 

@@ -327,7 +327,8 @@ def _draw_frame(
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
     with hints:
         place_among_pages(p.name, shown=lesson is None and not is_presenting())
-        _look_for(p.text, p.checkpoint.config, shown=lesson is None and not is_presenting())
+        shows_nothing = p.encodes_sentences and p.name in OF_WORDS
+        _look_for(p.text, p.checkpoint.config, shown=lesson is None and not is_presenting() and not shows_nothing)
         _glossary(p.name)
     if p.maps_only and p.name not in OF_MAPS:
         lacking = common(f"maps_only.{LACKING.get(p.name, 'model')}")
@@ -348,7 +349,7 @@ def _draw_frame(
     if strip and "token" in needs:
         places = {"place": marks(p) if marks else None, "only": only(p) if only else None}
         token_strip(p.trace, p.focus, choose=True, all_stacks="stack" not in needs, **places)
-    if p.encodes_sentences and p.name in OF_WORDS:
+    if shows_nothing:
         p.nothing_to_show(common("problem.no_words", name=as_plain(p.checkpoint.name)))
     lines = st.container(gap="small")  # even if empty, so that nothing below moves when lines disappear
     with lines:

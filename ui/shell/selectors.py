@@ -35,19 +35,26 @@ def traits_of(config: ModelConfig) -> frozenset[str]:
 
     These are what it does (``work_of``), its positions, "pre" or "post" norm, "picture" if it reads one, "rms" if its
     norms do not subtract the mean, "gated" if its feed-forward layers have a gate, "window" if some layers have a
-    limited range, and "tanh" if that is their activation.
+    limited range, "tanh" if that is their activation, and "vector" if its output is a vector of the sentence.
     """
     picture = ("picture",) if isinstance(config, PictureConfig) else ()
     more = [trait for trait, name in (("rms", "rms_norm"), ("gated", "gated")) if getattr(config, name, False)]
     more += ["window"] if any(getattr(config, "windows", ())) else []
     more += ["tanh"] if config.activation == "tanh" else []
+    more += ["vector"] if config.encodes_sentences else []
     return frozenset((work_of(config), config.positions, config.norm, *picture, *more))
 
 
 def text_for(text: PageText, config: ModelConfig | None) -> PageText:
-    """Return a page's text with the replacements in [of_classes] and [of_pictures] for such a model."""
-    classes = ("of_classes",) if config is not None and config.n_classes else ()
-    return text.instead(*classes, *(("of_pictures",) if isinstance(config, PictureConfig) else ()))
+    """Return a page's text with the replacements in [of_classes], [of_pictures] and [of_vectors] for such a model."""
+    if config is None:
+        return text
+    kinds = {
+        "of_classes": bool(config.n_classes),
+        "of_pictures": isinstance(config, PictureConfig),
+        "of_vectors": config.encodes_sentences,
+    }
+    return text.instead(*[name for name, is_one in kinds.items() if is_one])
 
 
 def selectors(focus: Focus, config: ModelConfig, *, needs: Sequence[str], room: DeltaGenerator) -> None:

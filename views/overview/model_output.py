@@ -35,6 +35,8 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
     work = "classifier" if is_class else work_of(p.checkpoint.config)
     written = text["forced"] if p.trace.forced else text[f"answers.{work}"]
     output = found.name if is_class else answer.text
+    if view_model.output_kind == "vector":
+        output = text["vector"].format(width=p.checkpoint.config.d_model)
     with st.container(horizontal=True, horizontal_alignment="distribute", key="answer", gap="medium"):
         with st.container(width=310, gap=None):
             st.caption(text["typed"])

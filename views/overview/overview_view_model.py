@@ -36,8 +36,10 @@ class OverviewViewModel(RunViewModel):
 
     @property
     def output_kind(self) -> str:
-        """The kind of output: "text" of a decoder, a "class", or "blanks" that are filled."""
+        """The kind of output: "text" of a decoder, a "class", a sentence's "vector", or "blanks" that are filled."""
         config = self.checkpoint.config
+        if config.encodes_sentences:
+            return "vector"
         return "text" if config.has_decoder else "class" if config.n_classes else "blanks"
 
     @cached_property
