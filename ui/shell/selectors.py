@@ -46,7 +46,7 @@ def traits_of(config: ModelConfig) -> frozenset[str]:
 
 
 def text_for(text: PageText, config: ModelConfig | None) -> PageText:
-    """Return a page's text with the replacements in [of_classes], [of_pictures] and [of_vectors] for such a model."""
+    """Return a page's text with the replacements that a model needs ([of_classes], …)."""
     if config is None:
         return text
     kinds = {

@@ -49,11 +49,12 @@ def claim(heads: RankedHeads, text: PageText) -> str:
 
 
 def _claim_of_resting(heads: RankedHeads, text: PageText) -> str:
-    """Return how many heads attend to a fixed position; without `<s>`, the sink is often the first token itself."""
+    """Return how many heads rest on a fixed position; without `<s>`, that is often the first token."""
     on_first = [role_name(head) == "first" for head in heads.at_rest]
     where = "_first" if all(on_first) else "_both" if any(on_first) else ""
     one = "_one" if len(on_first) == 1 else ""
-    return text[f"claim_resting{where}{one}"].format(count=len(on_first))
+    count = on_first.count(False) if where == "_both" else len(on_first)
+    return text[f"claim_resting{where}{one}"].format(count=count, first=on_first.count(True))
 
 
 def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:

@@ -36,7 +36,7 @@ class OverviewViewModel(RunViewModel):
 
     @property
     def output_kind(self) -> str:
-        """The kind of output: "text" of a decoder, a "class", a sentence's "vector", or "blanks" that are filled."""
+        """The kind of output: "text" of a decoder, a "class", a "vector", or "blanks" that are filled."""
         config = self.checkpoint.config
         if config.encodes_sentences:
             return "vector"
