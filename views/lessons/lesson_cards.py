@@ -23,7 +23,8 @@ from views.lessons.worksheet import Sheet, lesson_sheet, link_to, read_link, wit
 from views.lessons.worksheet_drawings import framed_figure, step_figures
 from views.lessons.worksheet_questions import view_sheet
 
-_COLUMNS = 2
+_LEAST_WIDTH = 290  # pixels of a card; as many as fit are beside each other
+_MOST_IN_A_ROW = 3
 
 
 def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
@@ -32,11 +33,10 @@ def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
     if not found:
         return
     base = address_for_class()
-    with st.container(key=f"lesson cards {found[0].name}"):
-        for first in range(0, len(found), _COLUMNS):
-            for column, lesson in zip(st.columns(_COLUMNS), found[first : first + _COLUMNS], strict=False):
-                with column.container(border=True, height="stretch", gap="xsmall", key=f"lesson {lesson.name}"):
-                    _card(p, lesson, base=base)
+    with st.grid(_MOST_IN_A_ROW, min_column_width=_LEAST_WIDTH, key=f"lesson cards {found[0].name}"):
+        for lesson in found:
+            with st.container(border=True, height="stretch", gap="xsmall", key=f"lesson {lesson.name}"):
+                _card(p, lesson, base=base)
 
 
 def _card(p: Page, lesson: Lesson, *, base: str) -> None:
@@ -47,16 +47,16 @@ def _card(p: Page, lesson: Lesson, *, base: str) -> None:
     st.markdown(f"##### {lesson.title}")
     st.markdown(lesson.aim)
     st.caption(" · ".join(facts))
+    name = "again" if score.answered else "start"
+    if st.button(p.text[name], type="primary", icon=":material/play_arrow:", key=f"start {lesson.name}"):
+        begin_lesson(lesson)
+    focus, text = current(), p.text
+
+    def drawn() -> Sheet:
+        sheet = lesson_sheet(lesson, text=text, link=lambda number: _step_link(lesson, number, focus, base=base))
+        return with_figures(sheet, step_figures(lesson, focus, text=text))
+
     with st.container(horizontal=True, gap="small"):
-        name = "again" if score.answered else "start"
-        if st.button(p.text[name], type="primary", icon=":material/play_arrow:", key=f"start {lesson.name}"):
-            begin_lesson(lesson)
-        focus, text = current(), p.text
-
-        def drawn() -> Sheet:
-            sheet = lesson_sheet(lesson, text=text, link=lambda number: _step_link(lesson, number, focus, base=base))
-            return with_figures(sheet, step_figures(lesson, focus, text=text))
-
         _downloads(p, drawn, name=lesson.name)
 
 
