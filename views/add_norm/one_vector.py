@@ -12,6 +12,8 @@ from ui.words.texts import PageText, as_plain
 from views.add_norm.add_norm_view_model import AddNormViewModel, norms_by_place
 from views.add_norm.vector_strips_figure import READABLE, Strip, beyond, limit_of, vector_strips
 
+_ROOM = 640  # pixels that the numbers of a row need; on a phone the figure scrolls
+
 
 def choose_norm(p: Page) -> str:
     """Draw the list of norms and return the name of the chosen one, which the whole page shows."""
@@ -42,6 +44,7 @@ def one_vector(p: Page, view_model: AddNormViewModel) -> None:
         name="one-vector",
         caption=caption,
         alt=text["strips_alt"].format(token=token),
+        room=_ROOM,
     )
     place = f'"{view_model.stack}", {view_model.layer}, "{view_model.norm}", {view_model.token}'
     show_snippet(
