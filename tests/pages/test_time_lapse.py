@@ -24,7 +24,7 @@ from transformer.runs.head_places import Head
 from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
 from ui.words.texts import page_text
-from views.training.time_lapse_words import marked, probability, step_names, story, summary
+from views.training.time_lapse_words import change, marked, probability, step_names, story, summary
 from views.training.training_view_model import TrainingViewModel, telling_head, training_view_model
 
 TEXT = page_text("training")
@@ -93,8 +93,9 @@ def test_it_opens_on_the_sentence_early_and_late_with_what_changed(open_app: Cal
     first, *_, last = development(grown, SENTENCE)
     outputs = [element.value for element in app.markdown if element.value.startswith("#### ")]
     assert outputs == [f"#### {marked(first.text, last.text)}", f"#### {marked(last.text, first.text)}"]
-    place = telling_head((first, last))
-    assert f"Layer {place.layer}, head {place.head} of" in said(app) and "arly in training" in said(app)
+    shown = training_view_model((first, last))
+    assert shown.location == telling_head((first, last))
+    assert change(shown, TEXT, card=grown.card) in said(app)
     assert len([one for one in app.get("bidi_component") if "training map" in one.proto.id]) == 2
 
 

@@ -14,7 +14,7 @@ from ui.words.texts import PageText
 from views.training.curves import curves
 from views.training.moments import moments_at, say_what_is_broken
 from views.training.time_lapse import show_outputs, without_snapshots
-from views.training.time_lapse_words import change, step_names
+from views.training.time_lapse_words import change, step_name, step_names
 from views.training.training_view_model import training_view_model
 
 _HEIGHT, _PRESENTED_HEIGHT = 280, 230
@@ -51,10 +51,13 @@ def early_and_late(p: Page) -> None:
     rows, height = predicted_rows(p.trace, shown.location.kind), _PRESENTED_HEIGHT if is_presenting() else _HEIGHT
     with st.container(gap=None):  # close together, so that the maps end on the first screen
         show_outputs(p, shown.early, shown.late, titles=(titles[0], titles[1]))
-        st.markdown(change(shown, p.text))
+        st.markdown(change(shown, p.text, card=p.checkpoint.card))
         with st.grid(2, min_column_width=330):
-            for index, (title, view) in enumerate(zip(titles, shown.views, strict=True)):
+            for index, (moment, view) in enumerate(zip(shown.moments, shown.views, strict=True)):
                 with st.container(gap="xsmall"):
                     drawn = attention_map(view, head=shown.location.head, shifted_labels=rows, height=height)
-                    show_map(drawn.headed(title), key=f"training map {index}")
+                    title = p.text["early_map"].format(
+                        step=step_name(moment, p.text), layer=shown.location.layer, head=shown.location.head
+                    )
+                    show_map(drawn.with_metadata(title=title), key=f"training map {index}")
     curves(p)

@@ -142,8 +142,10 @@ def show_outputs(p: Page, now: Moment, final: Moment, *, titles: tuple[str, str]
     with st.container(border=True, horizontal=True, gap="medium", key="training outputs"):
         for title, moment, other in zip(titles, (now, final), (final, now), strict=True):
             with st.container(width="stretch", gap=None):
-                st.caption(f"{title} · {p.text['time_likely']} {probability(moment)}", help=p.text["time_likely_help"])
+                st.caption(title)
                 st.markdown(f"#### {marked(moment.text, other.text)}")
+                likely = p.text["time_likely"].format(probability=probability(moment))
+                st.caption(likely, help=p.text["time_likely_help"])
 
 
 def _overview(p: Page, shown: TrainingViewModel, here: int) -> None:

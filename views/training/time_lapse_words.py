@@ -57,14 +57,17 @@ def head_name(location: Head, text: PageText) -> str:
     return text["time_head"].format(layer=location.layer, head=location.head, kind=kind)
 
 
-def change(shown: TrainingViewModel, text: PageText) -> str:
-    """Say what one head attends to early and late in training."""
+def change(shown: TrainingViewModel, text: PageText, *, card: str) -> str:
+    """Say what one head attends to at the first step and at the end."""
+    when = text["early_when"].format(step=step_name(shown.early, text))
+    if shown.early.step == 0:
+        when = text["early_untrained"] if began_as(card) is None else text["early_before"]
     if shown.shift is None:
         share = three_digits(100 * shown.most_changed[1])
-        return text["early_share"].format(head=head_name(shown.most_changed[0], text), change=share)
+        return text["early_share"].format(when=when, head=head_name(shown.most_changed[0], text), change=share)
     words = {name: as_plain(label) for name, label in shown.shift._asdict().items()}
     row = "early_predicting" if shown.location.kind == "cross" else "early_reading"
-    return text[row].format(head=head_name(shown.location, text), **words)
+    return text[row].format(when=when, head=head_name(shown.location, text), **words)
 
 
 def story(shown: TrainingViewModel, text: PageText) -> str:
