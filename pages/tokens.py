@@ -12,6 +12,7 @@ from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.tokens.counts import show_counts, snippet_of
 from views.tokens.patch_ids import patches
+from views.tokens.patches_of_file import patches_of_file
 from views.tokens.special_tokens import odd_character, special_tokens
 from views.tokens.tokenization import token_cards, tokenizers_side_by_side
 from views.tokens.tokens_view_model import TokensViewModel
@@ -31,7 +32,7 @@ with page("tokens", strip=False, begins=begins) as p:
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(translate(note))}")
     if p.reads_pictures:
-        patches(p)
+        (patches_of_file if p.reads_files else patches)(p)
         p.finish()
     view_model = TokensViewModel(p.trace, p.focus.stack, p.focus.token)
     token_cards(p, view_model)

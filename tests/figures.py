@@ -337,7 +337,10 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
             [0.3, -0.2], words=["<b>good", "bad"], of="·<i> class"
         ),
         "row_on_picture": attention_row_figures.row_on_picture(
-            np.full((2, 2, 2), 0.2), ink=np.eye(4), names=["·<i>", "$y$"], labels=["·<b>", "$y$", "·%{z}", "<s>"]
+            np.full((2, 2, 2), 0.2),
+            picture="data:image/png;base64,",
+            names=["·<i>", "$y$"],
+            labels=["·<b>", "$y$", "·%{z}", "<s>"],
         ),
         "score_pipeline": attention_row_figures.score_pipeline(causal_view, head=1, row=2),
         "dot_product": attention_row_figures.dot_product(rows[0], key=rows[1], query_token="·<b>", key_token="·<i>"),

@@ -209,6 +209,11 @@ class ModelConfig:
         return False
 
     @property
+    def reads_images(self) -> bool:
+        """Whether the tokens are patches of an image."""
+        return False
+
+    @property
     def has_encoder(self) -> bool:
         """Whether the model has an encoder."""
         return self.kind in ("encoder-decoder", "encoder-only")
@@ -271,6 +276,11 @@ class PictureConfig(ModelConfig):
     picture_size: int = 8
     patch_size: int = 2
     n_levels: int = 17
+
+    @property
+    def reads_images(self) -> bool:
+        """Whether the tokens are patches of an image."""
+        return True
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -210,14 +210,14 @@ def attention_lines(
     return CanvasFigure(metadata, {"weights": _quantise(view.weights, np.uint16), "allowed": mask_bits(view.allowed)})
 
 
-def patch_pictures(rows: TokenSequence, columns: TokenSequence) -> dict[str, list[list[float] | None]]:
+def patch_pictures(rows: TokenSequence, columns: TokenSequence) -> dict[str, list[list[float | str] | None]]:
     """Return the metadata with which labels are drawn as the image patches that they name."""
     pixels = {"row_pictures": patch_pixels(rows), "column_pictures": patch_pixels(columns)}
     return {name: inks for name, inks in pixels.items() if inks is not None}
 
 
-def patch_pixels(tokens: TokenSequence) -> list[list[float] | None] | None:
-    """Return the ink of the pixels of every image patch; ``None`` if no token is a patch."""
+def patch_pixels(tokens: TokenSequence) -> list[list[float | str] | None] | None:
+    """Return the pixels of every image patch, ink or colours; ``None`` if no token is a patch."""
     return [list(token.pixels) or None for token in tokens] if any(token.pixels for token in tokens) else None
 
 

@@ -23,7 +23,7 @@ class Sheet:
 
     def __init__(self, *traces: Mapping[str, Any], n_rows: int = 1, n_columns: int = 1) -> None:
         self.traces: list[dict[str, Any]] = []
-        self.layout: dict[str, Any] = {"annotations": [], "shapes": []}
+        self.layout: dict[str, Any] = {"annotations": [], "shapes": [], "images": []}
         self.n_rows, self.n_columns = n_rows, n_columns
         for number in range(1, n_rows * n_columns + 1):
             self.layout[f"xaxis{_suffix(number)}"] = {"anchor": f"y{_suffix(number)}"}
@@ -70,6 +70,12 @@ class Sheet:
     def add_shape(self, **settings: Any) -> None:
         """Add a shape."""
         self.layout["shapes"].append(_merge({"xref": "x", "yref": "y"}, settings))
+
+    def add_image(self, address: str, *, row: int = 1, col: int = 1, **settings: Any) -> None:
+        """Add an image to a panel, below its traces; ``address`` contains it."""
+        suffix = _suffix(self._number(row, col))
+        place = {"xref": f"x{suffix}", "yref": f"y{suffix}", "layer": "below"}
+        self.layout["images"].append({"source": address, **place, **settings})
 
     def add_hline(self, *, y: float, line: Mapping[str, Any], row: int = 1, col: int = 1) -> None:
         """Add a line across the whole width of a panel."""
@@ -146,6 +152,25 @@ def place_side_by_side(names: Sequence[str], *, widths: Sequence[float] | None =
         left += width * share + spacing
         if column > 1:
             sheet.update_yaxes(col=column, matches="y", showticklabels=False)
+    _name_panels(sheet, names)
+    return sheet
+
+
+def place_in_grid(names: Sequence[str], *, across: int, spacing: float = 0.03, below: float = 0.2) -> Sheet:
+    """Return panels in rows of ``across``, each named at its upper left and with axes of its own.
+
+    ``spacing`` is the share of the total width between two columns; ``below`` that of a row's height below its panels.
+    """
+    down = -(-len(names) // across)
+    sheet = Sheet(n_rows=down, n_columns=across)
+    width, height = (1 - spacing * (across - 1)) / across, 1 / down
+    for number in range(down * across):
+        row, column = divmod(number, across)
+        left, top = column * (width + spacing), 1 - row * height
+        place = {"row": row + 1, "col": column + 1}
+        sheet.update_xaxes(**place, domain=[left, min(1.0, left + width)], visible=number < len(names))
+        bottom = top - height * (1 - below)
+        sheet.update_yaxes(**place, domain=[bottom, top], visible=number < len(names))
     _name_panels(sheet, names)
     return sheet
 

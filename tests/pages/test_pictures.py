@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from urllib.parse import unquote
+from xml.etree import ElementTree
+
 import numpy as np
 import pytest
 from streamlit.testing.v1 import AppTest
@@ -77,16 +80,19 @@ def test_the_pages_speak_of_patches_and_leave_out_what_is_about_words() -> None:
 
 
 def test_the_tokens_of_a_picture_are_its_squares_in_their_places(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Return cards with the pixels, one row per row of patches: side by side they form the image."""
+    """There is one row of cards per row of patches: side by side they form the image."""
     drawn = []
-    monkeypatch.setattr("views.tokens.patch_ids.chips", lambda rows, **_: drawn.append(rows))
+    monkeypatch.setattr("views.tokens.patch_ids.chips", lambda rows, **more: drawn.append((rows, more["picture"])))
     patches(p := page_of(FOUR, token=7))
-    before, *rows = drawn[0]
-    assert [chip.text for chip in before.chips] == ["<s>"] and before.chips[0].pixels is None
-    assert [row.chosen for row in drawn[0]] == [None, None, 2, None, None], "the seventh token is r2c3"
-    seen = np.block([[np.array(chip.pixels).reshape(2, 2) for chip in row.chips] for row in rows])
-    levels = np.array([p.checkpoint.tokenizer.signs.index(sign) for sign in FOUR]).reshape(8, 8)
-    np.testing.assert_allclose(seen, levels / levels.max(), atol=1e-6)
+    (before, *rows), picture = drawn[0]
+    assert [chip.text for chip in before.chips] == ["<s>"] and before.chips[0].patch is None
+    assert [row.chosen for row in drawn[0][0]] == [None, None, 2, None, None], "the seventh token is r2c3"
+    assert [[chip.patch for chip in row.chips] for row in rows] == np.arange(16).reshape(4, 4).tolist()
+    assert (picture["across"], picture["down"]) == (4, 4)
+    image = ElementTree.fromstring(unquote(picture["picture"].removeprefix("data:image/svg+xml,")))
+    inks = [float(shape.get("fill-opacity")) for shape in image if shape.get("x")]
+    levels = [p.checkpoint.tokenizer.signs.index(sign) for sign in FOUR]
+    np.testing.assert_allclose(inks, np.array(levels) / 16, atol=1e-3)
 
 
 def page_of(picture: str, *, token: int) -> Page:
@@ -100,7 +106,6 @@ def test_the_row_of_a_patch_stands_on_the_picture_beside_the_map(monkeypatch: py
     data, config = drawn[-1], config_of(ROOT / "checkpoints" / NAME)
     assert data["across"] == config.picture_size // config.patch_size
     start, *found = data["words"]
-    assert start["pixels"] is None and len(found) == data["across"] ** 2
-    inks = [ink for patch in found for ink in patch["pixels"]]
-    assert sorted(inks) == pytest.approx(sorted(int(sign, 36) / (config.n_levels - 1) for sign in FOUR))
+    assert not start["patch"] and all(word["patch"] for word in found) and len(found) == data["across"] ** 2
+    assert data["picture"].startswith("data:image/svg+xml,")
     assert len({patch["ground"] for patch in found}) > 1 and data["clickable"] and not data["wide"]

@@ -100,15 +100,14 @@ def test_entropy_runs_to_log2_of_the_keys_and_hatches_rows_without_a_choice(caus
     assert figure.data[-1].marker.pattern.shape == "/"
 
 
-def test_a_row_on_the_picture_has_its_weights_and_ink_where_they_belong() -> None:
-    weights = np.arange(8).reshape(2, 2, 2) / 10
-    ink = np.zeros((4, 4))
-    ink[0, 3] = 1.0  # first row of pixels, last column: inside the upper right patch
-    figure = row_on_picture(weights, ink=ink, names=["a", "b"], labels=["r1c1", "r1c2", "r2c1", "r2c2"])
+def test_a_row_on_the_picture_has_its_weights_over_the_whole_picture() -> None:
+    weights, picture = np.arange(8).reshape(2, 2, 2) / 10, "data:image/png;base64,"
+    figure = row_on_picture(weights, picture=picture, names=["a", "b"], labels=["r1c1", "r1c2", "r2c1", "r2c2"])
     maps = [trace for trace in figure.data if trace.type == "heatmap"]
-    dots = [trace for trace in figure.data if trace.type == "scatter"]
     assert [np.asarray(trace.z).tolist() for trace in maps] == weights.astype(np.float32).tolist()
     assert (maps[0].zmin, maps[0].zmax, maps[1].text[1][0]) == (0.0, 1.0, "r2c1")
-    assert [(float(trace.x[0]), float(trace.y[0])) for trace in dots] == [(1.25, -0.25)] * 2
-    stretched = row_on_picture(weights, ink=ink, names=["a", "b"], labels=["", "", "", ""], stretch=True)
-    assert stretched.data[0].zmax == pytest.approx(0.7) and "0.7" in stretched.data[2].colorbar.title.text
+    below = [(image.xref, image.yref, image.x, image.y, image.sizex, image.sizey) for image in figure.layout.images]
+    assert below == [("x", "y", -0.5, -0.5, 2, 2), ("x2", "y2", -0.5, -0.5, 2, 2)]
+    assert all(list(axis.range) == [1.5, -0.5] for axis in (figure.layout.yaxis, figure.layout.yaxis2))
+    stretched = row_on_picture(weights, picture=picture, names=["a", "b"], labels=["", "", "", ""], stretch=True)
+    assert stretched.data[0].zmax == pytest.approx(0.7) and "0.7" in stretched.data[1].colorbar.title.text

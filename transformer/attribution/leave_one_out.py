@@ -14,7 +14,6 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from transformer.config import PictureConfig
 from transformer.fast.shortcut import fast_path
 from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.quantity import Quantity, numbers
@@ -63,7 +62,7 @@ def leave_one_out(checkpoint: Checkpoint, sentence: str, *, pads: int = 0) -> Le
         raise ValueError(f"{checkpoint.name} is not a classifier: it has no classes for a word to count towards")
     ids = source_tensor(checkpoint, sentence, pads=pads)[0].tolist()
     words = words_of(checkpoint.tokenizer.sequence(ids))
-    instead = [checkpoint.special.mask] if isinstance(checkpoint.config, PictureConfig) else []
+    instead = [checkpoint.special.mask] if checkpoint.config.reads_images else []
     shortened = [ids[: word.start] + instead + ids[word.end :] for word in words]
     probabilities = _classify(checkpoint, [ids, *shortened])
     return LeaveOneOut(checkpoint.config.class_names, words, probabilities[0], probabilities[1:])
@@ -71,11 +70,10 @@ def leave_one_out(checkpoint: Checkpoint, sentence: str, *, pads: int = 0) -> Le
 
 def _classify(checkpoint: Checkpoint, texts: list[list[int]]) -> np.ndarray:
     """Return the softmax of the class logits, [text, class]; shorter texts are padded and masked."""
-    pad_id = checkpoint.config.pad_id
-    if pad_id is None:
+    pad_id, longest = checkpoint.config.pad_id, max(len(ids) for ids in texts)
+    if pad_id is None and any(len(ids) < longest for ids in texts):
         parts = [torch.tensor([ids]) for ids in texts]
     else:
-        longest = max(len(ids) for ids in texts)
         parts = torch.tensor([ids + [pad_id] * (longest - len(ids)) for ids in texts]).split(_BATCH)
     with torch.inference_mode(), fast_path():
         logits = torch.cat([checkpoint.model(part) for part in parts])

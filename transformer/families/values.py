@@ -118,9 +118,14 @@ class Values:
 
 
 def class_names(values: Values) -> tuple[str, ...]:
-    """Return the class names of a ``…ForSequenceClassification`` from ``id2label``; empty for others."""
+    """Return the class names of a classifier of sentences or images from ``id2label``; empty for others.
+
+    A name that classes of images share (ImageNet has two kinds of crane) gets its number.
+    """
     architectures = values.get("architectures", [])
-    if not isinstance(architectures, list) or not any("SequenceClassification" in str(name) for name in architectures):
+    named = [str(name) for name in architectures] if isinstance(architectures, list) else []
+    of_images = any("ImageClassification" in name for name in named)
+    if not of_images and not any("SequenceClassification" in name for name in named):
         return ()
     values.only("problem_type", "single_label_classification")  # softmax over classes: exactly one is right
     labels = values.mapping("id2label") or {str(number): f"LABEL_{number}" for number in (0, 1)}
@@ -128,6 +133,8 @@ def class_names(values: Values) -> tuple[str, ...]:
     names = tuple(str(labels.get(str(number), f"LABEL_{number}")) for number in range(n_labels))
     if len(names) < 2:
         raise CheckpointError("config.json names 1 label: a model that predicts one number is not a classifier")
+    if of_images:
+        names = tuple(name if names.count(name) == 1 else f"{name} ({at})" for at, name in enumerate(names))
     if len(set(names)) < len(names):
         raise CheckpointError("class_names is {names}; the names must be different", names=names)
     return names

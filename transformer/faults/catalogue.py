@@ -3,7 +3,7 @@
 import random
 from dataclasses import dataclass
 
-from transformer.config import ModelConfig, PictureConfig
+from transformer.config import ModelConfig
 from transformer.families.family_config import FamilyConfig
 from transformer.faults.forward_faults import LIVE_FAULTS
 
@@ -34,7 +34,7 @@ def inapplicable(config: ModelConfig) -> dict[str, str]:
             found["padding"] = "no_padding"
     elif config.d_head == 1:
         found["scale"] = "one_channel"
-    if isinstance(config, PictureConfig):
+    if config.reads_images:
         found["padding"] = "one_size"
     if config.positions == "none":
         found["positions"] = "no_positions"

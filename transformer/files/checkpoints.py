@@ -192,6 +192,15 @@ def _load_foreign(
     generation = read_json(path / GENERATION) if (path / GENERATION).is_file() else {}
     as_guest = own_code or needs_own_code(path, fields)
     opened = open_guest(path, fields, changes) if as_guest else open_model(path, fields, changes)
+    if opened.config.reads_images:
+        return Checkpoint(
+            path=path,
+            model=opened.model.to(device),
+            tokenizer=opened.model.images,
+            card=card_of(path),
+            mapping=opened.mapping,
+            unread=opened.unread,
+        )
     fields = with_defaults(fields) if as_guest else fields
     tokenizer = open_tokenizer(path, config=fields, generation=generation)
     pad = padding_of(opened.config, tokenizer)

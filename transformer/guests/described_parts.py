@@ -20,6 +20,7 @@ from transformer.errors import NotExposedError
 from transformer.families.family_config import FamilyConfig
 from transformer.feed_forward import ACTIVATION_FUNCTIONS, FeedForward
 from transformer.guests.structure import (
+    Factor,
     FoundAttention,
     FoundFeedForward,
     FoundLayer,
@@ -68,10 +69,15 @@ class NotExposed(nn.Module):
         raise not_exposed(self.__dict__["what"])
 
 
+def is_one(factor: Factor) -> bool:
+    """Whether a factor changes nothing."""
+    return not isinstance(factor, Tensor) and factor == 1.0
+
+
 class SharedLinear(nn.Module):
     """x Wᵀ + b with rows of another linear layer's matrix, times ``factor``; the rows are read on access."""
 
-    def __init__(self, source: nn.Module, rows: Tensor | None = None, factor: float = 1.0) -> None:
+    def __init__(self, source: nn.Module, rows: Tensor | None = None, factor: Factor = 1.0) -> None:
         super().__init__()
         self.source, self.rows, self.factor = source, rows, factor
 
@@ -99,11 +105,25 @@ class SharedLinear(nn.Module):
 
     def _chosen(self, tensor: Tensor) -> Tensor:
         tensor = tensor if self.rows is None else tensor[self.rows.to(tensor.device)]
+        if isinstance(self.factor, Tensor):  # one per row
+            return tensor * (self.factor if tensor.ndim == 1 else self.factor[:, None])
         return tensor if self.factor == 1.0 else tensor * self.factor
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x Wᵀ + b."""
         return F.linear(x, self.weight, self.bias)
+
+
+class FixedPositions(nn.Module):
+    """What a network adds to each patch of an image, read off a trial pass: [1, position, model]."""
+
+    def __init__(self, rows: Tensor) -> None:
+        super().__init__()
+        self.rows = nn.Buffer(rows, persistent=False)
+
+    def forward(self, n_positions: int, start: int = 0) -> Tensor:
+        """Return the rows of positions ``start`` to ``start + n_positions − 1``."""
+        return self.rows[None, start : start + n_positions]
 
 
 class SharedPositions(nn.Module):
@@ -122,9 +142,9 @@ class SharedLearnedPositions(SharedPositions, LearnedEncoding):
     """Rows of a guest's learned position table."""
 
 
-def linear(module: nn.Module, rows: Tensor | None = None, factor: float = 1.0) -> nn.Module:
+def linear(module: nn.Module, rows: Tensor | None = None, factor: Factor = 1.0) -> nn.Module:
     """Return a guest's linear layer: the ``nn.Linear`` itself if used unchanged, otherwise a view of it."""
-    if rows is None and factor == 1.0 and type(module) is nn.Linear:
+    if rows is None and is_one(factor) and type(module) is nn.Linear:
         return module
     return SharedLinear(module, rows, factor)
 
@@ -160,7 +180,7 @@ def _give(norm: nn.Module, name: str, stored: nn.Parameter | None, usual: Tensor
         setattr(norm, name, usual if stored is None else (stored.detach() + offset))
 
 
-def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, *, factor: float) -> nn.Module:
+def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, *, factor: Factor) -> nn.Module:
     """Return our attention with the guest's matrices, each in the order of our heads."""
     with torch.device("meta"):
         if config.grouped:
@@ -205,7 +225,7 @@ def _projection(found: FoundProjection | None) -> nn.Module:
     return linear(found.module, found.rows, found.factor)
 
 
-def describe_feed_forward(found: FoundFeedForward | None, config: FamilyConfig, *, factor: float) -> nn.Module:
+def describe_feed_forward(found: FoundFeedForward | None, config: FamilyConfig, *, factor: Factor) -> nn.Module:
     """Return our feed-forward layer with the guest's matrices; for experts, only output and router."""
     if found is None:
         return NotExposed(Message("its feed-forward layers"))
@@ -249,14 +269,14 @@ def describe_layer(found: FoundLayer, config: FamilyConfig, index: int, *, causa
         else:
             layer = EncoderLayer(config)
     layer.pre_norm = found.order != "post"
-    layer.self_attention = describe_attention(found.self_attention, config, index, factor=found.factor)
+    layer.self_attention = describe_attention(found.self_attention, config, index, factor=found.factors[0])
     if getattr(layer, "cross_attention", None) is not None:
         layer.cross_attention = (
             NotExposed(Message("its cross-attention"))
             if found.cross_attention is None
-            else describe_attention(found.cross_attention, config, index, factor=found.factor)
+            else describe_attention(found.cross_attention, config, index, factor=found.factors[0])
         )
-    layer.feed_forward = describe_feed_forward(found.feed_forward, config, factor=found.factor)
+    layer.feed_forward = describe_feed_forward(found.feed_forward, config, factor=found.factors[1])
     for name, child in list(layer.named_children()):
         if isinstance(child, LayerNorm | RMSNorm):
             setattr(layer, name, describe_norm(found.norms.get(name), config))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
@@ -15,11 +15,12 @@ from transformer.families.family_config import FamilyConfig
 from transformer.feed_forward import ACTIVATION_FUNCTIONS
 from transformer.guests import described_parts as parts
 from transformer.guests.attention_function import GuestPass, current_pass, show, watch_softmax, watched
-from transformer.guests.structure import FoundFeedForward, FoundLayer, FoundStack, find_norm
+from transformer.guests.structure import Factor, FoundFeedForward, FoundLayer, FoundStack, find_norm
 from transformer.guests.trial_pass import Trial, close, same
 from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.masks import padding_mask
 from transformer.models import Model
+from transformer.pictures.image_patches import ImageInput, ImageTokenizer
 from transformer.probes import Probe, is_recording, is_watched, name_probes, record
 from transformer.text.message import Message
 from transformer.variants.output_heads import Pooling, ScaledProjection, TokenHead
@@ -34,10 +35,17 @@ class GuestConfig(FamilyConfig):
     Attributes:
         architecture: The class in ``transformers``.
         n_experts: Number of experts per feed-forward layer; 0 for layers that are not a mixture of experts.
+        image: What is read of an image; ``None`` for a model that reads text.
     """
 
     architecture: str = ""
     n_experts: int = 0
+    image: ImageInput | None = None
+
+    @property
+    def reads_images(self) -> bool:
+        """Whether the tokens are patches of an image."""
+        return self.image is not None
 
 
 class _Reached(Exception):
@@ -97,7 +105,11 @@ def _describe_embedding(found: FoundStack, config: FamilyConfig) -> nn.Module:
     embedding.scale = found.token_scale or 1.0
     embedding.segment = None if found.segment is None else Probe("position", "model")
     embedding.position_encoding = None
-    if found.position_table is not None:
+    if found.position_rows is not None:
+        embedding.position_encoding = parts.FixedPositions(found.position_rows)
+        embedding.position = Probe("position", "model")
+        embedding.projection = parts.NotExposed(Message("the computation from pixels to the first vectors"))
+    elif found.position_table is not None:
         trained = getattr(found.position_table.weight, "requires_grad", False)
         kind = parts.SharedLearnedPositions if trained else parts.SharedPositions
         embedding.position_encoding = kind(found.position_table, found.position_offset)
@@ -124,6 +136,7 @@ class GuestModel(Model):
         super().__init__(config)
         self.network: Any = network
         self.own_hooks: set[int] = set()
+        self.images = None if config.image is None else ImageTokenizer(config.image)
         self._carriers = {name: found.carrier for name, found in stacks.items()}
         for name, found in stacks.items():
             stack = GuestStack(config, found, causal=name == "decoder")
@@ -179,9 +192,12 @@ class GuestModel(Model):
 
     def encode(self, ids: Tensor) -> Tensor:
         """Encode [batch, source position] as [batch, source position, model]."""
+        if self.images is not None:
+            pixels = self.images.pixels(ids).to(ids.device)
+            return self._hidden("encoder", self.network, ids.shape, pixel_values=pixels)
         mask = padding_mask(ids, self.config.pad_id).long()
         network = self.network.get_encoder() if self.config.has_decoder else self.network
-        return self._hidden("encoder", network, input_ids=ids, attention_mask=mask)
+        return self._hidden("encoder", network, ids.shape, input_ids=ids, attention_mask=mask)
 
     def decode(
         self, ids: Tensor, memory: Tensor | None = None, source_ids: Tensor | None = None, start: int = 0
@@ -189,12 +205,12 @@ class GuestModel(Model):
         """Decode [batch, position] to [batch, position, model]; only an encoder gives ``memory``."""
         given: dict[str, Any] = {"use_cache": False}
         if memory is None:
-            return self._hidden("decoder", self.network, input_ids=ids, **given)
+            return self._hidden("decoder", self.network, ids.shape, input_ids=ids, **given)
         from transformers.modeling_outputs import BaseModelOutput
 
         given["encoder_outputs"] = BaseModelOutput(last_hidden_state=memory)
         given["attention_mask"] = None if source_ids is None else padding_mask(source_ids, self.config.pad_id).long()
-        return self._hidden("decoder", self.network, decoder_input_ids=ids, **given)
+        return self._hidden("decoder", self.network, ids.shape, decoder_input_ids=ids, **given)
 
     def project(self, hidden: Tensor) -> Tensor:
         """Return the logits for the output of the last stack: [batch, position, vocabulary]."""
@@ -214,10 +230,9 @@ class GuestModel(Model):
             return self.pooling(hidden, padding_mask(ids[0], self.config.pad_id))
         return self.classify(hidden, ids[0]) if self.config.n_classes else self.project(hidden)
 
-    def _hidden(self, stack: str, network: nn.Module, **given: Any) -> Tensor:
+    def _hidden(self, stack: str, network: nn.Module, shape: Sequence[int], **given: Any) -> Tensor:
         """Return the output of a stack, through its probes if this call records or a probe has hooks."""
-        ids = next(iter(given.values()))
-        guest_pass = GuestPass(stack, *(given.get("decoder_input_ids", ids).shape[:2])) if self._is_seen() else None
+        guest_pass = GuestPass(stack, shape[0], shape[1]) if self._is_seen() else None
         carrier = self._carriers[stack]
         token = _stop.set(carrier)
         try:
@@ -236,6 +251,8 @@ class GuestModel(Model):
         batch, n_positions = hidden.shape[:2]
         ids = hidden.new_zeros(batch, n_positions, dtype=torch.long) if ids is None else ids
         given: dict[str, Any] = {"input_ids": ids}
+        if self.images is not None:
+            given = {"pixel_values": hidden.new_zeros(batch, 3, *self.images.image.preprocessing.shape)}
         if self.config.kind == "encoder-decoder":
             from transformers.modeling_outputs import BaseModelOutput
 
@@ -413,7 +430,7 @@ class _Hooks(_Watch):
         return lambda guest_pass: self.layers[guest_pass.depth]
 
     def attach_layer(self, layer: Any, found: FoundLayer, index: int) -> None:
-        now, factor, order = self.layer_now(index), found.factor, found.order
+        now, (factor, fed_factor), order = self.layer_now(index), found.factors, found.order
         if self.once(found.block):
 
             def begin(guest_pass: GuestPass, stream: Tensor) -> Tensor:
@@ -447,7 +464,7 @@ class _Hooks(_Watch):
             def write(
                 guest_pass: GuestPass, _: Tensor, output: Tensor, kind: str = kind, sandwiched: bool = sandwiched
             ) -> Tensor:
-                update = output if factor == 1.0 else output * factor
+                update = output if parts.is_one(factor) else output * factor
                 shown = getattr(now(guest_pass), kind).output(update)
                 if order == "parallel" and not sandwiched:
                     guest_pass.kept["after"] = guest_pass.kept["stream"] + shown
@@ -461,7 +478,7 @@ class _Hooks(_Watch):
                 self.attach_norm(norm.module, lambda guest_pass, name=name: getattr(now(guest_pass), name))
         self.attach_sums(found, now)
         if found.feed_forward is not None:
-            self.attach_feed_forward(found.feed_forward, now, factor, shares_norm=found.shares_norm)
+            self.attach_feed_forward(found.feed_forward, now, fed_factor, shares_norm=found.shares_norm)
 
     def attach_sums(self, found: FoundLayer, now: Callable[[GuestPass], Any]) -> None:
         """Connect the residual stream between two sub-layers to its probe."""
@@ -488,7 +505,7 @@ class _Hooks(_Watch):
                     self.after(norm.module, lambda guest_pass, _, y, stage=stage: now(guest_pass).residual[stage](y))
 
     def attach_feed_forward(
-        self, found: FoundFeedForward, now: Callable[[GuestPass], Any], factor: float, *, shares_norm: bool
+        self, found: FoundFeedForward, now: Callable[[GuestPass], Any], factor: Factor, *, shares_norm: bool
     ) -> None:
         def read(guest_pass: GuestPass, x: Tensor) -> Tensor:
             norm = now(guest_pass).feed_forward_norm
@@ -497,7 +514,7 @@ class _Hooks(_Watch):
             return _norm_steps(norm, given, x if given is stream else _normed(norm, given))
 
         def write(guest_pass: GuestPass, _: Tensor, output: Tensor) -> Tensor:
-            update = output if factor == 1.0 else output * factor
+            update = output if parts.is_one(factor) else output * factor
             shown = now(guest_pass).feed_forward.output(update)
             return output if shown is update else shown / factor
 
@@ -530,6 +547,9 @@ class _Hooks(_Watch):
 
     def attach_embedding(self, embedding: Any, found: FoundStack) -> None:
         scale = embedding.scale
+        if found.position_rows is not None:
+            self.attach_patches(embedding, found)
+            return
         if found.token_table is not None:
 
             def tokens(guest_pass: GuestPass, _: Tensor, output: Tensor) -> Tensor:
@@ -558,6 +578,24 @@ class _Hooks(_Watch):
                 return embedding.sum(stream) if guest_pass.depth < 0 else stream
 
             self.before_all(first, begin)
+
+    def attach_patches(self, embedding: Any, found: FoundStack) -> None:
+        """Connect what the first layer or norm reads: patches, or tokens before them, plus positions."""
+        rows = found.position_rows
+
+        def begin(guest_pass: GuestPass, stream: Tensor) -> Tensor:
+            if guest_pass.depth >= 0:
+                return stream
+            vectors, positions = stream - rows, rows[None]
+            shown, placed = embedding.token(vectors), embedding.position(positions)
+            stream = stream if shown is vectors and placed is positions else shown + placed
+            return embedding.sum(stream)
+
+        if found.embedding_norm is not None:
+            self.before(found.embedding_norm.module, begin)
+            self.attach_norm(found.embedding_norm.module, lambda _: embedding.norm)
+        else:
+            self.before_all(found.layers[0].block, begin)
 
     def before_all(self, module: nn.Module, change: Callable[[GuestPass, Tensor], Tensor]) -> None:
         """Do the same as ``before``, ahead of the hooks that exist already."""

@@ -21,8 +21,11 @@ from transformer.families.values import Values, class_names
 from transformer.families.weights import weight_files
 from transformer.guests.attention_function import register
 from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
+from transformer.guests.image_folder import image_class, image_input
+from transformer.guests.image_trial import tried_on_images
 from transformer.guests.structure import FoundStack, find_stacks
 from transformer.guests.trial_pass import N_SOURCE, N_TARGET, trial_pass
+from transformer.pictures.image_patches import N_SPECIAL
 from transformer.text.foreign.connection import EXTRA
 from transformer.variants.partial_rotary import PartialRotaryEncoding
 
@@ -39,6 +42,8 @@ _TASKS = {
     "LMHeadModel": "decoder-only",
     "ForMaskedLM": "encoder-only",
     "ForSequenceClassification": "encoder-only",
+    "ForImageClassification": "encoder-only",
+    "VisionModelWithProjection": "encoder-only",
     "ForConditionalGeneration": "encoder-decoder",
     "Seq2SeqLM": "encoder-decoder",
     "Model": "encoder-only",
@@ -91,12 +96,12 @@ def guest_config(folder: Path, fields: dict) -> GuestConfig:
             is a model for another task.
     """
     try:
-        return _config(fields)
+        return _config(folder, fields)
     except CheckpointError as error:
         raise CheckpointError("{where}: {problem}", where=folder / "config.json", problem=error) from error
 
 
-def _config(fields: dict) -> GuestConfig:
+def _config(folder: Path, fields: dict) -> GuestConfig:
     kind = fields.get("model_type")
     if find_spec("transformers") is None:
         raise CheckpointError(
@@ -112,8 +117,14 @@ def _config(fields: dict) -> GuestConfig:
         )
     check_not_quantised(fields)
     architecture = _architecture(fields)
-    task = next(task for task in _TASKS if architecture.endswith(task))
     theirs = _their_config(fields)
+    if reader := image_class(architecture):
+        theirs = _of_images(theirs)
+        names = class_names(Values({**fields, "architectures": [architecture]}))
+        described = _described(theirs, "encoder-only", reader, names)
+        pooling = "" if names else "first"
+        return replace(described, image=image_input(folder, fields, theirs), pad_id=None, pooling=pooling)
+    task = next(task for task in _TASKS if architecture.endswith(task))
     two_stacks = bool(getattr(theirs, "is_encoder_decoder", False))
     stacks = _TASKS[task]
     if (
@@ -125,6 +136,14 @@ def _config(fields: dict) -> GuestConfig:
             "architectures {name}: only models that read text alone can be opened", name=repr(architecture)
         )
     return _described(theirs, stacks, architecture, class_names(Values({**fields, "architectures": [architecture]})))
+
+
+def _of_images(theirs: Any) -> Any:
+    """Return the config of the tower that reads images, or the whole one if there is a single tower."""
+    tower = getattr(theirs, "vision_config", theirs)
+    if tower is not theirs and hasattr(tower, "projection_dim"):
+        tower.projection_dim = theirs.projection_dim
+    return tower
 
 
 def _architecture(fields: dict) -> str:
@@ -140,7 +159,8 @@ def _architecture(fields: dict) -> str:
     found = getattr(transformers, name, None) if name.isidentifier() else None
     if not known or not isinstance(found, type) or not issubclass(found, transformers.PreTrainedModel):
         raise CheckpointError(
-            "architectures {name}: only models that predict tokens, classify sentences or encode them can be opened",
+            "architectures {name}: only models that predict tokens, or classify or encode sentences or images, can be "
+            "opened",
             name=repr(name)[:80],
         )
     return name
@@ -214,11 +234,13 @@ def open_guest(folder: Path, fields: dict, changes: dict[str, Tensor] | None = N
             model does not fit into memory.
     """
     config = guest_config(folder, fields)
-    if config.pooling:
+    if config.pooling and config.image is None:
         config = replace(config, pooling=pooling_of(folder))
     network, unread = _network(folder, fields, config, changes or {})
     try:
         stacks, ids, trial = _tried(network, config)
+    except CheckpointError as error:
+        raise CheckpointError("{folder}: {problem}", folder=folder, problem=error) from error
     except Exception as error:
         raise CheckpointError("{folder}: {problem}", folder=folder, problem=_their_problem(error)) from error
     if set(stacks) != set(ids):
@@ -228,6 +250,8 @@ def open_guest(folder: Path, fields: dict, changes: dict[str, Tensor] | None = N
             name=config.architecture,
         )
     config = _settled(config, network, stacks)
+    if config.image is not None:
+        config = _with_names(config, network, stacks["encoder"])
     model = GuestModel(config, network, stacks)
     if trial.logits is not None and not config.n_classes:
         with torch.inference_mode():
@@ -244,7 +268,9 @@ def _given(ids: Mapping[str, Tensor], model: GuestModel) -> tuple[Tensor, ...]:
 
 
 def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStack], dict[str, Tensor], Any]:
-    """Find the parts of a network by a pass over a few tokens from the middle of its vocabulary."""
+    """Find the parts of a network by a pass over an image or a few tokens of its vocabulary."""
+    if config.image is not None:
+        return tried_on_images(network, config.image)
     first, last = min(5, config.vocabulary_size - 1), config.vocabulary_size - 1
     n_source = min(N_SOURCE, config.max_length)
 
@@ -263,6 +289,20 @@ def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStac
     return find_stacks(network, trial, ids=ids, factors=factors), ids, trial
 
 
+def _with_names(config: GuestConfig, network: Any, stack: FoundStack) -> GuestConfig:
+    """Return the config with the names of the tokens before the patches, and their pooling."""
+    assert config.image is not None and stack.position_rows is not None
+    n_before = len(stack.position_rows) - config.image.n_patches
+    n_registers = min(getattr(network.config, "num_register_tokens", 0) or 0, max(0, n_before - 1))
+    others = n_before - n_registers
+    names = ("[CLS]", "[DIST]")[:others] + tuple(f"[TOK{number}]" for number in range(3, others + 1))
+    names += tuple(f"[REG{number}]" for number in range(1, n_registers + 1))
+    pooling = "" if config.n_classes else "first" if names else "mean"
+    image = replace(config.image, before=names)
+    sizes = {"vocabulary_size": N_SPECIAL + image.n_patches, "max_length": n_before + image.n_patches}
+    return replace(config, image=image, pooling=pooling, **sizes)
+
+
 def _settled(config: GuestConfig, network: nn.Module, stacks: Mapping[str, FoundStack]) -> GuestConfig:
     """Return the config completed by the results of the trial pass."""
     stack = stacks.get("decoder") or stacks["encoder"]
@@ -270,7 +310,7 @@ def _settled(config: GuestConfig, network: nn.Module, stacks: Mapping[str, Found
     attention, fed = layer.self_attention, layer.feed_forward
     norm = layer.norms.get("self_attention_norm") or next(iter(layer.norms.values()), None)
     positions = "none"
-    if stack.position_table is not None:
+    if stack.position_table is not None or stack.position_rows is not None:
         positions = "learned"
     elif any(each.self_attention.rotated for each in stack.layers):
         positions = "rotary"
@@ -348,6 +388,7 @@ def _network(
     import transformers
 
     model_class, theirs = getattr(transformers, config.architecture), _their_config(fields)
+    theirs = theirs if config.image is None else _of_images(theirs)
     files = weight_files(folder)
     sizes: dict[str, tuple[int, ...]] = {}
     for file in files:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 from torch import Tensor, nn
@@ -16,6 +16,8 @@ from torch import Tensor, nn
 from transformer.feed_forward import ACTIVATION_FUNCTIONS
 from transformer.guests.attention_function import AttentionCall
 from transformer.guests.trial_pass import Event, Trial, close, same
+
+Factor: TypeAlias = float | Tensor
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class FoundLayer:
     cross_attention: FoundAttention | None
     feed_forward: FoundFeedForward | None
     order: str = ""
-    factor: float = 1.0
+    factors: tuple[Factor, Factor] = (1.0, 1.0)
     norms: dict[str, FoundNorm] = field(default_factory=dict)
     shares_norm: bool = False  # one norm for attention and feed-forward
 
@@ -114,6 +116,7 @@ class FoundStack:
     Attributes:
         carrier: The smallest module whose output is the stack's.
         settles: Whether that output comes from the final norm rather than from the last layer.
+        position_rows: What is added to each patch of an image and to the tokens before them, [position, model].
     """
 
     layers: list[FoundLayer]
@@ -130,6 +133,7 @@ class FoundStack:
     sums: bool  # whether token + position is the input of the first layer or of the embedding's norm
     overwritten: set[int]  # modules whose output is later changed in place
     repeated: bool  # whether one block runs several times (ALBERT)
+    position_rows: Tensor | None = None
 
 
 def find_stacks(
@@ -452,13 +456,15 @@ def _order(
         update if norm is None else norm.output
         for update, norm in ((first, behind["self_attention"]), (fed, behind["feed_forward"]))
     )
+    scales = tuple(_channel_factors(inside, update) for update in (first, fed))
     for factor in (1.0, *factors):
-        middle = stream + a * factor
+        own_factor, fed_factor = (factor if scale is None else scale for scale in scales)
+        middle = stream + a * own_factor
         after = middle if second is None else middle + second * factor
-        if not close(after + f * factor, total):
+        if not close(after + f * fed_factor, total):
             continue
         source = reads if fed_norm is None else fed_norm.input
-        layer.factor = factor
+        layer.factors = (own_factor, fed_factor)
         layer.order = "pre" if close(source, after) else "parallel"
         layer.norms = _found(
             self_attention_norm=reader_norm,
@@ -481,6 +487,15 @@ def _order(
         layer.norms = _found(self_attention_norm=one, feed_forward_norm=three)
         if second is not None:
             layer.norms |= _found(cross_attention_norm=two)
+
+
+def _channel_factors(inside: Iterable[Event], update: Tensor) -> Tensor | None:
+    """Return what a module multiplies each channel of ``update`` by (LayerScale), or None if none does."""
+    for event in inside:
+        own = [each.detach() for each in event.module.parameters() if each.shape == update.shape[-1:]]
+        if len(own) == 1 and event.inputs and same(event.input, update) and close(update * own[0], event.output):
+            return own[0]
+    return None
 
 
 def _found(**norms: Event | None) -> dict[str, FoundNorm]:

@@ -18,6 +18,8 @@ from transformer.runs.traces import Trace
 if not TYPE_CHECKING:
     __getattr__ = old_names(__name__)  # names in earlier documentation
 
+MAX_CLASSES = 12  # of more classes, only the most likely are listed
+
 
 @dataclass(frozen=True)
 class PredictionRows:
@@ -159,6 +161,14 @@ def class_probabilities(trace: Trace) -> tuple[AnswerPart, ...]:
     chances = softmax(trace.values("classifier.logits"))
     names = trace.checkpoint.config.class_names
     return tuple(AnswerPart(name, float(chance)) for name, chance in zip(names, chances, strict=True))
+
+
+def shown_classes(trace: Trace) -> tuple[AnswerPart, ...]:
+    """Return ``class_probabilities``; of more than ``MAX_CLASSES``, the most likely in this order."""
+    found = class_probabilities(trace)
+    if len(found) <= MAX_CLASSES:
+        return found
+    return tuple(sorted(found, key=lambda part: -part.probability)[:MAX_CLASSES])
 
 
 def softmax(logits: np.ndarray) -> np.ndarray:

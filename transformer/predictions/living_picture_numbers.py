@@ -15,7 +15,7 @@ import numpy as np
 
 from transformer.attention_maps.attention_arithmetic import score_rule
 from transformer.layers.residual_stream import SubLayer, sublayers
-from transformer.predictions.answer_probabilities import prediction_rows
+from transformer.predictions.answer_probabilities import MAX_CLASSES, prediction_rows
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
@@ -76,7 +76,7 @@ class Written:
     """Prediction at one position.
 
     Attributes:
-        names: Most likely tokens (or all classes).
+        names: Most likely tokens or classes; all classes if there are at most ``MAX_CLASSES``.
         logits: Their logits.
         probabilities: Their probabilities.
         chosen: Index of the one that was chosen.
@@ -305,10 +305,11 @@ def _written_steps(trace: Trace) -> tuple[Written, ...]:
     found = []
     for row, (position, chosen) in enumerate(zip(question.rows, question.ids, strict=True)):
         likely = np.argsort(-chances[row], kind="stable")
-        listed = list(range(len(names))) if names else likely[:CANDIDATES].tolist()
+        few = 0 < len(names) <= MAX_CLASSES
+        listed = list(range(len(names))) if few else likely[:CANDIDATES].tolist()
         if chosen not in listed:
             listed[-1] = chosen
-        shown = names if names else tuple(checkpoint.tokenizer.display(id) for id in listed)
+        shown = tuple(names[id] if names else checkpoint.tokenizer.display(id) for id in listed)
         places = np.array(listed)
         log_sum = float(logits[row][chosen] - logs[row][chosen])
         values = logits[row][places], log_sum, chances[row][places]

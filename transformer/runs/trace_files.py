@@ -4,6 +4,7 @@ Reading needs no torch and executes nothing from the file; a header that claims 
 """
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -22,6 +23,7 @@ from transformer.text.tokens import Token, TokenSequence
 
 FORMAT = "glassformer-trace-1"
 MAX_BYTES = 2_000_000_000  # 256 tokens of the largest model included take 0.06 GB
+_COLOUR = re.compile(r"#[0-9a-f]{6}")
 _SEQUENCES = ("source", "target", "prediction")
 
 
@@ -118,7 +120,11 @@ def _sequence(described: dict[str, Any] | None) -> TokenSequence | None:
     if described is None:
         return None
     tokens = (
-        Token(**{**token, "pixels": tuple(float(ink) for ink in token.get("pixels", ()))})
-        for token in described["tokens"]
+        Token(**{**token, "pixels": tuple(map(_pixel, token.get("pixels", ())))}) for token in described["tokens"]
     )
     return TokenSequence(tuple(tokens), described["name"])
+
+
+def _pixel(value: Any) -> float | str:
+    """Return the ink of a pixel, or its colour."""
+    return value if isinstance(value, str) and _COLOUR.fullmatch(value) else float(value)

@@ -30,7 +30,7 @@ class Token:
         role: Which special token it is: "pad", "start", "end", "mask" or "other"; "task" for words of a task prefix
             ("translate English to French:").
         first: Whether the text, or a line of it, begins here, without the space that some tokenizers add in front.
-        pixels: Ink of the pixels of an image patch, 0 to 1, in reading order.
+        pixels: The pixels of an image patch, or fewer cells, in reading order: ink, 0 to 1, or colours, "#rrggbb".
     """
 
     index: int
@@ -40,7 +40,7 @@ class Token:
     special: bool = False
     role: str = ""
     first: bool = False
-    pixels: tuple[float, ...] = ()
+    pixels: tuple[float | str, ...] = ()
 
     @property
     def is_padding(self) -> bool:

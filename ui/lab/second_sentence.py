@@ -8,7 +8,6 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from transformer import Checkpoint, InputError
-from transformer.config import PictureConfig
 from transformer.interventions.experiment import typed_ids
 from transformer.predictions.answer_probabilities import read_answer
 from ui.compute.store import store
@@ -17,8 +16,9 @@ from ui.shell import focus as shared_focus
 from ui.shell.focus import start_of
 from ui.shell.offers import offer
 from ui.shell.page import Page
+from ui.shell.picture.image import choosable_images, other_images
 from ui.shell.presentation.presenter import is_presenting, labels
-from ui.words.texts import model_sentences, other_pictures, pictures
+from ui.words.texts import model_sentences, pictures
 
 _MOST, _FEW = 5, 4  # number of pairs in a separate row, and in a row with other controls
 _LONGEST = 200  # characters of a sentence in which words are replaced
@@ -84,7 +84,7 @@ def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:
 
 def _label(sentence: str, clean: str, corrupt: str) -> str:
     """Return "cat → dog", the words of any other sentence, or the content of an image."""
-    if shows := {text: label for label, text in pictures()}.get(corrupt):
+    if shows := ({text: label for label, text in pictures()} | choosable_images()).get(corrupt):
         return shows
     both = [(a, b) for a, b in zip(re.findall(r"\w+", clean), re.findall(r"\w+", corrupt), strict=False) if a != b]
     changed = f"{both[0][0]} → {both[0][1]}" if both else corrupt
@@ -93,8 +93,8 @@ def _label(sentence: str, clean: str, corrupt: str) -> str:
 
 def offered_pairs(checkpoint: Checkpoint, sentence: str, answer: str) -> tuple[tuple[str, str], ...]:
     """Return (clean, corrupt) pairs, those of this sentence first, beginning with words of the output."""
-    if isinstance(checkpoint.config, PictureConfig):
-        others = [(sentence, other) for _, other in other_pictures(sentence)]
+    if checkpoint.config.reads_images:
+        others = [(sentence, other) for _, other in other_images(checkpoint.config, sentence)]
         return tuple(pair for pair in others if _fits(checkpoint, *pair))
     own = [(sentence, other) for other in _swap_words(sentence, answer) if _fits(checkpoint, sentence, other)]
     task = start_of(sentence, checkpoint.framing.starts)  # prepared pairs begin with the task as well

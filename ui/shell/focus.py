@@ -16,6 +16,7 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from transformer.config import LEVELS, PictureConfig
 from transformer.families.family_config import FamilyConfig
+from transformer.pictures.image_files import is_image_text, is_kept
 from ui.compute.loading import (
     IN_THE_REPOSITORY,
     REMOVED,
@@ -32,6 +33,7 @@ from ui.shell.address import LONGEST
 from ui.shell.events import LARGEST
 from ui.shell.openings import has_place, is_ready, opening_of, start_of
 from ui.shell.outer_page import PAGE
+from ui.shell.own_files import bring_back
 from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quote, speak, take_language_from
 
@@ -170,8 +172,10 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     config = readable_config(focus.checkpoint)
     if config is None:
         return focus, ()
+    if config.reads_images and not isinstance(config, PictureConfig):
+        return _fit_image(focus)
     if not isinstance(config, PictureConfig):
-        if not _PICTURE.fullmatch(focus.sentence):
+        if not _PICTURE.fullmatch(focus.sentence) and not is_image_text(focus.sentence):
             return focus, ()
         opening = opening_focus(focus.checkpoint)
         return replace(focus, sentence=opening.sentence, target=opening.target), (common("note.no_picture"),)
@@ -179,6 +183,19 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
         return replace(focus, pads=0), ()
     # A line only about the reader's own sentence, not about an example.
     notes = () if _is_ready(focus) else (common("note.no_text", sentence=quote(focus.sentence)),)
+    return replace(focus, sentence=opening_focus(focus.checkpoint).sentence, target="", pads=0), notes
+
+
+def _fit_image(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
+    """Return the focus on an image that is here; a line says why another one replaces the requested one."""
+    bring_back()
+    if is_image_text(focus.sentence) and is_kept(focus.sentence):
+        return replace(focus, pads=0), ()
+    notes: tuple[str, ...] = ()
+    if is_image_text(focus.sentence):
+        notes = (common("note.image_gone"),)
+    elif not _is_ready(focus):
+        notes = (common("note.no_text", sentence=quote(focus.sentence)),)
     return replace(focus, sentence=opening_focus(focus.checkpoint).sentence, target="", pads=0), notes
 
 

@@ -9,6 +9,8 @@ from pathlib import Path
 from transformer.config import LEVELS, ModelConfig, PictureConfig
 from transformer.files.opening_file import OPENING, PLACE, Example, Opening, in_language, read_opening
 from transformer.files.packaged_models import shipped_folder
+from transformer.pictures.drawn_images import DRAWN
+from transformer.pictures.image_files import PREFIX
 from ui.compute.loading import checkpoint_names, checkpoint_path, readable_config
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import common, examples, language, model_sentences, pictures
@@ -82,7 +84,8 @@ def _ready_for_all() -> frozenset[str]:
     tables = (shipped[table].values() for table in ("example", "task_example"))
     pairs = (pair.values() for pair in shipped["pair"].values())
     found = {sentence for sentences in (*tables, *pairs) for sentence in sentences}
-    return frozenset(found | {text for _, text in pictures()} | {shipped["default"], shipped["patch"]})
+    drawn = {f"{PREFIX}{name}" for name in DRAWN}
+    return frozenset(found | drawn | {text for _, text in pictures()} | {shipped["default"], shipped["patch"]})
 
 
 @once_a_run
@@ -107,6 +110,9 @@ def _of_kind(config: ModelConfig | None) -> Opening:
         size = config.picture_size**2
         shown = next(((text, label) for label, text in pictures() if len(text) == size), (LEVELS[0] * size, "0"))
         found = [Example(sentence=shown[0], label={"en": shown[1]}, shows={"en": shown[1]})]
+    elif config is not None and config.reads_images:
+        named = {f"{PREFIX}{name}": common(f"image.{name}") for name in DRAWN}
+        found = [Example(sentence=text, label={"en": name}, shows={"en": name}) for text, name in named.items()]
     else:
         kind = "encoder-decoder" if config is None else "classifier" if config.n_classes else config.kind
         found = [

@@ -52,6 +52,7 @@ from ui.shell.guidance.lessons import Lesson
 from ui.shell.in_class.class_bar import class_bar
 from ui.shell.long_texts import needs_every_layer, reads_long_text, say_long_text
 from ui.shell.navigation import go_to, links_onward, navigation, place_among_pages
+from ui.shell.own_files import own_files
 from ui.shell.presentation.presenter import is_presenting, style_for_a_room
 from ui.shell.presentation.presenter_keys import presenter_keys
 from ui.shell.prompts import choose_prompt, fit_prompt, prompt_of
@@ -105,7 +106,13 @@ class Page:
     @property
     def reads_pictures(self) -> bool:
         """Whether the model reads images, so that a token is a patch."""
-        return isinstance(readable_config(self.focus.checkpoint), PictureConfig)
+        config = readable_config(self.focus.checkpoint)
+        return config is not None and config.reads_images
+
+    @property
+    def reads_files(self) -> bool:
+        """Whether the images that the model reads are files, not drawn in the app."""
+        return self.reads_pictures and not isinstance(readable_config(self.focus.checkpoint), PictureConfig)
 
     @property
     def maps_only(self) -> bool:
@@ -186,7 +193,8 @@ class Page:
     @property
     def preamble(self) -> str:
         """Return the Python code for ``checkpoint`` and ``trace`` of this page, for ``show_snippet``."""
-        arguments = [repr(self.focus.sentence)]
+        own_image = self.reads_files and self.focus.sentence in own_files()
+        arguments = ['image_text("the/file/of/the/image")' if own_image else repr(self.focus.sentence)]
         if self.run.target is not None:
             arguments.append(f"target={self.focus.target!r}")
         if self.run.source_pads:
@@ -194,7 +202,10 @@ class Page:
         if self.run.strategy is not None:
             arguments.append("strategy=transformer.Greedy(1)")
         trace = f"trace = transformer.trace(checkpoint, {', '.join(arguments)})\n"
-        return f"import transformer\n\n{self.load_line}{trace}"
+        imports = "import transformer\n"
+        if own_image:
+            imports += "from transformer.pictures.image_files import image_text\n"
+        return f"{imports}\n{self.load_line}{trace}"
 
     def set_focus(self, **values: object) -> NoReturn:
         """Change the shared focus and the address, and run the page again.
@@ -350,7 +361,8 @@ def _draw_frame(
         places = {"place": marks(p) if marks else None, "only": only(p) if only else None}
         token_strip(p.trace, p.focus, choose=True, all_stacks="stack" not in needs, **places)
     if shows_nothing:
-        p.nothing_to_show(common("problem.no_words", name=as_plain(p.checkpoint.name)))
+        lacking = "no_image_words" if p.reads_pictures else "no_words"
+        p.nothing_to_show(common(f"problem.{lacking}", name=as_plain(p.checkpoint.name)))
     lines = st.container(gap="small")  # even if empty, so that nothing below moves when lines disappear
     with lines:
         about_sentence = (*map(translate, p.trace.notes), unlike_training(p.trace, p.focus.checkpoint)) if strip else ()

@@ -37,7 +37,7 @@ def traits_of(config: ModelConfig) -> frozenset[str]:
     norms do not subtract the mean, "gated" if its feed-forward layers have a gate, "window" if some layers have a
     limited range, "tanh" if that is their activation, and "vector" if its output is a vector of the sentence.
     """
-    picture = ("picture",) if isinstance(config, PictureConfig) else ()
+    picture = ("picture",) if config.reads_images else ()
     more = [trait for trait, name in (("rms", "rms_norm"), ("gated", "gated")) if getattr(config, name, False)]
     more += ["window"] if any(getattr(config, "windows", ())) else []
     more += ["tanh"] if config.activation == "tanh" else []
@@ -46,13 +46,17 @@ def traits_of(config: ModelConfig) -> frozenset[str]:
 
 
 def text_for(text: PageText, config: ModelConfig | None) -> PageText:
-    """Return a page's text with the replacements that a model needs ([of_classes], …)."""
+    """Return a page's text with the replacements that a model needs ([of_classes], …).
+
+    [of_pictures] is for every model that reads images, [of_images] for those whose images are files.
+    """
     if config is None:
         return text
     kinds = {
         "of_classes": bool(config.n_classes),
-        "of_pictures": isinstance(config, PictureConfig),
+        "of_pictures": config.reads_images,
         "of_vectors": config.encodes_sentences,
+        "of_images": config.reads_images and not isinstance(config, PictureConfig),
     }
     return text.instead(*[name for name, is_one in kinds.items() if is_one])
 

@@ -15,6 +15,7 @@ from ui.shell.focus import MAX_PADS, Focus, with_task
 from ui.shell.in_class.membership import kept_checkpoint
 from ui.shell.openings import examples_of, label_of, name_in_list, shows_of
 from ui.shell.picture import draw_picture
+from ui.shell.picture.image import draw_image_choice
 from ui.shell.selectors import work_of
 from ui.shell.typing import follow_typing
 from ui.words.texts import as_plain, common, languages
@@ -43,6 +44,9 @@ def sidebar() -> None:
             if not focus.presenter:
                 with st.expander(common("sidebar.more_picture"), key="sidebar more"):
                     _sentence(focus, help="sidebar.picture_text_help")
+        elif config is not None and config.reads_images:
+            room = st.container(gap="small")
+            draw_image_choice(focus, config)
         elif isinstance(config, MapsConfig):  # a file of maps holds one text, and its model cannot read another
             room = st.container(gap="small")
         else:
@@ -111,9 +115,9 @@ def _checkpoint(focus: Focus) -> None:
             return
         size = common("sidebar.size", layers=layers, heads=config.n_heads, width=config.d_model)
         family = [config.family] if isinstance(config, FamilyConfig) else []
-        work = "picture" if isinstance(config, PictureConfig) else work_of(config)
+        work = "picture" if config.reads_images else work_of(config)
         if config.encodes_sentences:
-            work = "vector"
+            work = "image_vector" if config.reads_images else "vector"
         if work == "text-to-text" and not config.task_prefixes:
             work = "answer"
         # A long name is cut off in the box; the folder, which links and the command line use, is shown here.

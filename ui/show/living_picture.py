@@ -9,7 +9,6 @@ import streamlit as st
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.living_picture_canvas import living_picture_canvas
 from transformer.attribution.leave_one_out import LeaveOneOut, leave_one_out
-from transformer.config import PictureConfig
 from transformer.predictions.living_picture_numbers import LivingPicture, living_picture_numbers
 from transformer.runs.edit_specs import EditSpec, edits_from
 from transformer.runs.traces import Trace
@@ -99,7 +98,7 @@ def _without_words(trace: Trace) -> LeaveOneOut | None:
     run = trace.run
     if run is None or run.edits or run.checkpoint.foreign or not run.checkpoint.config.n_classes:
         return None
-    if isinstance(run.checkpoint.config, PictureConfig) or len(trace.source) > MOST_TOKENS:
+    if run.checkpoint.config.reads_images or len(trace.source) > MOST_TOKENS:
         return None
     make = partial(leave_one_out, run.checkpoint, run.sentence, pads=run.source_pads)
     return store.get(run, ("leave one out",), make)

@@ -40,7 +40,7 @@ def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
             predicted = predicted or (not p.focus.lesson and _names_predictions(p))
             key = choose_key(p, keys)
             stretch = drawing in ("map", "rollout") and choice.toggle(
-                p.text["stretch"], key=STRETCH, help=p.text["stretch_help"]
+                p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], default=p.reads_files
             )
     return AttentionChoices(drawing, predicted, stretch, key), st.container()
 

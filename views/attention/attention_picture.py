@@ -21,12 +21,13 @@ from charts.canvas.value_map import value_map
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.attention_maps.attention_path import AttentionPath
-from transformer.pictures.picture_text import levels_in
+from transformer.runs.attention_view import AttentionView
 from transformer.text.message import N_
 from transformer.variants.layer_orders import SandwichLayer
 from ui.shell import focus as shared_focus
 from ui.shell.actions import Actions, SelectCell, SelectToken
 from ui.shell.page import Page
+from ui.shell.picture import picture_address
 from ui.shell.presentation.presenter import is_presenting
 from ui.shell.reducer import State
 from ui.shell.strip import choose_token
@@ -89,7 +90,7 @@ def draw(p: Page, shown: AttentionViewModel) -> None:
         st.html(_PRESENTED)
     if shown.view.kind == "cross" and has_strip:  # two strips of tokens, which take two lines each if there are many
         height -= SECOND_STRIP * (3 if len(shown.view.key.labels) > ONE_LINE else 1)
-    if shown.is_wide and shown.cell is None and not p.reads_pictures:
+    if shown.is_wide and shown.cell is None:
         height -= height_above(shown.view)
     draw_as = {"map": _weights, "lines": _lines, "values": _values, "rollout": _rollout}[shown.choices.drawing]
     draw_as(p, shown, height)
@@ -175,27 +176,15 @@ def _follow_row(state: State, cell: SelectCell) -> Actions:
 
 
 def on_picture(p: Page, shown: AttentionViewModel) -> None:
-    """Draw one figure per head with the weight of each patch, and above it that of the class token."""
-    view, row, config = shown.view, shown.row, p.checkpoint.config
-    per_row = config.picture_size // config.patch_size
+    """Draw one figure per head with the weight of each patch, and those of other tokens above it."""
+    view, row, across = shown.view, shown.row, p.checkpoint.tokenizer.per_row
     weights = view.weights[:, row]
     patches = [token.index for token in view.key if not token.special]
-    levels = np.array(levels_in(p.checkpoint.tokenizer.decode(view.key.ids), config))
-    special = weights.sum(axis=-1) - weights[:, patches].sum(axis=-1)
-    names = [
-        _(
-            "head {head}: {share} goes to {token}",
-            head=head,
-            share=three_digits(float(share)),
-            token=view.key[0].display,
-        )
-        for head, share in enumerate(special)
-    ]
     show_figure(
         row_on_picture(
-            weights[:, patches].reshape(-1, per_row, per_row),
-            ink=levels.reshape(config.picture_size, -1) / (config.n_levels - 1),
-            names=names,
+            weights[:, patches].reshape(len(weights), -1, across),
+            picture=picture_address(p.focus.sentence, p.checkpoint.config),
+            names=[_name_of_panel(view, head, row) for head in range(len(weights))],
             labels=[view.key.labels[place] for place in patches],
             stretch=shown.choices.stretch,
         ),
@@ -203,3 +192,16 @@ def on_picture(p: Page, shown: AttentionViewModel) -> None:
         caption=p.text["picture_caption"].format(row=as_plain(view.query.labels[row]), layer=view.layer),
         alt=p.text["picture_alt"],
     )
+
+
+def _name_of_panel(view: AttentionView, head: int, row: int) -> str:
+    """Return "head 2: [CLS] 0.13, others 0.4" (registers): what the patches of the figure do not show."""
+    special = [token for token in view.key if token.special]
+    if not special:
+        return _("head {head}", head=head)
+    first, *others = (float(view.weights[head, row, token.index]) for token in special)
+    share, token = three_digits(first), special[0].display
+    if not others:
+        return _("head {head}: {share} goes to {token}", head=head, share=share, token=token)
+    rest = three_digits(sum(others))
+    return _("head {head}: {token} {share}, others {rest}", head=head, share=share, token=token, rest=rest)

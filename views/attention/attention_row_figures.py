@@ -10,8 +10,11 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_index, require_same_length
-from charts.toolkit.sheet import Sheet, place_side_by_side, stack_panels, stacked_height
+from charts.toolkit.sheet import Sheet, place_in_grid, stack_panels, stacked_height
 from charts.toolkit.words import _
+
+_SHORT_NAME, _PANEL_HEIGHT = 31, 220  # of a row on an image: letters of a name beside three others, pixels
+_NUMBERED = 8  # rows or columns of patches up to which they are numbered
 
 if TYPE_CHECKING:
     from transformer.runs.attention_view import AttentionView
@@ -228,52 +231,40 @@ def head_contributions(contributions: Any, *, bias: Any, output: Any, head: int)
 
 
 def row_on_picture(
-    weights: Any, *, ink: Any, names: Sequence[str], labels: Sequence[str], stretch: bool = False
+    weights: Any, *, picture: str, names: Sequence[str], labels: Sequence[str], stretch: bool = False
 ) -> go.Figure:
-    """Draw one query's row of every head on the image: colours are weights, dots are ink.
+    """Draw one query's row of every head over the image: the colour of a patch is its weight.
 
-    ``weights``: [head, row of patches, column of patches], 0…1; ``ink``: [row of pixels, column of pixels], 0…1, with a
-    whole number of pixels per patch; ``names`` are those of the panels, ``labels`` those of the patches in reading
-    order. The scale is fixed to 0…1, or ends at the largest weight with ``stretch``, as the scale then says.
+    ``weights``: [head, row of patches, column of patches], 0…1; ``picture`` is the image as an address that contains
+    it; ``names`` are those of the panels, ``labels`` those of the patches in reading order. The scale is fixed to 0…1,
+    or ends at the largest weight with ``stretch``, as the scale then says.
     """
     values = as_array(weights, name="weights", axes=("head", "row", "column"), signed=False)
-    pixels = as_array(ink, name="ink", axes=("row", "column"), signed=False)
     require_same_length("names", names, expected=len(values), of="heads")
     n_rows, n_columns = values.shape[1:]
     require_same_length("labels", labels, expected=n_rows * n_columns, of="patches")
     end, note = parts.share_axis(values, stretch=stretch)
-    figure = place_side_by_side([style.escape(name) for name in names], spacing=0.04)
-    per_patch = pixels.shape[0] / n_rows
-    y, x = ((place + 0.5) / per_patch - 0.5 for place in np.nonzero(pixels))
+    across = min(len(values), 4 if max(map(len, names)) <= _SHORT_NAME else 3)
+    figure = place_in_grid([style.escape(name) for name in names], across=across)
     texts = [[style.escape(label) for label in labels[row * n_columns :][:n_columns]] for row in range(n_rows)]
-    for column, head in enumerate(values, start=1):
-        figure.add_trace(
-            parts.heatmap(
-                head,
-                hover="%{text}",
-                bar=style.colour_bar(_("weight") + note, ypad=style.ABOVE_NAMES) if column == len(values) else None,
-                maximum=end,
-                text=texts,
-                xgap=2,
-                ygap=2,
-            ),
-            col=column,
+    few = max(n_rows, n_columns) <= _NUMBERED
+    for place, head in enumerate(values):
+        row, col = divmod(place, across)
+        panel = {"row": row + 1, "col": col + 1}
+        bar = style.colour_bar(_("weight") + note, ypad=style.ABOVE_NAMES) if place == across - 1 else None
+        shown = parts.heatmap(head, hover="%{text}", bar=bar, maximum=end, text=texts, opacity=0.72)
+        figure.add_trace(shown, **panel)
+        figure.add_image(picture, x=-0.5, y=-0.5, sizex=n_columns, sizey=n_rows, sizing="stretch", **panel)
+        plain = {"fixedrange": True, "showgrid": False, "zeroline": False, "constrain": "domain"}
+        anchor = f"x{place + 1 if place else ''}"
+        figure.update_yaxes(
+            **panel, **plain, scaleanchor=anchor, range=[n_rows - 0.5, -0.5], showticklabels=few and not col
         )
-        marker = {
-            "size": 14 * pixels[np.nonzero(pixels)],
-            "opacity": 1,
-            "color": "#FFFFFF",
-            "line": {"width": 1, "color": "#000000"},
-        }
-        figure.scatter(x=x, y=y, mode="markers", marker=marker, hoverinfo="skip", col=column)
-        shape = {"scaleanchor": f"x{column if column > 1 else ''}", "constrain": "domain", "matches": None}
-        figure.update_yaxes(col=column, **shape, range=[n_rows - 0.5, -0.5], fixedrange=True, showgrid=False)
-        figure.update_xaxes(
-            col=column, range=[-0.5, n_columns - 0.5], fixedrange=True, showgrid=False, constrain="domain",
-            tickvals=list(range(n_columns)), ticktext=[str(place + 1) for place in range(n_columns)],
-        )  # fmt: skip
-    style.finish(figure, height=300, top=80)
-    ticks = {"tickvals": list(range(n_rows)), "ticktext": [str(place + 1) for place in range(n_rows)]}
-    figure.update_yaxes(**ticks, title_text=_("row of patches"), col=1)
-    figure.update_xaxes(title_text=_("column of patches"), col=1)
+        figure.update_xaxes(**panel, **plain, range=[-0.5, n_columns - 0.5], showticklabels=few)
+    style.finish(figure, height=80 + _PANEL_HEIGHT * -(-len(values) // across), top=80)
+    figure.update_yaxes(tickvals=list(range(n_rows)), ticktext=[str(place + 1) for place in range(n_rows)])
+    figure.update_xaxes(tickvals=list(range(n_columns)), ticktext=[str(place + 1) for place in range(n_columns)])
+    if few:
+        figure.update_yaxes(row=1, col=1, title_text=_("row of patches"))
+        figure.update_xaxes(row=-(-len(values) // across), col=1, title_text=_("column of patches"))
     return figure.drawn()

@@ -141,8 +141,8 @@ class AttentionViewModel:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the map has so many columns that nothing fits next to it."""
-        return len(self.view.key) > FEW_KEYS
+        """Whether the map has so many columns that nothing fits next to it; patches need no width for names."""
+        return len(self.view.key) > FEW_KEYS and not self.trace.checkpoint.config.reads_images
 
     @cached_property
     def value_weighted(self) -> np.ndarray:

@@ -15,7 +15,6 @@ from collections import Counter
 from dataclasses import asdict, dataclass
 
 from transformer import Checkpoint
-from transformer.config import PictureConfig
 from transformer.families.foreign_folder import stored_files
 from transformer.files.checkpoints import WEIGHTS
 from transformer.layers.costs import ParameterStatistics, parameter_costs, parameter_statistics
@@ -48,7 +47,7 @@ class CheckpointViewModel:
     def vocabulary_size(self) -> int | None:
         """The size of the vocabulary; ``None`` for a model that reads images and has no vocabulary."""
         config = self.checkpoint.config
-        return None if isinstance(config, PictureConfig) else config.vocabulary_size
+        return None if config.reads_images else config.vocabulary_size
 
     @property
     def megabytes(self) -> float:

@@ -26,12 +26,13 @@ from ui.shell.focus import start_of
 from ui.shell.offers import offer
 from ui.shell.openings import examples_of
 from ui.shell.page import Page
+from ui.shell.picture.image import other_images
 from ui.shell.presentation.presenter import is_presenting, labels
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import translate
 from ui.words.language_guess import guess_language
-from ui.words.texts import PageText, as_plain, common, model_sentences, other_pictures
+from ui.words.texts import PageText, as_plain, common, model_sentences
 from views.compare.compare_view_model import CompareViewModel, compare_view_model
 from views.compare.run_comparison import (
     map_height,
@@ -82,7 +83,7 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
     """
     focus = p.focus
     task = start_of(focus.sentence, p.checkpoint.framing.starts)  # the task prefix, which predefined pairs get, too
-    found = _pictures(focus.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
+    found = _pictures(p, focus.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
     partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
     partners |= {each.sentence: each.second for each in examples_of(focus.checkpoint) if each.second}
     by_itself = partners.get(focus.sentence) or suggested_sentence(p) or focus.sentence
@@ -114,10 +115,11 @@ def pairs_to_compare(text: PageText, task: str = "") -> tuple[dict[str, str], ..
     return tuple({**text["pair"][name], **{place: task + one for place, one in pair.items()}} for name, pair in pairs)
 
 
-def _pictures(sentence: str) -> tuple[dict[str, str], ...]:
+def _pictures(p: Page, sentence: str) -> tuple[dict[str, str], ...]:
     """Return pairs of this image and another one, by what the other one shows."""
     return tuple(
-        {"label": label, "shows": "", "first": sentence, "second": text} for label, text in other_pictures(sentence)
+        {"label": label, "shows": "", "first": sentence, "second": text}
+        for label, text in other_images(p.checkpoint.config, sentence)
     )
 
 

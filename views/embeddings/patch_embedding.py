@@ -35,7 +35,11 @@ def patch_embedding(p: Page) -> None:
     token, table = tokens[p.focus.token], p.checkpoint.model.encoder.embedding.table
     if token.special:
         st.markdown(text["class_vector"].format(token=as_plain(token.display)))
-    else:
+    if p.reads_files:
+        show_formula(r"x_c = \sum_k E_{c,k}\, p_k + b_c", caption=text["file_caption"].format(width=width))
+        st.markdown(text["no_table"])
+        return
+    if not token.special:
         channel = choice.number(text["dimension"], 0, width - 1, 0, key="patch channel", width=200)
         weights = table.projection.weight[channel].tolist()
         bias = table.projection.bias[channel].item()

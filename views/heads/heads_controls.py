@@ -39,7 +39,9 @@ def choose(p: Page) -> tuple[HeadsChoices, Corpus | None, DeltaGenerator]:
             choices = HeadsChoices(
                 scope=scope,
                 order=order,
-                stretch=choice.toggle(text["stretch"], key="heads_stretch", help=text["stretch_help"]),
+                stretch=choice.toggle(
+                    text["stretch"], key="heads_stretch", help=text["stretch_help"], default=p.reads_files
+                ),
                 every=choice.toggle(text["every"], key="heads_every", help=text["every_help"]),
                 scrolls=choice.toggle(text["scrolls"], key="heads_scrolls", help=text["scrolls_help"]),
                 whole=p.reads_pictures and choice.toggle(text["whole"], key="heads_whole", help=text["whole_help"]),

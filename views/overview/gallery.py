@@ -8,7 +8,6 @@ from pathlib import Path
 
 import transformer
 from charts.documents.document_parts import Drawing, Grid, Paragraph, Preview
-from transformer.config import PictureConfig
 from transformer.disk.plain_files import parse_toml, read_plain_text
 from transformer.disk.whole_files import write_text
 from transformer.errors import InputError
@@ -66,7 +65,7 @@ def write_gallery(entries: tuple[Entry, ...], folder: Path) -> Iterator[Path]:
         loaded[entry.checkpoint] = checkpoint
         trace = transformer.trace(checkpoint, entry.sentence, entry.answer)
         title = " ".join(entry.sentence.split())
-        if isinstance(checkpoint.config, PictureConfig):  # the symbols of an image would be unreadable as a title
+        if checkpoint.config.reads_images:  # the symbols of an image would be unreadable as a title
             title = trace.text
         caption = f"{' '.join(trace.text.split())} · {checkpoint.name}"
         file = folder / f"{number:02}-{checkpoint.name}.html"

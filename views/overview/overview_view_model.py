@@ -21,9 +21,9 @@ from transformer.layers.costs import Cost, measured_costs
 from transformer.predictions.answer_probabilities import (
     Answer,
     AnswerPart,
-    class_probabilities,
     prediction_rows,
     read_answer,
+    shown_classes,
 )
 from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
 from transformer.text.message import Message
@@ -54,8 +54,8 @@ class OverviewViewModel(RunViewModel):
 
     @cached_property
     def parts(self) -> tuple[AnswerPart, ...]:
-        """The probabilities that are shown: of the output's tokens, or of every class."""
-        return tuple(class_probabilities(self.trace) if self.output_kind == "class" else self.answer.parts)
+        """The probabilities that are shown: of the output's tokens, or of the (most likely) classes."""
+        return tuple(shown_classes(self.trace) if self.output_kind == "class" else self.answer.parts)
 
     @cached_property
     def next_sentence(self) -> NextSentenceAnswer | None:

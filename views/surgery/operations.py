@@ -25,12 +25,13 @@ from ui.shell.actions import Actions, SelectCell, SelectHead, SetChoice
 from ui.shell.choice import chosen_option, one_of
 from ui.shell.focus import start_of
 from ui.shell.page import Page
+from ui.shell.picture.image import other_images
 from ui.shell.reducer import State
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.catalogues import translate
 from ui.words.model_terms import output_bias
-from ui.words.texts import as_plain, common, count_text, model_sentences, number_text, other_pictures, slider_format
+from ui.words.texts import as_plain, common, count_text, model_sentences, number_text, slider_format
 from views.surgery import edit_list
 from views.surgery.steering_section import add_direction
 from views.surgery.surgery_view_model import ImportanceMap, SurgeryChoices, SurgeryViewModel
@@ -242,7 +243,11 @@ def _sublayer(p: Page) -> None:
 def _patch(p: Page) -> None:
     with st.form("patch", border=False):
         task = start_of(p.focus.sentence, p.checkpoint.framing.starts)
-        ready = other_pictures(p.focus.sentence)[0][1] if p.reads_pictures else task + model_sentences()["patch"]
+        ready = (
+            other_images(p.checkpoint.config, p.focus.sentence)[0][1]
+            if p.reads_pictures
+            else task + model_sentences()["patch"]
+        )
         sentence = choice.text(p.text["patch"], default=ready, key="patch sentence", in_form=True)
         wanted = st.form_submit_button(p.text["patch_button"], icon=":material/swap_horiz:")
     st.caption(p.text["patch_note"])

@@ -2,15 +2,18 @@
 
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 import streamlit as st
 
-from transformer.config import LEVELS, PictureConfig
+from transformer.config import LEVELS, ModelConfig, PictureConfig
 from transformer.errors import InputError
 from transformer.pictures.picture_text import levels_in
+from transformer.runs.traces import Trace
 from ui.shell import focus as shared_focus
 from ui.shell.events import component, heard
 from ui.shell.focus import Focus
+from ui.shell.picture.image import image_png, png_address
 from ui.words.texts import common, pictures
 
 _component = component("picture", Path(__file__).with_name("picture.js"))
@@ -39,15 +42,37 @@ def picture_data(sentence: str, config: PictureConfig) -> dict:
     }
 
 
-def show_picture(sentence: str, config: PictureConfig, *, width: int = 56) -> None:
-    """Show the image that the model reads, small; its pixels are dark on white in every theme."""
+def show_picture(sentence: str, config: ModelConfig, *, width: int = 56) -> None:
+    """Show the image that the model reads, small; drawn pixels are dark on white in every theme."""
+    if isinstance(config, PictureConfig):
+        st.image(_svg(sentence, config), width=width)
+    else:
+        st.image(image_png(sentence, config.image.preprocessing), width=width)
+
+
+def picture_address(sentence: str, config: ModelConfig) -> str:
+    """Return the image that the model reads as an address that contains it."""
+    if isinstance(config, PictureConfig):
+        return "data:image/svg+xml," + quote(_svg(sentence, config))
+    return png_address(image_png(sentence, config.image.preprocessing))
+
+
+def picture_of_patches(trace: Trace) -> dict[str, object]:
+    """Return the image of a run, and its numbers of columns and rows of patches, for components."""
+    across = trace.checkpoint.tokenizer.per_row
+    down = sum(not token.special for token in trace.tokens("encoder")) // across
+    return {"picture": picture_address(trace.sentence, trace.checkpoint.config), "across": across, "down": down}
+
+
+def _svg(sentence: str, config: PictureConfig) -> str:
     size, most = config.picture_size, config.n_levels - 1
     pixels = "".join(
         f'<rect x="{at % size}" y="{at // size}" width="1" height="1" fill-opacity="{level / most:.3g}"/>'
         for at, level in enumerate(_levels(sentence, config) or ())
     )
     frame = f'<rect width="{size}" height="{size}" fill="white"/>'
-    st.image(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size} {size}">{frame}{pixels}</svg>', width=width)
+    width = f'width="{size * 16}" height="{size * 16}"'
+    return f'<svg xmlns="http://www.w3.org/2000/svg" {width} viewBox="0 0 {size} {size}">{frame}{pixels}</svg>'
 
 
 def _levels(text: str, config: PictureConfig) -> Sequence[int] | None:

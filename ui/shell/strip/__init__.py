@@ -3,11 +3,12 @@
 from pathlib import Path
 
 from transformer.runs.traces import STACKS, Trace
-from transformer.text.tokens import Token
+from transformer.text.tokens import TokenSequence
 from ui.shell import choice, page_state
 from ui.shell.actions import Actions, SelectToken, SetChoice
 from ui.shell.events import component, heard, one_of, whole_numbers
 from ui.shell.focus import Focus, opening_focus
+from ui.shell.picture import picture_of_patches
 from ui.shell.reducer import State, send
 from ui.words.texts import common
 
@@ -63,7 +64,8 @@ def strip_rows(
             continue  # nothing on the page is about the other stack's tokens
         clickable = choose and (all_stacks or stack == focus.stack)
         tokens = trace.tokens(stack)
-        one = "picture" if any(token.pixels for token in tokens) else "text"
+        picture = picture_of_patches(trace) if trace.checkpoint.config.reads_images else {}
+        one = "picture" if picture else "text"
         title = common(f"page.{tokens.name if len(trace.stacks) > 1 else one}")
         chosen = at[1] if choose and stack == at[0] else None
         shown = _shown(len(tokens), chosen or 0)
@@ -76,7 +78,8 @@ def strip_rows(
                 "clickable": clickable,
                 "chosen": chosen,
                 "first": shown[0],
-                "tokens": [_token(tokens[place]) for place in shown],
+                "tokens": [_token(tokens, place) for place in shown],
+                **picture,
             }
         )
     return {"rows": rows, "hint": common("page.choose_token") if choose else ""}
@@ -90,10 +93,11 @@ def _shown(count: int, chosen: int) -> range:
     return range(first, first + 2 * _AROUND)
 
 
-def _token(token: Token) -> dict:
-    """Return a token as data; ``pixels`` of an image patch are their ink, 0 to 1."""
-    pixels = {"pixels": list(token.pixels)} if token.pixels else {}
-    return {"text": token.display, "id": token.id, "special": token.special, **pixels}
+def _token(tokens: TokenSequence, place: int) -> dict:
+    """Return a token as data; ``patch`` is the number of an image patch."""
+    token, patches = tokens[place], tokens.patches
+    patch = {"patch": place - patches[0]} if token.pixels else {}
+    return {"text": token.display, "id": token.id, "special": token.special, **patch}
 
 
 def _send_choice() -> None:

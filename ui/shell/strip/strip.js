@@ -5,13 +5,13 @@ export default function ({ parentElement, data, setTriggerValue }) {
   for (const row of data.rows) {
     const line = strip.appendChild(element("div", "row"));
     line.appendChild(element("span", "title", row.title));
-    const patches = row.tokens.some((token) => token.pixels);
+    const patches = Boolean(row.picture);
     const tokens = line.appendChild(element("div", patches ? "tokens patches" : "tokens"));
     row.tokens.forEach((token, place) => {
       const index = row.first + place;
       const kind = token.special ? "token special" : "token";
       const chip = tokens.appendChild(element(row.clickable ? "button" : "span", kind, token.text));
-      if (token.pixels) chip.appendChild(thumbnail(token.pixels));
+      if (token.patch !== undefined) chip.appendChild(patch(row, token.patch));
       chip.title = `token ${index}, id ${token.id}`;
       if (row.clickable) {
         chip.type = "button";
@@ -32,14 +32,14 @@ export default function ({ parentElement, data, setTriggerValue }) {
     tokens.scrollLeft = chosen.offsetLeft - tokens.offsetLeft - tokens.clientWidth / 2;
   }
 
-  // A patch as it looks: one square for each pixel, as dark as it has ink.
-  function thumbnail(pixels) {
-    const side = Math.round(Math.sqrt(pixels.length));
-    const patch = element("span", "patch");
-    patch.style.gridTemplateColumns = `repeat(${side}, ${1 / side}em)`;
-    patch.style.gridAutoRows = `${1 / side}em`;
-    for (const ink of pixels) patch.appendChild(element("span", "pixel")).style.opacity = ink;
-    return patch;
+  // A patch as it looks: its part of the image.
+  function patch({ picture, across, down }, number) {
+    const made = element("span", "patch");
+    const share = (place, count) => `${(100 * place) / Math.max(1, count - 1)}%`;
+    made.style.backgroundImage = `url("${picture}")`;
+    made.style.backgroundSize = `${100 * across}% ${100 * down}%`;
+    made.style.backgroundPosition = `${share(number % across, across)} ${share(Math.floor(number / across), down)}`;
+    return made;
   }
 
   function element(tag, name, text) {

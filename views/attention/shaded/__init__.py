@@ -11,6 +11,7 @@ from transformer.runs.attention_view import AttentionView
 from ui.shell.actions import SelectToken
 from ui.shell.events import component, heard, whole_number
 from ui.shell.page import Page
+from ui.shell.picture import picture_address
 from ui.shell.reducer import send
 from ui.shell.strip import choose_token
 from ui.words.texts import PageText, label_in_words
@@ -26,7 +27,7 @@ _AROUND, _LINE, _LETTER, _ACROSS, _MAX_LINES = 36, 28, 8.0, 900, 2
 def shaded_sentence(p: Page, shown: AttentionViewModel) -> None:
     """Draw the row as a sentence. In self-attention, a click on a word focuses it.
 
-    For a model that reads images, draw image patches instead of words, arranged as in the image, with dots for ink.
+    For a model that reads images, the words are patches, on the image itself.
     """
     data = shaded(
         p.text,
@@ -38,10 +39,10 @@ def shaded_sentence(p: Page, shown: AttentionViewModel) -> None:
         wide=(shown.is_wide or shown.cell is not None) and not p.reads_pictures,
     )
     if p.reads_pictures:
-        keys = shown.view.key
-        data["across"] = math.isqrt(len(keys.patches))
-        for word, token in zip(data["words"], keys, strict=True):
-            word["pixels"] = list(token.pixels) or None
+        data["across"] = p.checkpoint.tokenizer.per_row
+        data["picture"] = picture_address(p.focus.sentence, p.checkpoint.config)
+        for word, token in zip(data["words"], shown.view.key, strict=True):
+            word["patch"] = not token.special
     _component(key=_KEY, data=data, on_chosen_change=_chosen)
 
 

@@ -9,17 +9,25 @@ export default function ({ parentElement, data, setTriggerValue }) {
   if (data.across) {
     words.classList.add("patches");
     words.style.setProperty("--across", data.across);
+    words.style.setProperty("--rows", data.words.filter((word) => word.patch).length / data.across);
+    words.style.setProperty("--picture", `url("${data.picture}")`);
   }
   words.setAttribute("aria-label", data.title);
   const said = box.appendChild(element("div", "said", data.hint));
+  let patches = 0;
   data.words.forEach((word, index) => {
-    const made = words.appendChild(
-      element(data.clickable ? "button" : "span", "word", word.pixels ? undefined : word.text),
+    const made = (word.patch || !data.across ? words : before()).appendChild(
+      element(
+        data.clickable ? "button" : "span",
+        word.patch ? "word patch" : "word",
+        word.patch ? undefined : word.text,
+      ),
     );
-    if (word.pixels) ink(made, word.pixels);
+    if (word.patch) place(made, patches++);
     if (word.apart && index) made.classList.add("apart");
     if (index === data.followed) made.classList.add("followed");
-    if (word.ground) Object.assign(made.style, { background: word.ground, color: word.ink });
+    if (word.ground && word.patch) made.style.setProperty("--ground", word.ground);
+    else if (word.ground) Object.assign(made.style, { background: word.ground, color: word.ink });
     else made.classList.add("masked");
     made.setAttribute("aria-label", word.says);
     if (data.clickable) {
@@ -34,10 +42,15 @@ export default function ({ parentElement, data, setTriggerValue }) {
   parentElement.appendChild(box);
   if (words.scrollHeight > words.clientHeight) words.tabIndex = 0;
 
-  // A dot for each pixel, as large as it has ink.
-  function ink(patch, pixels) {
-    patch.style.setProperty("--side", Math.sqrt(pixels.length));
-    for (const share of pixels) patch.appendChild(element("i")).style.setProperty("--ink", share);
+  // The row of what stands before the patches.
+  function before() {
+    return words.querySelector(".before") ?? words.appendChild(element("div", "before"));
+  }
+
+  // A patch shows its part of the image, under its colour.
+  function place(patch, number) {
+    patch.style.setProperty("--column", number % data.across);
+    patch.style.setProperty("--row", Math.floor(number / data.across));
   }
 
   function element(tag, name, text) {

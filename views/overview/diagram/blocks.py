@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from transformer.config import ModelConfig, PictureConfig
+from transformer.config import ModelConfig
 from transformer.families.family_config import FamilyConfig
 from transformer.runs.next_sentence import LOGITS as NEXT_SENTENCE_LOGITS
 from transformer.runs.traces import Trace
@@ -80,7 +80,7 @@ def _blocks(config: ModelConfig, trace: Trace, stack: str, layer: int) -> list[B
         )
 
     # patches are projected, so the model reads no ids
-    reads = "patch" if isinstance(config, PictureConfig) else "token"
+    reads = "patch" if config.reads_images else "token"
     label = {"patch": "patch_embedding", "token": "embedding"}[reads]
     embedded = block("embedding", label, "embedding", f"{stack}.embedding.token", "embeddings")
     tokens = Block(

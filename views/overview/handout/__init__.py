@@ -9,7 +9,6 @@ from pathlib import Path
 import transformer
 from charts.documents.document_parts import Paragraph
 from charts.toolkit.numbers import whole
-from transformer.config import PictureConfig
 from transformer.errors import InputError
 from transformer.runs.traces import Trace
 from ui.shell.fitting import fit_model, fit_trace
@@ -71,7 +70,7 @@ def handout(trace: Trace, focus: Focus) -> str:
     focus, _notes = fit_model(focus, checkpoint.config)
     focus, _notes = fit_trace(focus, trace)
     title = text["title"].format(sentence=" ".join(trace.sentence.split()))
-    if isinstance(checkpoint.config, PictureConfig):  # the symbols of an image would be unreadable as a title
+    if checkpoint.config.reads_images:  # the symbols of an image would be unreadable as a title
         title = text["title_picture"]
     numbers = sum(activation.values.size for activation in trace.activations.values())
     sizes = {"parameters": whole(checkpoint.model.n_parameters), "numbers": whole(numbers)}

@@ -11,7 +11,7 @@ from charts.documents.document_parts import Cards, Drawing, Live, Paragraph, Par
 from charts.toolkit.style import three_digits, three_digits_alike
 from charts.toolkit.words import _
 from transformer import Decoding, decode
-from transformer.predictions.answer_probabilities import blanks, class_probabilities, fillings, read_answer
+from transformer.predictions.answer_probabilities import blanks, fillings, read_answer, shown_classes
 from transformer.predictions.decoding_steps import likeliest, n_forced, step_attention
 from transformer.predictions.living_picture_numbers import layers_within, living_picture_numbers
 from transformer.runs.inputs import prompt_of
@@ -41,7 +41,7 @@ def overview(trace: Trace, focus: Focus) -> Section:
     ]
     inside = layers_within(trace, MAX_INSIDE)
     parts += [Drawing(living_picture_figure(living_picture_numbers(trace, inside=inside), trace, focus, links=False))]
-    listed = class_probabilities(trace) if config.n_classes else answer.parts
+    listed = shown_classes(trace) if config.n_classes else answer.parts
     if listed:
         shares = three_digits_alike(part.probability for part in listed)
         cards = tuple((part.display, share, False) for part, share in zip(listed, shares, strict=True))

@@ -20,16 +20,17 @@ def tokens(trace: Trace, focus: Focus) -> Section:
     text, parts = handout_text(), []
     for stack in trace.stacks:
         cards = tuple((token.display, str(token.id), token.special) for token in trace.tokens(stack))
-        picture = isinstance(trace.checkpoint.config, PictureConfig)
-        said = text["tokens_picture" if picture else f"tokens_{stack}"]
-        parts += [Paragraph(said.format(count=whole(len(cards) - picture))), Cards(cards)]
+        config = trace.checkpoint.config
+        drawn = isinstance(config, PictureConfig)
+        said = text["tokens_picture" if drawn else "tokens_image" if config.reads_images else f"tokens_{stack}"]
+        parts += [Paragraph(said.format(count=whole(len(cards) - drawn))), Cards(cards)]
     return section("tokens", trace, parts, look_for=(0, 1))
 
 
 def embeddings(trace: Trace, focus: Focus) -> Section:
     """Return the rows of E, and their changes before positions are added."""
     page, text, stack = page_text("embeddings"), handout_text(), focus.stack
-    if isinstance(trace.checkpoint.config, PictureConfig):
+    if trace.checkpoint.config.reads_images:
         return _patches(trace, stack)
     embedding = getattr(trace.checkpoint.model, stack).embedding
     table = embedding.table.weight.detach().numpy()
@@ -81,11 +82,13 @@ def _patches(trace: Trace, stack: str) -> Section:
     """Return the vectors of image patches, which are computed instead of looked up in a table."""
     text, read, recorded = handout_text(), trace.tokens(stack), trace.values(f"{stack}.embedding.token")
 
+    kind = "picture" if isinstance(trace.checkpoint.config, PictureConfig) else "image"
+
     def lines(row: int, column: int) -> list[str]:
         return [named(f"{read[row].display}, {text['dimension']} {column}", written(recorded[row, column]))]
 
     parts = [
-        Paragraph(text["rows_picture"].format(width=whole(recorded.shape[1]))),
+        Paragraph(text[f"rows_{kind}"].format(width=whole(recorded.shape[1]))),
         vectors(recorded, read.labels, title=text["rows_picture_title"], lines=lines),
     ]
     return section("embeddings", trace, parts, look_for=(0, 1, 2))

@@ -121,9 +121,14 @@ export class Heatmap extends HeatmapLayout {
     const { top, bottom, left, right } = this.visible();
     const [rowStep, columnStep] = [this.every("row", theme), this.every("column", theme)];
     for (let row = Math.ceil(top / rowStep) * rowStep; row <= bottom; row += rowStep)
-      this.paintRowLabel(context, theme, row);
+      if (this.hasRoom(theme, this.rowPictures, row, this.stepY)) this.paintRowLabel(context, theme, row);
     for (let column = Math.ceil(left / columnStep) * columnStep; column <= right; column += columnStep)
-      this.paintColumnLabel(context, theme, column);
+      if (this.hasRoom(theme, this.columnPictures, column, this.stepX)) this.paintColumnLabel(context, theme, column);
+  }
+
+  // Of the names before many patches, those that would lie upon each other are left out.
+  hasRoom(theme, pictures, index, step) {
+    return !pictures || pictures[index] || index % Math.ceil((this.labelScale * theme.size) / step) === 0;
   }
 
   labelStyle(theme, special, strong) {

@@ -1,25 +1,32 @@
-// A patch of an image, as small as a name: dark ink on white in every theme.
+// A patch of an image, as small as a name: in its colours, or as dark ink on white in every theme.
 
 import { cssOf, inkOn } from "./colour.js";
 
-// pixels: the ink of each, 0 to 1, in reading order; (x, y): the middle
+// pixels: of each the ink, 0 to 1, or the colour, in reading order; (x, y): the middle
 export function drawPatch(pen, theme, pixels, x, y, side) {
   const across = Math.round(Math.sqrt(pixels.length));
   const cell = side / across;
   pen.fillStyle = "rgb(255,255,255)";
   pen.fillRect(x - side / 2, y - side / 2, side, side);
-  pixels.forEach((ink, at) => {
-    const grey = Math.round(255 * (1 - ink));
-    pen.fillStyle = `rgb(${grey},${grey},${grey})`;
-    pen.fillRect(x - side / 2 + (at % across) * cell, y - side / 2 + Math.floor(at / across) * cell, cell, cell);
+  pixels.forEach((pixel, at) => {
+    const grey = Math.round(255 * (1 - pixel));
+    pen.fillStyle = typeof pixel === "string" ? pixel : `rgb(${grey},${grey},${grey})`;
+    const [column, row] = [at % across, Math.floor(at / across)];
+    // A cell reaches a little under the next one, so that no seam shows between them.
+    const [right, below] = [column < across - 1 ? 0.6 : 0, row < across - 1 ? 0.6 : 0];
+    pen.fillRect(x - side / 2 + column * cell, y - side / 2 + row * cell, cell + right, cell + below);
   });
   pen.strokeStyle = cssOf(theme.faint);
   pen.lineWidth = 1;
   pen.strokeRect(x - side / 2, y - side / 2, side, side);
 }
 
-// What a patch holds, over the colour of its cell: a dot for each pixel, as large as it has ink.
+const SHEER = 0.5; // how much of the colour of a cell the image on it hides
+const SEEN = 3; // the least side of a pixel that is painted by itself
+
+// What a patch holds, over the colour of its cell: its own colours, or a dot for each pixel, as large as it has ink.
 export function paintInk(pen, pixels, colour, [x, y, width, height]) {
+  if (typeof pixels[0] === "string") return paintColours(pen, pixels, [x, y, width, height]);
   const across = Math.round(Math.sqrt(pixels.length));
   const [stepX, stepY] = [width / across, height / across];
   pen.fillStyle = cssOf(inkOn(colour));
@@ -31,4 +38,16 @@ export function paintInk(pen, pixels, colour, [x, y, width, height]) {
     if (radius > 0) pen.arc(middleX, middleY, radius, 0, 2 * Math.PI);
   });
   pen.fill();
+}
+
+function paintColours(pen, pixels, [x, y, width, height]) {
+  const colours = pixels.map((pixel) => [1, 3, 5].map((at) => parseInt(pixel.slice(at, at + 2), 16)));
+  const whole = Math.round(Math.sqrt(pixels.length));
+  const across = width / whole < SEEN ? 1 : whole;
+  const mean = [0, 1, 2].map((channel) => colours.reduce((sum, one) => sum + one[channel], 0) / colours.length);
+  (across === 1 ? [mean] : colours).forEach((one, at) => {
+    pen.fillStyle = cssOf(one.map(Math.round), SHEER);
+    const [column, row] = [at % across, Math.floor(at / across)];
+    pen.fillRect(x + (column * width) / across, y + (row * height) / across, width / across, height / across);
+  });
 }

@@ -1,0 +1,119 @@
+"""Pages of models that read image files: patches, registers, and the reader's own image."""
+
+from __future__ import annotations
+
+from io import BytesIO
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+from streamlit.testing.v1 import AppTest
+
+from tests.conftest import open_by_address
+from tests.pages.conftest import is_fine
+from tests.transformer.guests.tiny_image_guests import image_checkpoint
+from transformer.pictures import image_files
+from ui.shell import own_files
+from ui.words.texts import common, page_text
+
+pytest.importorskip("transformers")
+KINDS = ("vit", "dinov2_with_registers", "siglip")
+PREDICTING = ("decoding", "surgery", "lens", "paths", "bugs")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("images")
+    for kind in KINDS:
+        image_checkpoint(kind, made)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _listed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(folder))
+
+
+def opened(page: str, kind: str, **address: object) -> AppTest:
+    app = open_by_address(page, {"checkpoint": kind, **address})
+    is_fine(app)
+    return app
+
+
+def file_of_noise() -> bytes:
+    pixels = np.random.default_rng(5).integers(0, 255, (50, 70, 3), dtype=np.uint8)
+    file = BytesIO()
+    Image.fromarray(pixels).save(file, "JPEG")
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("page", ["overview", "tokens", "embeddings", "attention", "heads", "compare"])
+def test_a_page_shows_an_image(page: str, kind: str) -> None:
+    app = opened(page, kind, sentence="image:boat", layer=1, head=2, token=3)
+    assert not app.info and not app.warning, [each.value for each in (*app.info, *app.warning)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("page", ["positions", "add_norm", "feed_forward", "masks", "checkpoint", *PREDICTING])
+def test_any_other_page_shows_an_image_or_says_what_it_lacks(page: str, kind: str) -> None:
+    app = opened(page, kind)
+    said = [info.value for info in app.info]
+    if page in PREDICTING and kind != "vit":
+        assert len(said) == 1 and "gives every image a vector" in said[0]
+    elif (page, kind) == ("lens", "vit"):
+        assert len(said) == 1 and "the layers of its classifier" in said[0]
+    else:
+        assert not said
+
+
+def test_registers_are_apart_from_the_picture_in_the_figure_of_all_heads(monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = []
+    monkeypatch.setattr("views.attention.shaded._component", lambda *, data, **_: drawn.append(data))
+    app = opened("attention", "dinov2_with_registers", layer=0, token=6)
+    assert [word["patch"] for word in drawn[-1]["words"]] == [False] * 4 + [True] * 15
+    assert drawn[-1]["across"] == 5 and drawn[-1]["picture"].startswith("data:image/png;base64,")
+    figures = [figure for figure in app.get("plotly_chart") if "[CLS]" in figure.proto.spec]
+    assert len(figures) == 1 and "others" in figures[0].proto.spec
+
+
+def test_an_own_image_stays_on_every_page_and_the_address_holds_its_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+    app = opened("attention", "vit", layer=1)
+    data = file_of_noise()
+    text = image_files.image_text(data)
+    app.session_state["files: own"] = {text: data}
+    app.session_state["focus"] = app.session_state["focus"].__class__(checkpoint="vit", sentence=text)
+    app.run()
+    is_fine(app)
+    assert app.query_params["sentence"] == text and len(text) == 70
+    monkeypatch.setattr(image_files, "_files", type(image_files._files)())  # the process has dropped it
+    app.run()
+    is_fine(app)
+    assert app.session_state["focus"].sentence == text and image_files.is_kept(text)
+
+
+def test_a_link_to_an_image_that_is_not_here_opens_with_another_one_and_says_so() -> None:
+    app = opened("attention", "vit", sentence=f"image:{'a' * 64}")
+    assert app.session_state["focus"].sentence == "image:house"
+    assert any(common("note.image_gone")[:40] in caption.value for caption in app.caption)
+
+
+def test_a_file_that_cannot_be_read_leaves_the_image_and_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    state: dict[str, object] = {}
+    monkeypatch.setattr(own_files.st, "session_state", state)
+    assert own_files.take_file(b"A dog barks.") == "" and "not a PNG or JPEG" in own_files.problem()
+    texts = []
+    for colour in range(own_files.MOST_OWN + 1):
+        file = BytesIO()
+        Image.new("RGB", (8, 8), (colour, 0, 0)).save(file, "PNG")
+        texts.append(own_files.take_file(file.getvalue()))
+    assert list(own_files.own_files()) == texts[1:] and own_files.problem() == ""
+
+
+def test_the_steps_of_the_preprocessing_are_listed() -> None:
+    app = opened("tokens", "dinov2_with_registers", token=4)
+    said = "\n".join(markdown.value for markdown in app.markdown)
+    assert page_text("tokens")["of_images"]["filters"]["3"] in said and "40 × 24 pixels in the middle" in said
+    assert "rows 1–8 and columns 1–8" in said

@@ -1,0 +1,87 @@
+"""Tiny random checkpoints of models that read images, made by Hugging Face's classes."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+_SIZES = {
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "image_size": 32,
+    "patch_size": 8,
+}
+_DINO = {**{name: value for name, value in _SIZES.items() if name != "intermediate_size"}, "mlp_ratio": 2}
+_TEXT = {
+    "vocab_size": 100,
+    "hidden_size": 24,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+}
+_TOWERS = {"vision_config": _SIZES, "text_config": {**_TEXT, "max_position_embeddings": 16}, "projection_dim": 20}
+_SHORTEST = {"size": {"shortest_edge": 40}, "crop_size": {"height": 32, "width": 32}}
+_WHOLE = {"size": {"height": 32, "width": 32}}
+
+# model_type: class, config, image processor and what differs from its defaults, names of the tokens before the patches
+IMAGE_GUESTS: dict[str, tuple[str, dict[str, Any], tuple[str, dict[str, Any]], tuple[str, ...]]] = {
+    "vit": (
+        "ViTForImageClassification",
+        {**_SIZES, "id2label": {0: "cat", 1: "dog", 2: "house"}},
+        ("ViTImageProcessor", _WHOLE),
+        ("[CLS]",),
+    ),
+    "dinov2": ("Dinov2Model", _DINO, ("BitImageProcessor", _SHORTEST), ("[CLS]",)),
+    "dinov2_with_registers": (
+        "Dinov2WithRegistersModel",
+        {**_DINO, "num_register_tokens": 3},
+        ("BitImageProcessor", {**_SHORTEST, "crop_size": {"height": 24, "width": 40}}),
+        ("[CLS]", "[REG1]", "[REG2]", "[REG3]"),
+    ),
+    "siglip": ("SiglipModel", _TOWERS, ("SiglipImageProcessor", _WHOLE), ()),
+    "clip": ("CLIPModel", _TOWERS, ("CLIPImageProcessor", _SHORTEST), ("[CLS]",)),
+    "deit": (
+        "DeiTForImageClassification",
+        {**_SIZES, "id2label": {0: "cat", 1: "dog"}},
+        ("DeiTImageProcessor", {"size": {"height": 36, "width": 36}, "crop_size": {"height": 32, "width": 32}}),
+        ("[CLS]", "[DIST]"),
+    ),
+}
+
+
+def network(kind: str) -> Any:
+    """Return a tiny model of ``transformers`` with random weights, large enough that no map is flat."""
+    import torch
+    import transformers
+
+    name, fields, _, _ = IMAGE_GUESTS[kind]
+    model_class = getattr(transformers, name)
+    torch.manual_seed(0)
+    model = model_class(model_class.config_class(**fields))
+    with torch.no_grad():
+        for parameter_name, parameter in model.named_parameters():
+            if parameter.ndim > 1 and parameter.numel() > 1:
+                parameter.normal_(std=0.25)
+            elif "norm" not in parameter_name.lower() and "lambda" not in parameter_name and parameter.ndim:
+                parameter.normal_(std=0.1)
+    return model.eval()
+
+
+def processor(kind: str) -> Any:
+    """Return the image processor of a tiny checkpoint, of ``transformers``."""
+    import transformers
+
+    name, fields = IMAGE_GUESTS[kind][2]
+    return getattr(transformers, f"{name}Pil")(**fields)
+
+
+def image_checkpoint(kind: str, folder: Path) -> Path:
+    """Write ``folder/kind``: config, weights and the settings of its image processor."""
+    path = folder / kind
+    path.mkdir(parents=True)
+    network(kind).save_pretrained(path)
+    (path / "preprocessor_config.json").write_text(json.dumps(processor(kind).to_dict(), default=str))
+    return path

@@ -1,0 +1,147 @@
+"""Image files of strangers: what is read, as what, and what is refused in a sentence."""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Callable
+from contextlib import suppress
+from io import BytesIO
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from transformer import InputError
+from transformer.pictures import image_files
+from transformer.pictures.drawn_images import DRAWN
+from transformer.pictures.image_files import decode_image, file_of, image_text, is_kept, read_image
+
+RED, BLUE = (250, 20, 30), (20, 30, 250)
+
+
+def two_colours(mode: str = "RGB", size: tuple[int, int] = (40, 20)) -> Image.Image:
+    """Return an image whose left half is red and whose right half is blue."""
+    image = Image.new("RGB", size, RED)
+    image.paste(BLUE, (size[0] // 2, 0, *size))
+    return image.quantize(4) if mode == "P" else image.convert(mode)
+
+
+def saved(image: Image.Image, kind: str = "PNG", **more: object) -> bytes:
+    file = BytesIO()
+    image.save(file, kind, **more)
+    return file.getvalue()
+
+
+def chunk(name: bytes, data: bytes) -> bytes:
+    return struct.pack(">I", len(data)) + name + data + struct.pack(">I", zlib.crc32(name + data))
+
+
+def claimed_size(width: int, height: int) -> bytes:
+    """Return a PNG of a few bytes that claims to be large."""
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    rows = zlib.compress(bytes(1000))
+    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", rows) + chunk(b"IEND", b"")
+
+
+def colour_at(image: Image.Image, x: float, y: float) -> np.ndarray:
+    return np.array(image.getpixel((int(x * image.width), int(y * image.height))), dtype=int)
+
+
+@pytest.mark.parametrize(
+    ("kind", "mode"), [("PNG", "RGB"), ("PNG", "P"), ("PNG", "RGBA"), ("JPEG", "RGB"), ("JPEG", "CMYK")]
+)
+def test_every_kind_of_file_is_read_as_rgb(kind: str, mode: str) -> None:
+    image = decode_image(saved(two_colours(mode), kind))
+    assert (image.mode, image.size) == ("RGB", (40, 20))
+    assert abs(colour_at(image, 0.2, 0.5) - RED).max() < 40 and abs(colour_at(image, 0.8, 0.5) - BLUE).max() < 40
+
+
+def test_grey_of_16_bits_keeps_its_shades_and_transparency_is_white() -> None:
+    shades = np.array([[0, 257 * 100, 65535]], dtype=np.uint16)
+    assert np.asarray(decode_image(saved(Image.fromarray(shades))))[0, :, 0].tolist() == [0, 100, 255]
+    clear = Image.new("RGBA", (4, 4), (*RED, 0))
+    assert colour_at(decode_image(saved(clear)), 0.5, 0.5).tolist() == [255, 255, 255]
+    palette = two_colours("P")
+    palette.info["transparency"] = palette.getpixel((1, 1))
+    found = decode_image(saved(palette, transparency=palette.info["transparency"]))
+    assert colour_at(found, 0.1, 0.5).tolist() == [255, 255, 255]
+
+
+@pytest.mark.parametrize("turn", range(1, 9))
+def test_an_image_is_turned_as_its_exif_data_say(turn: int) -> None:
+    from PIL import ImageOps
+
+    image = two_colours()
+    image.paste((0, 200, 0), (0, 0, 6, 6))  # a green corner: every turn differs
+    exif = Image.Exif()
+    exif[0x0112] = turn
+    file = saved(image, "JPEG", exif=exif, quality=95)
+    expected = ImageOps.exif_transpose(Image.open(BytesIO(file)))
+    np.testing.assert_array_equal(np.asarray(decode_image(file)), np.asarray(expected))
+
+
+def test_the_first_frame_of_an_animation_is_read() -> None:
+    frames = [Image.new("RGB", (8, 8), colour) for colour in (RED, BLUE)]
+    file = saved(frames[0], save_all=True, append_images=frames[1:], duration=100)
+    assert colour_at(decode_image(file), 0.5, 0.5).tolist() == list(RED)
+
+
+def without_end(kind: str) -> bytes:
+    noise = np.random.default_rng(0).integers(0, 255, (64, 64, 3), dtype=np.uint8)
+    file = saved(Image.fromarray(noise), kind)
+    return file[: len(file) // 2]
+
+
+REFUSED: dict[str, tuple[Callable[[], bytes], str]] = {
+    "empty": (lambda: b"", "not a PNG or JPEG"),
+    "text": (lambda: b"A dog barks.", "not a PNG or JPEG"),
+    "another kind": (lambda: saved(two_colours(), "GIF"), "not a PNG or JPEG"),
+    "a vector graphic": (lambda: b"<svg xmlns='http://www.w3.org/2000/svg'/>", "not a PNG or JPEG"),
+    "PostScript": (lambda: saved(two_colours(), "EPS"), "not a PNG or JPEG"),
+    "a PNG cut off": (lambda: without_end("PNG"), "cut off or damaged"),
+    "a JPEG cut off": (lambda: without_end("JPEG"), "cut off or damaged"),
+    "a decompression bomb": (lambda: claimed_size(60_000, 60_000), "16 million pixels"),
+    "just too large": (lambda: claimed_size(4001, 4000), "16 million pixels"),
+    "fewer rows than claimed": (lambda: claimed_size(3000, 3000), "cut off or damaged"),
+    "a broken checksum": (lambda: saved(two_colours()).replace(b"IDAT", b"IDAX", 1), "not a PNG or JPEG"),
+    "many scans": (lambda: b"\xff\xd8" + saved(two_colours(), "JPEG")[2:] + b"\xff\xda" * 70, "scans"),
+    "too many bytes": (lambda: saved(two_colours()) + bytes(image_files.MAX_BYTES), "MB"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_read_is_refused_in_a_sentence(name: str) -> None:
+    make, said = REFUSED[name]
+    with pytest.raises(InputError, match=said):
+        image_text(make())
+
+
+def test_a_damaged_byte_anywhere_gives_an_image_or_a_sentence() -> None:
+    generator = np.random.default_rng(1)
+    for kind in ("PNG", "JPEG"):
+        whole = saved(two_colours(), kind)
+        for place in generator.integers(0, len(whole), 120):
+            file = bytearray(whole)
+            file[place] ^= int(generator.integers(1, 256))
+            with suppress(InputError):
+                assert decode_image(bytes(file)).mode == "RGB"
+
+
+def test_the_text_of_an_image_is_its_hash_and_old_files_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
+    first, second = (saved(Image.new("RGB", (9, 9), colour)) for colour in (RED, BLUE))
+    monkeypatch.setattr(image_files, "MAX_KEPT", len(first) + 1)
+    text = image_text(first)
+    assert text.startswith("image:") and len(text) == 70 and file_of(text) == first
+    assert read_image(text).getpixel((4, 4)) == RED
+    other = image_text(second)
+    assert is_kept(other) and not is_kept(text)
+    with pytest.raises(InputError, match="no longer here"):
+        read_image(text)
+    with pytest.raises(InputError, match="reads images, not text"):
+        read_image("The cat sat.")
+
+
+def test_the_drawn_images_are_always_there() -> None:
+    for name in DRAWN:
+        assert read_image(f"image:{name}").size == (256, 256)

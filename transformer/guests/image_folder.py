@@ -1,0 +1,96 @@
+"""Folders of models that read images: which class reads them, how an image becomes numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from transformer.errors import CheckpointError
+from transformer.families.foreign_folder import read_json
+from transformer.pictures.image_patches import ImageInput
+from transformer.pictures.preprocessing import Preprocessing, preprocessing_of
+
+PREPROCESSOR, PROCESSOR = "preprocessor_config.json", "processor_config.json"
+_MOST_PATCHES = 4096
+_SETTINGS = ("size", "crop_size", "resample", "rescale_factor", "image_mean", "image_std", "default_to_square")
+_DO = ("do_resize", "do_center_crop", "do_rescale", "do_normalize", "do_pad")
+
+
+def image_class(architecture: str) -> str:
+    """Return the class of ``transformers`` that reads the images of an architecture; "" if it reads none.
+
+    A model of two towers, such as ``CLIPModel``, is opened as the one for images.
+    """
+    import transformers
+
+    found: Any = getattr(transformers, architecture)
+    if getattr(found, "main_input_name", "") == "pixel_values":
+        return architecture
+    tower = architecture.removesuffix("Model") + "VisionModel"
+    if architecture.endswith("Model") and hasattr(found.config_class(), "vision_config"):
+        for name in (f"{tower}WithProjection", tower):
+            if hasattr(transformers, name):
+                return name
+    return ""
+
+
+def image_input(folder: Path, fields: Mapping[str, Any], theirs: Any) -> ImageInput:
+    """Return what a model reads of an image.
+
+    Args:
+        folder: The checkpoint.
+        fields: Its ``config.json``.
+        theirs: The config of ``transformers`` of the part that reads images.
+
+    Raises:
+        CheckpointError: If the image processor does something that is not supported, or does not fit the model.
+    """
+    patch = getattr(theirs, "patch_size", None)
+    sides = (patch, patch) if isinstance(patch, int) else tuple(patch) if isinstance(patch, (list, tuple)) else ()
+    if len(sides) != 2 or not all(isinstance(side, int) and 0 < side <= 256 for side in sides):
+        raise CheckpointError("patch_size is {value}: only images cut into patches can be shown", value=repr(patch))
+    if getattr(theirs, "num_channels", 3) != 3:
+        raise CheckpointError("num_channels is {value}: only images in colour can be read", value=theirs.num_channels)
+    preprocessing = _preprocessing(folder, fields, theirs)
+    found = ImageInput(preprocessing, (sides[0], sides[1]))
+    if not 0 < found.n_patches <= _MOST_PATCHES:
+        raise CheckpointError(
+            "an image has {count} patches; it must be 1 to {most}", count=found.n_patches, most=_MOST_PATCHES
+        )
+    return found
+
+
+def _preprocessing(folder: Path, fields: Mapping[str, Any], theirs: Any) -> Preprocessing:
+    stored = _stored(folder)
+    defaults = _defaults(str(stored.get("image_processor_type") or ""), str(fields.get("model_type")))
+    if not stored and not defaults:
+        side = getattr(theirs, "image_size", 224)
+        defaults = {"do_resize": True, "size": side, "resample": 2, "do_rescale": True, "rescale_factor": 1 / 255}
+    return preprocessing_of({**defaults, **{name: value for name, value in stored.items() if value is not None}})
+
+
+def _stored(folder: Path) -> dict[str, Any]:
+    """Return the fields of the image processor in a folder, or none."""
+    if (folder / PREPROCESSOR).is_file():
+        return read_json(folder / PREPROCESSOR)
+    if (folder / PROCESSOR).is_file():
+        inner = read_json(folder / PROCESSOR).get("image_processor")
+        return inner if isinstance(inner, dict) else {}
+    return {}
+
+
+def _defaults(named: str, kind: str) -> dict[str, Any]:
+    """Return what the class of an image processor says where its file says nothing."""
+    import transformers
+    from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING_NAMES
+
+    named = named.removesuffix("Fast").replace("FeatureExtractor", "ImageProcessor")
+    known = IMAGE_PROCESSOR_MAPPING_NAMES.get(kind) or {}
+    for name in (f"{named}Pil" if named else "", known.get("pil") or ""):
+        found = getattr(transformers, name, None) if name.isidentifier() else None
+        if found is not None and isinstance(found, type):
+            values = {each: getattr(found, each, None) for each in (*_SETTINGS, *_DO)}
+            values = {each: value for each, value in values.items() if value is not None}
+            return {"rescale_factor": 1 / 255, "resample": 2, **values}
+    return {}

@@ -1,0 +1,171 @@
+"""Image files that a reader gives: decoded with limits, and kept in memory under their hash.
+
+An image is the input of a model as a sentence is. Its text is ``image:`` and the SHA-256 of its file, so that it can be
+wherever a sentence is; the pixels are found by that text as long as this process has the file.
+"""
+
+from __future__ import annotations
+
+import struct
+import warnings
+import zlib
+from collections import OrderedDict
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+from transformer.disk.plain_files import read_plain
+from transformer.errors import InputError
+from transformer.pictures.drawn_images import DRAWN, draw_image
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+
+MAX_BYTES = 8_000_000  # of a file
+MAX_PIXELS = 16_000_000  # decoded: 48 MB
+MAX_KEPT = 256_000_000  # bytes of all files that this process keeps
+PREFIX = "image:"
+_FORMATS = ("PNG", "JPEG")
+_MAX_SCANS = 64  # of a progressive JPEG: each makes a decoder visit the whole image
+_BROKEN = (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, struct.error, zlib.error)
+_files: OrderedDict[str, bytes] = OrderedDict()
+_lock = Lock()
+
+
+def image_text(file: bytes | str | Path) -> str:
+    """Keep an image file in memory and return its text, which ``transformer.trace`` takes as a sentence.
+
+    Args:
+        file: A PNG or JPEG file: its content or its path.
+
+    Raises:
+        InputError: If it is too large, or no image of these kinds that can be decoded.
+    """
+    data = file if isinstance(file, bytes) else read_plain(Path(file), most=MAX_BYTES + 1)
+    text = PREFIX + sha256(data).hexdigest()
+    if not is_kept(text):
+        decode_image(data)
+    keep(text, data)
+    return text
+
+
+def keep(text: str, data: bytes) -> None:
+    """Keep a file that ``image_text`` has checked; those unused for the longest time are dropped."""
+    with _lock:
+        _files[text] = data
+        _files.move_to_end(text)
+        while sum(map(len, _files.values())) > MAX_KEPT and len(_files) > 1:
+            _files.popitem(last=False)
+
+
+def is_image_text(text: str) -> bool:
+    """Whether a text names an image."""
+    return text.startswith(PREFIX)
+
+
+def is_kept(text: str) -> bool:
+    """Whether this process has the image that a text names."""
+    return text in _files or text.removeprefix(PREFIX) in DRAWN
+
+
+def file_of(text: str) -> bytes:
+    """Return the file of a kept image.
+
+    Raises:
+        InputError: If this process does not have it.
+    """
+    if (name := text.removeprefix(PREFIX)) in DRAWN:
+        return draw_image(name)
+    with _lock:
+        if text in _files:
+            _files.move_to_end(text)
+            return _files[text]
+    if not is_image_text(text):
+        raise InputError("This model reads images, not text. Choose a PNG or JPEG file.")
+    raise InputError("The image is no longer here: only its hash is in the address. Choose the file again.")
+
+
+def read_image(text: str) -> Image:
+    """Return the pixels of a kept image, RGB; raises what ``file_of`` raises."""
+    return decode_image(file_of(text))
+
+
+def decode_image(data: bytes) -> Image:
+    """Decode a PNG or JPEG file as RGB: turned as its EXIF data say, on white, the first frame only.
+
+    Size and kind are checked before anything is decoded.
+
+    Raises:
+        InputError: If it is too large, is of another kind, is cut off or is damaged.
+    """
+    from PIL import Image
+
+    if len(data) > MAX_BYTES:
+        raise InputError(
+            "The image file has {size} MB; at most {most} MB are read.",
+            size=f"{len(data) / 1e6:.1f}",
+            most=f"{MAX_BYTES / 1e6:.0f}",
+        )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of a large image: its size is checked here
+            opened = Image.open(BytesIO(data), formats=_FORMATS)
+    except Image.DecompressionBombError as error:
+        raise _too_large() from error
+    except _BROKEN as error:
+        raise InputError("The file is not a PNG or JPEG image that can be read.") from error
+    if opened.width * opened.height > MAX_PIXELS:
+        raise _too_large()
+    if data.startswith(b"\xff\xd8") and data.count(b"\xff\xda") > _MAX_SCANS:
+        raise InputError("The image is a JPEG with more than {most} scans. Save it again.", most=_MAX_SCANS)
+    try:
+        opened.load()
+        return _upright(_as_rgb(opened), opened)
+    except (*_BROKEN, MemoryError, Image.DecompressionBombError) as error:
+        raise InputError("The image is cut off or damaged: it cannot be decoded.") from error
+
+
+def _too_large() -> InputError:
+    return InputError(
+        "The image has more than {most} million pixels, which is the limit. Make it smaller.",
+        most=f"{MAX_PIXELS / 1e6:.0f}",
+    )
+
+
+def _as_rgb(image: Image) -> Image:
+    """Return 8 bits per channel; where it is transparent, the image is on white."""
+    from PIL import Image as images
+
+    if image.mode.startswith("I") or image.mode == "F":  # 16 bits of grey, which Pillow would cut off at 255
+        import numpy as np
+
+        shades = np.asarray(image, dtype=np.float64) / 257.0
+        image = images.fromarray(shades.clip(0, 255).round().astype(np.uint8))
+    if image.mode in ("RGBA", "LA", "PA") or "transparency" in image.info:
+        image = image.convert("RGBA")
+        white = images.new("RGBA", image.size, "white")
+        return images.alpha_composite(white, image).convert("RGB")
+    return image.convert("RGB")
+
+
+def _upright(image: Image, opened: Any) -> Image:
+    """Turn an image as the EXIF data of the file say; data that cannot be read say nothing."""
+    from PIL import Image as images
+
+    try:
+        turn = opened.getexif().get(0x0112)
+    except _BROKEN:
+        return image
+    turns = images.Transpose
+    wanted = {
+        2: turns.FLIP_LEFT_RIGHT,
+        3: turns.ROTATE_180,
+        4: turns.FLIP_TOP_BOTTOM,
+        5: turns.TRANSPOSE,
+        6: turns.ROTATE_270,
+        7: turns.TRANSVERSE,
+        8: turns.ROTATE_90,
+    }.get(turn)
+    return image if wanted is None else image.transpose(wanted)

@@ -1,0 +1,214 @@
+"""An image file as the patches that a model of ``transformers`` reads: their ids, labels and pixels.
+
+An id is a number of the image, times ``_STRIDE``, plus the position of the patch in it, after the special ids. So a row
+of ids says which pixels the model reads: also with a patch left out (``MASK_ID``), or one of another image.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from threading import Lock
+from typing import TypeVar
+
+import torch
+from torch import Tensor
+from torch.nn import functional as F
+
+from transformer.errors import InputError
+from transformer.pictures.image_files import read_image
+from transformer.pictures.preprocessing import Preprocessing
+from transformer.text.special_ids import Framing, SpecialIds
+from transformer.text.tokenizer import Tokenizer
+from transformer.text.tokens import Token, TokenSequence
+
+MASK_ID, N_SPECIAL = 0, 64
+_STRIDE = 2**16  # more than the patches of any image here
+_KEPT = 16  # images whose pixels are kept
+_CELLS = ((100, 8), (1000, 4), (_STRIDE, 2))  # the most patches, and cells along a side of each where it is drawn
+_Drawn = TypeVar("_Drawn")
+
+
+@dataclass(frozen=True)
+class ImageInput:
+    """What a model reads of an image.
+
+    Attributes:
+        preprocessing: How an image becomes numbers.
+        patch: (height, width) of a patch, in pixels.
+        before: Names of the tokens before the patches: the class token, registers.
+    """
+
+    preprocessing: Preprocessing
+    patch: tuple[int, int]
+    before: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows of patches."""
+        return self.preprocessing.shape[0] // self.patch[0]
+
+    @property
+    def columns(self) -> int:
+        """Number of columns of patches."""
+        return self.preprocessing.shape[1] // self.patch[1]
+
+    @property
+    def n_patches(self) -> int:
+        """Number of patches."""
+        return self.rows * self.columns
+
+
+class ImageTokenizer(Tokenizer):
+    """Conversion between the text of an image (``image_text``) and the ids of its patches."""
+
+    kind, alphabet = "image", "byte-level"
+    space_in_front = False
+
+    def __init__(self, image: ImageInput) -> None:
+        self.image = image
+        first = range(1, 1 + len(image.before))
+        self.special = SpecialIds(start=1 if first else None, mask=MASK_ID, others=frozenset(first[1:]))
+        self.framing = Framing(before=tuple(first), never=(MASK_ID, *first))
+        self._numbers: dict[str, int] = {}
+        self._texts: list[str] = []
+        self._pixels: OrderedDict[int, Tensor] = OrderedDict()
+        self._lock = Lock()
+
+    @property
+    def per_row(self) -> int:
+        """Number of patches in a row of the image."""
+        return self.image.columns
+
+    @property
+    def vocabulary_size(self) -> int:
+        """Number of special tokens and of patches of one image."""
+        return N_SPECIAL + self.image.n_patches
+
+    def encode(self, text: str, *, continues: bool = False) -> list[int]:
+        """Return the ids of the patches of an image.
+
+        Raises:
+            InputError: If the text names no image that this process has.
+        """
+        text = text.strip()
+        if self._numbers.get(text) not in self._pixels:
+            pixels = self.image.preprocessing.pixels(read_image(text))
+            with self._lock:
+                if text not in self._numbers:
+                    self._numbers[text] = len(self._texts)
+                    self._texts.append(text)
+                self._keep(self._numbers[text], pixels)
+        first = N_SPECIAL + _STRIDE * self._numbers[text]
+        return list(range(first, first + self.image.n_patches))
+
+    def encode_with_blanks(self, text: str) -> list[int]:
+        """Return ``encode``: nothing in an image is a blank."""
+        return self.encode(text)
+
+    def encode_many(self, texts: Sequence[str]) -> list[list[int]]:
+        """Encode many images."""
+        return [self.encode(text) for text in texts]
+
+    def decode(self, ids: Iterable[int]) -> str:
+        """Return the text of the image that the first patch belongs to."""
+        patch = next((id for id in ids if id >= N_SPECIAL), None)
+        return "" if patch is None else self._texts[(patch - N_SPECIAL) // _STRIDE]
+
+    def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
+        """Label ids by their positions in the image."""
+        tokens, offset = [], len(self.image.before)
+        for index, (id, ink) in enumerate(zip(ids, self.thumbnails(ids), strict=True)):
+            role = self.special.role(id)
+            row, column = divmod(index - offset, self.image.columns)
+            shown = self.display(id) if role else f"r{row + 1}c{column + 1}"
+            text = "" if role else f" {shown}"
+            tokens.append(Token(index, int(id), text, shown, bool(role), role, first=not role, pixels=tuple(ink or ())))
+        return TokenSequence(tuple(tokens), name)
+
+    def display(self, id: int) -> str:
+        """Return the name of a special token, or the place of a patch in its image."""
+        if id < N_SPECIAL:
+            return ("[MASK]", *self.image.before)[id]
+        row, column = divmod((id - N_SPECIAL) % _STRIDE, self.image.columns)
+        return f"r{row + 1}c{column + 1}"
+
+    def thumbnails(self, ids: Sequence[int]) -> list[list[str] | None]:
+        """Return the colours of a few cells of every patch, "#rrggbb"; ``None`` for a special token."""
+        return self._of_patches(ids, lambda patches: [list(map(_hexadecimal, cells)) for cells in self._cells(patches)])
+
+    def patch_colours(self, ids: Sequence[int]) -> list[tuple[float, ...] | None]:
+        """Return the mean red, green and blue of every patch, 0 to 1; ``None`` for a special token."""
+        return self._of_patches(ids, lambda patches: list(map(tuple, patches.mean(dim=(2, 3)).tolist())))
+
+    def _of_patches(self, ids: Sequence[int], drawn: Callable[[Tensor], list[_Drawn]]) -> list[_Drawn | None]:
+        """Return what ``drawn`` makes of the shades of each image, [patch, channel, row, column], by patch."""
+        found: dict[int, list[_Drawn]] = {}
+        for number in {(id - N_SPECIAL) // _STRIDE for id in ids if id >= N_SPECIAL}:
+            found[number] = drawn(self._patches(self.image.preprocessing.shades(self._of(number))))
+        places = [divmod(id - N_SPECIAL, _STRIDE) for id in ids]
+        return [None if id < N_SPECIAL else found[number][at] for id, (number, at) in zip(ids, places, strict=True)]
+
+    def _cells(self, patches: Tensor) -> list[list[list[float]]]:
+        """Return the mean colour of a few cells of each patch, [patch, cell, channel]."""
+        side = next(cells for most, cells in _CELLS if len(patches) <= most)
+        side = min(side, *self.image.patch)
+        return F.adaptive_avg_pool2d(patches, side).flatten(2).transpose(1, 2).tolist()
+
+    def words(self, text: str) -> list[str]:
+        """Return the name of every patch of an image."""
+        return [self.display(id) for id in self.encode(text)]
+
+    def pixels(self, ids: Tensor) -> Tensor:
+        """Return what the network reads for [batch, position] ids: [batch, channel, row, column]."""
+        offset = len(self.image.before)
+        rows = ids[:, offset : offset + self.image.n_patches].tolist()
+        return torch.stack([self._laid(row) for row in rows])
+
+    def _laid(self, ids: list[int]) -> Tensor:
+        """Return the pixels of patches in reading order; those of a masked one are 0."""
+        number, first = divmod(ids[0] - N_SPECIAL, _STRIDE)
+        if ids[0] >= N_SPECIAL and first == 0 and ids == list(range(ids[0], ids[0] + len(ids))):
+            return self._of(number)
+        (height, width), channels = self.image.patch, 3
+        laid = torch.zeros(len(ids), channels, height, width)
+        for place, id in enumerate(ids):
+            if id >= N_SPECIAL:
+                number, source = divmod(id - N_SPECIAL, _STRIDE)
+                laid[place] = self._patches(self._of(number))[source]
+        whole = laid.view(self.image.rows, self.image.columns, channels, height, width).permute(2, 0, 3, 1, 4)
+        canvas = torch.zeros(channels, *self.image.preprocessing.shape)
+        canvas[:, : self.image.rows * height, : self.image.columns * width] = whole.reshape(
+            channels, self.image.rows * height, self.image.columns * width
+        )
+        return canvas
+
+    def _patches(self, pixels: Tensor) -> Tensor:
+        """Cut [channel, row, column] into [patch, channel, row, column]."""
+        (height, width), rows, columns = self.image.patch, self.image.rows, self.image.columns
+        cut = pixels[:, : rows * height, : columns * width].unfold(1, height, height).unfold(2, width, width)
+        return cut.permute(1, 2, 0, 3, 4).reshape(rows * columns, -1, height, width)
+
+    def _of(self, number: int) -> Tensor:
+        """Return the pixels of an image by its number, read again if they were dropped."""
+        with self._lock:
+            if (found := self._pixels.get(number)) is not None:
+                self._pixels.move_to_end(number)
+                return found
+        if not 0 <= number < len(self._texts):
+            raise InputError("This model reads images, not text. Choose a PNG or JPEG file.")
+        pixels = self.image.preprocessing.pixels(read_image(self._texts[number]))
+        with self._lock:
+            self._keep(number, pixels)
+        return pixels
+
+    def _keep(self, number: int, pixels: Tensor) -> None:
+        self._pixels[number] = pixels
+        self._pixels.move_to_end(number)
+        while len(self._pixels) > _KEPT:
+            self._pixels.popitem(last=False)
+
+
+def _hexadecimal(colour: Sequence[float]) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*(round(255 * share) for share in colour))

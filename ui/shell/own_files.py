@@ -1,0 +1,46 @@
+"""Image files that the reader of this session has given: they stay as long as the session does.
+
+An address holds only their hash. The files are kept by the session, next to its sentence, and lent to the process,
+which may drop them; every run brings them back.
+"""
+
+from collections.abc import Mapping
+
+import streamlit as st
+
+from transformer.errors import InputError
+from transformer.pictures.image_files import image_text, is_kept, keep
+from ui.words.catalogues import translate
+
+MOST_OWN = 4  # files per session; the oldest goes first
+_OWN, _PROBLEM = "files: own", "files: problem"
+
+
+def take_file(data: bytes) -> str:
+    """Keep a file and return its text; "" if it cannot be read, with the reason in ``problem``."""
+    st.session_state[_PROBLEM] = ""
+    try:
+        text = image_text(data)
+    except InputError as error:
+        st.session_state[_PROBLEM] = translate(error)
+        return ""
+    files = {name: file for name, file in own_files().items() if name != text} | {text: data}
+    st.session_state[_OWN] = dict(list(files.items())[-MOST_OWN:])
+    return text
+
+
+def own_files() -> Mapping[str, bytes]:
+    """Return the files of this session by their texts, the newest last."""
+    return st.session_state.get(_OWN, {})
+
+
+def bring_back() -> None:
+    """Give the process the files of this session that it has dropped."""
+    for text, data in own_files().items():
+        if not is_kept(text):
+            keep(text, data)
+
+
+def problem() -> str:
+    """Return why the last file could not be read, or ""."""
+    return st.session_state.get(_PROBLEM, "")
