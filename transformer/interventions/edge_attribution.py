@@ -47,10 +47,12 @@ def estimated_edges(
 
     Raises:
         ValueError: If the receiver does not exist or an input is unknown.
+        NotExposedError: If a guest does not expose one of the inputs.
     """
     own = senders_of(contrast, receiver)
     senders = own if senders is None else tuple(senders)
-    ears, model = inputs_of(receiver, inputs), contrast.checkpoint.model
+    model = contrast.checkpoint.model
+    ears = inputs_of(model, receiver, inputs)
     frozen = [name for name in model.probes if is_frozen(name)]
     contexts = [f"{attention_name(sender)}.context" for sender in senders]
     if not senders:

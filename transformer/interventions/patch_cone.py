@@ -7,7 +7,8 @@ residual stream a change can have reached are, from one sub-layer to the next,
     R ← R ∪ {q : q may attend to some k ∈ R}
 
 with the masks of the run. Cross-attention reads the encoder's output, so a change anywhere in it reaches every position
-of the decoder that may attend to one of the reached positions. Earlier layers never change. Outside of the cone, not a
+of the decoder that may attend to one of the reached positions. Earlier layers never change, and a
+feed-forward layer in parallel to the attention (GPT-NeoX) reads what the layer reads. Outside of the cone, not a
 bit changes; inside, a change is possible but may be small.
 """
 
@@ -19,6 +20,7 @@ import numpy as np
 from transformer.interventions.activation_patching import HEADS, PARTS, Place
 from transformer.layers.residual_stream import CONVOLUTION
 from transformer.runs.traces import Trace
+from transformer.variants.layer_orders import ParallelLayer
 
 
 @dataclass(frozen=True)
@@ -67,11 +69,14 @@ def _through(
     found: list[Place],
 ) -> np.ndarray:
     """Return which positions are reached after a layer, and add what changes in it to ``found``."""
+    module = getattr(trace.checkpoint.model, stack).layers[layer]
     crosses = (stack, "cross") in trace.attention_kinds()
-    entered = False
+    entering = stream
     for part in (part for part in PARTS if part != "cross_attention" or crosses):
-        if part == "residual" or part == "feed_forward":
+        if part == "residual":
             reached = stream.copy()
+        elif part == "feed_forward":
+            reached = entering.copy() if isinstance(module, ParallelLayer) else stream.copy()
         else:
             kind = part.removesuffix("_attention")
             allowed = trace.attention(stack, layer, kind).allowed  # [query, key]
@@ -83,9 +88,9 @@ def _through(
             reached[:] = True
         found += _places(stack, part, layer, reached)
         stream = stream | reached
-        entered |= part == "residual" and bool(stream.any())
-    convolves = hasattr(getattr(trace.checkpoint.model, stack).layers[layer], CONVOLUTION)
-    return stream | (entered and convolves)  # a convolution over positions reads what the layer reads
+        entering = stream if part == "residual" else entering
+    convolves = hasattr(module, CONVOLUTION) and bool(entering.any())
+    return stream | convolves  # a convolution over positions reads what the layer reads
 
 
 def _places(stack: str, part: str, layer: int, reached: np.ndarray) -> Iterable[Place]:

@@ -15,7 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from transformer.guests.described_parts import ATTENTION, not_exposed
 from transformer.interventions.activation_patching import Contrast, Turn, logits_at, rows_in_a_pass
+from transformer.models import Model
 from transformer.probes import Edit, record
 from transformer.runs.head_places import Head, all_heads
 
@@ -68,8 +70,9 @@ def path_patching(
 
     Raises:
         ValueError: If an input is unknown.
+        NotExposedError: If a guest does not expose one of them.
     """
-    ears = inputs_of(receiver, inputs)
+    ears = inputs_of(contrast.checkpoint.model, receiver, inputs)
     senders = senders_of(contrast, receiver) if senders is None else tuple(senders)
     rows = min(len(senders) + 1, rows_in_a_pass(contrast, turn))
     differences: list[Tensor] = []
@@ -94,15 +97,19 @@ def attention_name(head: Head) -> str:
     return f"{head.stack}.layers.{head.layer}.{head.kind}_attention"
 
 
-def inputs_of(receiver: Head, inputs: Sequence[str]) -> list[str]:
+def inputs_of(model: Model, receiver: Head, inputs: Sequence[str]) -> list[str]:
     """Return the names of the probes of a head's inputs.
 
     Raises:
         ValueError: If an input is unknown.
+        NotExposedError: If a guest does not expose one of them.
     """
     if wrong := [name for name in inputs if name not in INPUTS]:
         raise ValueError(f"{wrong[0]!r} is not an input of a head; choose from {', '.join(INPUTS)}")
-    return [f"{attention_name(receiver)}.{name}" for name in inputs]
+    ears = [f"{attention_name(receiver)}.{name}" for name in inputs]
+    if not model.probes.keys() >= set(ears):
+        raise not_exposed(ATTENTION)
+    return ears
 
 
 def is_frozen(name: str) -> bool:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from transformer.errors import InputError
 from transformer.interventions.experiment import Experiment, experiment
 from transformer.runs.directions import Steering, direction_of, ordinary_positions, random_direction
 from transformer.runs.edit_specs import EditSpec
@@ -101,7 +102,7 @@ def steering_effect(
         progress: Called as ``progress(done, total)`` after every direction.
 
     Raises:
-        InputError: If the model cannot take a text of the edit.
+        InputError: If the model cannot take a text of the edit, or predicts nothing.
         ValueError: If the edit does not fit the model, or is another one.
         NotFiniteError: If a steered run has numbers that are not finite.
     """
@@ -109,6 +110,9 @@ def steering_effect(
     if edit.action != "steer" or edit.layer is None:
         raise ValueError(f"{edit} does not steer; write an edit like steer:decoder.1.residual=4 word Paris")
     edit.check(trace.checkpoint.config)
+    if trace.checkpoint.config.encodes_sentences:
+        name = trace.checkpoint.name
+        raise InputError("{name} does not predict a word, so there is nothing to measure.", name=name)
     steering = Steering.parse(edit.value)
     direction = direction_of(trace.checkpoint, edit.stack, edit.layer, steering)
     length = float(np.linalg.norm(direction))

@@ -43,6 +43,7 @@ from transformer.runs.output_tokens import token_of
 from transformer.runs.traces import Trace
 from transformer.runs.tracing import trace
 from transformer.text.message import short_repr
+from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 
 BETWEEN = " ||| "  # two prompts
 SOURCES = ("prompts", "head", "word")
@@ -116,7 +117,8 @@ def direction_of(checkpoint: Checkpoint, stack: str, layer: int, steering: Steer
         steering: What the direction is made of; its strength does not matter here.
 
     Raises:
-        InputError: If the model cannot take a text, or the word is not one token of its output.
+        InputError: If the model cannot take a text, the word is not one token of its output, or another layer comes
+            between the residual stream and W_U.
         ValueError: If the steering names no head. ``EditSpec.check`` checks that the model has it, and that the stack
             writes the output that a word belongs to.
     """
@@ -181,6 +183,12 @@ def _output_row(checkpoint: Checkpoint, stack: str, word: str) -> np.ndarray:
     if config.encodes_sentences:
         raise InputError("{name} does not predict a word, so there is nothing to measure.", name=checkpoint.name)
     head: nn.Module = model.classifier if config.n_classes else getattr(model, stack).vocabulary_projection
+    if isinstance(head, TokenHead | FirstTokenClassifier):
+        raise InputError(
+            "{name} has one more layer before its output matrix, whose rows are therefore no directions of the "
+            "residual stream.",
+            name=checkpoint.name,
+        )
     projection = head if isinstance(head, nn.Linear) else head.projection
     row = projection.weight[token_of(replace(checkpoint, prompt=None), "The", word)]  # as it continues a text
     return row.detach().double().numpy(force=True)

@@ -9,7 +9,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import three_digits
-from transformer.errors import InputError
+from transformer.errors import InputError, NotExposedError
 from transformer.interventions.steering import SEEDS, SteeringEffect, steering_effect
 from transformer.runs.directions import BETWEEN, Steering, direction_of, ordinary_positions
 from transformer.runs.edit_specs import EditSpec
@@ -71,7 +71,7 @@ def add_direction(p: Page) -> None:
     steering = Steering(strength, source, texts, head)
     try:
         length = _length(p, focus.stack, layer, steering)
-    except InputError as error:
+    except (InputError, NotExposedError) as error:
         st.warning(as_plain(translate(error)), icon=":material/edit:")
         return
     spec = str(EditSpec("steer", focus.stack, layer, "residual", value=str(steering)))

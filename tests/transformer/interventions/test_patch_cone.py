@@ -112,6 +112,7 @@ def test_other_families(families_folder, name: str) -> None:
         found, output = changed_places(trace, start, ())
         cone = patch_cone(trace, start)
         assert found <= cone.places and output <= cone.output
+        assert found == cone.places or name not in ("hf-gpt2", "hf-neox"), f"{start}: the cone is too wide"
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from threading import Barrier
 
 import numpy as np
@@ -113,6 +114,15 @@ def test_a_word_is_its_row_of_the_output_matrix(tiny_checkpoint: Callable) -> No
     np.testing.assert_array_equal(found, sentiment.model.classifier.projection.weight[1].detach())
     with pytest.raises(transformer.InputError, match="There is no class"):
         direction_of(sentiment, "encoder", 0, Steering(1.0, "word", ("no such class",)))
+
+
+@pytest.mark.slow
+def test_a_row_behind_another_layer_is_no_direction(families_folder: Path) -> None:
+    bert = transformer.load(families_folder / "hf-bert")  # logits = norm(f(x W + b)) Eᵀ + c
+    with pytest.raises(transformer.InputError, match="one more layer before its output matrix"):
+        direction_of(bert, "encoder", 1, Steering(1.0, "word", ("the",)))
+    gpt2 = transformer.load(families_folder / "hf-gpt2")
+    assert direction_of(gpt2, "decoder", 1, Steering(1.0, "word", ("the",))).shape == (gpt2.config.d_model,)
 
 
 def test_random_directions_favour_no_axis() -> None:
