@@ -34,7 +34,7 @@ OTHERS_PRESENTED = ("compare", "surgery", "positions", "add_norm", "feed_forward
 # Streamlit's own files; each loads more files. Plotly's is 5 MB, 1.4 MB compressed. A page that starts or stops needing
 # one is entered here.
 PLOTLY, VEGA = "PlotlyChart", "ArrowVegaLiteChart"
-CHARTS = {PLOTLY: "stPlotlyChart", VEGA: "stVegaLiteChart"}  # what is drawn with them
+CHARTS = {PLOTLY: "stPlotlyChart", VEGA: "stVegaLiteChart"}  # the elements that they draw
 NEEDS = {
     PLOTLY: {"checkpoint", "tokens", "embeddings", "positions", "add_norm", "feed_forward", "decoding", "lens", "bugs"},
     VEGA: {"training"},

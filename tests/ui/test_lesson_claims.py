@@ -649,7 +649,7 @@ def test_the_way_of_a_sentence(natural, followed) -> None:
         followed.target[steps[5].focus["token"]].display == "·chat"
         and f"{numbers.vocabulary:,}" in steps[5].explanation
     )
-    # what would prove it
+    # how you would test it
     proof = step(WAY, 7, sentence=CAT)
     assert proof.changes["mask"] == ("word 1",) and followed.source[1].display == "·cat"
     hidden = answer_with(natural, "mask:decoder.*.cross=keys 1")

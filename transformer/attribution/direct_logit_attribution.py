@@ -254,8 +254,8 @@ class Attribution:
     Attributes:
         values: Contribution of each of ``parts`` to the logit, [part], in the order of the forward pass.
         logit: The model's logit (the difference of two, with an alternative token), before the ``cap`` if there is one.
-        gated: Whether a layer with an activation precedes the logits; each of its units passes on the share of this
-            run.
+        gated: Whether a layer with an activation precedes the logits. Each of its units then counts with the share that
+            it passes on in this run.
         readings: See ``Walk``.
     """
 

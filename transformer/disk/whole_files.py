@@ -49,7 +49,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
             return
         os.chmod(temporary, 0o644)
         os.replace(temporary, target)
-    except ValueError:  # about the content to write
+    except ValueError:  # the content cannot be written
         raise
     except Exception as error:  # torch, safetensors and tokenizers each raise their own
         # without the file name, which is that of the temporary file

@@ -238,7 +238,7 @@ def patched_differences(
 def patches(experiments: Sequence[Sequence[Place]], clean: Mapping[str, Tensor]) -> list[Edit]:
     """Return edits that patch row b of the batch at ``experiments[b]`` with values from ``clean``.
 
-    ``clean`` was recorded with that number of rows.
+    ``clean`` was recorded with one row per experiment.
     """
     masks: dict[str, Tensor] = {}
     for row, places in enumerate(experiments):

@@ -55,7 +55,7 @@ def _problem(path: Path) -> str:
             return Message("it has a {part}; only plain byte-level BPE is read, with {part} null", part=part)
     pre_tokenizer = content.get("pre_tokenizer")
     if not isinstance(pre_tokenizer, dict) or not _PRE_TOKENIZER.items() <= pre_tokenizer.items():
-        return Message("its pre_tokenizer is not ByteLevel without a space in front, the only one that is read")
+        return Message("its pre_tokenizer is not supported; only ByteLevel with add_prefix_space = false is")
     decoder = content.get("decoder")
     plain = isinstance(decoder, dict) and decoder.get("type") == "ByteLevel" and decoder.keys() <= _DECODER
     if decoder is not None and not plain:

@@ -19,7 +19,7 @@ from ui.words.texts import as_plain
 
 
 def moments_at(p: Page, steps: Sequence[int | None]) -> list[Moment]:
-    """Return the moments, the finished model's last; long computations show progress and can be cancelled.
+    """Return the moments, with the finished model last; long computations can be cancelled.
 
     Snapshots that cannot be opened are left out; ``say_what_is_broken`` names them.
     """

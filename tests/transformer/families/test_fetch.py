@@ -40,7 +40,7 @@ def downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Path]:
     return found
 
 
-def test_the_size_comes_first_and_who_agrees_gets_it_into_the_folder_that_the_app_lists(
+def test_the_size_comes_first_and_the_files_go_into_the_folder_that_the_app_lists(
     downloaded: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", f"{tmp_path / 'listed'}:{tmp_path / 'other'}")
@@ -56,7 +56,7 @@ def test_the_size_comes_first_and_who_agrees_gets_it_into_the_folder_that_the_ap
     assert "me/mine: 5 files, 0 MB" in said and "[y/N]" in question and not before
     assert downloaded == [tmp_path / "listed" / "mine" / ".unfinished"]
     assert not downloaded[0].exists()
-    assert "listed/mine  " in capsys.readouterr().out  # the name comes with its fingerprint once opened
+    assert "listed/mine  " in capsys.readouterr().out  # its fingerprint follows, because it was opened
 
 
 @pytest.mark.parametrize("answer", ["", "no", EOFError()])

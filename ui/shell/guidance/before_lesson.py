@@ -14,7 +14,7 @@ from ui.shell.focus import NAMES, NO_CHOICES, Focus, address_of, default_of, wit
 from ui.shell.page_state import Texts
 
 _OF_LESSON = ("lesson", "lesson_step", "came_from")
-_KEPT = ("language", "presenter")  # a change of them during a lesson is intended
+_KEPT = ("language", "presenter")  # changes during a lesson are kept
 
 
 def write_view(page: str, focus: Focus, choices: Mapping[str, Texts]) -> str:
