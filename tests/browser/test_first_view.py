@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 MOST_CONTROLS, MOST_WORDS = 30, 120
@@ -53,3 +53,12 @@ def test_a_first_view_has_few_controls_and_words(
             "nodes => new Set(nodes.map((node) => Math.round(node.getBoundingClientRect().top))).size"
         )
         assert rows == 1, "the kinds of attention stand in one row"
+
+
+def test_the_two_maps_of_training_stand_at_the_same_height_in_french(shipped: str, visit: Callable[..., Page]) -> None:
+    """A title that wraps beside its buttons would move one of the maps."""
+    page = visit(f"{shipped}/training?language=fr&sentence=My grandmother bakes apple pie every Sunday.", width=1280)
+    maps = page.locator("[class*=st-key-training-map] canvas[data-geometry]").filter(visible=True)
+    expect(maps).to_have_count(2)
+    tops = maps.evaluate_all("all => all.map((one) => one.getBoundingClientRect().top)")
+    assert abs(tops[0] - tops[1]) < 2, tops
