@@ -129,15 +129,16 @@ def _show_both(read: ReorderedInput, new: NewOrder, before: Answer, after: Answe
     same = before.text == after.text
     st.markdown(text["no_blank"] if not before.parts else f"#### {text['same' if same else 'changed']}")
     rows, movable = _readings(read, new, text)
-    for name, row, own, answer, other in (
-        ("before", rows[0], movable[0], before, after),
-        ("after", rows[1], movable[1], after, before),
-    ):
-        # a click on a token makes it one of the two that are swapped
-        means = partial(_take, [own], new.pair) if new.pair else None
-        chips([row], key=f"order tokens {name}", means=means)
-        sure = text["sure"].format(probability=three_digits(answer.probability)) if answer.parts else ""
-        st.markdown(f"#### → {_written(answer, other)} :small[:gray[{sure}]]")
+    with st.container(key="order answers"):
+        for name, row, own, answer, other in (
+            ("before", rows[0], movable[0], before, after),
+            ("after", rows[1], movable[1], after, before),
+        ):
+            # a click on a token makes it one of the two that are swapped
+            means = partial(_take, [own], new.pair) if new.pair else None
+            chips([row], key=f"order tokens {name}", means=means)
+            sure = text["sure"].format(probability=three_digits(answer.probability)) if answer.parts else ""
+            st.markdown(f"#### → {_written(answer, other)} :small[:gray[{sure}]]")
     if before.parts and same:
         st.caption(text["same_note"])
 
