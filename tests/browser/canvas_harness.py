@@ -135,6 +135,11 @@ def drawn(scene: str, state: Mapping[str, object] | None = None) -> CanvasFigure
         )
     if scene == "faint":
         return value_map(np.array([[0.0112, -0.0044]]), row_labels=["all"], column_labels=["0", "1"])
+    if scene == "outlined":
+        inside = np.zeros((6, 6), dtype=bool)
+        inside[2:, 3:] = True
+        names = list("abcdef")
+        return value_map(np.zeros((6, 6)), row_labels=names, column_labels=names, outlined=inside)
     if scene == "blocks":  # rows lower than their labels, in three blocks
         names = [f"block {row // 30} row {row % 30}" for row in range(90)]
         return value_map(np.zeros((90, 4)), row_labels=names, column_labels=list("abcd"), height=300, breaks=[30, 60])

@@ -422,6 +422,23 @@ def test_signed_values_have_two_colours_around_nothing(show):
     assert red > blue + 40  # positive: orange
 
 
+def test_a_line_runs_around_the_outlined_cells_only(show):
+    canvas = show("outlined")
+
+    def darkest(row: int, column: int, side: str) -> int:
+        x, y = canvas.cell(row, column)
+        place = canvas.geometry
+        edge = {"left": (x - place["stepX"] / 2, y), "top": (x, y - place["stepY"] / 2)}[side]
+        step = (1, 0) if side == "left" else (0, 1)
+        near = [canvas.pixel(edge[0] + at * step[0], edge[1] + at * step[1]) for at in (-1, 0, 1)]
+        return min(sum(colour) if alpha > 200 else 765 for *colour, alpha in near)  # gaps are transparent
+
+    borders = {(3, 3): "left", (5, 3): "left", (2, 4): "top"}
+    assert all(darkest(*cell, side) < 200 for cell, side in borders.items())
+    others = {(3, 4): "left", (4, 4): "top", (3, 2): "left", (1, 4): "top"}
+    assert all(darkest(*cell, side) > 500 for cell, side in others.items())
+
+
 def test_the_rule_between_blocks_crosses_no_name(show):
     canvas = show("blocks", width=1280)
     place = canvas.geometry

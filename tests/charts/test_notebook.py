@@ -12,11 +12,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import transformer
 from charts import notebook
 from charts.canvas import module as canvas
 from charts.canvas.figure import CanvasFigure
 from charts.toolkit.payload_bytes import unpack
-from glassformer.notebook import attention_grid, attention_lines, attention_map
+from glassformer.notebook import attention_grid, attention_lines, attention_map, steer
+from transformer.interventions.steering import steering_effect
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -99,6 +101,14 @@ def test_a_call_that_leaves_something_out_says_what(causal_view) -> None:
         attention_map(weights, ["a"], head=0)
     with pytest.raises(ValueError, match="no layer 2; the layers are 0, 1"):
         attention_map(weights, ["a"], layer=2)
+
+
+def test_steering_is_a_table_with_its_controls(tiny_checkpoint) -> None:
+    trace = transformer.trace(tiny_checkpoint("gpt"), "The cat sat on the mat.")
+    edit = "steer:decoder.1.residual=4 prompts The dogs sleep. ||| The dog sleeps."
+    table = steer(trace, edit, controls=2)
+    assert table["kl"].tolist() == [row["kl"] for row in steering_effect(trace, edit, seeds=(1, 2)).records()]
+    assert list(table) == ["seed", "change", "kl", "gains", "gain", "text"]
 
 
 def test_where_nothing_draws_a_view_is_text() -> None:
