@@ -1,7 +1,7 @@
 """Heads of one kind of attention: those with a role large and named, all heads as small maps below."""
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -90,7 +90,7 @@ def _over_the_image(figure: CanvasFigure, view: AttentionView, row: int) -> Canv
         raise ValueError(f"{view.name}: image_row needs keys that are the patches of a square image")
     lines = [str(line + 1) for line in range(side)]
     weights = figure.arrays["weights"][:, row, patches].reshape(-1, side, side)
-    hidden = {"row_pictures": None, "column_pictures": None, "special_rows": [], "special_columns": []}
+    hidden: dict[str, Any] = {"row_pictures": None, "column_pictures": None, "special_rows": [], "special_columns": []}
     return CanvasFigure(
         {
             **figure.metadata,

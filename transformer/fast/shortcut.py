@@ -6,6 +6,7 @@ applies only within its block and its thread.
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import singledispatch
@@ -22,7 +23,8 @@ from transformer.masks import causal_mask
 from transformer.probes import Probe, current_shortcut, is_recording, is_watched, use_shortcut
 
 _LONG = 128  # tokens from which skipping the upper triangle saves more time than finding out costs
-_CAUSAL: WeakIdKeyDictionary = WeakIdKeyDictionary()  # whether a mask is causal: the layers of a pass share their mask
+# Whether a mask is causal; the layers of a pass share their mask.
+_CAUSAL: MutableMapping[Tensor, bool] = WeakIdKeyDictionary()
 
 
 @dataclass(frozen=True)

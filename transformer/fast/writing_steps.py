@@ -141,7 +141,7 @@ def head_projections(attention: nn.Module) -> HeadProjections | None:
 
     def project(x: Tensor, start: int) -> tuple[Tensor, Tensor, Tensor]:
         heads = attention.split_heads(F.linear(x, *stacked))  # [batch, 3 · head, 1, channel], in one product
-        turned, value = heads.split((2 * n_heads, n_heads), dim=1)
+        turned, value = torch.split(heads, [2 * n_heads, n_heads], dim=1)
         query, key = attention.rotate(turned, start).chunk(2, dim=1)
         return query, key, value
 

@@ -32,6 +32,7 @@ from __future__ import annotations
 import math
 import re
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from torch import nn
@@ -179,10 +180,11 @@ def _head_output(checkpoint: Checkpoint, stack: str, steering: Steering) -> np.n
 
 
 def _output_row(checkpoint: Checkpoint, stack: str, word: str) -> np.ndarray:
-    config, model = checkpoint.config, checkpoint.model
+    config = checkpoint.config
+    model: Any = checkpoint.model
     if config.encodes_sentences:
         raise InputError("{name} does not predict a word, so there is nothing to measure.", name=checkpoint.name)
-    head: nn.Module = model.classifier if config.n_classes else getattr(model, stack).vocabulary_projection
+    head = model.classifier if config.n_classes else getattr(model, stack).vocabulary_projection
     if isinstance(head, TokenHead | FirstTokenClassifier):
         raise InputError(
             "{name} has one more layer before its output matrix, whose rows are therefore no directions of the "

@@ -42,9 +42,9 @@ class LongActivations(Mapping[str, Activation]):
         kept = {name for name in model.probes if is_kept_of_long_text(name)}
         with torch.inference_mode():
             with record() as short:  # two tokens: which names there are, in the order of a pass
-                self._model(self._ids[:, :2])
+                model(self._ids[:, :2])
             with fast_path(), record(names=kept) as recording:
-                self._hidden: Tensor = self._model.decode(self._ids)
+                self._hidden = self._decode()
         self._names = tuple(short.tensors)
         self._kept = RecordedActivations(model.probes, recording.tensors)
         self._inputs = recording.tensors
@@ -84,6 +84,10 @@ class LongActivations(Mapping[str, Activation]):
         """Memory that is held, in bytes; parts that are remembered may take ``BUDGET`` more."""
         return self._kept.n_bytes + max(BUDGET, *(part.n_bytes for part in self._remembered.values()), 0)
 
+    def _decode(self) -> Tensor:
+        hidden: Tensor = self._model.decode(self._ids)
+        return hidden  # [1, token, model]
+
     def _forget_for(self, part: str) -> None:
         """Make space before ``part`` is computed: a layer is about as large as the others."""
         while self._remembered:
@@ -103,7 +107,7 @@ class LongActivations(Mapping[str, Activation]):
                     allowed = combined_mask(keys_allowed, self._ids.shape[1], causal=True)
                     self._model.get_submodule(part)(self._inputs[f"{part}.residual.in"], allowed)
                 else:
-                    self._model.decode(self._ids)
+                    self._decode()
         return recording.tensors
 
 
