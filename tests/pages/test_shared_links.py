@@ -108,7 +108,12 @@ MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
     "add_norm": [{"add norm view": "arithmetic", "checkpoint": "tiny-gpt", "kind": "self"}],
     "feed_forward": [{"feed-forward view": "token"}, {"feed-forward view": "sentence"}, {"feed-forward view": "fires"}],
     "decoding": [{"strategy": "sampling", "target": ""}, {"decoding_section": "strategies", "target": ""}],
-    "surgery": [{"surgery more": "sublayer"}, {"surgery more": "patch"}],
+    "surgery": [
+        {"surgery more": "sublayer"},
+        {"surgery more": "patch"},
+        {"surgery more": "steer", "steer_source": "word"},
+        {"surgery more": "steer", "steer_source": "class", "checkpoint": "tiny-sentiment", **ENCODER},
+    ],
     "paths": [{"paths_section": section} for section in ("tokens", "edges", "flow", "many")],
 }
 # Only with longer texts, words of the tiny tokenizer, images, a narrow layer, or a third file of one model.
