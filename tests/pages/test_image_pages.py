@@ -117,3 +117,21 @@ def test_the_steps_of_the_preprocessing_are_listed() -> None:
     said = "\n".join(markdown.value for markdown in app.markdown)
     assert page_text("tokens")["of_images"]["filters"]["3"] in said and "40 × 24 pixels in the middle" in said
     assert "rows 1–8 and columns 1–8" in said
+
+
+def test_an_image_and_a_text_are_compared_in_a_model_of_two_towers(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if not (folder / "clip").exists():
+        image_checkpoint("clip", folder)
+    drawn = []
+    monkeypatch.setattr("views.compare.image_and_text.show_map", lambda figure, **_: drawn.append(figure))
+    texts = page_text("compare")
+    app = opened("compare", "clip", compare_mode=texts["mode_caption"], compare_caption="A dog.")
+    table = next(each.value for each in app.dataframe if texts["tower_text"] in each.value)
+    image, text = (table[texts[f"tower_{name}"]] for name in ("image", "text"))
+    assert image.iloc[-1] == pytest.approx(image.iloc[:-1].sum()) == pytest.approx(text.iloc[-1], abs=1e-5)
+    assert len(drawn) == 1 and not app.warning and not app.info
+    address = {"checkpoint": "clip", "compare_mode": texts["mode_caption"], "compare_caption": "A dog. " * 20}
+    long = open_by_address("compare", address)
+    assert any("tokens" in warning.value for warning in long.warning)

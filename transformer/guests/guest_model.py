@@ -36,11 +36,13 @@ class GuestConfig(FamilyConfig):
         architecture: The class in ``transformers``.
         n_experts: Number of experts per feed-forward layer; 0 for layers that are not a mixture of experts.
         image: What is read of an image; ``None`` for a model that reads text.
+        text_tower: Whether the checkpoint has a second tower, whose vectors of texts are compared with those of images.
     """
 
     architecture: str = ""
     n_experts: int = 0
     image: ImageInput | None = None
+    text_tower: bool = False
 
     @property
     def reads_images(self) -> bool:

@@ -35,6 +35,14 @@ def image_class(architecture: str) -> str:
     return ""
 
 
+def text_class(architecture: str) -> str:
+    """Return the class with the text tower of a model of two towers; "" if there is none."""
+    import transformers
+
+    name = architecture.removesuffix("Model") + "TextModelWithProjection"
+    return name if architecture.endswith("Model") and hasattr(transformers, name) else ""
+
+
 def image_input(folder: Path, fields: Mapping[str, Any], theirs: Any) -> ImageInput:
     """Return what a model reads of an image.
 

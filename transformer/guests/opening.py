@@ -21,7 +21,7 @@ from transformer.families.values import Values, class_names
 from transformer.families.weights import weight_files
 from transformer.guests.attention_function import register
 from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
-from transformer.guests.image_folder import image_class, image_input
+from transformer.guests.image_folder import image_class, image_input, text_class
 from transformer.guests.image_trial import tried_on_images
 from transformer.guests.structure import FoundStack, find_stacks
 from transformer.guests.trial_pass import N_SOURCE, N_TARGET, trial_pass
@@ -101,7 +101,7 @@ def guest_config(folder: Path, fields: dict) -> GuestConfig:
         raise CheckpointError("{where}: {problem}", where=folder / "config.json", problem=error) from error
 
 
-def _config(folder: Path, fields: dict) -> GuestConfig:
+def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfig:
     kind = fields.get("model_type")
     if find_spec("transformers") is None:
         raise CheckpointError(
@@ -118,12 +118,17 @@ def _config(folder: Path, fields: dict) -> GuestConfig:
     check_not_quantised(fields)
     architecture = _architecture(fields)
     theirs = _their_config(fields)
+    if of_texts:
+        reader = text_class(architecture)
+        return replace(_described(_of_texts(theirs), "encoder-only", reader, ()), pooling="first")
     if reader := image_class(architecture):
         theirs = _of_images(theirs)
         names = class_names(Values({**fields, "architectures": [architecture]}))
         described = _described(theirs, "encoder-only", reader, names)
         pooling = "" if names else "first"
-        return replace(described, image=image_input(folder, fields, theirs), pad_id=None, pooling=pooling)
+        image = image_input(folder, fields, theirs)
+        towers = {"family": fields["model_type"], "text_tower": bool(text_class(architecture))}
+        return replace(described, image=image, pad_id=None, pooling=pooling, **towers)
     task = next(task for task in _TASKS if architecture.endswith(task))
     two_stacks = bool(getattr(theirs, "is_encoder_decoder", False))
     stacks = _TASKS[task]
@@ -143,6 +148,13 @@ def _of_images(theirs: Any) -> Any:
     tower = getattr(theirs, "vision_config", theirs)
     if tower is not theirs and hasattr(tower, "projection_dim"):
         tower.projection_dim = theirs.projection_dim
+    return tower
+
+
+def _of_texts(theirs: Any) -> Any:
+    """Return the config of the tower that reads texts."""
+    tower = theirs.text_config
+    tower.projection_dim = theirs.projection_dim
     return tower
 
 
@@ -224,19 +236,22 @@ def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]
     )
 
 
-def open_guest(folder: Path, fields: dict, changes: dict[str, Tensor] | None = None) -> OpenedGuest:
+def open_guest(
+    folder: Path, fields: dict, changes: dict[str, Tensor] | None = None, *, of_texts: bool = False
+) -> OpenedGuest:
     """Open a model that runs with its own code in ``transformers``; no code in the folder is run.
 
-    Nothing is allocated before the size of the model is known.
+    Nothing is allocated before the size of the model is known. Of a model of two towers, the one for images is opened,
+    or, with ``of_texts``, the other one.
 
     Raises:
         CheckpointError: ``guest_config`` refuses the config, weights are missing, not finite or do not fit it, or the
             model does not fit into memory.
     """
-    config = guest_config(folder, fields)
-    if config.pooling and config.image is None:
+    config = _config(folder, fields, of_texts=True) if of_texts else guest_config(folder, fields)
+    if config.pooling and config.image is None and not of_texts:
         config = replace(config, pooling=pooling_of(folder))
-    network, unread = _network(folder, fields, config, changes or {})
+    network, unread = _network(folder, fields, config, changes or {}, of_texts=of_texts)
     try:
         stacks, ids, trial = _tried(network, config)
     except CheckpointError as error:
@@ -382,13 +397,13 @@ def turns_alike(attention: Any, rotary: PartialRotaryEncoding) -> bool:
 
 
 def _network(
-    folder: Path, fields: dict, config: GuestConfig, changes: dict[str, Tensor]
+    folder: Path, fields: dict, config: GuestConfig, changes: dict[str, Tensor], *, of_texts: bool = False
 ) -> tuple[nn.Module, tuple[str, ...]]:
     """Return the network with float32 weights, and the names of stored tensors that it lacks."""
     import transformers
 
     model_class, theirs = getattr(transformers, config.architecture), _their_config(fields)
-    theirs = theirs if config.image is None else _of_images(theirs)
+    theirs = _of_texts(theirs) if of_texts else theirs if config.image is None else _of_images(theirs)
     files = weight_files(folder)
     sizes: dict[str, tuple[int, ...]] = {}
     for file in files:

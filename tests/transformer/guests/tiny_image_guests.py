@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+from tests.transformer.text.foreign_folders import byte_level
+
 _SIZES = {
     "hidden_size": 32,
     "intermediate_size": 48,
@@ -16,7 +18,9 @@ _SIZES = {
 }
 _DINO = {**{name: value for name, value in _SIZES.items() if name != "intermediate_size"}, "mlp_ratio": 2}
 _TEXT = {
-    "vocab_size": 100,
+    "vocab_size": 400,
+    "bos_token_id": 1,
+    "eos_token_id": 3,
     "hidden_size": 24,
     "intermediate_size": 32,
     "num_hidden_layers": 2,
@@ -78,10 +82,23 @@ def processor(kind: str) -> Any:
     return getattr(transformers, f"{name}Pil")(**fields)
 
 
+def _tokenizer() -> Any:
+    from tokenizers import processors
+
+    backend = byte_level(special=("<pad>", "<s>", "<unk>", "</s>"))
+    ends = [("<s>", 1), ("</s>", 3)]
+    backend.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=ends)
+    return backend
+
+
 def image_checkpoint(kind: str, folder: Path) -> Path:
-    """Write ``folder/kind``: config, weights and the settings of its image processor."""
+    """Write ``folder/kind``: config, weights, the settings of its image processor, and CLIP's tokenizer."""
     path = folder / kind
     path.mkdir(parents=True)
     network(kind).save_pretrained(path)
+    if kind == "clip":
+        _tokenizer().save(str(path / "tokenizer.json"))
+        settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
+        (path / "tokenizer_config.json").write_text(json.dumps(settings))
     (path / "preprocessor_config.json").write_text(json.dumps(processor(kind).to_dict(), default=str))
     return path
