@@ -10,6 +10,7 @@ from charts.toolkit.style import three_digits
 from transformer import Trace, trace_of
 from transformer.heads.roles_through_training import shared_words
 from transformer.predictions.answer_probabilities import Answer, read_answer
+from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.inputs import prompt_ids
 from ui.compute.loading import load_trace
 from ui.compute.store import store
@@ -44,10 +45,13 @@ def needs(p: Page) -> tuple[str, ...]:
 
 def choose_change(p: Page) -> None:
     """Draw the list of changes to the positions."""
-    changes = ["swap", "shuffle", "reverse", "remove"]
-    if p.checkpoint.config.kind == "encoder-decoder":
-        changes.append("remove_all")
-    chosen_option(p.text, "order", changes, key="order change", in_list=True, width=250, label_visibility=labels())
+    chosen_option(p.text, "order", _changes(p), key="order change", in_list=True, width=250, label_visibility=labels())
+
+
+def _changes(p: Page) -> list[str]:
+    """Return the changes, the default first: two swapped patches of an image hardly ever change its class."""
+    changes = ["remove", "swap", "shuffle", "reverse"] if p.reads_pictures else ["swap", "shuffle", "reverse", "remove"]
+    return [*changes, "remove_all"] if p.checkpoint.config.kind == "encoder-decoder" else changes
 
 
 def another_order(p: Page) -> None:
@@ -56,7 +60,7 @@ def another_order(p: Page) -> None:
     if len(read.movable) < 2:
         st.markdown(text["too_short"])
         return
-    change, pair = choice.value("order change", "swap"), _pair(p, read)
+    change, pair = choice.value("order change", _changes(p)[0]), _pair(p, read)
     shuffle = _shuffle(text) if change == "shuffle" else 0
     new = read.new_order(change, pair=pair, shuffle=shuffle)
     after = _run_with(p, new)
@@ -89,15 +93,19 @@ def _pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
 def _telling_pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
     """Return the pair of words whose swap leads to the most probable other output.
 
-    A third-party model and a long input, for which each try takes long, get the first pair.
+    Of a model that continues texts, only the next token is compared. A third-party model and a long input, for which
+    each try takes long, get the first pair.
     """
     pairs = read.pairs(start_of(p.focus.sentence, p.checkpoint.config.task_prefixes).rstrip())
     if p.checkpoint.foreign or len(read.tokens) > _SEARCHED:
         return pairs[0]
-    before = read_answer(read.before).text
+    run = replace(p.run, source_pads=0)
+    if p.checkpoint.config.kind == "decoder-only":
+        run = replace(run, strategy=Greedy(1))
+    before = read_answer(trace_of(run)).text
 
     def clarity(pair: tuple[int, int]) -> float:
-        after = read_answer(_run_with(p, read.new_order("swap", pair=pair)))
+        after = read_answer(trace_of(replace(run, edits=read.new_order("swap", pair=pair).edits(run.checkpoint))))
         return after.probability if after.parts and after.text != before else -1.0
 
     return max(pairs, key=clarity)
@@ -127,7 +135,8 @@ def _shuffle(text: PageText) -> int:
 def _show_both(read: ReorderedInput, new: NewOrder, before: Answer, after: Answer, text: PageText) -> None:
     """Say whether the output changes, and show what is read and written, before and after."""
     same = before.text == after.text
-    st.markdown(text["no_blank"] if not before.parts else f"#### {text['same' if same else 'changed']}")
+    what = f"{'same' if same else 'changed'}{'_without' if new.order is None else ''}"
+    st.markdown(f"#### {text[what]}" if before.parts else text["no_blank"])
     rows, movable = _readings(read, new, text)
     with st.container(key="order answers"):
         for name, row, own, answer, other in (

@@ -263,7 +263,8 @@ class ReorderedInput:
         start = next(group for group in (whole, telling, words, movable) if len(group) >= 2)
         first = (start[0] if len(start) < 4 else start[1], start[-1])
         others = [pair for pair in combinations(start, 2) if pair != first]
-        return (first, *others)[:MOST_PAIRS]
+        every = max(1, len(others) // (MOST_PAIRS - 1))  # of many pairs, some with each word
+        return (first, *others[::every])[:MOST_PAIRS]
 
     def _is_whole_word(self, index: int) -> bool:
         """Return whether a token begins a word that no later token continues."""

@@ -36,8 +36,8 @@ def early_and_late(p: Page) -> None:
     """Show both outputs, one sentence about what changed, the maps of one head, and the curves."""
     steps = training_steps(p.checkpoint)
     if not steps:
-        st.caption(without_snapshots(p))
         curves(p)
+        st.caption(without_snapshots(p))
         return
     first = next((step for step in steps[:-1] if len(moments_at(p, (step, steps[-1]))) == 2), None)
     for step in steps[: -1 if first is None else steps.index(first)]:
