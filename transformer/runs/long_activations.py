@@ -48,7 +48,9 @@ class LongActivations(Mapping[str, Activation]):
         self._names = tuple(short.tensors)
         self._kept = RecordedActivations(model.probes, recording.tensors)
         self._inputs = recording.tensors
-        self.first_not_finite = first_not_finite(self._kept)
+        # NaN and infinities stay in the residual stream, so the last vectors show whether there are any.
+        finite = bool(torch.isfinite(self._hidden).all())
+        self.first_not_finite = None if finite else first_not_finite(self._kept)
         self._lock = threading.Lock()  # a trace is shared by all sessions
         self._remembered: OrderedDict[str, RecordedActivations] = OrderedDict()
 

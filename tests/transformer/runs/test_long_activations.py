@@ -99,6 +99,16 @@ def test_only_the_layers_that_are_looked_at_are_computed(tiny_checkpoint, long, 
     assert trace.activations.n_bytes >= kept + trace.values("decoder.logits").nbytes
 
 
+def test_a_number_that_is_not_finite_is_found(tiny_checkpoint, long, monkeypatch) -> None:
+    checkpoint = tiny_checkpoint("gpt")
+    assert long(checkpoint, strategy=NEXT).first_not_finite is None
+    attention = checkpoint.model.decoder.layers[0].self_attention
+    broken = attention.output_projection.bias.detach().clone().fill_(float("nan"))
+    monkeypatch.setattr(attention.output_projection.bias, "data", broken)
+    found = long(checkpoint, strategy=NEXT).first_not_finite
+    assert (found.name, found.kind) == ("decoder.layers.1.residual.in", "NaN"), "the first number that is kept"
+
+
 def test_an_edit_needs_a_complete_recording(tiny_checkpoint, long) -> None:
     edits = [transformer.ablate_head("decoder", layer=0, head=1)]
     for strategy in (NEXT, None):
