@@ -54,6 +54,6 @@ def estimated_against_measured(
     )
     style.finish(figure, height=height, top=40)
     figure.update_layout(hovermode="closest")
-    figure.update_xaxes(title_text=_("share brought back, measured"), zeroline=True)
-    figure.update_yaxes(title_text=_("share brought back, estimated"), zeroline=True)
+    figure.update_xaxes(title_text=_("share restored, measured"), zeroline=True)
+    figure.update_yaxes(title_text=_("share restored, estimated"), zeroline=True)
     return figure.drawn()
