@@ -11,7 +11,7 @@ from ui.shell import choice
 from ui.shell.page import page
 from ui.show.living_picture import edited_picture
 from views.surgery import edit_list
-from views.surgery.example import show_example
+from views.surgery.example import keep_wanted, show_example
 from views.surgery.operations import choose, formula_and_code, importance, importance_map, measure, more_edits
 from views.surgery.roles_and_importance import roles_and_importance
 from views.surgery.steering_section import compare_with_random
@@ -19,6 +19,7 @@ from views.surgery.surgery_view_model import surgery_view_model
 
 with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
     text, focus = p.text, p.focus
+    keep_wanted(p)
     edit_list.say_what_was_dropped(edit_list.keep_fitting(p.checkpoint.config), text)
     choices, location = choose(p), Head(focus.stack, focus.kind, focus.layer, focus.head)
     shown = surgery_view_model(

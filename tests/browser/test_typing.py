@@ -263,3 +263,25 @@ def test_the_page_follows_while_somebody_types(shipped: str, visit: Callable[...
     page.keyboard.type("Again.", delay=55)
     page.keyboard.press("Enter")
     is_kept(page, "One bird sings and two dogs.\nAgain.")
+
+
+@pytest.mark.nightly  # tests/pages/test_surgery.py types and clicks at once in every run
+@pytest.mark.parametrize("pause", [0, 450])
+def test_the_head_that_surgery_offers_is_removed_from_the_sentence_that_was_typed(
+    shipped: str, visit: Callable[..., Page], pause: int
+) -> None:
+    """The button is clicked while the card may still show the head of the sentence before."""
+    new = "My grandmother bakes apple pie every Sunday."
+    page = visit(f"{shipped}/surgery?checkpoint=en-fr&sentence={new}", width=1280, height=720)
+    card, button = page.locator(".st-key-example-removal"), page.get_by_role("button", name="Remove this head")
+    wanted = card.locator("strong").first.inner_text().removeprefix("Without ")
+    old = "The old man told us a story."
+    page = visit(f"{shipped}/surgery?checkpoint=en-fr&sentence={old}", width=1280, height=720)
+    card, button = page.locator(".st-key-example-removal"), page.get_by_role("button", name="Remove this head")
+    expect(card).not_to_contain_text(wanted)
+    hand = Hand(page)
+    hand.write(sentence_box(page), new)
+    page.wait_for_timeout(pause)
+    hand.click(button)
+    expect(page.locator(".st-key-edit-list")).to_contain_text(wanted)
+    is_kept(page, new)

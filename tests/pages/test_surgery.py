@@ -55,6 +55,22 @@ def test_all_heads_are_measured_and_nothing_is_changed_at_first(open_app, tiny_c
     assert not any(element.label == common("long.cancel") for element in app.button)
 
 
+def test_the_button_removes_the_head_that_the_typed_sentence_needs(open_app, monkeypatch):
+    """The button is clicked before the card of the sentence that was just typed is on the screen."""
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    old, new = "The old man told us a story.", "My grandmother bakes apple pie every Sunday."
+    heads = {}
+    for sentence in (new, old):
+        app = open_app("surgery", checkpoint="en-fr", sentence=sentence)
+        heads[sentence] = next(line.value for line in app.markdown if line.value.startswith("**Without "))
+    assert heads[old] != heads[new]
+    app.text_area(key="sidebar sentence").set_value(new)
+    button(app, TEXT["example_button"]).click()
+    is_fine(app.run())
+    wanted = heads[new].split("**")[1].removeprefix("Without ")
+    assert [element.label for element in app.button if wanted in element.label], wanted
+
+
 def test_an_answer_without_edits_is_written_once(open_app, monkeypatch):
     decode, written = tracing.decode, []
     monkeypatch.setattr(tracing, "decode", lambda *args, **more: written.append(args[1]) or decode(*args, **more))

@@ -54,7 +54,12 @@ def show_answers(p: Page, found: Experiment) -> None:
         words = marked_text(word_diff(before.text, after.text))
         # Two texts without any letters may differ in something else, e.g. control characters.
         st.markdown(f"##### {words or as_plain(after.text) or common('effect.empty')}")
-        st.caption(common("effect.diff"))
+        st.caption(diff_legend(p))
+
+
+def diff_legend(p: Page) -> str:
+    """Say what struck-out and blue words are."""
+    return common("effect.diff_class" if p.checkpoint.config.n_classes else "effect.diff")
 
 
 def _same(before: Answer, after: Answer) -> str:

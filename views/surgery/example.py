@@ -7,16 +7,36 @@ from transformer.interventions.head_importance import Importance
 from transformer.predictions.comparison import word_diff
 from transformer.runs.edit_specs import EditSpec
 from ui.compute.store import store
-from ui.lab.effects import marked_text
+from ui.lab.effects import diff_legend, marked_text
 from ui.lab.experiments import experiment_with, tried
 from ui.shell.page import Page
-from ui.words.texts import as_plain, common
+from ui.words.texts import as_plain
 from views.surgery import edit_list
+
+_WANTED = "surgery example: clicked"
+
+
+def keep_wanted(p: Page) -> None:
+    """Remove the head whose button was clicked, or wait for that of the sentence that was typed just before."""
+    sentence, spec = st.session_state.get(_WANTED, ("", ""))
+    if edit_list.specs():
+        st.session_state.pop(_WANTED, None)
+    elif spec and sentence == p.focus.sentence:
+        del st.session_state[_WANTED]
+        edit_list.add(spec)
+
+
+def _want(sentence: str, spec: str) -> None:
+    """Remember the click and the sentence of the button, which a typed sentence may replace (a callback)."""
+    st.session_state[_WANTED] = (sentence, spec)
 
 
 def show_example(p: Page, found: Importance) -> None:
     """Show the output without a head that the output needs, and a button that removes it."""
     spec = store.get(p.run, "surgery example", lambda: needed_head(p, found))
+    if st.session_state.pop(_WANTED, None):  # clicked beside another sentence, which was still on the screen
+        edit_list.add(spec)
+        st.rerun()
     effect, text = experiment_with(p.run, (spec,)), p.text
     with st.container(border=True, gap="xsmall", key="example removal"):
         head = edit_list.describe(EditSpec.parse(spec), text)
@@ -26,8 +46,8 @@ def show_example(p: Page, found: Importance) -> None:
         else:
             st.markdown(text["example"].format(head=head))
             st.markdown(f"##### {marked_text(word_diff(before.text, after.text)) or as_plain(after.text)}")
-            st.caption(common("effect.diff"))
-        st.button(text["example_button"], icon=":material/content_cut:", on_click=edit_list.add, args=(spec,))
+            st.caption(diff_legend(p))
+        st.button(text["example_button"], icon=":material/content_cut:", on_click=_want, args=(p.focus.sentence, spec))
 
 
 def needed_head(p: Page, found: Importance) -> str:
