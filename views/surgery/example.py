@@ -17,7 +17,7 @@ _WANTED = "surgery example: clicked"
 
 
 def keep_wanted(p: Page) -> None:
-    """Remove the head whose button was clicked, or wait for that of the sentence that was typed just before."""
+    """Remove the head whose button was clicked, or wait for that of a sentence typed just before."""
     sentence, spec = st.session_state.get(_WANTED, ("", ""))
     if edit_list.specs():
         st.session_state.pop(_WANTED, None)

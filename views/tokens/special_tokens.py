@@ -25,7 +25,9 @@ def added_tokens(view_model: TokensViewModel, text: PageText) -> str:
         for where, found in places.items()
         if found
     ]
-    return text["added"].format(what=", ".join(said)) if said else text["added_none"]
+    if not said:
+        return text["added_none"]
+    return text["added_one" if sum(map(len, places.values())) == 1 else "added"].format(what=", ".join(said))
 
 
 def odd_character(p: Page) -> None:
