@@ -264,3 +264,10 @@ def test_nothing_serious_for_axe(visit, app, dark: bool) -> None:
     page.keyboard.press("Enter")
     settle(page)
     assert not lasting(page, rules=(), within=".st-key-by-hand-page")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_nothing_serious_for_axe_in_one_step(visit, app, dark: bool) -> None:
+    page = visit(f"{app}/{STEP}&hand_step=18", dark=dark)
+    expect(page.locator(".sheet td.target")).to_have_count(1)
+    assert not lasting(page, rules=(), within=".st-key-by-hand-page")

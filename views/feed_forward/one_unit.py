@@ -108,7 +108,8 @@ def choose_one_unit(p: Page) -> OneUnit:
             width="content",
         )
         if not reads and units_that_can_be_read(p):
-            st.button(p.text["to_readable"], key="readable units", type="tertiary", on_click=_forget_the_token)
+            look = {"type": "tertiary", "icon": ":material/arrow_back:"}
+            st.button(p.text["to_readable"], key="readable units", on_click=_forget_the_token, **look)
     return next((one for one in units if one.name == chosen), units[0])
 
 
