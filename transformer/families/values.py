@@ -120,7 +120,7 @@ class Values:
 def class_names(values: Values) -> tuple[str, ...]:
     """Return the class names of a classifier of sentences or images from ``id2label``; empty for others.
 
-    A name that classes of images share (ImageNet has two kinds of crane) gets its number.
+    If image classes share a name (in ImageNet, the bird and the machine are both “crane”), their numbers are added.
     """
     architectures = values.get("architectures", [])
     named = [str(name) for name in architectures] if isinstance(architectures, list) else []

@@ -64,7 +64,7 @@ def image_input(folder: Path, fields: Mapping[str, Any], theirs: Any) -> ImageIn
     found = ImageInput(preprocessing, (sides[0], sides[1]))
     if not 0 < found.n_patches <= _MOST_PATCHES:
         raise CheckpointError(
-            "an image has {count} patches; it must be 1 to {most}", count=found.n_patches, most=_MOST_PATCHES
+            "an image has {count} patches; it must have 1 to {most}", count=found.n_patches, most=_MOST_PATCHES
         )
     return found
 
@@ -89,7 +89,7 @@ def _stored(folder: Path) -> dict[str, Any]:
 
 
 def _defaults(named: str, kind: str) -> dict[str, Any]:
-    """Return what the class of an image processor says where its file says nothing."""
+    """Return the defaults of the class of an image processor, for settings that its file leaves out."""
     import transformers
     from transformers.models.auto.image_processing_auto import IMAGE_PROCESSOR_MAPPING_NAMES
 

@@ -12,7 +12,7 @@ from transformer.pictures.image_patches import ImageInput
 
 
 def tried_on_images(network: nn.Module, image: ImageInput) -> tuple[dict[str, FoundStack], dict[str, Tensor], Trial]:
-    """Return the stacks of a network, ids of as many tokens as it makes of an image, and the trial pass.
+    """Return a network's stacks, as many ids as an image has tokens, and the trial pass.
 
     Raises:
         CheckpointError: If its tokens are not the patches of the image in reading order, after some special tokens.
@@ -41,7 +41,7 @@ def _read(trial: Trial, stack: FoundStack) -> Tensor:
 def _position_rows(trial: Trial, stack: FoundStack, read: Tensor, image: ImageInput) -> Tensor:
     """Return what is added to each patch: what the first layer reads, less the projected pixels.
 
-    The tokens before the patches have no pixels, so that their rows are 0: their vectors are learned whole.
+    The rows of the tokens before the patches are 0: their vectors are learned as a whole, not computed from pixels.
     """
     n_before = len(read) - image.n_patches
     rows = torch.zeros_like(read)

@@ -103,7 +103,7 @@ def steering_effect(
 
     Raises:
         InputError: If the model cannot take a text of the edit, or predicts nothing.
-        ValueError: If the edit does not fit the model, or is another one.
+        ValueError: If the edit does not fit the model, or is of another action.
         NotFiniteError: If a steered run has numbers that are not finite.
     """
     edit = EditSpec.parse(edit) if isinstance(edit, str) else edit

@@ -1,4 +1,4 @@
-"""Images that this library draws itself, for models that read images and have none yet."""
+"""Images that this library draws itself, for models that read images when no file has been given."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Image files that a reader gives: decoded with limits, and kept in memory under their hash.
 
-An image is the input of a model as a sentence is. Its text is ``image:`` and the SHA-256 of its file, so that it can be
-wherever a sentence is; the pixels are found by that text as long as this process has the file.
+The text of an image, ``image:`` and the SHA-256 of its file, can be used wherever a sentence can. The pixels are found
+by that text as long as this process has the file.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def read_image(text: str) -> Image:
 
 
 def decode_image(data: bytes) -> Image:
-    """Decode a PNG or JPEG file as RGB: turned as its EXIF data say, on white, the first frame only.
+    """Decode a PNG or JPEG file as RGB: turned as EXIF says, on a white background, first frame only.
 
     Size and kind are checked before anything is decoded.
 
@@ -135,7 +135,7 @@ def _too_large() -> InputError:
 
 
 def _as_rgb(image: Image) -> Image:
-    """Return 8 bits per channel; where it is transparent, the image is on white."""
+    """Return 8 bits per channel, with a white background where the image is transparent."""
     from PIL import Image as images
 
     if image.mode.startswith("I") or image.mode == "F":  # 16 bits of grey, which Pillow would cut off at 255

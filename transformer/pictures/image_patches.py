@@ -1,7 +1,8 @@
 """An image file as the patches that a model of ``transformers`` reads: their ids, labels and pixels.
 
-An id is a number of the image, times ``_STRIDE``, plus the position of the patch in it, after the special ids. So a row
-of ids says which pixels the model reads: also with a patch left out (``MASK_ID``), or one of another image.
+After the special ids, an id is the number of an image times ``_STRIDE`` plus the position of the patch in it. So a row
+of ids determines the pixels that the model reads, even if a patch is left out (``MASK_ID``) or comes from another
+image.
 """
 
 from __future__ import annotations

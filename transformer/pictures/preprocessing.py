@@ -125,7 +125,7 @@ def preprocessing_of(fields: Mapping[str, Any]) -> Preprocessing:
 
 
 def _size(value: Any, *, square: bool) -> dict[str, Any]:
-    """Return ``size`` or ``shortest`` of a size as image processors write it."""
+    """Return ``size`` or ``shortest`` from a size as image processors write it."""
     if isinstance(value, dict):
         sides = {name: side for name, side in value.items() if side is not None}
         if set(sides) == {"height", "width"}:
@@ -161,5 +161,5 @@ def _number(name: str, value: Any) -> float:
 
 def _wrong(name: str, value: Any) -> CheckpointError:
     return CheckpointError(
-        "its image processor says {name} {value}, which is not supported", name=name, value=repr(value)[:80]
+        "its image processor sets {name} to {value}, which is not supported", name=name, value=repr(value)[:80]
     )

@@ -187,7 +187,7 @@ def _output_row(checkpoint: Checkpoint, stack: str, word: str) -> np.ndarray:
     head = model.classifier if config.n_classes else getattr(model, stack).vocabulary_projection
     if isinstance(head, TokenHead | FirstTokenClassifier):
         raise InputError(
-            "{name} has one more layer before its output matrix, whose rows are therefore no directions of the "
+            "{name} has one more layer before its output matrix, so the rows of that matrix are not directions of the "
             "residual stream.",
             name=checkpoint.name,
         )

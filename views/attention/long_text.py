@@ -80,7 +80,7 @@ def _choose(p: Page) -> tuple[LongViewModel, bool]:
 
 
 def _shown(p: Page, tokens: TokenSequence) -> AttentionViewModel:
-    """Draw the list of cells, and return the whole head."""
+    """Draw the list of cells; return the head over the whole text."""
     exposed = has_queries(p)
     choices = AttentionChoices(predicted=False, key=choose_key(p, tokens) if exposed else None)
     head = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)

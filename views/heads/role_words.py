@@ -49,7 +49,7 @@ def claim(heads: RankedHeads, text: PageText) -> str:
 
 
 def _claim_of_resting(heads: RankedHeads, text: PageText) -> str:
-    """Return how many heads rest on a fixed position; without `<s>`, that is often the first token."""
+    """Return how many heads attend mainly to a fixed position: without `<s>`, often the first token."""
     on_first = [role_name(head) == "first" for head in heads.at_rest]
     where = "_first" if all(on_first) else "_both" if any(on_first) else ""
     one = "_one" if len(on_first) == 1 else ""

@@ -75,7 +75,7 @@ def network(kind: str) -> Any:
 
 
 def processor(kind: str) -> Any:
-    """Return the image processor of a tiny checkpoint, of ``transformers``."""
+    """Return the image processor of ``transformers`` for a tiny checkpoint."""
     import transformers
 
     name, fields = IMAGE_GUESTS[kind][2]

@@ -1,4 +1,4 @@
-"""Image files of strangers: what is read, as what, and what is refused in a sentence."""
+"""Image files from strangers: which are read, how, and which are refused with a message."""
 
 from __future__ import annotations
 
