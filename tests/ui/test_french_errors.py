@@ -52,7 +52,7 @@ ELSEWHERE = {  # ValueErrors that no page shows as a message
     "transformer/files/checkpoints.py": {"save_weights"},
     "transformer/files/snapshots.py": {"write_snapshot"},
     "transformer/heads/role_files.py": {"_roles_from", "_check_known"},
-    "transformer/runs/edit_specs.py": {"check", "_mask_edit", "_number", "_pairs"},
+    "transformer/runs/edit_specs.py": {"check", "_check_direction", "_mask_edit", "_number", "_pairs"},
 }
 
 
