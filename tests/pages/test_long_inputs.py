@@ -1,4 +1,4 @@
-"""Long texts on every page: 64 tokens in every run, and the model's maximum at night."""
+"""Long texts on every page: 64 tokens in every run; the model's maximum and 512 tokens at night."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import torch
 from streamlit.testing.v1 import AppTest
 
 import transformer
-from tests.conftest import ROOT, open_by_address
+from tests.conftest import ROOT, TINY_CONFIGS, open_by_address
 from tests.long_texts import long_sentence
 from tests.nights import in_turn
 from tests.pages.conftest import said
@@ -55,6 +56,24 @@ def test_a_tiny_model_to_its_limit(tiny_checkpoint: Callable, checkpoint: str, p
     trace = transformer.trace(loaded, sentence)
     assert len(trace.tokens(trace.stacks[0])) == loaded.config.max_length - (checkpoint == "tiny-gpt")
     read_all_of_it(opened(page, checkpoint, sentence))
+
+
+@pytest.fixture(scope="module")
+def long_models(tmp_path_factory: pytest.TempPathFactory, tiny_tokenizer: transformer.Tokenizer) -> Path:
+    """Return a folder with the tiny models, which here read 512 tokens."""
+    folder = tmp_path_factory.mktemp("long")
+    for name, values in TINY_CONFIGS.items():
+        torch.manual_seed(0)
+        config = transformer.ModelConfig(vocabulary_size=tiny_tokenizer.vocabulary_size, max_length=512, **values)
+        transformer.save(folder / name, transformer.build_model(config), tiny_tokenizer)
+    return folder
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize(("checkpoint", "page"), in_turn(KINDS, PAGES))
+def test_512_tokens(long_models: Path, monkeypatch: pytest.MonkeyPatch, checkpoint: str, page: str) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(long_models))
+    read_all_of_it(opened(page, checkpoint, long_sentence(transformer.load(long_models / checkpoint), 512)))
 
 
 @pytest.fixture

@@ -33,7 +33,8 @@ class LongViewModel:
 
     Attributes:
         shown: The whole head, with the chosen row.
-        block: The block of keys that the window shows; by default the one to which the row attends most.
+        block: The block of keys that the window shows; by default the one to which the row attends most,
+            the first token apart.
         find: A text to look for.
         size: Number of tokens in a block.
     """
@@ -67,7 +68,11 @@ class LongViewModel:
     @property
     def key_block(self) -> int:
         """The block of keys in the window."""
-        return int(self.strip.argmax()) if self.block is None else self.block
+        if self.block is not None:
+            return self.block
+        shares = self.strip.copy()
+        shares[0] -= self.shown.path.weights[self.shown.row, 0]  # many heads rest on the first token
+        return int(shares.argmax())
 
     @property
     def rows(self) -> range:
