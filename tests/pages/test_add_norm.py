@@ -12,7 +12,7 @@ import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.norms import add_and_norm
-from ui.shell.strip import FIRST_CHOSEN
+from ui.shell.focus import FIRST_CHOSEN
 from ui.words.texts import page_text
 
 TEXT = page_text("add_norm")

@@ -9,7 +9,7 @@ import transformer
 from charts.toolkit.style import three_digits
 from tests.pages.conftest import is_fine, said
 from transformer.attention_maps.attention_guess import score_guess
-from ui.shell.strip import FIRST_CHOSEN
+from ui.shell.focus import FIRST_CHOSEN
 from ui.words.texts import page_text
 from views.attention.attention_controls import GUESS as SWITCH
 

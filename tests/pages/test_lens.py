@@ -16,7 +16,7 @@ from transformer.layers.residual_stream import Part, SubLayer, label_in_sentence
 from transformer.predictions.jacobian_lens import Agreement, JacobianLens, jacobian_lens
 from transformer.predictions.lens import logit_lens, word_probabilities
 from transformer.text.sentence_files import read_sentences
-from ui.shell.strip import FIRST_CHOSEN
+from ui.shell.focus import FIRST_CHOSEN
 from ui.words.texts import page_text
 from views.lens.lens_view_model import MAX_COLUMNS
 from views.lens.logit_lens import say_agreement
@@ -156,6 +156,8 @@ def test_the_first_token_of_a_text_can_be_followed(open_app):
     assert "after **<s>**" in said(app) and "1" in app.query_params["lens_start"]
     app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, lens_start="1")
     assert "after **<s>**" in said(app)
+    by_hand = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, token="0")
+    assert "after **<s>**" in said(by_hand), "a link that somebody typed"
     app.text_area(key="sidebar sentence").set_value("The dog sleeps.").run()
     assert "after **<s>**" not in said(app)
 

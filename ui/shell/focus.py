@@ -38,6 +38,9 @@ from ui.words.once_a_run import begin_run
 from ui.words.texts import ENGLISH, common, languages, quote, speak, take_language_from
 
 MAX_PADS = 16
+# A choice on pages that begin at a token of their own: whether the default token was chosen, the first one or that of
+# the checkpoint's opening. It belongs to checkpoint and sentence.
+FIRST_CHOSEN = "lens_start"
 LAST = -1  # value of ``token`` that means the last typed token
 PLACE = ("stack", "kind", "layer", "head")
 # Parameters of the view. An address without any of them shows the checkpoint's opening. An address that names part of a
@@ -335,6 +338,8 @@ def begin() -> Focus:
         _keep(Focus(language=wanted_language if wanted_language in languages() else ENGLISH))
         focus, corrections = Focus.from_address(own, default=default_of(own))
         choices = {name: values for name, values in arrived.items() if name not in (*NAMES, *NO_CHOICES)}
+        if own.get("token") == "0":  # typed by hand: the app leaves the first token out
+            choices.setdefault(FIRST_CHOSEN, ["1"])
         st.session_state[_ONLY_A_LESSON] = own.keys() & set(VIEW) == {"lesson"} and not choices
         page_state.take(choices)
         _know(arrived)

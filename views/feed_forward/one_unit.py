@@ -16,8 +16,9 @@ from transformer.layers.readable_units import NEAR, WORDS, readable_units
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell import focus as shared_focus
+from ui.shell.focus import FIRST_CHOSEN
 from ui.shell.page import Page
-from ui.shell.strip import FIRST_CHOSEN, is_chosen
+from ui.shell.strip import is_chosen
 from ui.show.figures import show_figure, show_snippet
 from ui.words.texts import as_plain, common
 from views.feed_forward.feed_forward_view_model import FeedForwardViewModel, feed_forward_view_model

@@ -18,8 +18,8 @@ from ui.compute.jobs import jobs
 from ui.compute.store import store
 from ui.shell import choice, page_state
 from ui.shell.choice import chosen_option
+from ui.shell.focus import FIRST_CHOSEN
 from ui.shell.page import Page
-from ui.shell.strip import FIRST_CHOSEN
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain, common, in_code

@@ -7,14 +7,11 @@ from transformer.text.tokens import TokenSequence
 from ui.shell import choice, page_state
 from ui.shell.actions import Actions, SelectToken, SetChoice
 from ui.shell.events import component, heard, one_of, whole_numbers
-from ui.shell.focus import Focus, opening_focus
+from ui.shell.focus import FIRST_CHOSEN, Focus, opening_focus
 from ui.shell.picture import picture_of_patches
 from ui.shell.reducer import State, send
 from ui.words.texts import common
 
-# A choice on pages that begin at a token of their own: whether the default token was clicked, the first one or that of
-# the checkpoint's opening. It belongs to checkpoint and sentence.
-FIRST_CHOSEN = "lens_start"
 _MANY, _AROUND = 600, 20  # tokens; longer texts show so many before and after the chosen token
 _OTHERWISE = ("attention", "tokens", "lens", "positions", "add_norm", "feed_forward", "embeddings")
 _component = component("token_strip", Path(__file__).with_name("strip.js"))
