@@ -51,7 +51,7 @@ def sidebar() -> None:
             room = st.container(gap="small")
         else:
             reads_pairs = config is not None and config.predicts_next_sentence
-            _sentence(focus, help=f"sidebar.{'pair' if reads_pairs else 'sentence'}_help")
+            _sentence(focus, "pair" if reads_pairs else "sentence")
             follow_typing()
             room = st.container(gap="small")
             if not focus.presenter:
@@ -65,12 +65,18 @@ def sidebar() -> None:
     _room.set(room)
 
 
-def _sentence(focus: Focus, *, help: str) -> None:
+def _sentence(focus: Focus, kind: str = "sentence", *, help: str = "") -> None:
+    """Draw the box of the text; of a model that also reads a pair of sentences, ``kind`` is "pair"."""
     _set("sentence", focus.sentence)
     st.text_area(
-        common("sidebar.sentence"), key="sidebar sentence", height=68, help=common(help), on_change=_report,
+        common(f"sidebar.{kind}"),
+        key="sidebar sentence",
+        height=68,
+        placeholder=common("sidebar.pair_placeholder") if kind == "pair" else None,
+        help=common(help or f"sidebar.{kind}_help"),
+        on_change=_report,
         args=("sentence",),
-    )  # fmt: skip
+    )
 
 
 def _examples(focus: Focus) -> None:
