@@ -59,7 +59,7 @@ def test_every_checkpoint_is_in_the_wheel_or_named_where_it_is_asked_for() -> No
     packed = {Path(name).parts[1] for name in included() if name.startswith("checkpoints/")}
     assert packed == {"en-fr", "en-fr-2017", "en-fr-sharp", "gpt-en", "bert-en", "t5-small-tasks", "vit-digits"}
     told_on = {step.focus["checkpoint"] for lesson in lessons()[0] for step in lesson.steps}
-    assert packed >= told_on
+    assert packed | set(IN_THE_REPOSITORY) >= told_on, "steps about the latter are left out where they are missing"
     assert packed | set(IN_THE_REPOSITORY) == {path.name for path in (ROOT / "checkpoints").iterdir() if path.is_dir()}
     assert not packed & set(IN_THE_REPOSITORY)
     focus, (note,) = fit_checkpoint(Focus(checkpoint="sentiment"), ["en-fr", "gpt-en"])

@@ -64,6 +64,18 @@ def test_a_file_becomes_a_lesson(tmp_path: Path) -> None:
     assert lesson.steps[1].focus == {"layer": 1} and not lesson.steps[1].question
 
 
+def test_a_step_about_a_checkpoint_that_is_not_installed_is_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def models() -> list[str]:
+        return [step.focus["checkpoint"] for step in find_lesson("11-other-models").steps]
+
+    everything = models()
+    assert "bert-en-pairs" in everything
+    monkeypatch.setattr("ui.shell.guidance.lessons.REPOSITORY", tmp_path)
+    assert models() == [name for name in everything if name != "bert-en-pairs"]
+
+
 def test_a_step_may_set_up_edits_a_mask_and_a_second_sentence(tmp_path: Path) -> None:
     more = 'edit = ["zero:encoder.0.self.1", "drop:encoder.1.feed_forward"]\nmask = "window 3"\nsecond = "A dog."\n'
     first, second = read_lesson(written(tmp_path, GOOD.replace('page = "tokens"', f'page = "tokens"\n{more}'))).steps

@@ -16,7 +16,7 @@ from transformer.errors import MessageError
 from transformer.runs.attention_view import KINDS
 from transformer.runs.traces import STACKS
 from transformer.text.message import Message, did_you_mean, message_of, short_repr
-from ui.compute.loading import REPOSITORY
+from ui.compute.loading import IN_THE_REPOSITORY, REPOSITORY
 from ui.shell.focus import MAX_PADS, Focus
 from ui.shell.guidance import lesson_fields as fields
 from ui.shell.guidance.lesson_fields import CHANGES, QUESTION
@@ -115,9 +115,11 @@ def read_lesson(path: Path) -> Lesson:
 def lessons(language: str = FALLBACK, *, folder: Path | None = None) -> tuple[tuple[Lesson, ...], tuple[str, ...]]:
     """Return all lessons in one language, and a sentence for every file that cannot be read.
 
-    A lesson without a valid translation is returned in English.
+    A lesson without a valid translation is returned in English. Steps about a checkpoint that only the repository has
+    are left out in the installed program.
     """
     folder = folder or LESSONS
+    missing = [name for name in IN_THE_REPOSITORY if not (REPOSITORY / "checkpoints" / name).is_dir()]
     paths: dict[str, list[Path]] = {}
     for spoken in dict.fromkeys((language, FALLBACK)):
         for path in sorted((folder / spoken).glob("*.toml")):
@@ -126,7 +128,9 @@ def lessons(language: str = FALLBACK, *, folder: Path | None = None) -> tuple[tu
     for name in sorted(paths):
         for path in paths[name]:
             try:
-                found.append(read_lesson(path))
+                lesson = read_lesson(path)
+                kept = tuple(step for step in lesson.steps if step.focus.get("checkpoint") not in missing)
+                found.append(replace(lesson, steps=kept or lesson.steps))
                 break
             except (ValueError, OSError) as error:
                 problems.append(message_of(error))
