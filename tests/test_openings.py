@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import transformer
-from charts.toolkit.style import three_digits
 from tests.shipped import SHIPPED
 from transformer.__main__ import main
 from transformer.commands.opening_checks import complaints, sharpest_heads
@@ -78,7 +77,7 @@ def test_the_heads_page_says_of_a_head_what_its_note_says(path: Path) -> None:
         if (edge := heads.edge_here) is not None:
             key = trace.attention(location.stack, location.layer, location.kind).key[edge.key].display
             assert (edge.query, key) == (row, example.looks_at.get(row, key)) and edge.weight >= example.least
-            assert three_digits(edge.weight) in words[heads.place].sentence
+            assert re.search(rf"\b{int(100 * edge.weight)}(\.\d)?%|{edge.weight:.0%}", words[heads.place].sentence)
 
 
 @pytest.mark.parametrize("path", [path for path in SHIPPED if path.name in TRANSLATORS], ids=lambda path: path.name)
