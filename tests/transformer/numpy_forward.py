@@ -15,6 +15,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 Arrays = dict[str, np.ndarray]
+END = 2  # the id of </s>, which ends each sentence of a pair
 
 
 class NumpyTransformer:
@@ -60,8 +61,17 @@ class NumpyTransformer:
         if kind in ("sinusoidal", "learned"):
             self.seen[f"{stack}.embedding.position"] = position
             token = token + position
+        if self.config.get("n_segments"):
+            segment = np.stack([self.weights[f"{stack}.embedding.segment_table.weight"][n] for n in self.segments(ids)])
+            self.seen[f"{stack}.embedding.segment"] = segment
+            token = token + segment
         self.seen[f"{stack}.embedding.sum"] = token
         return token
+
+    def segments(self, ids: list[int]) -> list[int]:
+        """Return 0 for each token up to the first ``</s>`` and for padding, 1 for each token after it."""
+        first = ids.index(END)
+        return [int(at > first and id != self.config["pad_id"]) for at, id in enumerate(ids)]
 
     def patch(self, id: int) -> np.ndarray:
         """Return a special token's own vector, or E · pixels + b; the pixels are the digits of the id."""
@@ -217,4 +227,8 @@ class NumpyTransformer:
             self.seen["classifier.logits"] = self.linear("classifier.projection", pooled[None])[0]
         else:
             self.seen[f"{stack}.logits"] = hidden @ self.table(stack).T
+            if self.config.get("n_segments"):
+                pooled = np.tanh(self.linear("next_sentence.dense", hidden[:1])[0])
+                self.seen["next_sentence.pooled"] = pooled
+                self.seen["next_sentence.logits"] = self.linear("next_sentence.projection", pooled[None])[0]
         return self.seen

@@ -22,7 +22,10 @@ def test_every_number_is_that_of_the_formulas(name: str) -> None:
     checkpoint = transformer.load(CHECKPOINTS / name)
     by_hand = NumpyTransformer(CHECKPOINTS / name)
     of_pictures = isinstance(checkpoint.config, PictureConfig)
-    for sentence, pads in ({PICTURE: 0} if of_pictures else SENTENCES).items():
+    sentences = {PICTURE: 0} if of_pictures else SENTENCES
+    if checkpoint.config.n_segments:
+        sentences = {**sentences, "The cat ___ || on the mat.": 3}
+    for sentence, pads in sentences.items():
         pads = pads if checkpoint.config.has_encoder else 0
         trace = transformer.trace(checkpoint, sentence, source_pads=pads)
         ids = [list(part.ids) if part is not None else None for part in (trace.source, trace.target)]

@@ -27,6 +27,7 @@ from transformer.predictions.lens import logit_lens
 from transformer.predictions.living_picture_numbers import living_picture_numbers
 from transformer.predictions.quantity import quantity_of
 from transformer.runs.head_places import Head
+from transformer.runs.next_sentence import next_sentence
 from transformer.text.sentence_files import read_sentences
 from transformer.toy.toy_training import train_toy
 from ui.shell.guidance.lessons import Step, find_lesson
@@ -578,12 +579,16 @@ def test_other_models() -> None:
     for number in (False, True):
         weights = read(2, second=number).attention("encoder", 3).weights[4, 3]
         assert weights.argmax() == 1, "the pronoun is what it attends to"
-    assert read(3).text.startswith("Un chien") and read(3, second=True).text.startswith("Ein Hund")
-    assert len(read(4).source) == int(steps[3].answer) == 17
+    assert next_sentence(pair := read(3)).name == steps[2].answer == "NotNext" and steps[2].wrong[0][0] == "IsNext"
+    for typed in ("The boys are playing || in the garden.", "Tom is in the kitchen. || The moon is far away."):
+        assert f"`{typed}`" in steps[2].explanation or f"`{typed.split('|| ')[1]}`" in steps[2].do
+        assert next_sentence(transformer.trace(pair.checkpoint, typed)).name == "IsNext"
+    assert read(4).text.startswith("Un chien") and read(4, second=True).text.startswith("Ein Hund")
+    assert len(read(5).source) == int(steps[4].answer) == 17
     sorted_ = train_toy("sort", positions="none", steps=200, every=200)
     copied = train_toy("copy", positions="none", steps=200, every=200)
     assert [list(run)[-1].score.accuracy > 0.5 for run in (sorted_, copied)] == [True, False]
-    assert steps[4].answer == "sort the letters"
+    assert steps[5].answer == "sort the letters"
 
 
 def test_the_way_of_a_sentence(natural, followed) -> None:
