@@ -380,7 +380,7 @@ def test_blanks_are_filled_as_in_python(site: Site, tiny_checkpoint, sentence: s
 def test_a_digit_is_drawn_and_read(site: Site) -> None:
     site.open("?checkpoint=vit-digits&language=en")
     checkpoint = transformer.load(CHECKPOINTS / "vit-digits")
-    field = site.page.get_by_role("textbox", name="Picture")
+    field = site.page.get_by_role("textbox", name="Image")
     figures_agree(site, checkpoint, field.input_value(), None)
     site.page.get_by_role("button", name="Clear").click()
     pad = site.page.get_by_role("img", name="Drawing area").bounding_box()
