@@ -5,7 +5,7 @@
 
 import { fontOf, widest } from "../../toolkit/text.js";
 
-export const TAB = 0.6; // heights of a letter: what is left of the chip of a slanted name
+export const TAB = 0.6; // heights of a letter: the dot from which a slanted name hangs
 const SMALLER = 0.86;
 const ANGLES = [Math.PI / 4, Math.PI / 3];
 export const NARROW = 40; // letters: a phone

@@ -569,7 +569,7 @@ export class LivingPicture {
     pen.stroke();
   }
 
-  // A token's chip with its name in it; a slanted name hangs from a low chip, and has its colour where it is `marked`.
+  // A token's chip with its name in it; a slanted name hangs from a dot, and has the chip's colour where it is `marked`.
   paintName(pen, theme, { text }, lane, { top, bottom }, { ground, ink, marked, weight, edge = null }) {
     const { size, names } = this.lay;
     const { letters, angle } = names;
@@ -580,7 +580,8 @@ export class LivingPicture {
       drawToken(pen, text, lane.x, (top + bottom) / 2 + 0.5, { align: "center", ...colours(ink, ground) });
       return;
     }
-    this.paintTab(pen, ground, lane, { top, bottom: top + TAB * size }, edge);
+    const dot = { ...lane, width: TAB * size };
+    this.paintTab(pen, marked ? ground : mix(ink, ground, 0.6), dot, { top, bottom: top + TAB * size });
     const high = letters * size * 1.15;
     const room = bottom - top - TAB * size - 0.2 * size;
     pen.save();
