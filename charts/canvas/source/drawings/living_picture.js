@@ -52,15 +52,16 @@ export class LivingPictureDrawing extends LivingPicture {
   }
 
   // Which token is followed at first where nobody chose one: the one that predicts the first content word, or the blank;
-  // where the output is a class, the word that it hangs on, or one that looks at another word in the open layer.
+  // of a translation, a word that clearly looks at one of other spelling; where the output is a class, the word that it
+  // hangs on, or one that looks at another word in the open layer.
   opensAt(stack) {
     const { metadata, last, written } = this.model;
     if (stack !== last || !written.length) return talker(this.model, stack);
     if (metadata.decisive) return metadata.decisive.positions[0];
-    if (metadata.classes) return stack.pictures ? 0 : onlooker(this.model, stack, this.open[stack.name]);
-    const found = metadata.asked
-      ? written.find(({ names, chosen }) => CONTENT.test(names[chosen]))
-      : mostExpected(written);
+    const layer = this.open[stack.name];
+    if (metadata.classes) return stack.pictures ? 0 : onlooker(this.model, stack, layer);
+    const content = written.filter(({ names, chosen }) => CONTENT.test(names[chosen]));
+    const found = metadata.asked ? (translated(this.model, content, layer) ?? content[0]) : mostExpected(written);
     return (found ?? written[0]).position;
   }
 
@@ -555,6 +556,16 @@ const identity = ({ checkpoint, stacks, written, text, edited }) =>
 function mostExpected(written) {
   const words = written.filter(({ names }) => WORD.test(names[0]));
   return words.sort((a, b) => b.probabilities[0] - a.probabilities[0])[0];
+}
+
+// The first of these words that mostly looks at a content word of the source, spelled otherwise, on average over the heads.
+function translated(model, content, layer) {
+  const cross = model.attention(model.last.name, "cross");
+  return content.find(({ names, chosen, position }) => {
+    const best = cross?.strongestOnAverage(layer, position, () => true);
+    const source = best?.weight > 0.3 && model.stacks[0].tokens[best.key].text;
+    return source && CONTENT.test(source) && source !== names[chosen];
+  });
 }
 
 // The word that looks most clearly at another one, on average over the heads of a layer.
