@@ -12,7 +12,9 @@ import transformer
 from tests.conftest import ROOT
 from transformer.interventions.activation_patching import contrast, head_places, recovered_shares, token_places
 from transformer.runs.head_places import Head
+from ui.words.texts import page_texts
 from views.paths import paths_view_model as module
+from views.paths.edge_estimates import edge_claim
 from views.paths.paths_view_model import LEAST_STOP, HeadMap, PathsChoices, Swap, effect_size, head_of, paths_view_model
 
 CLEAN, CORRUPT = "The cat sat on the mat.", "The dog sat on the mat."
@@ -111,3 +113,12 @@ def test_a_map_of_heads_leaves_out_what_has_no_number():
     assert HeadMap.of({Head("decoder", "self", 0, 0): nan}).rows == ()
     place = module.Place("decoder", "cross_heads", 1, 3)
     assert head_of(place) == Head("decoder", "cross", 1, 3)
+
+
+def test_an_edge_with_a_negative_share_works_against_the_prediction() -> None:
+    names = {"sender": "head 1", "receiver": "head 2", "answer": "tea"}
+    for text, against in zip(page_texts("paths"), ("works against", "joue contre"), strict=True):
+        for is_estimate in (False, True):
+            restores, harms = (edge_claim(share, text, is_estimate=is_estimate, **names) for share in (0.04, -0.04))
+            assert against in harms and against not in restores
+            assert "−" not in harms and "4" in harms, "the words say the sign"

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import streamlit as st
 
+from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from transformer.attribution.attention_trust import spearman
 from transformer.interventions.path_patching import path_patching
@@ -14,8 +15,15 @@ from ui.lab import sweeps
 from ui.shell import choice
 from ui.shell.page import Page
 from ui.show.figures import show_figure
+from ui.words.texts import PageText, as_plain
 from views.paths.edges_figure import estimated_against_measured
 from views.paths.paths_view_model import PathsViewModel
+
+
+def edge_claim(share: float, text: PageText, *, is_estimate: bool = False, **names: str) -> str:
+    """Say what the strongest edge does; a negative ``share`` works against the original prediction."""
+    key = f"edges_says{'_against' if share < 0 else ''}{'_estimate' if is_estimate else ''}"
+    return text[key].format(share=percent(abs(share)), **{name: as_plain(value) for name, value in names.items()})
 
 
 def check_estimate(

@@ -41,7 +41,7 @@ from ui.show.chips import Chip, ChipRow, chips
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.texts import as_plain, common, page_texts
-from views.paths.edge_estimates import check_estimate, compare_with_estimate
+from views.paths.edge_estimates import check_estimate, compare_with_estimate, edge_claim
 from views.paths.paths_view_model import (
     HeadMap,
     PathsChoices,
@@ -469,14 +469,8 @@ def _draw_edges(p: Page, shown: PathsViewModel, found: HeadMap, receiver: str, *
         st.caption(text["no_gap_caption"])
         return
     best = found.strongest
-    st.markdown(
-        text["edges_says_estimate" if is_estimate else "edges_says"].format(
-            sender=as_plain(head_name(p, best)),
-            receiver=as_plain(receiver),
-            share=percent(found.number(best)),
-            answer=as_plain(shown.answer),
-        )
-    )
+    names = {"sender": head_name(p, best), "receiver": receiver, "answer": shown.answer}
+    st.markdown(edge_claim(found.number(best), text, is_estimate=is_estimate, **names))
     draw_heads(
         p,
         found,
