@@ -12,6 +12,7 @@ from charts.toolkit.style import signed, three_digits
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, chosen_texts, codes, is_fine, said
 from transformer.interventions.experiment import experiment, padding_drift
+from transformer.predictions.comparison import word_diff
 from transformer.runs.edit_specs import edits_from
 from transformer.text.word_spans import words_of
 from ui.words.texts import common, page_text
@@ -94,6 +95,11 @@ def test_the_page_opens_with_a_word_blocked_and_the_output_changed(open_app, mon
     effect = experiment(trace, edits_from(loaded, choices.specs(view)))
     assert choices.preset == "word" and effect.answer_after.text != effect.answer_before.text
     assert TEXT["blocked_all"].format(word=words_of(view.key)[choices.word].text) in said(app)
+    if name == "gpt-en":  # a continuation alone, e.g. ".", cannot be understood
+        assert f":gray[{sentence}] {effect.answer_before.text}" in said(app)
+    pieces = word_diff(effect.answer_before.text, effect.answer_after.text)
+    for fate in ("removed", "added"):
+        assert (common(f"effect.diff_{fate}") in said(app)) == any(piece.fate == fate for piece in pieces)
     app.button(key="mask reset").click()
     is_fine(app.run())
     assert chosen(app).preset == "own" and chosen_texts(app, "mask") == ("own",)

@@ -131,8 +131,13 @@ def test_an_edit_says_what_the_library_says(open_app, tiny_checkpoint, checkpoin
     before, after = read_answer(trace), answer_under(loaded, SENTENCE, edits)
     assert " ".join(before.text.split()) in said(app)
     if after.text != before.text:
-        assert common("effect.diff") in said(app)
-        assert all(word_of(piece) in said(app) for piece in word_diff(before.text, after.text))
+        pieces = word_diff(before.text, after.text)
+        assert all(word_of(piece) in said(app) for piece in pieces)
+        if loaded.config.n_classes:
+            assert common("effect.diff_class") in said(app)
+        else:
+            for fate in ("removed", "added"):
+                assert (common(f"effect.diff_{fate}") in said(app)) == any(piece.fate == fate for piece in pieces)
     assert TEXT["depth"] in [element.value for element in app.subheader]
 
 

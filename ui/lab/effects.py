@@ -12,6 +12,7 @@ from charts.toolkit.style import signed, three_digits, three_digits_alike
 from transformer.interventions.experiment import Experiment
 from transformer.predictions.answer_probabilities import Answer
 from transformer.predictions.comparison import Piece, word_diff
+from transformer.runs.inputs import prompt_ids
 from transformer.text.message import N_
 from ui.lab.experiments import experiment_with
 from ui.shell.choice import one_of
@@ -21,6 +22,7 @@ from ui.show.figures import show_figure
 from ui.words.texts import as_plain, common, number_text
 
 _STYLE = Path(__file__).with_name("effects.css")
+_END_OF_PROMPT = 60  # characters of a prompt that are shown before its continuation
 _MARKS = {"same": "{}", "removed": ":orange[~~{}~~]", "added": ":blue[**{}**]"}
 
 
@@ -37,7 +39,7 @@ def show_answers(p: Page, found: Experiment) -> None:
     before, after = experiment_with(p.run).answer_before, found.answer_after
     read_aloud("answers")
     with st.container(border=True, gap="xsmall", key="answers"):
-        _answer(common("effect.before"), before)
+        _answer(p, common("effect.before"), before)
         changed = " ".join(before.text.split()) != " ".join(after.text.split())
         if found.changed is found.original:
             st.markdown(common("effect.no_edits"))
@@ -45,21 +47,44 @@ def show_answers(p: Page, found: Experiment) -> None:
         st.caption(" · ".join(filter(None, (common("effect.after"), _sure(after)))))
         if found.asked.everywhere:
             if changed:
-                _show_text(after)
+                _show_text(p, after)
             _say_expectations(found)
             return
         if not changed:
             st.markdown(_same(before, after))
             return
-        words = marked_text(word_diff(before.text, after.text))
-        # Two texts without any letters may differ in something else, e.g. control characters.
-        st.markdown(f"##### {words or as_plain(after.text) or common('effect.empty')}")
-        st.caption(diff_legend(p))
+        show_difference(p, before, after)
 
 
-def diff_legend(p: Page) -> str:
-    """Say what struck-out and blue words are."""
-    return common("effect.diff_class" if p.checkpoint.config.n_classes else "effect.diff")
+def show_difference(p: Page, before: Answer, after: Answer) -> None:
+    """Show two outputs as one text, with removed and new words marked, and say what the marks mean."""
+    pieces = word_diff(before.text, after.text)
+    # Two texts without any letters may differ in something else, e.g. control characters.
+    words = marked_text(pieces) or as_plain(after.text) or common("effect.empty")
+    st.markdown(f"##### {_continued(p, words, before, after)}")
+    if legend := _diff_legend(pieces, is_class=bool(p.checkpoint.config.n_classes)):
+        st.caption(legend)
+
+
+def _diff_legend(pieces: Iterable[Piece], *, is_class: bool) -> str:
+    """Say what struck-out and blue words are, of those that occur."""
+    fates = {piece.fate for piece in pieces}
+    if is_class and fates >= {"removed", "added"}:
+        return common("effect.diff_class")
+    return " ".join(common(f"effect.diff_{fate}") for fate in ("removed", "added") if fate in fates)
+
+
+def _continued(p: Page, words: str, *answers: Answer) -> str:
+    """Return the end of the text that a decoder-only model continues, in grey, followed by ``words``."""
+    config = p.checkpoint.config
+    if config.has_encoder or not config.has_decoder:
+        return words
+    prompt = " ".join(p.checkpoint.tokenizer.decode(prompt_ids(p.checkpoint, p.trace.sentence)).split())
+    if not prompt:
+        return words
+    prompt = f"… {prompt[-_END_OF_PROMPT:].lstrip()}" if len(prompt) > _END_OF_PROMPT else prompt
+    apart = any(not answer.text or answer.parts[0].display.startswith("·") for answer in answers)
+    return f":gray[{as_plain(prompt)}]{' ' if apart else ''}{words}"
 
 
 def _same(before: Answer, after: Answer) -> str:
@@ -107,13 +132,14 @@ def mark(piece: Piece) -> str:
     return space + _MARKS[piece.fate].format(as_plain(" ".join(piece.text.split())))
 
 
-def _answer(name: str, answer: Answer) -> None:
+def _answer(p: Page, name: str, answer: Answer) -> None:
     st.caption(" · ".join(filter(None, (name, _sure(answer)))))
-    _show_text(answer)
+    _show_text(p, answer)
 
 
-def _show_text(answer: Answer) -> None:
-    st.markdown(f"##### {as_plain(' '.join(answer.text.split())) or common('effect.empty')}")
+def _show_text(p: Page, answer: Answer) -> None:
+    words = as_plain(" ".join(answer.text.split())) or common("effect.empty")
+    st.markdown(f"##### {_continued(p, words, answer)}")
 
 
 def _sure(answer: Answer) -> str:

@@ -4,13 +4,11 @@ import streamlit as st
 
 from charts.toolkit.style import signed
 from transformer.interventions.head_importance import Importance
-from transformer.predictions.comparison import word_diff
 from transformer.runs.edit_specs import EditSpec
 from ui.compute.store import store
-from ui.lab.effects import diff_legend, marked_text
+from ui.lab.effects import show_difference
 from ui.lab.experiments import experiment_with, tried
 from ui.shell.page import Page
-from ui.words.texts import as_plain
 from views.surgery import edit_list
 
 _WANTED = "surgery example: clicked"
@@ -45,8 +43,7 @@ def show_example(p: Page, found: Importance) -> None:
             st.markdown(text["example_same"].format(head=head, change=signed(effect.change)))
         else:
             st.markdown(text["example"].format(head=head))
-            st.markdown(f"##### {marked_text(word_diff(before.text, after.text)) or as_plain(after.text)}")
-            st.caption(diff_legend(p))
+            show_difference(p, before, after)
         st.button(text["example_button"], icon=":material/content_cut:", on_click=_want, args=(p.focus.sentence, spec))
 
 
