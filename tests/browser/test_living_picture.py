@@ -464,6 +464,20 @@ def test_a_class_is_followed_to_the_word_that_it_depends_on(show: Callable) -> N
             )
             without = printed(np.float32(found.without[found.decisive, found.predicted]))
             assert f"without it {without}" in caption(page)
+            for width in (940, 800):  # a second line would move the picture down
+                page.set_viewport_size({"width": width, "height": 720})
+                buttons = page.locator(".sentence > button").evaluate_all("all => all.map((one) => one.offsetTop)")
+                assert len(buttons) == 2 and len(set(buttons)) == 1
+            page.set_viewport_size({"width": 1440, "height": 900})
+
+
+def test_the_weight_beside_an_answer_names_the_token_that_it_is_on(show: Callable) -> None:
+    trace = transformer.trace(transformer.load("checkpoints/bert-en"), "They washed ___ hands.")
+    with show(trace, inside=False) as page:
+        layer, weight, key = re.search(r"layer (\d+), mean of 8 heads: weight (\S+) on (\S+)", caption(page)).groups()
+        view = trace.attention("encoder", int(layer))
+        blank = trace.source.displays.index("<mask>")
+        assert printed(np.float32(view.weights[:, blank].mean(0)[view.key.labels.index(key)])) == weight
 
 
 STOPS = {

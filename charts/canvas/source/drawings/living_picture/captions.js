@@ -71,17 +71,26 @@ export function numbersOf(picture, beat) {
   const decisive = decisiveHere(picture, beat);
   if (decisive) {
     const [value, without] = [decisive.probability, decisive.without].map(threeDigits);
-    return say("probability {value}, without it {without}", { value, without });
+    return say("p = {value}, without it {without}", { value, without });
   }
   const shown = picture.shownAttention(beat);
   const parts = [];
   if (shown && (beat.type === "step" || beat.type === "word" || beat.type === "end")) {
-    const { attention, layer, position } = shown;
+    const { attention, layer, position, keys } = shown;
     const best =
       !attention.allCut(layer) && strongestShown(attention, layer, head, position, attention.kind === "cross");
     if (best) {
-      const shownWeights = best.own > best.weight ? [best.own, best.weight] : [best.weight];
-      const weight = shownWeights.map((one) => model.says(attention, one)).join(", ");
+      const weights = [[best.weight, best.key]];
+      if (best.own > best.weight) weights.unshift([best.own, position]);
+      const weight = weights
+        .map(([one, key]) => {
+          const value = model.says(attention, one);
+          // The sentence of a step names the keys itself.
+          return beat.type === "step"
+            ? value
+            : say("{weight} on {key}", { weight: value, key: keys.tokens[key].label });
+        })
+        .join(", ");
       parts.push(
         head === null
           ? say("layer {layer}, mean of {heads} heads: weight {weight}", { layer, heads: attention.heads, weight })

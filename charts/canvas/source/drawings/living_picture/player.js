@@ -102,7 +102,7 @@ export class Player {
     const pieces = drawing.caption.map((piece, i) => (i % 2 ? make("strong", { textContent: piece }) : piece));
     this.said.replaceChildren(...pieces);
     // Numbers are for who stops.
-    this.numbers.textContent = this.clock ? "" : drawing.numbers;
+    this.numbers.textContent = this.numbers.title = this.clock ? "" : drawing.numbers;
     this.heads.setAttribute("aria-pressed", String(drawing.showsHeads(drawing.beat)));
     // What stands in the line is changed only where it is another: who presses or has the focus would lose it.
     const path = drawing.unfolded ? JSON.stringify([drawing.unfolded, drawing.headNow, this.followed()]) : "";
