@@ -150,6 +150,11 @@ def special_tokens(tokens: TokenSequence) -> np.ndarray:
     return np.array([token.special for token in tokens], dtype=bool)
 
 
+def sink_tokens(tokens: TokenSequence) -> np.ndarray:
+    """Return a mask of the special tokens on which heads rest, i.e. all but blanks: [position]."""
+    return np.array([token.is_sink for token in tokens], dtype=bool)
+
+
 def padding_tokens(tokens: TokenSequence) -> np.ndarray:
     """Return a mask of the padding tokens, [position]."""
     return np.array([token.is_padding for token in tokens], dtype=bool)
@@ -172,7 +177,7 @@ def places_in(query: TokenSequence, key: TokenSequence, *, cross: bool) -> dict[
     first = np.zeros((n_queries, n_keys), dtype=bool)
     first[:, 0] = True
     marks = np.array([not token.special and stands_alone(key, token.index) for token in key], dtype=bool)
-    places = {"sink": everywhere & special_tokens(key), "punctuation": everywhere & marks, "first": first}
+    places = {"sink": everywhere & sink_tokens(key), "punctuation": everywhere & marks, "first": first}
     if cross:
         real_queries, real_keys = int((~padding_tokens(query)).sum()), int((~padding_tokens(key)).sum())
         begins = sum(token.role == "task" for token in key)
@@ -341,7 +346,7 @@ def shape_scores(view: AttentionView) -> dict[str, np.ndarray]:
         "broad": (entropy / np.log2(view.allowed.sum(axis=1)[rows])).mean(axis=1),
         "entropy": entropy.mean(axis=1),
         "distance": nothing if cross else (view.weights * distance).sum(axis=-1)[:, rows].mean(axis=1),
-        "confidence": (view.weights * ~special_tokens(view.key)).max(axis=-1)[:, rows].mean(axis=1),
+        "confidence": (view.weights * ~sink_tokens(view.key)).max(axis=-1)[:, rows].mean(axis=1),
         "sinks": view.sink_share[:, rows].mean(axis=1),
     }
 

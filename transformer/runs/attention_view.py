@@ -98,13 +98,13 @@ class AttentionView:
 
     @property
     def sink_share(self) -> np.ndarray:
-        """Share of every row that goes to sinks, i.e. special tokens and punctuation: [head, query]."""
+        """Share of every row that goes to ``sinks``, i.e. special tokens and punctuation: [head, query]."""
         return self.weights[:, :, self.sinks].sum(axis=-1)
 
     @property
     def sinks(self) -> np.ndarray:
-        """Mask of the keys, [key], that is ``True`` for special tokens and for separate punctuation."""
-        return np.array([token.special or stands_alone(self.key, token.index) for token in self.key], dtype=bool)
+        """Mask of the keys, [key]: special tokens except blanks, and separate punctuation."""
+        return np.array([token.is_sink or stands_alone(self.key, token.index) for token in self.key], dtype=bool)
 
 
 def scores_of(weights: np.ndarray) -> np.ndarray:

@@ -48,6 +48,11 @@ class Token:
         return self.role == "pad" and self.index > 0
 
     @property
+    def is_sink(self) -> bool:
+        """Whether heads rest on it: special, but no blank, whose neighbours attend to it as to a word."""
+        return self.special and self.role != "mask"
+
+    @property
     def starts_word(self) -> bool:
         """Whether a new word begins here (``False`` for sub-words that continue a word)."""
         return self.special or self.first or self.display.startswith(("·", "⏎"))

@@ -38,11 +38,11 @@ WORDS = ("<s>", "·the", "·cat", "·and", "·the", "·dog", "·run", ".", "</s>
 
 
 def sequence(words: tuple[str, ...]) -> TokenSequence:
-    special = {"<s>", "</s>", "<pad>"}
+    special = {"<s>": "start", "</s>": "end", "<pad>": "pad", "<mask>": "mask"}
     ids = {word: number for number, word in enumerate(dict.fromkeys(words))}
     return TokenSequence(
         tuple(
-            Token(i, ids[word], word.replace("·", " "), word, word in special, "pad" if word == "<pad>" else "")
+            Token(i, ids[word], word.replace("·", " "), word, word in special, special.get(word, ""))
             for i, word in enumerate(words)
         )
     )
@@ -113,6 +113,16 @@ def test_a_first_token_that_is_a_word_is_first_and_one_that_is_special_is_a_sink
     words = ("·go", "·home", "·to", "·the", "·cat")
     assert head_roles(view(looks_at([0] * 5, 5)[None], query=words))[0].role == "first"
     assert head_roles(view(looks_at([0] * N, N)[None]))[0].role == "sink"
+
+
+def test_a_head_on_the_blank_is_at_no_sink() -> None:
+    words = ("<s>", "·they", "·washed", "<mask>", "·hands", "</s>")
+    on_blank = view(looks_at([3] * 6, 6)[None], query=words)
+    found = head_roles(on_blank)[0]
+    assert found.role == "none"
+    assert found.scores["sink"] == found.scores["sinks"] == pytest.approx(2 * 0.1 / 5)
+    assert found.scores["confidence"] == pytest.approx(0.9), "it is confident about the blank"
+    assert on_blank.sinks.tolist() == [True, False, False, False, False, True]
 
 
 def test_a_head_that_looks_for_the_same_word_elsewhere() -> None:
