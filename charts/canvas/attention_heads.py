@@ -36,6 +36,7 @@ def attention_heads(
     heads_a_key: int = 1,
     scrolls: bool = False,
     image_row: int | None = None,
+    faded: str = "",
 ) -> CanvasFigure:
     """Return ``attention_grid`` with the maps of ``named`` (layer, head) large above the small ones.
 
@@ -44,6 +45,7 @@ def attention_heads(
     their keys and values, are on one band. With ``scrolls``, the small maps are as large as the width allows, with
     their text, and the large ones stay visible while the small ones scroll; otherwise all of them fit on one screen.
     With ``image_row``, every map is this row of the head, laid over the square image whose patches are the keys.
+    ``faded`` says in the legend what pale maps are, if there are any.
 
     Raises:
         ValueError: As in ``attention_grid``, and if ``named`` is empty, too long or repeats a head, or a head lacks
@@ -79,6 +81,7 @@ def attention_heads(
         named=[list(map(int, place)) for place in named],
         **({"heads_a_key": heads_a_key} if heads_a_key > 1 else {}),
         **({"scrolls": True} if scrolls else {}),
+        **({"faded": faded} if faded and set(places) - set(clear) else {}),
     )
 
 

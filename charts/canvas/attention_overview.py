@@ -19,11 +19,13 @@ def attention_overview(
     clear: Sequence[Collection[tuple[int, int]]] | None = None,
     stretch: bool = False,
     heads_a_key: int = 1,
+    faded: str = "",
 ) -> CanvasFigure:
     """Draw a grid for each kind of attention, one row per layer, weights as uint8 [tile, query, key].
 
     ``groups`` has the views of one kind each, one per layer; ``captions``, for each group, short labels by (layer,
-    head). If ``clear`` is given, the (layer, head) in it stand out for each group, and the others are pale. The scale
+    head). If ``clear`` is given, the (layer, head) in it stand out for each group, and the others are pale, which
+    ``faded`` says in the legend. The scale
     is fixed from 0 to 1; with ``stretch``, the scale of each map ends at its largest weight. Groups of ``heads_a_key``
     heads share their keys and values and are on one band.
 
@@ -52,7 +54,7 @@ def attention_overview(
         "parts": parts,
         "selected": list(selected) if selected else None,
         **({"stretched": True} if stretch else {}),
-        **({"dimmed": True} if clear else {}),
+        **({"dimmed": True, "faded": faded} if clear else {}),
     }
     figure = CanvasFigure(metadata, arrays)
     if selected and selected not in heads_of(figure):

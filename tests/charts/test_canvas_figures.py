@@ -348,6 +348,9 @@ def test_over_an_image_a_head_is_one_row_with_the_ink_of_every_patch():
     metadata, arrays = read(heads_figure([every], image_row=2))
     assert arrays["weights"].shape == (2, 2, 2)
     np.testing.assert_allclose(arrays["weights"].reshape(2, 4) / 255, weights[:, 2, 1:], atol=1 / 255)
+    faded = {"faded": "Faded: no role"}
+    assert read(heads_figure([every], clear=[(0, 0)], **faded))[0]["faded"] == "Faded: no role"
+    assert "faded" not in read(heads_figure([every], clear=[(0, 0), (0, 1)], **faded))[0], "no map is pale"
     assert metadata["inks"] == [list(ink) for ink in inks] and metadata["rows"] == ["1", "2"]
     with pytest.raises(ValueError, match="patches of a square image"):
         heads_figure([view(KEY, KEY)], image_row=0)

@@ -157,6 +157,7 @@ def test_where_no_head_has_a_role_the_page_says_so_and_shows_the_sharpest() -> N
     words = head_words(ranked(idle), TEXT)
     assert [words[place].title for place in ((0, 0), (1, 0))] == [TEXT["contrast_broad"], TEXT["named_sharpest"]]
     assert "goes to special tokens." in words[0, 1].sentence
+    assert words[0, 1].title == "No role: special tokens", "its small map is as pale as those of heads without a role"
     nan = float("nan")
     short = [head(0, index, "none", broad=nan, sinks=nan) for index in range(3)]
     assert claim(ranked(short), TEXT) == TEXT["claim_too_short"]

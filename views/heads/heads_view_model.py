@@ -20,7 +20,7 @@ import numpy as np
 
 from transformer.heads.head_roles import RESTING, CorpusRole, CorpusRoles, HeadRole, sentence_roles
 from transformer.heads.head_similarity import most_alike, most_alike_maps
-from transformer.heads.role_measures import ALIGNED, PLACES, ROLES
+from transformer.heads.role_measures import ALIGNED, NO_ROLE, PLACES, ROLES
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
@@ -34,6 +34,7 @@ CORPUS_ORDERS = (*ORDERS, "consistency")  # a decoder-only model also has "induc
 ROLES_HERE = ("induction", *ROLES)  # roles in one sentence (``sentence_roles``)
 MOST_NAMED = 3  # large maps side by side
 LEAST_CONTRAST = 0.4  # of a score, for a head that is shown although it has no role
+IDLE = (*RESTING, *NO_ROLE)  # what a head attends to that counts as no role
 # Roles whose maps look alike.
 _LOOKS = {**dict.fromkeys(("diagonal", "monotone", *ALIGNED), "order"), **dict.fromkeys(RESTING, "rest")}
 
@@ -93,7 +94,7 @@ class RankedHeads:
     @cached_property
     def with_role(self) -> tuple[Role, ...]:
         """The heads whose role is neither attending everywhere nor attending to a sink, the strongest first."""
-        return tuple(head for head in self.clear if role_name(head) not in (*RESTING, "broad"))
+        return tuple(head for head in self.clear if role_name(head) not in IDLE)
 
     @cached_property
     def at_rest(self) -> tuple[Role, ...]:

@@ -35,6 +35,7 @@ def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
         words=words_on_image(heads, text) if on_image else words,
         clear=heads.tiles if on_image else [place_of(head) for head in heads.shown.with_role],
         image_row=heads.image_row,
+        faded=_faded(heads, text),
         selected=heads.selected,
         order=None if heads.in_table else heads.tiles,
         shifted_labels=predicted_rows(heads.trace, heads.location.kind),
@@ -44,6 +45,11 @@ def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
     )
     show_grid(figure, key="heads grid")
     _say_what_is_framed(heads, text)
+
+
+def _faded(heads: HeadsViewModel, text: PageText) -> str:
+    """Say in the legend what pale maps are."""
+    return text["faded"].format(where=text["claim_many" if heads.speaks_of_many else "claim_here"])
 
 
 def _say_what_is_framed(heads: HeadsViewModel, text: PageText) -> None:
@@ -68,6 +74,7 @@ def _show_every_kind(heads: HeadsViewModel, text: PageText) -> None:
         selected=AnyHead(*heads.location),
         captions=[{place: short[place] for place in places} for short, places in zip(words, clear, strict=True)],
         clear=clear,
+        faded=_faded(heads, text),
         stretch=heads.choices.stretch,
         heads_a_key=len(heads.sharing_keys),
     )

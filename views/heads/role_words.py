@@ -28,7 +28,7 @@ from transformer.heads.weight_patterns import (
 from transformer.runs.readings import task_before
 from ui.lab.role_names import role_text, test_name
 from ui.words.texts import PageText, as_plain, label_in_words, token_name
-from views.heads.heads_view_model import ROLES_HERE, HeadsViewModel, Place, RankedHeads, Role, place_of, role_name
+from views.heads.heads_view_model import IDLE, ROLES_HERE, HeadsViewModel, Place, RankedHeads, Role, place_of, role_name
 
 # ---- above and in the maps -------------------------------------------------------------------------------------------
 
@@ -63,6 +63,8 @@ def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
     words = {}
     for head in heads.roles:
         title, sentence = _of_many(head, text) if heads.over_many else _here(head, text)
+        if (name := role_name(head)) in IDLE and title != text["no_role"]:
+            title = text["without_role"].format(where=text["at_rest"][name])
         words[place_of(head)] = HeadWords(short[place_of(head)], title, sentence)
     if not heads.with_role and not math.isnan(heads.sharpest.scores.get("broad", math.nan)):
         place = place_of(heads.sharpest)

@@ -9,10 +9,10 @@ import { say } from "../toolkit/words.js";
 import { matrixBitmap, paintMask } from "./bitmap.js";
 import { paintInk } from "../toolkit/patch.js";
 
-export const legendOf = ({ stretched }) =>
+export const legendOf = ({ stretched, faded }) =>
   stretched
-    ? { text: say("attention weight, each map scaled to its own maximum"), ends: ["0", say("largest")] }
-    : { text: say("attention weight, fixed scale 0…1") };
+    ? { text: say("attention weight, each map scaled to its own maximum"), ends: ["0", say("largest")], faded }
+    : { text: say("attention weight, fixed scale 0…1"), faded };
 
 // What the legend says of bands, where there are some.
 export const bandOf = ({ apart }) => (apart ? say("one band: the same keys and values") : "");

@@ -210,8 +210,9 @@ export class HeadsDrawing extends GridDrawing {
       return;
     }
     context.font = fontOf(theme, 1, 600);
-    drawText(context, shorten(context, this.tiles[tile].title, this.slotWidth), x, theme.size * 0.7, {
-      colour: cssOf(theme.ink),
+    const { title, clear } = this.tiles[tile];
+    drawText(context, shorten(context, title, this.slotWidth), x, theme.size * 0.7, {
+      colour: cssOf(clear ? theme.ink : theme.muted),
     });
     context.font = fontOf(theme, 0.875);
     this.sentenceLines(context, tile).forEach((text, i) =>

@@ -9,8 +9,9 @@ import { say } from "../toolkit/words.js";
 export class Legend {
   // text: what the colours mean; masked: whether hatched cells occur
   // ends: what stands at the ends of the bar, if not the numbers; band: what lies on one band
-  constructor({ text, scale, limit, ends, masked, maskedText = say("masked: cannot be attended to"), band }) {
-    Object.assign(this, { text, scale, limit, ends, masked, maskedText, band });
+  // faded: what pale maps are, which paper does not have
+  constructor({ text, scale, limit, ends, masked, maskedText = say("masked: cannot be attended to"), band, faded }) {
+    Object.assign(this, { text, scale, limit, ends, masked, maskedText, band, faded });
   }
 
   items(context, theme, room) {
@@ -25,6 +26,7 @@ export class Legend {
     const bar = Math.max(24, Math.min(9.5 * theme.size, room - around)); // beside a long row of labels there is little room
     const items = [{ kind: "bar", ends, bar, width: around + bar }];
     if (this.text) items.push({ kind: "text", text: this.text, width: width(this.text) });
+    if (this.faded && !theme.paper) items.push({ kind: "text", text: this.faded, width: width(this.faded) });
     if (this.masked)
       items.push({ kind: "hatch", text: this.maskedText, width: width(this.maskedText) + theme.size * 1.4 + 6 });
     if (this.band) items.push({ kind: "band", text: this.band, width: width(this.band) + theme.size * 1.4 + 6 });
