@@ -26,6 +26,7 @@ from views.decoding.decoding_view_model import DecodingChoices, FilledBlank, Ver
 
 _NEXT_SENTENCE = r"p = \text{softmax}\big(\tanh(h_0\, W_1 + b_1)\, W + b\big)"
 _EXAMPLE = "`The ___ sat on the mat`"
+MOST_BESIDE = 16  # words whose contributions have room beside the classes
 
 
 def fill_blanks(p: Page) -> None:
@@ -174,24 +175,19 @@ def classify(p: Page) -> None:
         return
     shown = Verdict(run, location_of(p), DecodingChoices(), found)
     names = [without_pictures(name) for name in found.class_names]
-    _show_classes(p, shown, names)
-    st.subheader(p.text["contributions"], anchor=False)
-    chosen = choice.buttons(
-        p.text["contributions_of"],
-        names,
-        default=names[shown.best],
-        key="class",
-        owner=(p.checkpoint.fingerprint, p.focus.sentence),
-        wrap=True,
+    st.markdown(
+        p.text["class_line"].format(
+            count=len(names),
+            name=as_plain(names[shown.best]),
+            probability=three_digits(float(found.probabilities[shown.best])),
+        )
     )
-    shown = replace(shown, choices=DecodingChoices(class_index=names.index(chosen)))
-    words = [word.text for word in found.words]
-    show_figure(
-        decoding_figures.word_contributions(shown.contributions, words=words, of=chosen),
-        name="word-contributions",
-        caption=p.text["contributions_caption"].format(count=len(words), name=as_plain(chosen)),
-        alt=p.text["contributions_alt"],
-    )
+    is_short = len(found.words) <= MOST_BESIDE
+    classes, words = st.columns([2, 3], gap="medium") if is_short else (st.container(), st.container())
+    with classes:
+        _show_classes(p, shown, names)
+    with words:
+        shown = _show_contributions(p, shown, names)
     _show_formula_of_classes(p, shown)
     index = shown.class_index
     show_snippet(
@@ -204,17 +200,31 @@ def classify(p: Page) -> None:
     )
 
 
+def _show_contributions(p: Page, shown: Verdict, names: list[str]) -> Verdict:
+    """Draw what each word contributes to the chosen class, and return the verdict about that class."""
+    st.subheader(p.text["contributions"], anchor=False)
+    chosen = choice.buttons(
+        p.text["contributions_of"],
+        names,
+        default=names[shown.best],
+        key="class",
+        owner=(p.checkpoint.fingerprint, p.focus.sentence),
+        wrap=True,
+    )
+    shown = replace(shown, choices=DecodingChoices(class_index=names.index(chosen)))
+    words = [word.text for word in shown.found.words]
+    show_figure(
+        decoding_figures.word_contributions(shown.contributions, words=words, of=chosen),
+        name="word-contributions",
+        caption=p.text["contributions_caption"].format(count=len(words), name=as_plain(chosen)),
+        alt=p.text["contributions_alt"],
+    )
+    return shown
+
+
 def _show_classes(p: Page, shown: Verdict, names: list[str]) -> None:
     """Draw the probability of each class."""
-    chances = shown.found.probabilities
-    st.markdown(
-        p.text["class_line"].format(
-            count=len(names),
-            name=as_plain(names[shown.best]),
-            probability=three_digits(float(chances[shown.best])),
-        )
-    )
-    rows = pd.DataFrame({"piece": names, "probability": chances})
+    rows = pd.DataFrame({"piece": names, "probability": shown.found.probabilities})
     rows["chosen"] = rows.index == shown.best
     show_figure(
         decoding_figures.candidate_bars(
