@@ -122,3 +122,4 @@ def test_an_edge_with_a_negative_share_works_against_the_prediction() -> None:
             restores, harms = (edge_claim(share, text, is_estimate=is_estimate, **names) for share in (0.04, -0.04))
             assert against in harms and against not in restores
             assert "−" not in harms and "4" in harms, "the words say the sign"
+            assert "0.3%" in edge_claim(-0.0033, text, is_estimate=is_estimate, **names), "not 0%"

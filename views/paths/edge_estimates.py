@@ -23,7 +23,9 @@ from views.paths.paths_view_model import PathsViewModel
 def edge_claim(share: float, text: PageText, *, is_estimate: bool = False, **names: str) -> str:
     """Say what the strongest edge does; a negative ``share`` works against the original prediction."""
     key = f"edges_says{'_against' if share < 0 else ''}{'_estimate' if is_estimate else ''}"
-    return text[key].format(share=percent(abs(share)), **{name: as_plain(value) for name, value in names.items()})
+    size = abs(share)  # single edges often have less than one percent
+    said = f"< {percent(0.001, decimals=1)}" if size < 0.001 else percent(size, decimals=int(size < 0.1))
+    return text[key].format(share=said, **{name: as_plain(value) for name, value in names.items()})
 
 
 def check_estimate(
