@@ -191,7 +191,7 @@ def test_steps_have_names() -> None:
     assert step_names(moments_of("none", "none"), TEXT, card="") == ["0 (untrained)", "700 (final)"]
     assert step_names(moments_of("none", last=None), TEXT, card="") == ["final"]
     fine_tuned = "| began as | the checkpoint `en-fr` |"
-    assert step_names(moments_of("none", "none"), TEXT, card=fine_tuned)[0] == "0 (before this training)"
+    assert step_names(moments_of("none", "none"), TEXT, card=fine_tuned)[0] == "0 (started from en-fr)"
 
 
 def test_the_words_that_answers_share_are_green_and_escaped() -> None:

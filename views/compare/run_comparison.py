@@ -97,8 +97,10 @@ def say_shift(p: Page, shown: CompareViewModel) -> None:
     shift, location = shown.largest_shift, shown.location
     if shift is None:
         return
-    row = "shift_predicting" if location.kind == "cross" else "shift_reading"
     words = {name: as_plain(label) for name, label in shift._asdict().items()}
+    row = "shift_predicting" if location.kind == "cross" else "shift_reading"
+    if location.kind == "cross" and shown.changed_row.queries[0] != shown.changed_row.queries[1]:
+        row, words["other"] = "shift_predicting_other", as_plain(shown.changed_row.queries[1])
     st.markdown(p.text[row].format(**words, layer=location.layer, head=location.head))
 
 

@@ -191,7 +191,9 @@ def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     said = [text["which_unit"].format(unit=one.unit, units=whole(view_model.n_units), layer=one.layer, stack=stack)]
     if one.words is not None:
         to = text["to_classes" if view_model.checkpoint.config.n_classes else "to_decoder"]
-        said.append(text["promotes_logits" if one.words.logits else "promotes_towards"].format(to=to))
+        is_last = one.layer == p.trace.n_layers(one.stack) - 1
+        logits = "promotes_logits_last" if is_last else "promotes_logits"
+        said.append(text[logits if one.words.logits else "promotes_towards"].format(to=to))
         pairs = WORDS * (WORDS - 1) // 2
         readable = one.n_close is not None
         said.append(

@@ -245,10 +245,10 @@ def _draw_path(p: Page, shown: PathsViewModel) -> None:
         return
     cards = []
     for stop in shown.path:
-        layers = text["stop_layer" if stop.first == stop.last else "stop_layers"].format(
-            first=stop.first, last=stop.last
-        )
-        below = text["stop"].format(layers=layers, share=percent(stop.share))
+        of_layers = stop.first != stop.last
+        layers = text["stop_layers" if of_layers else "stop_layer"].format(first=stop.first, last=stop.last)
+        share = f"≥ {percent(stop.share)}" if of_layers else percent(stop.share)
+        below = text["stop"].format(layers=layers, share=share)
         name = shown.contrast.tokens(stop.stack, shown.turn).labels[stop.index]
         name = text["class_token"] if p.reads_pictures and stop.index == 0 else name
         stack = f"{common(f'focus.{stop.stack}')} " if several else ""

@@ -25,7 +25,8 @@ def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[
     """Return the names on the slider; the first names the start of training, the last the final step."""
     names = [step_name(moment, text) for moment in moments]
     if moments[0].step == 0:
-        names[0] = text["time_untrained"] if began_as(card) is None else text["time_before"]
+        before = began_as(card)
+        names[0] = text["time_untrained"] if before is None else text["time_before"].format(name=before)
     if moments[-1].step is not None:
         names[-1] = text["time_last"].format(step=whole(moments[-1].step, language=text.language))
     return names
