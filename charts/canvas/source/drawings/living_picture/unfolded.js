@@ -265,9 +265,9 @@ export class Unfolded {
   }
 }
 
-// How a number may be written in a cell, the fullest first. A weight that is nearly nothing has no digits to show.
+// How a number may be written in a cell, the fullest first. Weights have the same decimals, so that they visibly add up.
 const writings = (row, value) => [
-  ...(row.name === "weight" && value < 0.001 ? [] : [threeDigits(value)]),
+  row.name === "weight" ? decimals(value, 3) : threeDigits(value),
   decimals(value, 2),
   decimals(value, 1),
 ];
