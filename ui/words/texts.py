@@ -28,7 +28,7 @@ _PICTURES = re.compile(r"!+\[")  # all exclamation marks, because "!![" would ot
 _MARKUP = re.compile(r"([\\`*_{}\[\]()<>#+\-.!|~$:^=&])")
 # What Streamlit 1.67 replaces in parsed text, so that a backslash does not prevent it: addresses and e-mail addresses
 # become links, ":material/home:" an icon, "->" an arrow. It never matches across two nodes of the tree.
-_REPLACED = re.compile(r"(?<=:)(?=\S|$)|(?=@)|(?<=w)(?=\.)|^(?=\.\w)|(?<=[-<>=~])(?=[-<>=~])", re.IGNORECASE)
+_REPLACED = re.compile(r"(?<=:)(?=\S|$)|(?=@)|(?<=w)(?=\.)|(?<=www)$|^(?=\.\w)|(?<=[-<>=~])(?=[-<>=~])", re.IGNORECASE)
 _NODE_BREAK = ":color[]{}"  # an empty <span>: nothing is drawn, and nothing is copied with the text
 _PATCH = re.compile(r"r(\d+)c(\d+)")  # as in transformer/pictures/patch_tokenizer.py; hardly any word looks like this
 _SPACE_AT_THE_ENDS = re.compile(r"^[ \t\r\n]+|[ \t\r\n]+$|[\r\n]+")  # Markdown would drop it or read it as syntax
