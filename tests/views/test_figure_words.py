@@ -47,7 +47,7 @@ GIVEN = {
     "all 16 numbers",
     "other",
     *("before: <b>", "after", "Norm", "mean", "std", "value", "the first 8 dimensions", "all 16 dimensions"),
-    *("hidden value", "unit 5", "unit 9", "(unit 5)", "a   (unit 9)"),
+    *("logit", "hidden value", "unit 5", "unit 9", "(unit 5)", "a   (unit 9)"),
 }
 GIVEN |= {
     "previous <token>",
