@@ -91,8 +91,12 @@ def test_leaving_in_the_middle_gives_view_and_page_back_even_after_a_reload(
     page.reload()
     settle(page)
     expect(page.locator(".st-key-lesson-head")).to_contain_text(TOUR.steps[1].title)
+    step = page.url
     press(page, "leave")
     assert urlsplit(page.url).path == "/lessons" and address(page) == MINE
+    page.go_back()
+    settle(page)
+    assert page.url == step and "living picture stop" in address(page)
 
 
 def test_a_sentence_typed_during_the_tour_is_not_lost(shipped: str, visit: Callable[..., Page]) -> None:

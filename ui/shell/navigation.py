@@ -203,10 +203,18 @@ def _by_its_name(name: str, page: StreamlitPage) -> StreamlitPage:
 
 def go_to(name: str, **focus_values: object) -> NoReturn:
     """Open another page with a focus, e.g. ``go_to("attention", stack="encoder", layer=1, head=3)``."""
+    write_address_of(page_state.current_page())
+    leave_for(name, **focus_values)
+
+
+def leave_for(name: str, **focus_values: object) -> NoReturn:
+    """Open another page as ``go_to`` does, but do not write the address of this one.
+
+    The caller has done so, before it changed the choices of this page.
+    """
     existing = pages()
     if name not in existing:
         raise ValueError(f"there is no page {name!r}; there are {', '.join(existing)}")
-    write_address_of(page_state.current_page())
     change(**focus_values)
     address.open_page(name, existing[name])
 

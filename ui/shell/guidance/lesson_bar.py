@@ -15,7 +15,7 @@ from ui.shell.fragments import fragment
 from ui.shell.guidance import before_lesson, guesses, regions
 from ui.shell.guidance.lessons import ANSWER, PLACE, Lesson, Step
 from ui.shell.guidance.routes import find_course
-from ui.shell.navigation import go_to, page_names
+from ui.shell.navigation import go_to, leave_for, page_names
 from ui.words import texts
 from ui.words.texts import PageText, page_text
 
@@ -73,6 +73,7 @@ def end_lesson(lesson: Lesson, *, on: str = "", finished: bool = False) -> None:
     If there is none, because a link opened the lesson, the page stays as it is.
     """
     page, focus = page_state.current_page(), {"lesson": "", "lesson_step": 1, "came_from": ""}
+    shared_focus.write_address_of(page)
     if view := _view_to_restore(lesson):
         before_page, before, choices = before_lesson.read_view(view)
         focus = before_lesson.restored_focus(before)
@@ -82,7 +83,7 @@ def end_lesson(lesson: Lesson, *, on: str = "", finished: bool = False) -> None:
             page_state.replace(page, choices)
     if finished:
         st.session_state[_FINISHED] = (lesson.name, focus.get("sentence", shared_focus.current().sentence))
-    go_to(on or page, **focus)
+    leave_for(on or page, **focus)
 
 
 def _forget_controls(lesson: Lesson) -> None:
