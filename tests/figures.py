@@ -205,7 +205,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.attention import attention_row_figures, query_key_space_figure, trust_figure
     from views.bugs import two_curves_figure
     from views.checkpoint import parameter_shares_figure
-    from views.compare import stream_distance_figure
+    from views.compare import picture_shares_figure, stream_distance_figure
     from views.decoding import beam_tree_figure, decoding_figures
     from views.embeddings import embedding_row_figures, vocabulary_figures
     from views.feed_forward import activation_curve_figure, unit_figures
@@ -300,6 +300,9 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         ),
         "unit_firing": unit_figures.unit_firing(rows[:, 0], tokens=tokens, followed=1),
         "unit_promotes": unit_figures.unit_promotes([0.5, 0.2], words=["·<b>", "a"], axis="logit"),
+        "picture_shares": picture_shares_figure.picture_shares(
+            rows[:2, :3], picture="data:image/png;base64,", labels=["<b>", "r1c2", "r1c3", "r2c1", "r2c2", "r2c3"]
+        ),
         "unit_writes": unit_figures.unit_writes(pd.DataFrame({"piece": ["·<b>", "a"], "effect": [0.5, -1.0]}), unit=3),
         "activation_curve": activation_curve_figure.activation_curve(rows[0], activation="gelu", token="·<b>"),
         "candidate_bars": decoding_figures.candidate_bars(candidates, rest=0.05),

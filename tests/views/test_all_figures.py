@@ -20,9 +20,10 @@ from tests.conftest import ROOT
 _BYTES = 40_000
 _NAMED_ROW_BY_ROW = {
     "attention_change",
+    "picture_shares",
     "units_and_words",
     "vector_strips",
-}  # every row and column has a name, the axes have none
+}  # every row and column has a name, or is of an image; the axes have none
 
 
 def test_every_figure_is_drawn_here(figures):
