@@ -115,7 +115,7 @@ def draw(p: Page, shown: LensViewModel) -> None:
     window = ""
     if (count := n_columns(p.trace)) > len(lens.read):
         last = lens.first + len(lens.read) - 1
-        window = text["window_caption"].format(first=lens.first + 1, last=last + 1, count=count) + " "
+        window = text["window_caption"].format(first=lens.first, last=last, count=count) + " "
     show_figure(
         lens_grid(lens, colour=shown.choices.colour, selected=shown.selected),
         name=GRID,
