@@ -11,7 +11,7 @@ from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.overview.diagram import model_diagram
 from views.overview.maps_of_file import show_maps
-from views.overview.model_output import present_answer, show_answer, view_model_of
+from views.overview.model_output import show_answer, view_model_of
 from views.overview.more import show_more
 
 with page("overview", strip=False) as p:
@@ -20,7 +20,8 @@ with page("overview", strip=False) as p:
         p.finish()
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(translate(note))}")
-    (present_answer if is_presenting() else show_answer)(p, view_model_of(p))
+    if not is_presenting():  # the figure below shows input and output as well
+        show_answer(p, view_model_of(p))
     living_picture(p)
     if not embedded.is_embedded():  # an embedded page shows one figure alone, and the blocks would come first
         st.markdown(f"#### {p.text['blocks']}")

@@ -56,12 +56,6 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
             offer_tour(p)
 
 
-def present_answer(p: Page, view_model: OverviewViewModel) -> None:
-    """Show the input and the output on one line, because the figure needs the room of a projected page."""
-    if not p.reads_pictures and view_model.output_kind == "text" and view_model.answer.text:
-        st.markdown(f"{_one_line(p.focus.sentence)} → **:primary[{_one_line(view_model.answer.text)}]**")
-
-
 def _one_line(text: str) -> str:
     """Return a typed text as Markdown that shows exactly these words on one line."""
     return as_plain(" ".join(text.split()))
