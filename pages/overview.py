@@ -4,8 +4,9 @@ import streamlit as st
 
 from ui.shell import embedded
 from ui.shell.below import below_the_picture
-from ui.shell.page import page
+from ui.shell.page import Page, page
 from ui.shell.presentation.presenter import is_presenting
+from ui.shell.telling_head import telling_row
 from ui.show.living_picture import living_picture
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
@@ -14,7 +15,13 @@ from views.overview.maps_of_file import show_maps
 from views.overview.model_output import show_answer, view_model_of
 from views.overview.more import show_more
 
-with page("overview", strip=False) as p:
+
+def begins(p: Page) -> tuple[str, int]:
+    """Begin at the row with which the Attention page begins."""
+    return p.focus.stack, telling_row(p.focus, p.run)
+
+
+with page("overview", strip=False, begins=begins) as p:
     if p.maps_only:
         show_maps(p)
         p.finish()

@@ -8,7 +8,6 @@ import streamlit as st
 
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.living_picture_canvas import living_picture_canvas
-from transformer.attribution.leave_one_out import LeaveOneOut, leave_one_out
 from transformer.predictions.living_picture_numbers import LivingPicture, living_picture_numbers
 from transformer.runs.edit_specs import EditSpec, edits_from
 from transformer.runs.traces import Trace
@@ -20,11 +19,11 @@ from ui.shell.focus import Focus
 from ui.shell.guidance.lesson_bar import STOP, name_step
 from ui.shell.navigation import pages
 from ui.shell.page import Page
+from ui.shell.telling_head import without_words
 from ui.show.drawings import show_living_picture
 
 KEY = "living picture"
 _INSIDE = "living picture: unfolded"
-MOST_TOKENS = 48  # in a sentence that is classified again without each of its words
 LINKS = {  # the page with details of what is unfolded
     "self_attention": "attention",
     "cross_attention": "attention",
@@ -90,18 +89,7 @@ def living_picture_figure(
         begin |= {"stop": stop, "step": step}
     existing = pages() if links else ()
     leads = {part: page for part, page in LINKS.items() if page in existing}
-    return living_picture_canvas(picture, begin=begin, links=leads, left_out=_without_words(trace))
-
-
-def _without_words(trace: Trace) -> LeaveOneOut | None:
-    """Return the class of a short sentence without each word; ``None`` for other outputs."""
-    run = trace.run
-    if run is None or run.edits or run.checkpoint.foreign or not run.checkpoint.config.n_classes:
-        return None
-    if run.checkpoint.config.reads_images or len(trace.source) > MOST_TOKENS:
-        return None
-    make = partial(leave_one_out, run.checkpoint, run.sentence, pads=run.source_pads)
-    return store.get(run, ("leave one out",), make)
+    return living_picture_canvas(picture, begin=begin, links=leads, left_out=without_words(trace))
 
 
 def _unfold(run: int, layer: tuple[str, int]) -> None:

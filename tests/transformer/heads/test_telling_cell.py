@@ -1,16 +1,20 @@
-"""The cell with which a page opens a typed sentence: a word that attends to another word."""
+"""The cell with which pages open a typed sentence: the row that Overview follows, the word it names."""
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import transformer
 from tests.shipped import SHIPPED
-from transformer.heads.telling_cell import telling_cell
+from transformer.attribution.leave_one_out import leave_one_out
+from transformer.heads.telling_cell import clearest_cell, followed_rows, telling_cell, telling_kind
+from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 
 pytestmark = pytest.mark.slow
 TYPED = "My grandmother bakes apple pie every Sunday."
+ALIGNS = 1  # the layer of en-fr's opening
 
 
 def traced(name: str, sentence: str) -> Trace:
@@ -19,34 +23,64 @@ def traced(name: str, sentence: str) -> Trace:
 
 
 @pytest.mark.parametrize(
-    ("name", "sentence", "stack", "read"),
+    ("name", "sentence", "row", "named"),
     [
-        ("gpt-en", TYPED, "decoder", None),
-        ("gpt-en", "She is drinking a cup of", "decoder", "·of"),
-        ("bert-en", TYPED.replace("apple", "___"), "encoder", "<mask>"),
-        ("sentiment", TYPED, "encoder", None),
+        ("en-fr", TYPED, "·chaque", "·every"),
+        ("en-fr", "He lost his keys, so he could not open the door.", "·perdu", "·lost"),
+        ("gpt-en", TYPED, "·every", "·pie"),
+        ("gpt-en", "She is drinking a cup of", "·of", "·cup"),
+        ("bert-en", TYPED.replace("apple", "___"), "<mask>", "·pie"),
+        ("bert-en", TYPED, "·every", "·Sunday"),
+        ("sentiment", "I love this terrible movie.", "·terrible", "·movie"),
     ],
 )
-def test_a_typed_sentence_opens_at_a_word_that_attends_to_another_word(
-    name: str, sentence: str, stack: str, read: str | None
+def test_the_row_is_the_one_that_is_followed_and_the_head_looks_at_the_word_that_all_agree_on(
+    name: str, sentence: str, row: str, named: str
 ) -> None:
-    """The head of the checkpoint's opening rests on ``<s>`` in most other sentences."""
     trace = traced(name, sentence)
-    found, tokens = telling_cell(trace, stack, "self"), trace.tokens(stack)
-    assert found.weight > 0.7 and found.key != found.query
-    assert read in (None, tokens[found.query].display)
-    assert not tokens[found.key].special and len(tokens[found.key].text.strip()) > 2
-    view = trace.attention(stack, found.place.layer, "self")
-    assert found.weight == pytest.approx(view.weights[found.place.head, found.query, found.key])
+    stack, kind = telling_kind(trace)
+    decisive = None
+    if trace.checkpoint.config.n_classes:
+        left_out = leave_one_out(trace.checkpoint, sentence)
+        decisive = left_out.words[left_out.decisive].start
+    rows = followed_rows(trace, layer=ALIGNS, decisive=decisive)
+    cell = telling_cell(trace, rows, (ALIGNS,) if kind == "cross" else range(trace.n_layers(stack)))
+    view = trace.attention(stack, cell.place.layer, kind)
+    named_after = trace.prediction if kind == "cross" else view.query
+    assert (named_after[cell.query].display, view.key[cell.key].display) == (row, named)
+    mean = view.weights[:, cell.query].mean(axis=0)
+    if kind == "self":
+        mean[cell.query] = 0
+    assert int(mean.argmax()) == cell.key, "the heads of the layer agree on it"
+    assert view.weights[:, cell.query, cell.key].max() == pytest.approx(cell.weight)
+    assert int(view.weights[cell.place.head, cell.query].argmax()) == cell.key
 
 
-def test_a_row_of_cross_attention_predicts_a_word_and_attends_to_one() -> None:
+def test_a_head_that_looks_mostly_at_the_word_is_preferred() -> None:
+    """Another head may give the word more and still look mostly at a third one."""
+    for name, sentence in (("en-fr", TYPED), ("gpt-en", TYPED), ("sentiment", TYPED)):
+        trace = traced(name, sentence)
+        stack, kind = telling_kind(trace)
+        for row in range(1, len(trace.tokens(stack))):
+            for layer in range(trace.n_layers(stack)):
+                cell = telling_cell(trace, (row,), (layer,))
+                weights = trace.attention(stack, layer, kind).weights[:, row]
+                agreeing = np.flatnonzero(weights.argmax(axis=-1) == cell.key)
+                assert cell.place.head in agreeing or not len(agreeing), (name, row, layer)
+
+
+def test_the_class_token_of_an_image_looks_at_a_patch() -> None:
+    image = "018aea000ca66g2003007e1000009b0000002g10000008c000402b9000cgec40"
+    trace = traced("vit-digits", image)
+    cell = telling_cell(trace, followed_rows(trace, layer=0), range(trace.n_layers("encoder")))
+    assert cell.query == 0 and trace.source[cell.key].pixels
+
+
+def test_in_another_stack_a_head_opens_at_its_clearest_row() -> None:
     trace = traced("en-fr", TYPED)
-    found = telling_cell(trace, "decoder", "cross")
-    only = telling_cell(trace, "decoder", "cross", only=found.place._replace(head=0))
-    assert len(trace.prediction[found.query].display) > 2 and found.weight >= only.weight
-    assert only.place.head == 0
-
-
-def test_a_sentence_without_words_has_no_such_cell() -> None:
-    assert telling_cell(traced("en-fr", "1 + 2"), "encoder", "self") is None
+    place = Head("encoder", "self", 0, 2)
+    cell = clearest_cell(trace, place)
+    assert abs(cell.query - cell.key) > 1 and cell.place == place
+    weights = trace.attention("encoder", 0, "self").weights[2]
+    assert cell.weight == weights[cell.query, cell.key]
+    assert clearest_cell(traced("en-fr", "1 + 2"), place) is None

@@ -4,7 +4,7 @@ import { exactly, threeDigits } from "../toolkit/numbers.js";
 import { quoted } from "../toolkit/sentences.js";
 import { say } from "../toolkit/words.js";
 import { beatsOf, beginsAt } from "./living_picture/beats.js";
-import { captionOf, describedStep, isExpected, kindText, numbersOf, strongest } from "./living_picture/captions.js";
+import { captionOf, describedStep, kindText, numbersOf, strongest } from "./living_picture/captions.js";
 import { filmEnding, filmType, record } from "./living_picture/film.js";
 import { LivingPictureModel } from "./living_picture/model.js";
 import { arithmeticOf, arithmeticPanel, candidateArithmetic } from "./living_picture/arithmetic.js";
@@ -44,11 +44,11 @@ export class LivingPictureDrawing extends LivingPicture {
     this.lookInto({ stack: begin.stack, layer: begin.layer, ...partOf(kind) });
   }
 
-  // Without an output, at the token that is followed; a lesson opens where it says.
+  // Where nothing is written, at the token that is followed; a lesson opens where it says.
   beginning() {
-    const { begin } = this.metadata;
+    const { begin, writes, classes } = this.metadata;
     const { name } = this.model.last;
-    return isExpected(this.model) && !begin.stop ? { stop: "word", stack: name, token: this.follow[name] } : begin;
+    return !writes && !classes && !begin.stop ? { stop: "word", stack: name, token: this.follow[name] } : begin;
   }
 
   // Which token is followed at first where nobody chose one: the one that predicts the first content word, or the blank;
