@@ -55,8 +55,8 @@ def test_nothing_gives_the_bug_away_before_the_guess(open_app, tiny_checkpoint):
         app.number_input(key="patient").set_value(number).run()
         answers = {line for line in said(app).splitlines() if line.startswith("#####")}
         pages.append((diagnosis_of(number, config).in_training, set(said(app).splitlines()) - answers))
-    symptoms = [TEXT[name].partition("{")[0] for name in ("share_moved", "nothing_moved", "shift_predicting")]
-    symptoms.append(TEXT["sure"].partition("{")[0])
+    of_maps = ("map_unlike", "case_moved", "case_alike", "map_reading", "map_predicting", "case_reading")
+    symptoms = [TEXT[name].partition("{")[0] for name in (*of_maps, "case_predicting", "sure")]
     for in_training in (True, False):  # apart from outputs, their probabilities and what a head does
         words = [
             {line for line in lines if not any(symptom in line for symptom in symptoms)}
@@ -94,15 +94,18 @@ def test_it_opens_on_a_case_whose_output_differs(open_app, tiny_checkpoint):
     assert len(app.success) == 1
 
 
-def test_the_question_comes_before_the_options_and_the_outputs_before_both(open_app):
+def test_the_question_and_its_symptom_come_first_then_the_outputs_the_options_and_the_maps(open_app):
     app = open_app("bugs", checkpoint="tiny-translator", sentence=SENTENCE)
     order = [
-        element.value if element.type == "markdown" else element.key
+        str(element.value if element.type == "markdown" else element.key)
         for element in app.main
         if element.type in ("markdown", "button")
     ]
-    outputs = next(number for number, found in enumerate(order) if str(found).startswith("#####"))
-    assert outputs < order.index(f"**{TEXT['ask']}**") < order.index("guess scale")
+    _title, question, *outputs = (number for number, found in enumerate(order) if found.startswith("#####"))
+    assert TEXT["suspect"] in order[question] and TEXT["ask"] in order[question]
+    assert len(outputs) == 2 and question < min(outputs)
+    maps = [number for number, found in enumerate(order) if found.startswith(TEXT["map_predicting"].partition("{")[0])]
+    assert max(outputs) < order.index("guess scale") < order.index("guess healthy") < maps[0]
 
 
 def test_the_sidebar_offers_heads_once_one_is_chosen(open_app):

@@ -14,7 +14,14 @@ from transformer.faults.forward_faults import LIVE_FAULTS
 from transformer.files.opening_file import read_opening
 from transformer.runs.head_places import Head, all_heads
 from transformer.runs.run import Run
-from views.bugs.bugs_view_model import WORDS, bugs_view_model, experiment_with_bug, padded
+from views.bugs.bugs_view_model import (
+    WORDS,
+    CheckpointCase,
+    Symptom,
+    bugs_view_model,
+    experiment_with_bug,
+    padded,
+)
 
 SENTENCE = "The old man told us a story."
 VISIBLE = 0.1  # bits between two maps, averaged over the rows: cells that change from dark to bright
@@ -54,11 +61,42 @@ def test_a_bug_in_training_shows_in_what_the_model_writes(fault: str) -> None:
     assert len(case.steps) == len(case.curves("reported")[1]) and case.last.writes < 0.5
 
 
+@pytest.mark.parametrize(
+    ("written", "kind", "word"),
+    [
+        ("", "silent", ""),
+        ("... .", "dots", ""),
+        ("de de de de de de. de", "repeats", "de"),
+        ("Le chat dort sur le tapis.", "other", ""),
+        ("on, on, on, on", "other", ""),
+    ],
+)
+def test_the_symptom_of_a_text(monkeypatch, trace, written: str, kind: str, word: str) -> None:
+    case = bugs_view_model(Diagnosis("norm", False), experiment_with_bug(trace, "norm"))
+    monkeypatch.setattr(CheckpointCase, "outputs", ("Le vieil homme dort.", written))
+    assert case.symptom == Symptom(kind, word)
+
+
+def test_the_symptom_of_a_case_without_a_bug_and_of_a_class(tiny_checkpoint, trace, monkeypatch) -> None:
+    for fault in (HEALTHY, "scale"):
+        case = bugs_view_model(Diagnosis(fault, False), experiment_with_bug(trace, fault))
+        assert (case.symptom.kind == "same") == (case.outputs[0] == case.outputs[1])
+    read = transformer.trace(tiny_checkpoint("sentiment"), SENTENCE)
+    case = bugs_view_model(Diagnosis("norm", False), experiment_with_bug(read, "norm"))
+    monkeypatch.setattr(CheckpointCase, "outputs", ("positive", "negative"))
+    assert case.symptom == Symptom("class", "negative", "positive")
+    masked = transformer.trace(tiny_checkpoint("bert"), SENTENCE)
+    case = bugs_view_model(Diagnosis("norm", False), experiment_with_bug(masked, "norm"))
+    assert case.symptom == Symptom("unasked")
+    assert bugs_view_model(Diagnosis(HEALTHY, True)).symptom == Symptom("copies", WORDS[0])
+    assert bugs_view_model(Diagnosis("target", True)).symptom.kind == "miscopies"
+
+
 def test_padding_is_as_long_as_the_model_can_read(tiny_checkpoint) -> None:
     run = Run(tiny_checkpoint("translator"), SENTENCE)
     longest = run.checkpoint.config.max_length
-    assert padded(run, 9).source_pads == 4 and padded(run, longest).source_pads == 0
-    assert padded(run, longest - 1).source_pads == 1 and padded(run, 0) is run
+    assert padded(run, 9).source_pads == 1 and padded(run, longest).source_pads == 0
+    assert padded(run, 0) is run
 
 
 @pytest.mark.slow

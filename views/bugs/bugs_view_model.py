@@ -15,9 +15,11 @@ Everything that the page draws is computed here, without Streamlit. A notebook b
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,23 +30,40 @@ from transformer.faults.checked_models import (
     checked_model_in_training,
     self_attention_in_training,
 )
-from transformer.faults.fault_checks import CHECKS, PADS, Finding
+from transformer.faults.fault_checks import CHECKS, Finding
 from transformer.faults.forward_faults import inject_fault
 from transformer.faults.signs import Signs, signs_of
 from transformer.faults.training_faults import HEALTHY as HEALTHY_TRAINING
 from transformer.faults.training_faults import Moment, TrainedToy, trained_toy
 from transformer.interventions.experiment import Experiment, experiment
-from transformer.predictions.comparison import Shift
+from transformer.predictions.comparison import Shift, largest_shift, words
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.head_places import Head
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 
+CASE_PADS = 1  # enough to see whether padding is attended to; more would only fill the maps
 WORD = "gradient"
 WORDS = (WORD, "abcd", "attention")
+_OFTEN = 5  # times in an output, and more than half of it: what it repeats
 
 Findings = Mapping[str, Finding | None]
+
+
+class Symptom(NamedTuple):
+    """What is wrong with an output.
+
+    Attributes:
+        kind: "unasked" (a masked-token model without a blank), "same", "silent", "dots", "repeats", "goes_on" (the
+            original ends the text), "class", "copies" (a tiny model, without an error), "miscopies" or "other".
+        word: What it repeats, or the class.
+        expected: The same in the original.
+    """
+
+    kind: str
+    word: str = ""
+    expected: str = ""
 
 
 @dataclass(frozen=True)
@@ -109,8 +128,7 @@ class CheckpointCase(BugsViewModel):
     @property
     def share_moved(self) -> float:
         """Mean share of its attention that a row of the head has moved to other tokens."""
-        weights, others = (view.weights[self.head] for view in self.views)
-        return float(np.abs(weights - others).sum(axis=-1).mean() / 2)
+        return _share_moved(self.views, self.head)
 
     @cached_property
     def shift(self) -> Shift | None:
@@ -123,9 +141,18 @@ class CheckpointCase(BugsViewModel):
         return signs_of(self.experiment.original), signs_of(self.experiment.changed)
 
     @property
-    def n_pads(self) -> int:
-        """Number of padding tokens in both runs."""
-        return self.experiment.original.run.source_pads
+    def symptom(self) -> Symptom:
+        """The symptom in the output, which names no bug."""
+        before, after = self.outputs
+        if self.probabilities is None:
+            return Symptom("unasked")
+        if before == after:
+            return Symptom("same")
+        if self.experiment.original.checkpoint.config.n_classes:
+            return Symptom("class", after, before)
+        if not before.strip():
+            return Symptom("goes_on")
+        return _symptom_of_text(after)
 
 
 @dataclass(frozen=True)
@@ -149,9 +176,25 @@ class TrainingCase(BugsViewModel):
         return self.written[0][0], self.written[1][0]
 
     @property
+    def symptom(self) -> Symptom:
+        """The symptom in the output for ``WORD``."""
+        before, after = self.outputs
+        return Symptom("copies", after) if before == after else Symptom("miscopies", after, before)
+
+    @property
     def head(self) -> int:
         """The head of the maps: the tiny model has one."""
         return 0
+
+    @cached_property
+    def shift(self) -> Shift | None:
+        """The row that attends most clearly to another letter; ``None`` if there is none."""
+        return largest_shift(*self.views, head=self.head)
+
+    @property
+    def share_moved(self) -> float:
+        """Mean share of its attention that a row has moved to other letters."""
+        return _share_moved(self.views, self.head)
 
     @cached_property
     def views(self) -> tuple[AttentionView, AttentionView]:
@@ -180,6 +223,22 @@ class TrainingCase(BugsViewModel):
         return with_bug, without
 
 
+def _share_moved(views: tuple[AttentionView, AttentionView], head: int) -> float:
+    weights, others = (view.weights[head] for view in views)
+    return float(np.abs(weights - others).sum(axis=-1).mean() / 2)
+
+
+def _symptom_of_text(written: str) -> Symptom:
+    """Return the symptom in a text that differs from the original's."""
+    pieces = [word.strip() for word in words(written)]
+    if not pieces:
+        return Symptom("silent")
+    most, count = Counter(pieces).most_common(1)[0]
+    if set(written) <= {".", " "}:
+        return Symptom("dots")
+    return Symptom("repeats", most) if count >= _OFTEN and count > len(pieces) / 2 else Symptom("other")
+
+
 def experiment_with_bug(trace: Trace, fault: str) -> Experiment:
     """Run a trace again with a bug of the forward pass; both models generate outputs of limited length.
 
@@ -204,7 +263,7 @@ def padded(run: Run, n_tokens: int) -> Run:
     if not n_tokens:
         return run
     most = run.checkpoint.config.max_length - n_tokens
-    return replace(run, source_pads=max(0, min(max(PADS, run.source_pads), most)))
+    return replace(run, source_pads=max(0, min(max(CASE_PADS, run.source_pads), most)))
 
 
 def findings_of(trace: Trace, fault: str) -> Findings:

@@ -83,8 +83,6 @@ def _explanation(p: Page, case: Case) -> str:
         return text["why_norm"].format(**_orders(p), final=text[f"final_{config.norm}"])
     if fault == "positions":
         return f"{text['why_positions']} {text['why_positions_decoder'] if not config.has_encoder else ''}"
-    if fault == "padding":
-        return text["why_padding"].format(pads=case.n_pads)
     return text[f"why_{fault}"].format(root=three_digits(config.d_head**0.5), width=config.d_head)
 
 

@@ -23,12 +23,23 @@ from views.bugs.bugs_view_model import (
     findings_of,
     padded,
 )
+from views.bugs.symptoms import show_question
 
 GUESSES = (*FAULTS, HEALTHY)
-_GUESSES = ".st-key-bug-guesses button { padding-inline: 0.5rem; }"
-# All fit in one row, even in French; the labels can be smaller than the figure.
+_GUESSES = """
+.st-key-bug-guesses button { padding-inline: 0.5rem; }
+.st-key-bug-question > :first-child { min-width: min(100%, 22rem); } /* on a phone, the whole width */
+"""
+# All fit in one row, even in French; the labels can be smaller than the figure, which ends in the window.
 _PRESENTED = (
-    ".st-key-bug-guesses button { padding: 0.1rem 0.3rem; min-height: 0; }.st-key-bug-guesses p { font-size: 0.82rem; }"
+    _GUESSES
+    + """
+.st-key-bug-guesses button { padding: 0.1rem 0.3rem; min-height: 0; }
+.st-key-bug-guesses p { font-size: 0.82rem; }
+.st-key-bug-question button { padding-block: 0; min-height: 0; }
+.st-key-bug-outputs { padding: 0.2rem 0.8rem; }
+.st-key-bug-outputs h5, .st-key-bug-question h5 { padding-top: 0; }
+"""
 )
 ANSWER = "bug answer"  # the container of the explanation after a guess
 _NUMBER, _STATE, _MOST = "patient", "bugs: guesses", 9999
@@ -49,26 +60,29 @@ def _first(config: ModelConfig) -> int:
 
 
 def choose_case(p: Page) -> CheckpointCase | TrainingCase:
-    """Draw the row above the outputs and open the case, whose number is in the address."""
+    """Open the case of the address; draw its question and, beside it, the choice of another case."""
     text, config = p.text, p.checkpoint.config
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.markdown(text["case"], width="content")
-        first, look = _first(config), {"width": 130, "label_visibility": "collapsed"}
-        number = int(choice.number(text["case"], 0, _MOST, first, key=_NUMBER, **look))
-        diagnosis = diagnosis_of(number, config)
-        st.button(
-            text["another"], icon=":material/arrow_forward:", key="another patient", on_click=_go_to,
-            args=((number + 1) % _MOST,),
-        )  # fmt: skip
-        with st.popover(text["teacher"], icon=":material/school:", help=text["teacher_help"]):
+    st.html(f"<style>{_PRESENTED if is_presenting() else _GUESSES}</style>")
+    with st.container(horizontal=True, vertical_alignment="center", key="bug question", gap="small"):
+        question = st.container(width="stretch")
+        _score(p)
+        first = _first(config)
+        with st.popover(text["case_number"].format(number=choice.value(_NUMBER, str(first))), type="tertiary"):
+            number = int(choice.number(text["case"], 0, _MOST, first, key=_NUMBER))
+            st.caption(text["teacher"], help=text["teacher_help"])
             for fault in (fault for fault in GUESSES if fault not in inapplicable(config)):
                 st.button(
                     text[f"name_{fault}"], key=f"teacher {fault}", type="tertiary", on_click=_go_to,
                     args=(next_with(fault, after=number, config=config) % _MOST,),
                 )  # fmt: skip
-        if not diagnosis.in_training:
-            shown_head.choose_head(p)
-        _score(p)
+        st.button(text["another"], key="another patient", on_click=_go_to, args=((number + 1) % _MOST,))
+    case = _open_case(p, diagnosis_of(number, config))
+    with question:
+        show_question(p, case)
+    return case
+
+
+def _open_case(p: Page, diagnosis: Diagnosis) -> CheckpointCase | TrainingCase:
     if diagnosis.in_training:
         return bugs_view_model(diagnosis)
     run = padded(p.run, 0 if p.trace.source is None else len(p.trace.source) - p.focus.pads)
@@ -106,26 +120,23 @@ def _score(p: Page) -> None:
 
 
 def ask(p: Page, diagnosis: Diagnosis) -> str:
-    """Ask which bug it is, with the options below the question; return the guess, "" if there is none yet."""
+    """Offer the options; return the guess, "" if there is none yet."""
     all_guesses = st.session_state.setdefault(_STATE, {})
     key = (p.checkpoint.fingerprint, p.focus.sentence, int(choice.value(_NUMBER, str(_first(p.checkpoint.config)))))
     made, _ = all_guesses.get(key, ("", ""))
-    st.html(f"<style>{_PRESENTED if is_presenting() else _GUESSES}</style>")
-    with st.container(gap="xsmall"):
-        st.markdown(f"**{p.text['ask']}**")
-        with st.container(horizontal=True, key="bug guesses", gap="xsmall"):
-            for fault in GUESSES:
-                # In this order, because a correct guess has the same key twice.
-                marks = {made: ":material/close: ", diagnosis.fault: ":material/check: "}
-                mark = marks.get(fault, "") if made else ""
-                st.button(
-                    mark + p.text[f"name_{fault}"],
-                    key=f"guess {fault}",
-                    type="primary" if made and fault == diagnosis.fault else "secondary",
-                    disabled=bool(made),
-                    on_click=_guess,
-                    args=(key, fault, diagnosis.fault),
-                )
+    with st.container(horizontal=True, key="bug guesses", gap="xsmall"):
+        for fault in GUESSES:
+            # In this order, because a correct guess has the same key twice.
+            marks = {made: ":material/close: ", diagnosis.fault: ":material/check: "}
+            mark = marks.get(fault, "") if made else ""
+            st.button(
+                mark + p.text[f"name_{fault}"],
+                key=f"guess {fault}",
+                type="primary" if made and fault == diagnosis.fault else "secondary",
+                disabled=bool(made),
+                on_click=_guess,
+                args=(key, fault, diagnosis.fault),
+            )
     lead_to(ANSWER)
     return made
 

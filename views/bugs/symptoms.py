@@ -1,4 +1,4 @@
-"""Symptoms of a case compared with the original, without naming the bug: outputs, one head, curves."""
+"""The question of a case and its symptoms, without naming the bug: outputs, one head, curves."""
 
 from collections.abc import Sequence
 
@@ -10,12 +10,13 @@ from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.predictions.comparison import word_diff
+from ui.lab import shown_head
 from ui.lab.effects import mark
 from ui.shell.page import Page
 from ui.shell.presentation.presenter import is_presenting
 from ui.show.drawings import show_map
 from ui.show.figures import show_figure, show_table
-from ui.words.texts import as_plain
+from ui.words.texts import as_plain, common, token_name
 from views.bugs.bugs_view_model import WORDS, CheckpointCase, TrainingCase
 from views.bugs.two_curves_figure import two_curves
 
@@ -23,8 +24,16 @@ HEIGHT, PRESENTED_HEIGHT = 235, 170
 _LONGEST = 80  # characters of an output: a model with a bug may repeat one word endlessly
 
 
+def show_question(p: Page, case: CheckpointCase | TrainingCase) -> None:
+    """Ask which bug it is, after one sentence about the output of this case."""
+    suspect = p.text["suspect_training" if isinstance(case, TrainingCase) else "suspect"]
+    st.markdown(f"##### {suspect} {_symptom(p, case)} :primary[{p.text['ask']}]")
+
+
 def show_outputs(p: Page, case: CheckpointCase | TrainingCase) -> None:
-    """Draw both outputs side by side, and below them one sentence about what one head does differently."""
+    """Draw both outputs side by side; none where nothing is predicted."""
+    if case.symptom.kind == "unasked":
+        return
     before, after = [_shortened(text) for text in case.outputs]
     words = as_plain(after)
     if after != before and isinstance(case, CheckpointCase):
@@ -38,9 +47,7 @@ def show_outputs(p: Page, case: CheckpointCase | TrainingCase) -> None:
         for name, shown, note in zip(_names(p), (as_plain(before), words), notes, strict=True):
             with st.container(gap=None, width="stretch"):
                 st.caption(" · ".join(filter(None, (name, note))))
-                st.markdown(f"##### {shown or '–'}")
-    if isinstance(case, CheckpointCase):
-        st.markdown(_symptom(p, case))
+                st.markdown(f"##### {shown or common('effect.empty')}")
 
 
 def _shortened(text: str) -> str:
@@ -48,15 +55,28 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
 
 
-def _symptom(p: Page, case: CheckpointCase) -> str:
-    stack, kind, layer, head = case.location
-    place = {"kind": p.text[f"kind_{stack}_{kind}"], "layer": layer, "head": head}
-    if case.shift is not None:
-        words = {name: as_plain(label) for name, label in case.shift._asdict().items()}
-        return p.text["shift_predicting" if kind == "cross" else "shift_reading"].format(**place, **words)
+def _symptom(p: Page, case: CheckpointCase | TrainingCase) -> str:
+    symptom, chances = case.symptom, None if isinstance(case, TrainingCase) else case.probabilities
+    if symptom.kind == "same" and chances and three_digits(chances[0]) != three_digits(chances[1]):
+        before, after = (three_digits(chance) for chance in chances)
+        return p.text["symptom_probability"].format(before=before, after=after)
+    words = {"word": as_plain(_shortened(symptom.word)), "expected": as_plain(symptom.expected)}
+    return p.text[f"symptom_{symptom.kind}"].format(**words)
+
+
+def _says_the_maps(p: Page, case: CheckpointCase | TrainingCase) -> tuple[str, str]:
+    """Return one sentence about each map: where the row that differs most clearly looks."""
+    text, shift = p.text, case.shift
+    if shift is not None:
+        row = "predicting" if isinstance(case, CheckpointCase) and case.location.kind == "cross" else "reading"
+        query = token_name(shift.query)
+        return (
+            text[f"map_{row}"].format(query=query, key=token_name(shift.before)),
+            text[f"case_{row}"].format(query=query, key=token_name(shift.after)),
+        )
     if case.share_moved > 0.005:
-        return p.text["share_moved"].format(**place, share=percent(case.share_moved))
-    return p.text["nothing_moved"].format(**place)
+        return text["map_unlike"], text["case_moved"].format(share=percent(case.share_moved))
+    return text["map_unlike"], text["case_alike"]
 
 
 def show_figures(p: Page, case: CheckpointCase | TrainingCase) -> None:
@@ -71,8 +91,6 @@ def show_figures(p: Page, case: CheckpointCase | TrainingCase) -> None:
 def _of_checkpoint(p: Page, case: CheckpointCase) -> None:
     text, (original, changed) = p.text, case.signs
     st.markdown(text["about_checkpoint"].format(name=as_plain(p.checkpoint.name)))
-    if case.probabilities is None:
-        st.caption(text["no_blank"])
     with st.grid(2, min_column_width=400):
         _curves(
             p, original.entropy, changed.entropy, at=original.attentions, name="entropy-by-layer",
@@ -117,11 +135,16 @@ def _names(p: Page) -> tuple[str, str]:
 def _two_maps(p: Page, case: CheckpointCase | TrainingCase) -> None:
     height = PRESENTED_HEIGHT if is_presenting() else HEIGHT
     # Cross-attention rows are named after the tokens that they predict, as in the sentence above the maps.
-    predicted = None
+    predicted, head = None, ""
     if isinstance(case, CheckpointCase):
+        head = p.text["head"].format(layer=case.location.layer, head=case.head)
         predicted = predicted_rows(case.experiment.original, case.location.kind)
+    pairs = zip(_names(p), _says_the_maps(p, case), case.views, strict=True)
     with st.grid(2, min_column_width=330):
-        for number, (name, view) in enumerate(zip(_names(p), case.views, strict=True)):
+        for number, (name, sentence, view) in enumerate(pairs):
             with st.container(gap="xsmall"):
-                drawn = attention_map(view, head=case.head, shifted_labels=predicted, height=height).headed(name)
-                show_map(drawn, key=f"bug map {number}")
+                st.markdown(sentence)
+                drawn = attention_map(view, head=case.head, shifted_labels=predicted, height=height)
+                show_map(drawn.with_metadata(title=" · ".join(filter(None, (name, head)))), key=f"bug map {number}")
+    if isinstance(case, CheckpointCase):
+        shown_head.choose_head(p)
