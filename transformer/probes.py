@@ -72,10 +72,13 @@ class Recording:
         names: Names of the probes to keep; ``None`` for all. A sweep over many texts that needs one tensor saves memory
             so.
         edits: Edits to apply, by probe name.
+        derived: Functions that compute what the pass itself did not need, by the name of the recorded tensor that they
+            read, and by probe name.
     """
 
     def __init__(self, edits: Iterable[Edit] = (), names: Collection[str] | None = None) -> None:
         self.tensors: dict[str, Tensor] = {}
+        self.derived: dict[str, dict[str, Callable[[], Tensor]]] = {}
         self.names = names
         self.edits: dict[str, list[Edit]] = {}
         for edit in edits:
@@ -98,6 +101,18 @@ class Recording:
         if self.names is None or name in self.names:
             self.tensors[name] = tensor
         return tensor
+
+    def derive(self, source: Probe, computed: dict[Probe, Callable[[], Tensor]]) -> bool:
+        """Leave tensors that the pass does not need to their reader, and return whether this is possible.
+
+        Args:
+            source: The recorded tensor that they are computed from.
+            computed: A function for each probe that is not called.
+        """
+        if self.names is not None or any(probe.name in self.edits or probe._forward_hooks for probe in computed):
+            return False
+        self.derived[source.name] = {probe.name: function for probe, function in computed.items()}
+        return True
 
 
 @dataclass(frozen=True)
@@ -173,6 +188,11 @@ def recorded_so_far(name: str) -> Tensor:
 def current_shortcut() -> Any:
     """Return the shortcut set by ``use_shortcut``; ``None`` if every module computes its formula."""
     return _call.get().shortcut
+
+
+def current_recording() -> Recording | None:
+    """Return the recording of the current call, if there is one."""
+    return _call.get().recording
 
 
 def is_recording() -> bool:

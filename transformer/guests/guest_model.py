@@ -21,7 +21,7 @@ from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.masks import padding_mask
 from transformer.models import Model
 from transformer.pictures.image_patches import ImageInput, ImageTokenizer
-from transformer.probes import Probe, is_recording, is_watched, name_probes, record
+from transformer.probes import Probe, current_recording, is_recording, is_watched, name_probes, record
 from transformer.text.message import Message
 from transformer.variants.output_heads import Pooling, ScaledProjection, TokenHead
 
@@ -615,8 +615,9 @@ def _normed(norm: Any, x: Tensor) -> Tensor:
 def _norm_steps(norm: Any, x: Tensor, y: Tensor) -> Tensor:
     """Record the steps of a norm with the output ``y``; return its output after edits of them."""
     if isinstance(norm, LayerNorm) and is_watched(norm.mean, norm.std, norm.normalized):
-        normalized, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], None, None, norm.epsilon)
-        mean, std = mean.squeeze(-1), inverse.squeeze(-1).reciprocal()
+        if _is_derived(norm, x, _layer_norm_steps, (norm.mean, norm.std, norm.normalized)):
+            return norm.output(y)
+        mean, std, normalized = _layer_norm_steps(norm, x)
         if (shown_mean := norm.mean(mean)) is not mean:
             centred = x - shown_mean.unsqueeze(-1)
             std = torch.sqrt(centred.square().mean(dim=-1) + norm.epsilon)
@@ -627,10 +628,39 @@ def _norm_steps(norm: Any, x: Tensor, y: Tensor) -> Tensor:
         same_steps = shown_mean is mean and shown_std is std and shown is normalized
         return norm.output(y if same_steps else shown * norm.weight + norm.bias)
     if isinstance(norm, RMSNorm) and is_watched(norm.mean_square, norm.normalized):
-        mean_square = torch.linalg.vector_norm(x, dim=-1).square() / x.shape[-1]
+        if _is_derived(norm, x, _rms_norm_steps, (norm.mean_square, norm.normalized)):
+            return norm.output(y)
+        mean_square, _ = _rms_norm_steps(norm, x)
         shown_square = norm.mean_square(mean_square)
         normalized = x * torch.rsqrt(shown_square + norm.epsilon).unsqueeze(-1)
         shown = norm.normalized(normalized)
         same_steps = shown_square is mean_square and shown is normalized
         return norm.output(y if same_steps else shown * norm.weight)
     return norm.output(y)
+
+
+def _is_derived(
+    norm: Any, x: Tensor, steps: Callable[[Any, Tensor], Sequence[Tensor]], probes: Sequence[Probe]
+) -> bool:
+    """Let the reader of a recording compute the steps of a norm, and return whether this is possible."""
+    recording = current_recording()
+    if recording is None or x.requires_grad:
+        return False
+    computed = {probe: partial(_step, steps, norm, x, index) for index, probe in enumerate(probes)}
+    return recording.derive(norm.input, computed)
+
+
+def _step(steps: Callable[[Any, Tensor], Sequence[Tensor]], norm: Any, x: Tensor, index: int) -> Tensor:
+    return steps(norm, x)[index]
+
+
+def _layer_norm_steps(norm: LayerNorm, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    """Return μ, √(σ² + ε) and the normalised vectors."""
+    normalized, mean, inverse = torch.native_layer_norm(x, x.shape[-1:], None, None, norm.epsilon)
+    return mean.squeeze(-1), inverse.squeeze(-1).reciprocal(), normalized
+
+
+def _rms_norm_steps(norm: RMSNorm, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean(x²) and the normalised vectors."""
+    mean_square = torch.linalg.vector_norm(x, dim=-1).square() / x.shape[-1]
+    return mean_square, x * torch.rsqrt(mean_square + norm.epsilon).unsqueeze(-1)

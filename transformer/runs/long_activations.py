@@ -18,7 +18,7 @@ from transformer.masks import combined_mask, padding_mask
 from transformer.models import Model
 from transformer.probes import record
 from transformer.runs.activation import Activation
-from transformer.runs.activation_arrays import RecordedActivations
+from transformer.runs.activation_arrays import RecordedActivations, activations_of
 from transformer.runs.not_finite import first_not_finite
 from transformer.runs.recording_size import is_kept_of_long_text
 
@@ -45,7 +45,7 @@ class LongActivations(Mapping[str, Activation]):
                 model(self._ids[:, :2])
             with fast_path(), record(names=kept) as recording:
                 self._hidden = self._decode()
-        self._names = tuple(short.tensors)
+        self._names = tuple(activations_of(model, short))
         self._kept = RecordedActivations(model.probes, recording.tensors)
         self._inputs = recording.tensors
         # NaN and infinities stay in the residual stream, so the last vectors show whether there are any.

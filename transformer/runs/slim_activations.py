@@ -13,7 +13,7 @@ from torch import Tensor
 from transformer.models import Model
 from transformer.probes import Recording, record
 from transformer.runs.activation import Activation
-from transformer.runs.activation_arrays import RecordedActivations
+from transformer.runs.activation_arrays import RecordedActivations, activations_of
 from transformer.runs.not_finite import first_not_finite
 
 LARGE = 48_000_000  # bytes; a trace of at least this size is reduced
@@ -88,6 +88,6 @@ def _is_inside_layer(name: str) -> bool:
 
 def reduce_activations(model: Model, recording: Recording) -> Mapping[str, Activation]:
     """Return what a trace keeps of ``recording``: all of it if it is small or was edited."""
-    whole = RecordedActivations(model.probes, recording.tensors)
+    whole = activations_of(model, recording)
     whole_kept = whole.n_bytes < LARGE or recording.edits or not model.own_code
     return whole if whole_kept else SlimActivations(model, recording)

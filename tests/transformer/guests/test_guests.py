@@ -103,6 +103,28 @@ def test_outputs_and_every_map_are_those_of_the_eager_code(opened, kind: str) ->
             assert (shown - weights).abs().max() <= TOLERANCE, name
 
 
+@pytest.mark.parametrize("kind", ["phi", "olmo2"])
+def test_steps_of_a_norm_are_computed_when_they_are_read(opened, kind: str) -> None:
+    """A complete recording omits what the network does not compute; its reader gets the same bits later."""
+    checkpoint, norm = opened(kind), "decoder.final_norm"
+    steps = [name for name in checkpoint.model.probes if name.startswith(f"{norm}.")]
+    middle = steps[1:-1]
+    whole = trace(checkpoint, TEXT, target="It slept.")
+    ids = torch.tensor([whole.target.ids])
+    with torch.inference_mode(), record(names=middle) as named:
+        checkpoint.model(ids)
+    with torch.inference_mode(), record() as everything:
+        checkpoint.model(ids)
+    assert not set(middle) & set(everything.tensors)
+    assert len(middle) >= 2 and [name for name in whole.names() if name.startswith(f"{norm}.")] == steps
+    for name in middle:
+        np.testing.assert_array_equal(whole.values(name), named.tensors[name][0].numpy(), err_msg=name)
+    assert whole.activations.n_numbers == sum(whole.values(name).size for name in whole.names())
+    changed = trace(checkpoint, TEXT, edits=[Edit(middle[-1], lambda tensor: tensor * 2, "twice")])
+    output = whole.activations[steps[-1]].values
+    assert np.abs(changed.values(steps[-1])[: len(output)] - output[: len(changed.target)]).max() > 0.1
+
+
 def test_heads_that_share_their_values_show_and_edit_them_separately(opened) -> None:
     """Falcon multiplies the weights of all heads by one head of values, in code of its own."""
     checkpoint = opened("falcon")
@@ -125,11 +147,13 @@ def test_every_probe_is_shown_in_its_shape_and_every_edit_counts(opened, kind: s
     with torch.inference_mode():
         with record() as recording:
             logits = model(*inputs)
-        assert set(recording.tensors) == set(model.probes)
-        for name, tensor in recording.tensors.items():
+        derived = {name: compute() for steps in recording.derived.values() for name, compute in steps.items()}
+        tensors = recording.tensors | derived
+        assert set(tensors) == set(model.probes) and len(tensors) == len(recording.tensors) + len(derived)
+        for name, tensor in tensors.items():
             assert tensor.ndim == 1 + len(model.probes[name].axes), name
         for name in (name for name in model.probes if ".layers.1." in name):
-            tensor = recording.tensors[name]
+            tensor = tensors[name]
             change = (
                 torch.zeros_like if tensor.dtype == torch.bool else lambda tensor: tensor + 0.3 * tensor.square() + 0.1
             )
