@@ -40,6 +40,7 @@ def test_openings_and_examples_do_what_they_are_shown_for(path: Path) -> None:
 def test_examples_are_said_in_both_languages_and_can_be_told_apart(path: Path) -> None:
     opening = read_opening(path)
     assert opening.name.keys() == {"en", "fr"}
+    assert max(map(len, opening.name.values())) <= 28, "the sidebar shows the name whole"
     for language in ("en", "fr"):
         labels = [example.label[language] for example in opening.examples]
         assert len(set(labels)) == len(labels) == len({example.sentence for example in opening.examples})

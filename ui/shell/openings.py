@@ -56,11 +56,9 @@ def shows_of(example: Example) -> str:
 
 
 def name_in_list(checkpoint: str) -> str:
-    """Return a checkpoint's task and its folder's name, "Fills in blanks · bert-en", or only its name."""
+    """Return a checkpoint's task in a few words, "Fills in blanks", or its name if it does not say its task."""
     own = _own(checkpoint)
-    if own is None:
-        return checkpoint
-    return common("sidebar.named", does=in_language(own.name, language()), name=checkpoint)
+    return checkpoint if own is None else in_language(own.name, language())
 
 
 def is_ready(sentence: str, tasks: Sequence[str]) -> bool:

@@ -126,7 +126,7 @@ def _checkpoint(focus: Focus) -> None:
             work = "image_vector" if config.reads_images else "vector"
         if work == "text-to-text" and not config.task_prefixes:
             work = "answer"
-        # A long name is cut off in the box; the folder, which links and the command line use, is shown here.
+        # The box has room for the task alone; the folder, which links and the command line use, is shown here.
         does = focus.checkpoint if name_in_list(focus.checkpoint) != focus.checkpoint else common(f"task.{work}")
         st.caption(" · ".join((does, *family, size)))
 
