@@ -46,7 +46,17 @@ export class Frame {
     this.tableButton = this.button("Table", "Show the numbers as a table", () => this.toggleTable());
     this.tableButton.setAttribute("aria-pressed", "false");
     this.menu = new ExportMenu(this);
-    const buttons = make("span", { className: "buttons" }, this.zoomButtons, this.tableButton, this.menu.button);
+    this.toolsButton = this.button("⋯", "Tools for this figure", () => this.toggleTools());
+    this.toolsButton.classList.add("tools");
+    this.toolsButton.setAttribute("aria-expanded", "false");
+    const buttons = make(
+      "span",
+      { className: "buttons" },
+      this.zoomButtons,
+      this.tableButton,
+      this.menu.button,
+      this.toolsButton,
+    );
     this.bar = make("div", { className: "bar" }, this.title, buttons, this.extras);
     this.pinned = null; // a canvas for what stays of a high picture while it is scrolled, as soon as there is one
     this.picture = make("div", { className: "picture" }, this.canvas, this.tip);
@@ -142,6 +152,7 @@ export class Frame {
     }
     this.canvas.style.height = `${this.height}px`;
     this.zoomButtons.hidden = !this.drawing.worthZooming?.();
+    this.root.classList.toggle("folded", this.read("--figure-tools") === "folded");
     this.layOutPinned(width);
     this.repaint();
   }
@@ -158,9 +169,14 @@ export class Frame {
 
   // The height that the page leaves for the picture, if it says how much it leaves for picture and buttons; else null.
   roomLeft() {
-    const room = parseFloat(getComputedStyle(this.root).getPropertyValue("--figure-room"));
+    const room = parseFloat(this.read("--figure-room"));
     const [top, begin] = [this.picture, this.root].map((part) => part.getBoundingClientRect().top);
     return room ? Math.max(160, room - (top - begin)) : null;
+  }
+
+  // What the page says in its style sheet about all figures.
+  read(property) {
+    return getComputedStyle(this.root).getPropertyValue(property).trim();
   }
 
   // It lies on the same part of the picture, so that a place on either is the same place.
@@ -248,6 +264,12 @@ export class Frame {
     this.canvas.style.touchAction = this.drawing.zoomed() || this.drawing.begin ? "none" : "pan-y";
     this.setHover(null);
     this.schedule(true);
+  }
+
+  // On a phone and during a presentation, all buttons but one are folded.
+  toggleTools() {
+    const open = this.root.classList.toggle("unfolded");
+    this.toolsButton.setAttribute("aria-expanded", String(open));
   }
 
   toggleTable() {
