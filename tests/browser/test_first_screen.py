@@ -18,8 +18,9 @@ from tests.browser.axe import lasting
 from tests.browser.conftest import open_page, settle
 from tests.browser.seats import Seat
 from tests.browser.test_shell import eventually
-from tests.browser.test_walk import PAGES, draws, opening, walk
+from tests.browser.test_walk import PAGES, SHIPPED, draws, opening, walk
 from tests.nights import by_day
+from transformer.files.opening_file import read_opening
 from transformer.text.tokenizer import Tokenizer
 from ui.shell.navigation import Entry
 from ui.words.texts import page_text
@@ -31,6 +32,10 @@ FIGURES = {entry.name for entry in PAGES} - {"lessons", "checkpoint", "glossary"
 TIGHT = ("overview", "heads", "attention", "decoding", "surgery", "compare")
 PRESENTED = ("heads", "attention", "masks", "decoding")
 OTHERS_PRESENTED = ("compare", "surgery", "positions", "add_norm", "feed_forward")
+# Pages with a long title, wide controls or a table; the others at night.
+ON_A_PHONE = ("overview", "bugs", "checkpoint")
+OTHERS_ON_A_PHONE = tuple(entry.name for entry in PAGES if entry.name not in ON_A_PHONE)
+BAKES = "My grandmother bakes apple pie every Sunday."
 # Streamlit's own files; each loads more files. Plotly's is 5 MB, 1.4 MB compressed. A page that starts or stops needing
 # one is entered here.
 PLOTLY, VEGA = "PlotlyChart", "ArrowVegaLiteChart"
@@ -50,7 +55,8 @@ _SEEN = r"""() => {
   const main = document.querySelector("[data-testid=stMain]");
   const seen = (box) => box.width > 0 && box.height > 0 && box.top < innerHeight && box.bottom > 0;
   const controls = "button, a[href], input, select, textarea, summary, [role=tab], [role=radio], [role=slider]";
-  const shown = [...main.querySelectorAll(controls)].filter((node) => seen(node.getBoundingClientRect()));
+  const shown = [...main.querySelectorAll(controls)].filter((node) =>
+    node.checkVisibility() && seen(node.getBoundingClientRect()));
   const walker = document.createTreeWalker(main, NodeFilter.SHOW_TEXT);
   let words = 0;
   while (walker.nextNode()) {
@@ -58,7 +64,7 @@ _SEEN = r"""() => {
     range.selectNodeContents(walker.currentNode);
     const within = walker.currentNode.parentElement;
     if (!seen(range.getBoundingClientRect()) || !within.checkVisibility()) continue;
-    if (within.closest("button, svg, style, script, h1, .katex")) continue;
+    if (within.closest("button, summary, svg, style, script, h1, .katex")) continue;
     words += (walker.currentNode.textContent.match(/[\p{L}\p{N}][\p{L}\p{N}’'-]*/gu) || []).length;
   }
   return [shown.length, words];
@@ -120,8 +126,7 @@ def test_every_page_draws_on_the_first_screen_and_shuts_nobody_out(shipped: str,
 
 
 def test_a_first_view_has_few_controls_and_few_words(shipped: str, visit: Callable[..., Page]) -> None:
-    sentence = "My grandmother bakes apple pie every Sunday."
-    page = visit(f"{shipped}/?checkpoint=en-fr&sentence={sentence}", width=1280, height=720)
+    page = visit(f"{shipped}/?checkpoint=en-fr&sentence={BAKES}", width=1280, height=720)
     crowded = {}
     for name in SPARE:
         open_page(page, page_text(name).title)
@@ -232,6 +237,43 @@ def test_checkpoint_sentence_kind_layer_and_head_need_no_scrolling(shipped: str,
     page = visit(f"{shipped}/attention", width=1280, height=720)
     edges = page.evaluate(_EDGES)
     assert len(edges) >= 5 and max(edges) <= 720
+    name = page.locator(".st-key-sidebar-checkpoint input")
+    expect(name).to_have_value(read_opening(SHIPPED / "en-fr").name["en"])
+    assert name.evaluate("node => node.scrollWidth <= node.clientWidth"), "the checkpoint's name is whole"
+
+
+@pytest.mark.parametrize("names", [ON_A_PHONE, pytest.param(OTHERS_ON_A_PHONE, marks=pytest.mark.nightly)])
+def test_on_a_phone_the_title_takes_one_line_and_nothing_is_wider(
+    shipped: str, visit: Callable[..., Page], names: tuple[str, ...]
+) -> None:
+    page = visit(f"{shipped}/{names[0]}?checkpoint=en-fr&sentence={BAKES}", width=390, height=844)
+    for name in names:
+        page.goto(f"{shipped}/{'' if name == 'overview' else name}?checkpoint=en-fr&sentence={BAKES}")
+        settle(page)
+        title = page.get_by_role("heading", name=page_text(name).title, exact=True, level=1).bounding_box()
+        question = page.get_by_role("heading", name=page_text(name).question, exact=True, level=5).bounding_box()
+        assert title["y"] + title["height"] <= question["y"] <= 50, f"{name}: the question is below the title"
+        for corner in (".st-key-look-for summary", ".st-key-share button"):
+            box = page.locator(corner).bounding_box()
+            assert box["y"] < 20 and box["x"] + box["width"] <= 390 and min(box["width"], box["height"]) >= 32, name
+        assert page.get_by_test_id("stMain").evaluate("main => main.scrollWidth") <= 390, name
+
+
+def test_what_to_look_for_leaves_the_figure_in_sight(shipped: str, visit: Callable[..., Page]) -> None:
+    """It unfolds above the figure, which it never covers."""
+    page = visit(f"{shipped}/attention?checkpoint=en-fr&sentence={BAKES}", width=1280, height=720)
+    box = page.locator(".st-key-look-for details")
+    figure = page.locator("[data-testid=stMain] canvas[data-geometry]").filter(visible=True).first
+    for width, height, part in ((1280, 720, 0.6), (390, 844, 0.4)):
+        page.set_viewport_size({"width": width, "height": height})
+        box.locator("summary").click()
+        expect(box.get_by_role("listitem")).to_have_count(3)
+        expect(box.get_by_role("listitem").first).to_be_visible()
+        expect(figure).to_be_in_viewport(ratio=part)
+        lower, upper = box.bounding_box(), figure.bounding_box()
+        assert lower["y"] + lower["height"] <= upper["y"]
+        box.locator("summary").click()
+        expect(box.get_by_test_id("stExpanderDetails")).not_to_be_visible()
 
 
 @pytest.mark.parametrize("names", [PRESENTED, pytest.param(OTHERS_PRESENTED, marks=pytest.mark.nightly)])
@@ -265,8 +307,7 @@ def test_while_somebody_presents_the_small_maps_of_heads_can_be_told_apart(
     shipped: str, visit: Callable[..., Page]
 ) -> None:
     """Twelve tokens: the small maps stand beside the large ones, where there is no height for them below."""
-    sentence = "My grandmother bakes apple pie every Sunday."
-    page = visit(f"{shipped}/heads?checkpoint=en-fr&sentence={sentence}&presenter=1", width=1280, height=720)
+    page = visit(f"{shipped}/heads?checkpoint=en-fr&sentence={BAKES}&presenter=1", width=1280, height=720)
     canvas = page.locator("[data-testid=stMain] canvas[data-geometry]").first
     tiles = json.loads(canvas.get_attribute("data-geometry"))["tiles"]
     assert len(tiles) == 24 and min(min(width, height) for _, _, width, height in tiles) >= 30

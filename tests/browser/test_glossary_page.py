@@ -52,8 +52,8 @@ def test_from_a_page_to_its_terms_to_an_example_and_back(shipped: str, visit: Ca
 
 def test_a_term_in_what_to_look_for_leads_to_its_entry(shipped: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{shipped}/attention", width=1280, height=720)
-    page.get_by_role("button", name=common("page.look_for")).click()
-    link = page.get_by_test_id("stPopoverBody").get_by_role("link").first
+    page.locator(".st-key-look-for summary").click()
+    link = page.get_by_test_id("stExpanderDetails").get_by_role("link").first
     term = next(term for term in glossary("attention") if link.get_attribute("title") == term.definition)
     with page.context.expect_page() as opened:  # in a tab of its own, so that the page stays
         link.click()

@@ -316,6 +316,7 @@ def _draw_frame(
         st.title(p.text.title, anchor=False, width="content")
         st.markdown(f"##### {p.text.question}", width="stretch")
         keys = st.container(width="content", key="page keys") if is_presenting() else None
+        look = st.container(width="content", key="page look")
         hints = st.container(horizontal=True, vertical_alignment="center", gap="xsmall", width="content")
         corner = st.container(width="content")
     p.focus, lesson, corrections = running_lesson(p.focus)
@@ -336,10 +337,13 @@ def _draw_frame(
     if lesson is None and ("head" in needs or p.name in WRITING):
         p.focus = fit_head(p.focus, p.run)
     selectors(p.focus, p.checkpoint.config, needs=needs, room=room)
+    shows_nothing = p.encodes_sentences and p.name in OF_WORDS
+    if lesson is None and not is_presenting() and not shows_nothing:  # a lesson or an instructor says what to notice
+        with look:
+            _look_for(p.text, p.checkpoint.config)
     with hints:
+        _style()
         place_among_pages(p.name, shown=lesson is None and not is_presenting())
-        shows_nothing = p.encodes_sentences and p.name in OF_WORDS
-        _look_for(p.text, p.checkpoint.config, shown=lesson is None and not is_presenting() and not shows_nothing)
         _glossary(p.name)
     if p.maps_only and p.name not in OF_MAPS:
         lacking = common(f"maps_only.{LACKING.get(p.name, 'model')}")
@@ -456,14 +460,15 @@ def _keys(p: Page, lesson: Lesson | None, *, needs: Sequence[str]) -> None:
     presenter_keys(p.name, p.focus, lesson, needs=needs, counts=counts, steps=steps)
 
 
-def _look_for(text: PageText, config: ModelConfig, *, shown: bool) -> None:
-    """Draw what to notice, under a button, so that the figure in question stays on the first screen."""
+def _style() -> None:
     st.html(FRAME_STYLE)
     style_for_a_room()
     style_for_a_frame()
-    if not shown:  # a lesson or an instructor says what to notice
-        return
-    with st.popover(common("page.look_for"), icon=":material/lightbulb:", key="look for"):
+
+
+def _look_for(text: PageText, config: ModelConfig) -> None:
+    """Draw what to notice: a button beside the title, which unfolds a box between the title and the figure."""
+    with st.expander(common("page.look_for"), icon=":material/lightbulb:", key="look for"):
         sentences = with_links(text.look_for_of(traits_of(config)), glossary(text.name))
         st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
 
