@@ -56,7 +56,7 @@ def shows_of(example: Example) -> str:
 
 
 def name_in_list(checkpoint: str) -> str:
-    """Return a checkpoint's task in a few words, "Fills in blanks", or its name if it does not say its task."""
+    """Return a checkpoint's task, "Fills in blanks", or its name if it does not say its task."""
     own = _own(checkpoint)
     return checkpoint if own is None else in_language(own.name, language())
 

@@ -467,7 +467,7 @@ def _style() -> None:
 
 
 def _look_for(text: PageText, config: ModelConfig) -> None:
-    """Draw what to notice: a button beside the title, which unfolds a box between the title and the figure."""
+    """Draw a button beside the title that unfolds what to notice in a box above the figure."""
     with st.expander(common("page.look_for"), icon=":material/lightbulb:", key="look for"):
         sentences = with_links(text.look_for_of(traits_of(config)), glossary(text.name))
         st.markdown("\n".join(f"- {sentence}" for sentence in sentences))
