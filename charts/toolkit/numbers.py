@@ -42,10 +42,14 @@ def whole(value: int, *, language: str = "") -> str:
 
 def percent(share: float, *, decimals: int = 0) -> str:
     """Format a share of 1: 43% in English, 43 % in French."""
+    return in_percent(number(f"{share * 100:.{decimals}f}"))
+
+
+def in_percent(written: str) -> str:
+    """Add the percent sign to a number of this module, as the language writes it."""
     from babel.numbers import format_percent
 
-    sign = format_percent(0, locale=_locale(_language()))  # "0%", or as the language writes it
-    return sign.replace("0", number(f"{share * 100:.{decimals}f}"))
+    return format_percent(0, locale=_locale(_language())).replace("0", written)
 
 
 def latex_notation(written: str) -> str:

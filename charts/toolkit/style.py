@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import plotly.graph_objects as go
 
-from charts.toolkit.numbers import number, signs, whole
+from charts.toolkit.numbers import in_percent, number, signs, whole
 
 if TYPE_CHECKING:
     from charts.toolkit.sheet import Sheet
@@ -95,6 +95,11 @@ def three_digits(value: float) -> str:
     if 1000 <= abs(rounded := float(f"{value:.3g}")) < 1e6:
         return number(f"{rounded:,.0f}")
     return number(f"{value:.3g}" if rounded == value else f"{value:#.3g}".removesuffix("."))
+
+
+def percent_digits(share: float) -> str:
+    """Format a share of 1 in percent with three significant digits: 44.6% in English, 44,6 % in French."""
+    return in_percent(three_digits(100 * share))
 
 
 def signed(value: float) -> str:

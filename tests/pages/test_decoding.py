@@ -515,7 +515,7 @@ def test_predict_then_reveal_counts_what_was_right(open_app: Callable, tiny_chec
         assert f"the next token is **{decoding.steps[step].chosen.display}**" in said(app)
         assert all(app.button(key=f"guess {place}").disabled for place in range(4))
         app.button(key="guess next").click().run()
-    assert "Score: **1 of 2** (50 %)" in said(app)
+    assert "Score: **1 of 2** (50%)" in said(app)
 
 
 def test_the_drawing_says_what_was_given_and_gets_plain_text(open_app: Callable) -> None:

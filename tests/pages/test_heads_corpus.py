@@ -216,16 +216,16 @@ SHORT = one("none", {}, n_sentences=0, place=(1, 1))
 
 
 def test_words_for_roles_over_many_sentences():
-    assert corpus_role_text(STEADY, TEXT) == "sink, in 82.5 % of 40 sentences (mean score 0.7)"
-    assert corpus_role_text(OFTEN, TEXT) == "no clear role; first token in 40 % of 40 sentences"
+    assert corpus_role_text(STEADY, TEXT) == "sink, in 82.5% of 40 sentences (mean score 0.7)"
+    assert corpus_role_text(OFTEN, TEXT) == "no clear role; first token in 40% of 40 sentences"
     assert (
         corpus_role_text(UNCLEAR, TEXT)
-        == "no clear role, in 100 % of 40 sentences; the nearest is previous token (mean share 0.3)"
+        == "no clear role, in 100% of 40 sentences; the nearest is previous token (mean share 0.3)"
     )
     assert corpus_role_text(SHORT, TEXT) == "all sentences are too short for a role"
     halfway = one("none", {"broad": 0.44, "none": 0.56})
-    assert corpus_role_text(halfway, TEXT) == "no clear role; broad in 44 % of 40 sentences"
-    assert percent(1 / 3) == "33.3 %"
+    assert corpus_role_text(halfway, TEXT) == "no clear role; broad in 44% of 40 sentences"
+    assert percent(1 / 3) == "33.3%"
     assert captions(RankedHeads((STEADY, OFTEN, UNCLEAR)), TEXT) == {
         (0, 0): "sink 0.70",
         (0, 1): "first 0.50",

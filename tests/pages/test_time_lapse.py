@@ -24,7 +24,7 @@ from transformer.runs.head_places import Head
 from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
 from ui.words.texts import page_text
-from views.training.time_lapse_words import change, marked, probability, step_names, story, summary
+from views.training.time_lapse_words import change, marked, probability, shortened, step_names, story, summary
 from views.training.training_view_model import TrainingViewModel, telling_head, training_view_model
 
 TEXT = page_text("training")
@@ -91,12 +91,33 @@ def test_it_opens_on_the_sentence_early_and_late_with_what_changed(open_app: Cal
     app = open_app("training", checkpoint="grown", sentence=SENTENCE)
     is_fine(app)
     first, *_, last = development(grown, SENTENCE)
-    outputs = [element.value for element in app.markdown if element.value.startswith("#### ")]
-    assert outputs == [f"#### {marked(first.text, last.text)}", f"#### {marked(last.text, first.text)}"]
     shown = training_view_model((first, last))
+    titles = [element.value for element in app.markdown if element.value.startswith("#### ")]
+    assert titles == [f"#### {TEXT['early_untrained']}", f"#### {TEXT['early_after'].format(step='1,700')}"]
+    pair = ((first, last), (last, first))
+    outputs = [f"##### {marked(shortened(one.text), other.text)}" for one, other in pair]
+    assert [element.value for element in app.markdown if element.value in outputs] == outputs
+    assert shown.outputs_differ and TEXT["time_likely"].partition("{")[0] in said(app)
     assert shown.location == telling_head((first, last))
     assert change(shown, TEXT, card=grown.card) in said(app)
     assert len([one for one in app.get("bidi_component") if "training map" in one.proto.id]) == 2
+
+
+def test_without_another_output_it_counts_the_heads_with_a_role(open_app: Callable, grown) -> None:
+    app = open_app("training", checkpoint="grown", sentence=SENTENCE, target="Le chat.")
+    is_fine(app)
+    first, *_, last = development(grown, SENTENCE, "Le chat.")
+    shown = training_view_model((first, last))
+    assert shown.outputs_differ == (first.text != last.text)
+    counted = [TEXT["early_roles"].format(clear=each.clear_roles, total=len(each.roles)) for each in (first, last)]
+    assert all((line in said(app)) != shown.outputs_differ for line in counted)
+
+
+def test_a_long_output_is_cut_between_words() -> None:
+    assert shortened("no " * 20) == "no " * 20
+    cut = shortened("longer words " * 20)
+    assert cut.endswith("words …") or cut.endswith("longer …")
+    assert len(cut) <= 102
 
 
 def test_an_address_of_the_curves_opens_the_section_that_they_are_in(open_app: Callable, grown) -> None:
@@ -206,7 +227,7 @@ def test_when_a_head_took_up_its_role_in_words() -> None:
     said = story(shown_of(moments_of("broad", "none", "diagonal", "diagonal")), TEXT)
     assert said == (
         "**Layer 1, head 3 of cross-attention** has had the role *same relative position (0.75)* since step **500**. "
-        "Its map changes most between **steps 500 and 700**: 75 % of its attention moves to other tokens."
+        "Its map changes most between **steps 500 and 700**: 75% of its attention moves to other tokens."
     )
     assert "from the start" in story(shown_of(moments_of("sink", "sink")), TEXT)
     assert "no clear role" in story(shown_of(moments_of("sink", "none")), TEXT)
@@ -221,5 +242,5 @@ def test_when_most_heads_took_up_their_roles_in_words() -> None:
 
 
 def test_probability_of_a_token_on_average() -> None:
-    assert probability(moments_of("none")[0]) == "60.7 %"
+    assert probability(moments_of("none")[0]) == "60.7%"
     assert probability(Moment(0, "", float("nan"), 0, 0.0, (), ())) == "–"

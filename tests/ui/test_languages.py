@@ -112,6 +112,17 @@ def test_french_typography(path: Path) -> None:
             assert not NARROW_SPACES.search(value), f"{place}: {value}"
 
 
+ENGLISH_LESSONS = [tomllib.loads(path.read_text("utf-8")) for path in sorted((ROOT / "lessons" / "en").glob("*.toml"))]
+
+
+@pytest.mark.parametrize("texts", [*ENGLISH.values(), *ENGLISH_LESSONS])
+def test_a_percent_sign_follows_its_number_without_a_space_in_english(texts: dict) -> None:
+    """Numbers in the texts are written as ``charts.toolkit.numbers.percent`` writes computed ones."""
+    for place, value in leaves(texts):
+        if isinstance(value, str) and not is_formula(value):
+            assert not re.search(r"[\d}*]\s%", value), f"{place}: {value}"
+
+
 def test_sentences_for_the_models_stand_in_one_file_with_plain_apostrophes() -> None:
     """The models have rarely read a typographic apostrophe: "L’animal" would be split into bytes."""
     for place, sentence in leaves(model_sentences()):

@@ -311,8 +311,8 @@ def test_what_a_head_does_in_one_sentence_is_not_what_it_usually_does(checkpoint
         assert (here.role, here.shares[role]) == (role, 1.0)
     measured = roles.head(*BACK).measured
     assert measured.where["offset"] == -1 and round(10 * measured.measures["offset"].score) * 10 == ON_THE_TOKEN_BEFORE
-    told = focused(2, BACK).explanation, told_in_french(2).explanation.replace("\u202f", " ")
-    assert all(f"{ON_THE_TOKEN_BEFORE} %" in one for one in told)
+    told = focused(2, BACK).explanation, told_in_french(2).explanation.replace("\u202f%", "%")
+    assert all(f"{ON_THE_TOKEN_BEFORE}%" in one for one in told)
     assert "Head 4 of the same layer" in told[0] and (FORTH.layer, FORTH.head) == (BACK.layer, 4)
     assert "Head 3 of layer 2" in focused(3, BACK).explanation and (RESTS.layer, RESTS.head) == (2, 3)
     usually = roles.head(*LIKE_BACK)
@@ -333,12 +333,12 @@ def test_the_card_of_a_head_speaks_for_and_against(checkpoint, trace) -> None:
     assert habits.main.kind == "previous" and round(100 * habits.main.share) == ONE_BACK
     assert round(100 * habits.main.chance) == BY_CHANCE and habits.n_rows == ROWS
     steady = found[BACK].main
-    assert steady.kind == "previous" and steady.share > 0.8, "more than 80 %"
+    assert steady.kind == "previous" and steady.share > 0.8, "more than 80%"
     rows = trace.attention("encoder", BACK.layer).weights[BACK.head, 1:5]
     assert (rows.argmax(axis=-1) == np.arange(4)).all(), "one back from these four as well"
     for told, rows in ((asked.explanation, "1,008"), (told_in_french(6).explanation, "1 008")):
-        plain = told.replace("\u202f", " ")
-        assert all(f"{share} %" in plain for share in (ONE_BACK, BY_CHANCE, 80)) and f"{rows} " in plain
+        plain = told.replace("\u202f%", "%").replace("\u202f", " ")
+        assert all(f"{share}%" in plain for share in (ONE_BACK, BY_CHANCE, 80)) and f"{rows} " in plain
     assert "Head 2 of layer 1" in asked.explanation and (BACK.layer, BACK.head) == (1, 2)
     assert right(HEADS, 6, sentence=CAT) == "in about half"
 
@@ -371,7 +371,7 @@ def test_a_clear_map_may_not_matter(checkpoint, trace) -> None:
     useful = head_effect(trace, *_place(ALIGNS), head=ALIGNS.head)
     assert np.exp(useful.change) == pytest.approx(FACTOR, abs=0.06)
     french = told_in_french(1, WORTH).explanation
-    assert "less than 5 %" in said.explanation and "moins de 5\u202f%" in french
+    assert "less than 5%" in said.explanation and "moins de 5\u202f%" in french
     assert f"about {FACTOR}" in said.explanation and f"environ {FACTOR}".replace(".", ",") in french
     assert "Head 7 of layer 1" in said.explanation and (ALIGNS.layer, ALIGNS.head) == (1, 7)
     focused(2, ALIGNS, WORTH)

@@ -96,7 +96,7 @@ def test_projection_marks_the_sentence_and_keeps_every_point(tokens, numbers):
     assert len(marked.x) == 6, "a repeated word is one point"
     by_id = dict(zip(marked.customdata, zip(marked.x, marked.y, strict=True), strict=True))
     np.testing.assert_array_equal(by_id[3], points[3])
-    assert figure.layout.xaxis.title.text == "first principal component (12.3 % of the variance)"
+    assert figure.layout.xaxis.title.text == "first principal component (12.3% of the variance)"
     with pytest.raises(ValueError, match="displays has 3 entries, but there are 40 points"):
         vocabulary_projection(points, displays=displays[:3], tokens=tokens)
 

@@ -85,8 +85,8 @@ def test_parameters_and_time_are_stacked_by_part():
     ]
     assert figure.layout.barmode == "stack"
     first, second = (trace for trace in figure.data if trace.type == "scatter")
-    assert [text.strip() for text in first.text] == ["1 M (50 %)", "1 M (50 %)"]
-    assert [text.strip() for text in second.text] == ["0.100 (10.0 %)", "0.900 (90.0 %)"]
+    assert [text.strip() for text in first.text] == ["1 M (50%)", "1 M (50%)"]
+    assert [text.strip() for text in second.text] == ["0.100 (10.0%)", "0.900 (90.0%)"]
     assert list(figure.layout.yaxis.ticktext) == ["embedding", "layer 0"]
     assert bars[0].marker.color == style.category_colour(0)
 

@@ -13,7 +13,10 @@ from tests.conftest import ROOT
 from transformer.heads.head_roles import RESTING
 from transformer.heads.role_measures import UNCLEAR
 from transformer.heads.roles_through_training import Moment, changed_most, development, map_change
+from transformer.predictions.comparison import Shift, largest_shift
+from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
+from transformer.text.tokens import Token, TokenSequence
 from ui.words.texts import page_text
 from views.training.curves import facts
 from views.training.training_view_model import mean_probability, training_view_model
@@ -38,6 +41,18 @@ def test_it_opens_on_the_head_with_a_role_that_changes_most_and_on_another_outpu
     assert shown.location == taught[int(np.argmax(changes))]
     assert shown.early.text != shown.late.text and shown.shift is not None
     assert mean_probability(shown.late) > 2 * mean_probability(shown.early)
+
+
+def test_the_row_that_it_names_ends_on_a_word_where_one_does() -> None:
+    tokens = TokenSequence(tuple(Token(index, index, word, word) for index, word in enumerate(("a", "b", "."))))
+    allowed = np.ones((3, 3), dtype=bool)
+    maps = [[1, 0, 0], [0.2, 0.8, 0], [0, 0, 1]], [[0, 0, 1], [0.7, 0.3, 0], [0, 0, 1]]
+    early, late = (
+        AttentionView("x", "encoder", 0, "self", weights, allowed, weights, tokens, tokens)
+        for weights in np.array(maps, dtype=np.float32)[:, None]
+    )
+    assert largest_shift(early, late, head=0).after == "."
+    assert largest_shift(early, late, head=0, to_words=True) == Shift("b", "b", "a")
 
 
 def test_distances_are_to_the_final_map(moments) -> None:

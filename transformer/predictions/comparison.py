@@ -164,11 +164,17 @@ class Shift(NamedTuple):
     after: str
 
 
-def largest_shift(first: AttentionView, second: AttentionView, *, head: int) -> Shift | None:
+def largest_shift(first: AttentionView, second: AttentionView, *, head: int, to_words: bool = False) -> Shift | None:
     """Return the row of a head that attends most clearly to another token in the second run.
 
     Rows of words come before those of punctuation and special tokens. ``None`` where every row that corresponds
     attends most to the same token in both runs.
+
+    Args:
+        first: First view.
+        second: Second view.
+        head: The head.
+        to_words: Whether rows that attend to a word in the second run come before the others.
     """
     rows, other_rows = align(first.query, second.query).positions
     keys, other_keys = align(first.key, second.key).positions
@@ -178,12 +184,17 @@ def largest_shift(first: AttentionView, second: AttentionView, *, head: int) -> 
         weights, others = first.weights[head, row], second.weights[head, other_row]
         before, after = int(weights.argmax()), int(others.argmax())
         if partners.get(before) != after:
-            is_word = any(letter.isalnum() for letter in first.query[row].text)
-            found.append((is_word, float(min(weights[before], others[after])), row, before, after))
+            weight = float(min(weights[before], others[after]))
+            goal = to_words and _is_word(second.key[after])
+            found.append((_is_word(first.query[row]), goal, weight, row, before, after))
     if not found:
         return None
     *_, row, before, after = max(found)
     return Shift(first.query.labels[row], first.key.labels[before], second.key.labels[after])
+
+
+def _is_word(token: Token) -> bool:
+    return any(letter.isalnum() for letter in token.text)
 
 
 def head_divergence(first: AttentionView, second: AttentionView, *, head: int | None = None) -> np.ndarray:

@@ -65,7 +65,7 @@ def query_key_space(
             )
     style.finish(figure, height=470, top=64)
     figure.update_layout(hovermode="closest")
-    shares = [f" ({style.three_digits(100 * share)} %)" for share in explained] or ["", ""]
+    shares = [f" ({style.percent_digits(share)})" for share in explained] or ["", ""]
     figure.update_xaxes(title_text=_("first principal component") + shares[0], zeroline=False)
     figure.update_yaxes(
         title_text=_("second principal component") + shares[1], zeroline=False, scaleanchor="x", constrain="domain"

@@ -3,7 +3,7 @@
 import pandas as pd
 import streamlit as st
 
-from charts.toolkit.numbers import number, whole
+from charts.toolkit.numbers import number, percent, whole
 from charts.toolkit.words import localize
 from transformer.files.packaged_models import known_model
 from transformer.files.received_files import is_received
@@ -45,9 +45,9 @@ def show_shares(p: Page, view_model: CheckpointViewModel) -> None:
     """Draw the distribution of the trained numbers over the parts of the model."""
     shares = view_model.shares
     names = list(map(localize, shares))
-    largest, second = (*zip(names, shares.values(), strict=True), ("", 0.0))[:2]
-    said = {"part": largest[0], "share": whole(round(largest[1])), "other": second[0], "rest": whole(round(second[1]))}
-    st.markdown(p.text["shares" if second[0] else "shares_one"].format(**said))
+    (part, share), (other, rest) = (*zip(names, shares.values(), strict=True), ("", 0.0))[:2]
+    said = {"part": part, "share": percent(share / 100), "other": other, "rest": percent(rest / 100)}
+    st.markdown(p.text["shares" if other else "shares_one"].format(**said))
     show_figure(
         parameter_shares(list(shares.values()), names=names),
         name="parameter-shares",

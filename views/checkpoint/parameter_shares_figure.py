@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, require_same_length
 from charts.toolkit.sheet import Sheet
-from charts.toolkit.words import _
 
 
 def parameter_shares(shares: Any, *, names: Sequence[str]) -> go.Figure:
@@ -20,8 +19,9 @@ def parameter_shares(shares: Any, *, names: Sequence[str]) -> go.Figure:
     """
     values = as_array(shares, name="shares", axes=("part",), signed=False)
     require_same_length("names", names, expected=len(values), of="bars")
-    figure = Sheet(parts.bar_rows(values, hover="%{y}"))
-    style.finish(figure, height=style.rows_height(len(values), around=70))
-    figure.update_xaxes(title_text=_("share of all trained numbers (%)"), range=parts.bar_range(values, share=0.12))
-    figure.update_yaxes(**style.label_rows(list(map(str, names)), title=_("part")))
+    shown = [style.percent_digits(value / 100) for value in values]
+    figure = Sheet(parts.bar_rows(values, hover="%{y}") | {"text": shown})
+    style.finish(figure, height=style.rows_height(len(values), around=40))
+    figure.update_xaxes(visible=False, range=parts.bar_range(values, share=0.12))
+    figure.update_yaxes(**style.label_rows(list(map(str, names)), title=""))
     return figure.drawn()

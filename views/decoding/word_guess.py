@@ -5,7 +5,7 @@ from dataclasses import replace
 import pandas as pd
 import streamlit as st
 
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import percent_digits
 from ui.shell.guidance.way import lead_to, mark_opened
 from ui.shell.page import Page
 from ui.show.figures import show_figure
@@ -98,7 +98,7 @@ def _answer(p: Page, text: WrittenText) -> None:
 def _score(p: Page, text: WrittenText, guesses: dict[int, int]) -> None:
     if guesses:
         right = text.n_right(guesses)
-        share = three_digits(100 * right / len(guesses))
+        share = percent_digits(right / len(guesses))
         st.markdown(p.text["guess_score"].format(right=right, count=len(guesses), share=share))
     else:
         st.markdown(p.text["guess_start"])

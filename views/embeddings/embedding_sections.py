@@ -5,7 +5,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.numbers import latex_notation, whole
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import percent_digits, three_digits
 from transformer.text.message import N_
 from ui.compute.store import store
 from ui.shell import choice
@@ -120,7 +120,7 @@ def map_of_vocabulary(p: Page, view_model: EmbeddingsViewModel) -> None:
     """Draw all rows of E in the plane of their first two principal components."""
     projection = store.get(view_model.checkpoint, ("vocabulary map", view_model.stack), view_model.projection)
     width = view_model.table.shape[1]
-    share = three_digits(100 * sum(projection.explained))
+    share = percent_digits(sum(projection.explained))
     st.markdown(p.text["map"].format(width=width, share=share, rest=width - 2))
     objective = word2vec.chosen_objective(p)
     own, beside = st.columns(2)

@@ -70,10 +70,10 @@ def vocabulary_projection(
     style.finish(figure, height=560, top=36)
     titles = [_("first principal component"), _("second principal component")]
     if explained:
-        shares = [style.three_digits(100 * share) for share in explained]
+        shares = [style.percent_digits(share) for share in explained]
         titles = [
-            _("first principal component ({share} % of the variance)", share=shares[0]),
-            _("second principal component ({share} % of the variance)", share=shares[1]),
+            _("first principal component ({share} of the variance)", share=shares[0]),
+            _("second principal component ({share} of the variance)", share=shares[1]),
         ]
     figure.update_xaxes(title_text=titles[0], zeroline=False)
     figure.update_yaxes(title_text=titles[1], zeroline=False)

@@ -7,7 +7,7 @@ import numpy as np
 import streamlit as st
 
 from charts.toolkit.numbers import whole
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import percent_digits
 from transformer.layers.embedding_space import Neighbour, analogy, nearest_rows, principal_components
 from transformer.text.tokens import Token, TokenSequence
 from transformer.word_vectors.vector_files import WordVectors, load_vectors
@@ -71,7 +71,7 @@ def map_of_words(p: Page, objective: str) -> None:
             explained=projection.explained,
         ),
         name="word2vec-map",
-        caption=p.text["word2vec_map_caption"].format(share=three_digits(100 * sum(projection.explained))),
+        caption=p.text["word2vec_map_caption"].format(share=percent_digits(sum(projection.explained))),
     )
 
 

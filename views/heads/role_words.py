@@ -8,7 +8,7 @@ from charts.canvas.attention_heads import HeadWords
 from charts.canvas.attention_maps import predicted_rows
 from charts.toolkit.numbers import number
 from charts.toolkit.numbers import percent as whole_percent
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import percent_digits, three_digits
 from transformer.attention import MultiHeadAttention
 from transformer.files.checkpoints import Checkpoint
 from transformer.heads import weight_patterns
@@ -222,7 +222,7 @@ def corpus_role_text(head: CorpusRole, text: PageText) -> str:
 
 def percent(share: float) -> str:
     """Format with three digits, as all numbers of a head."""
-    return f"{three_digits(100 * share)} %"
+    return percent_digits(share)
 
 
 def measure_name(name: str, measured: HeadMeasures, text: PageText, *, short: bool = False) -> str:

@@ -88,4 +88,4 @@ def _short_count(value: float) -> str:
 
 
 def _share(value: float, total: float) -> str:
-    return f"{style.three_digits(100 * value / total)} %" if total else "0 %"
+    return style.percent_digits(value / total if total else 0)

@@ -13,11 +13,12 @@ from ui.show.drawings import show_map
 from ui.words.texts import PageText
 from views.training.curves import curves
 from views.training.moments import moments_at, say_what_is_broken
-from views.training.time_lapse import show_outputs, without_snapshots
-from views.training.time_lapse_words import change, step_name, step_names
-from views.training.training_view_model import training_view_model
+from views.training.time_lapse import without_snapshots
+from views.training.time_lapse_words import change, marked, probability, shortened, when
+from views.training.training_view_model import TrainingViewModel, training_view_model
 
 _HEIGHT, _PRESENTED_HEIGHT = 280, 230
+_STYLE = ".st-key-training-outputs { padding-block: 0.5rem; } .st-key-training-outputs :is(h4, h5) { padding-top: 0; }"
 
 
 def choose_section(p: Page, sections: Sequence[str]) -> str:
@@ -46,18 +47,31 @@ def early_and_late(p: Page) -> None:
         curves(p)
         return
     shown = training_view_model(moments_at(p, (first, steps[-1])))
-    names = step_names(shown.moments, p.text, card=p.checkpoint.card)
-    titles = [p.text["early_step"].format(step=name) for name in names]
     rows, height = predicted_rows(p.trace, shown.location.kind), _PRESENTED_HEIGHT if is_presenting() else _HEIGHT
+    titles = when(shown.early, p.text, card=p.checkpoint.card), when(shown.late, p.text, card=p.checkpoint.card)
+    st.html(f"<style>{_STYLE}</style>")
     with st.container(gap=None):  # close together, so that the maps end on the first screen
-        show_outputs(p, shown.early, shown.late, titles=(titles[0], titles[1]))
+        _outputs(p, shown, titles)
         st.markdown(change(shown, p.text, card=p.checkpoint.card))
         with st.grid(2, min_column_width=330):
-            for index, (moment, view) in enumerate(zip(shown.moments, shown.views, strict=True)):
+            for index, (title, view) in enumerate(zip(titles, shown.views, strict=True)):
                 with st.container(gap="xsmall"):
                     drawn = attention_map(view, head=shown.location.head, shifted_labels=rows, height=height)
-                    title = p.text["early_map"].format(
-                        step=step_name(moment, p.text), layer=shown.location.layer, head=shown.location.head
-                    )
                     show_map(drawn.with_metadata(title=title), key=f"training map {index}")
     curves(p)
+
+
+def _outputs(p: Page, shown: TrainingViewModel, titles: Sequence[str]) -> None:
+    """Show both outputs below their titles; if they are the same, count the heads with a role."""
+    pair = (shown.early, shown.late)
+    with st.container(border=True, horizontal=True, gap="medium", key="training outputs"):
+        for title, moment, other in zip(titles, pair, reversed(pair), strict=True):
+            with st.container(width="stretch", gap=None):
+                st.markdown(f"#### {title}")
+                if moment.n_tokens:
+                    st.markdown(f"##### {marked(shortened(moment.text), other.text)}")
+                if shown.outputs_differ:
+                    likely = p.text["time_likely"].format(probability=probability(moment))
+                    st.caption(likely, help=p.text["time_likely_help"])
+                else:
+                    st.markdown(p.text["early_roles"].format(clear=moment.clear_roles, total=len(moment.roles)))

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.attention_maps import attention_map, predicted_rows
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import percent_digits
 from transformer.files.snapshots import quantise
 from transformer.heads.roles_through_training import Moment, map_change, moment_of, settled_moment, training_steps
 from transformer.runs.head_places import Head
@@ -51,7 +51,7 @@ def time_lapse(p: Page) -> None:
     row.button(
         p.text["time_most"],
         icon=":material/trending_up:",
-        help=p.text["time_most_help"].format(change=three_digits(moved)),
+        help=p.text["time_most_help"].format(change=percent_digits(moved)),
         on_click=send,
         args=(SelectHead(most.layer, most.head, most.stack, most.kind),),
     )

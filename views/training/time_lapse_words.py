@@ -5,14 +5,15 @@ from collections.abc import Sequence
 from itertools import groupby
 
 from charts.toolkit.numbers import whole
-from charts.toolkit.style import three_digits
+from charts.toolkit.style import percent_digits
 from transformer.files.model_card import began_as
 from transformer.heads.roles_through_training import Moment, shared_words
 from transformer.runs.head_places import Head
 from ui.lab.role_names import role_text
-from ui.words.texts import PageText, as_plain, page_text
+from ui.words.texts import PageText, as_plain, common, page_text, token_name
 from views.training.training_view_model import TrainingViewModel, mean_probability
 
+_LONGEST = 100  # characters of an output beside another one
 _LONGEST_RUN = 5  # an untrained model repeats one word; a longer run becomes "word ×25"
 
 
@@ -32,6 +33,20 @@ def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[
     return names
 
 
+def when(moment: Moment, text: PageText, *, card: str) -> str:
+    """Return the title of one end of a training: "Before training", "After 4,200 steps"."""
+    if moment.step == 0:
+        return text["early_untrained" if began_as(card) is None else "early_before"]
+    if moment.step is None:
+        return text["early_end"]
+    return text["early_after"].format(step=whole(moment.step, language=text.language))
+
+
+def shortened(answer: str) -> str:
+    """Return the beginning of a long output, which an untrained model may never end."""
+    return answer if len(answer) <= _LONGEST else answer[:_LONGEST].rsplit(" ", 1)[0] + " …"
+
+
 def marked(answer: str, other: str) -> str:
     """Return ``answer`` as Markdown, words shared with ``other`` in green, long repetitions counted."""
     written = ""
@@ -49,7 +64,7 @@ def marked(answer: str, other: str) -> str:
 def probability(moment: Moment) -> str:
     """Return the probability per token of the finished model's output, in per cent."""
     value = mean_probability(moment)
-    return "–" if math.isnan(value) else f"{three_digits(100 * value)} %"
+    return "–" if math.isnan(value) else percent_digits(value)
 
 
 def head_name(location: Head, text: PageText) -> str:
@@ -60,22 +75,22 @@ def head_name(location: Head, text: PageText) -> str:
 
 def change(shown: TrainingViewModel, text: PageText, *, card: str) -> str:
     """Say what one head attends to at the first step and at the end."""
-    when = text["early_when"].format(step=step_name(shown.early, text))
-    if shown.early.step == 0:
-        when = text["early_untrained"] if began_as(card) is None else text["early_before"]
+    begin = when(shown.early, text, card=card)
     if shown.shift is None:
-        share = three_digits(100 * shown.most_changed[1])
-        return text["early_share"].format(when=when, head=head_name(shown.most_changed[0], text), change=share)
-    words = {name: as_plain(label) for name, label in shown.shift._asdict().items()}
+        share = percent_digits(shown.most_changed[1])
+        return text["early_share"].format(when=begin, head=head_name(shown.most_changed[0], text), change=share)
+    words = {name: token_name(label) for name, label in shown.shift._asdict().items()}
     row = "early_predicting" if shown.location.kind == "cross" else "early_reading"
-    return text[row].format(when=when, head=head_name(shown.location, text), **words)
+    stack, kind, layer, head = shown.location
+    role, kind = page_text("heads")["role"][shown.roles[-1].role], common(f"focus.{stack} {kind}")
+    return text[row].format(when=begin, layer=layer, number=head, kind=kind, role=role, **words)
 
 
 def story(shown: TrainingViewModel, text: PageText) -> str:
     """Say when one head acquired its role, and when its map changed most, in two sentences."""
     heads, named = page_text("heads"), head_name(shown.location, text)
     turn = shown.greatest_turn
-    changed = text["time_turn"].format(change=three_digits(100 * turn.amount), **_between(shown, turn.later, text))
+    changed = text["time_turn"].format(change=percent_digits(turn.amount), **_between(shown, turn.later, text))
     if shown.settled is None:
         return f"{text['time_story_none'].format(head=named)} {changed}"
     role = role_text(shown.roles[-1], heads)

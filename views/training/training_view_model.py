@@ -66,6 +66,11 @@ class TrainingViewModel:
         """The finished model."""
         return self.moments[-1]
 
+    @property
+    def outputs_differ(self) -> bool:
+        """Whether the model writes something else at the end; not if it writes nothing."""
+        return bool(self.late.n_tokens) and self.early.text != self.late.text
+
     @cached_property
     def views(self) -> tuple[AttentionView, ...]:
         """The attention of the layer that is shown, at every step."""
@@ -80,7 +85,7 @@ class TrainingViewModel:
     @cached_property
     def shift(self) -> Shift | None:
         """The row of the head that most clearly attends to another token at the end; ``None`` where none does."""
-        return largest_shift(self.views[0], self.views[-1], head=self.location.head)
+        return largest_shift(self.views[0], self.views[-1], head=self.location.head, to_words=True)
 
     @cached_property
     def most_changed(self) -> tuple[Head, float]:
