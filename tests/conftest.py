@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from transformer import Checkpoint, Tokenizer
 
 ROOT = Path(__file__).resolve().parents[1]
+PATIENCE = 300.0  # seconds that a test waits for what takes seconds on an idle machine
 # Compiled files are kept, even if the environment forbids it: otherwise every worker and every server of a test
 # would compile everything again, and each worker would rewrite the assertions of all tests.
 sys.dont_write_bytecode = False
@@ -223,11 +224,12 @@ def family(families_folder: Path) -> Callable[[str], Checkpoint]:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_app_tests() -> Iterator[None]:
-    """Speed up three things that ``AppTest`` does in each run of a page.
+    """Speed up three things that ``AppTest`` does in each run of a page, and make it wait on a busy machine.
 
     Streamlit reads the metadata of all installed packages: here once. It polls every millisecond whether the page is
     finished, which interrupts the page: here it waits for the page's thread. And it begins each run as a fresh
     server, which takes ``pages/`` for the navigation until ``app.py`` has run: here as a server that has served before.
+    Its own time limit is three seconds, which a page may exceed while other programs run: here ``PATIENCE``.
     """
     if "streamlit" not in sys.modules:  # everything imported so far stays, so it is not collected later either
         yield
@@ -244,7 +246,7 @@ def quick_app_tests() -> Iterator[None]:
     asks_whether_it_is_finished = local_script_runner.require_widgets_deltas
 
     def wait(runner: local_script_runner.LocalScriptRunner, timeout: float) -> None:
-        runner._script_thread.join(timeout)
+        runner._script_thread.join(max(timeout, PATIENCE))
         # with 0, AppTest reports a timeout
         asks_whether_it_is_finished(runner, timeout if runner.script_stopped() else 0)
 
@@ -297,7 +299,7 @@ def open_app(checkpoints_folder: Path) -> Callable[..., AppTest]:
 
 
 def open_by_address(
-    page: str, address: Mapping[str, Any], *, state: Mapping[str, Any] | None = None, timeout: float = 120
+    page: str, address: Mapping[str, Any], *, state: Mapping[str, Any] | None = None, timeout: float = PATIENCE
 ) -> AppTest:
     """``state`` is set in the session before the page runs; ``timeout`` is in seconds for each run."""
     from streamlit.testing.v1 import AppTest

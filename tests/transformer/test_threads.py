@@ -154,7 +154,7 @@ def test_decoding_by_all_strategies_at_the_same_time(tiny_checkpoint: Tiny) -> N
 
 
 def test_the_fast_path_of_one_thread_is_not_that_of_another() -> None:
-    inside = Barrier(2, timeout=10)
+    inside = Barrier(2, timeout=60)
 
     def fast() -> bool:
         with fast_path():

@@ -69,7 +69,7 @@ def script() -> None:
 
 @pytest.fixture(scope="module")
 def app() -> AppTest:
-    tested = AppTest.from_string("from tests.ui.test_attention_canvas import script\n\nscript()", default_timeout=30)
+    tested = AppTest.from_string("from tests.ui.test_attention_canvas import script\n\nscript()")
     return tested.run()
 
 
@@ -109,7 +109,7 @@ CLICKS = {
 
 @pytest.mark.parametrize("key", CLICKS)
 def test_a_click_is_told_before_the_one_run_that_it_causes(key):
-    app = AppTest.from_string("from tests.ui.test_attention_canvas import script\n\nscript()", default_timeout=30).run()
+    app = AppTest.from_string("from tests.ui.test_attention_canvas import script\n\nscript()").run()
     event, value, choice = CLICKS[key]
     trigger(app, key, event, value)
     assert not app.exception

@@ -36,7 +36,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     server = subprocess.Popen(command, cwd=tmp_path_factory.mktemp("redis"), stdout=subprocess.DEVNULL)
     url = f"redis://127.0.0.1:{port}"
     try:
-        client, deadline = redis.Redis.from_url(url), time.monotonic() + 10
+        client, deadline = redis.Redis.from_url(url), time.monotonic() + 60
         while True:
             try:
                 client.ping()
@@ -47,7 +47,7 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield url
     finally:
         server.terminate()
-        server.wait(timeout=10)
+        server.wait(timeout=60)
 
 
 @pytest.fixture(params=["memory", "redis"])

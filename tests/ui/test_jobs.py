@@ -15,7 +15,7 @@ from ui.compute.jobs import PLACES, TRAINING, Job, JobStopped, LongJobs, Places
 from ui.compute.store import Store
 from ui.server.limits import limits
 
-SOON = 20.0  # time limit for expected events, also on a busy machine
+SOON = 60.0  # time limit for expected events, also on a busy machine
 
 
 def until(condition: Callable[[], bool]) -> bool:
@@ -212,7 +212,7 @@ def test_a_fifth_visitor_waits_for_one_share_beside_four_who_train(start: Callab
     come, fifth = time.monotonic(), Steps()
     start(fifth, places=places, visitor="the fifth")
     assert until(lambda: bool(fifth.at))
-    assert fifth.at[0] - come < 3.0, "a share is a fifth of a second; a busy machine takes its time"
+    assert fifth.at[0] - come < 10.0, "a share is a fifth of a second; a busy machine takes its time"
     counts = [len(training.at) for training in trainings]
     assert until(lambda: all(len(one.at) > count for one, count in zip(trainings, counts, strict=True)))
 

@@ -99,7 +99,7 @@ def test_thirty_that_ask_at_once_wait_for_one_computation() -> None:
 
 
 def test_different_keys_are_computed_side_by_side() -> None:
-    kept, both = of_texts(), threading.Barrier(2, timeout=10)
+    kept, both = of_texts(), threading.Barrier(2, timeout=60)
 
     def compute() -> str:
         both.wait()  # would never end if one had to wait for the other

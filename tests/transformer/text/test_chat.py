@@ -128,7 +128,7 @@ def test_a_template_without_end_is_ended(tmp_path: Path, monkeypatch: pytest.Mon
     for reader, text in ((checkpoint, "yes"), (again, "yes"), (again, "another text")):
         with pytest.raises(InputError, match="it is not tried again"):
             prompt_ids(with_prompt(reader, Prompt(True)), text)
-    assert time.perf_counter() - before < 0.5
+    assert time.perf_counter() - before < 3, "three more attempts would take a second each"
 
 
 @pytest.mark.slow

@@ -246,7 +246,7 @@ def test_the_process_ends_with_the_tokenizer(folder: Path) -> None:
     (own,) = [child for child in children() if child.pid not in before]
     text = tokenizer.decode(tokenizer.encode("a cat"))
     del tokenizer
-    own.wait(timeout=20)
+    own.wait(timeout=60)
     assert text == "a cat"
 
 
@@ -257,7 +257,7 @@ def test_a_process_that_was_killed_is_begun_again(folder: Path) -> None:
     for child in children():
         if child.pid not in before:
             child.kill()
-            child.wait(timeout=20)
+            child.wait(timeout=60)
     with pytest.raises(InputError):
         tokenizer.encode("The cat")
     assert tokenizer.encode("The cat") == expected

@@ -30,7 +30,7 @@ def _without_transformers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     if connection._nursery._process is not None:
         connection._nursery._line.close()
-        connection._nursery._process.wait(timeout=20)
+        connection._nursery._process.wait(timeout=60)
 
 
 @pytest.mark.slow
