@@ -5,6 +5,7 @@ The weights are random: every code path runs in milliseconds, and the outputs me
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
     from transformer import Checkpoint, Tokenizer
 
+gc.disable()  # while tests are collected, of which nothing is garbage; see pytest_collection_finish
 ROOT = Path(__file__).resolve().parents[1]
 PATIENCE = 300.0  # seconds that a test waits for what takes seconds on an idle machine
 # Compiled files are kept, even if the environment forbids it: otherwise every worker and every server of a test
@@ -122,6 +124,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     kinds = [[unit for unit in units if _in_browser(unit[0]) is kind] for kind in (True, False)]
     spread = sorted(((n + 0.5) / len(kind), k, n) for k, kind in enumerate(kinds) for n in range(len(kind)))
     items[:] = [item for _, k, n in spread for item in kinds[k][n]]
+
+
+def pytest_collection_finish() -> None:
+    """Exempt what was collected and imported so far, some million objects, from every later garbage collection."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
 
 
 def _in_browser(item: pytest.Item) -> bool:
@@ -231,7 +240,7 @@ def quick_app_tests() -> Iterator[None]:
     server, which takes ``pages/`` for the navigation until ``app.py`` has run: here as a server that has served before.
     Its own time limit is three seconds, which a page may exceed while other programs run: here ``PATIENCE``.
     """
-    if "streamlit" not in sys.modules:  # everything imported so far stays, so it is not collected later either
+    if "streamlit" not in sys.modules:
         yield
         return
     from streamlit.components.v2 import manifest_scanner
