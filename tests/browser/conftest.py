@@ -29,7 +29,7 @@ from tests.browser.scenes import Canvas, opened
 from tests.browser.seats import Seat, Seats
 
 ROOT = Path(__file__).resolve().parents[2]
-_START_LIMIT = 120.0  # seconds
+_START_LIMIT = 300.0  # seconds
 _SETTLE_LIMIT = 120_000  # milliseconds, like all times in Playwright
 # Whether the page has been idle for a moment: nothing runs, and clicks have been answered (a busy server reports late
 # that it runs, and never reports to a part of a page that is gone). Each wait has its own number and starts counting
@@ -42,7 +42,7 @@ _CALM = """(wait) => {
     return calm && performance.now() - window.calmSince.at >= 300;
 }"""
 _WAITS = itertools.count()
-expect.set_options(timeout=30_000)  # 5 s by default; a busy machine may take longer
+expect.set_options(timeout=60_000)  # 5 s by default; a busy machine may take longer
 
 
 @pytest.fixture(scope="session")
@@ -122,6 +122,18 @@ def settle(page: Page) -> None:
     page.wait_for_function(_CALM, arg=next(_WAITS), polling=50, timeout=_SETTLE_LIMIT)
 
 
+def pause(page: Page, milliseconds: int) -> None:
+    """Wait by the page's own clock and for two frames.
+
+    However busy the page is, its shorter timers have run by then and what they changed is drawn.
+    """
+    page.evaluate(
+        """milliseconds => new Promise((done) => setTimeout(
+            () => requestAnimationFrame(() => requestAnimationFrame(done)), milliseconds))""",
+        milliseconds,
+    )
+
+
 def open_page(page: Page, title: str) -> None:
     """Open another page as a reader does, through the row of pages or the menu of the others."""
     named = page.get_by_text(title, exact=True)  # a page of the laboratory has an icon beside its name
@@ -171,7 +183,11 @@ def _serve(folder: Path, script: Path) -> Iterator[str]:
         yield address
     finally:
         os.killpg(process.pid, signal.SIGTERM)
-        process.wait(timeout=20)
+        try:
+            process.wait(timeout=60)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
 
 
 def _wait_until_healthy(process: subprocess.Popen, address: str) -> None:
@@ -180,7 +196,7 @@ def _wait_until_healthy(process: subprocess.Popen, address: str) -> None:
         if process.poll() is not None:
             raise RuntimeError(f"streamlit ended with exit status {process.returncode} before it answered")
         try:
-            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=2) as answer:
+            with urllib.request.urlopen(f"{address}/_stcore/health", timeout=10) as answer:
                 if answer.status == 200:
                     return
         except (urllib.error.URLError, OSError):

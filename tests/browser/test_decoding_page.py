@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Locator, Page, expect
 
 import transformer
-from tests.browser.conftest import settle
+from tests.browser.conftest import pause, settle
 from tests.browser.seats import Seat
 
 pytestmark = pytest.mark.browser
@@ -133,7 +133,7 @@ def test_another_word_moves_the_reader_to_where_it_is(decoding: Page) -> None:
     rest(decoding, 3)
     box = decoding.get_by_role("combobox", name="Another word at step 3")
     box.fill("parapluie")
-    decoding.wait_for_timeout(500)
+    pause(decoding, 500)  # the box compares what is typed with its options
     box.press("Enter")
     settle(decoding)
     decoding.get_by_role("button", name="Continue from there").click()

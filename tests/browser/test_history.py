@@ -43,8 +43,9 @@ def turn_to(page: Page, hand: Hand, title: str) -> None:
 
 
 def back(page: Page, *, steps: int = -1) -> None:
+    left = entry(page)
     page.evaluate("steps => history.go(steps)", steps)
-    page.wait_for_timeout(250)
+    page.wait_for_function("left => navigation.currentEntry.key !== left", arg=left)
     settle(page)
 
 
@@ -196,7 +197,7 @@ def test_every_control_keeps_its_value_wherever_the_reader_goes(
 
     def is_as_it_was(what: str, tab: Page = page) -> None:
         assert tab.url == left, what
-        same = eventually(tab, lambda: seen(tab) == shown, True, seconds=5)
+        same = eventually(tab, lambda: seen(tab) == shown, True)
         assert same, f"{what}\n{difference(shown, seen(tab))}"
 
     elsewhere = page.url

@@ -66,7 +66,7 @@ def test_a_link_shows_the_same_picture_to_somebody_else(
     second = visit(link)
     expect(second.get_by_test_id("stAlert").filter(has_text=NOTE)).to_be_visible()
     # A figure may still be drawing its last frame.
-    same = eventually(second, lambda: without_note(seen(second)) == seen(first), True, seconds=5)
+    same = eventually(second, lambda: without_note(seen(second)) == seen(first), True)
     assert same, f"{link}\n{difference(seen(first), without_note(seen(second)))}"
     assert seen(first)["text"]
 

@@ -18,7 +18,7 @@ from playwright.sync_api import Page, expect
 
 import transformer
 from charts.canvas.living_picture_canvas import living_picture_canvas
-from tests.browser.conftest import settle
+from tests.browser.conftest import pause, settle
 from tests.browser.seats import Seats
 from tests.conftest import ROOT
 from tests.nights import by_day
@@ -86,15 +86,15 @@ def geometry(page: Page) -> dict:
 def press(page: Page, key: str) -> None:
     page.locator("canvas").first.focus()
     page.keyboard.press(key)
-    page.wait_for_timeout(PAUSE)
+    pause(page, PAUSE)
 
 
 def click(page: Page, place: list[float]) -> None:
     box = page.locator("canvas").first.bounding_box()
     page.mouse.move(box["x"] + place[0] - 3, box["y"] + place[1])
-    page.wait_for_timeout(PAUSE)
+    pause(page, PAUSE)
     page.mouse.click(box["x"] + place[0], box["y"] + place[1])
-    page.wait_for_timeout(PAUSE)
+    pause(page, PAUSE)
 
 
 def tables(page: Page) -> dict[str, dict]:
@@ -194,7 +194,7 @@ def test_it_plays_pauses_and_goes_by_keys(show: Callable, traces: Callable) -> N
         page.wait_for_function("() => document.querySelector('main').shadowRoot.querySelector('input').value > 0")
         assert "tokens" in caption(page) or "Layer 0" in caption(page)
         page.get_by_role("button", name="Pause").click()
-        page.wait_for_timeout(PAUSE)
+        pause(page, PAUSE)
         stopped = geometry(page)["beat"]
         page.wait_for_timeout(900)
         assert geometry(page)["beat"] == stopped > 0
@@ -311,7 +311,7 @@ def test_bad_input_gets_a_picture_with_a_sentence(
         page.on("pageerror", lambda error: problems.append(str(error)))
         for key in ("Home", "ArrowRight", "ArrowRight", "Enter", "Escape", "End", "Enter"):
             press(page, key)
-        page.wait_for_timeout(600)
+        pause(page, 600)
         press(page, "Escape")
         assert SAYS.get(case, "") in caption(page) and caption(page).strip() and not problems
 
@@ -402,7 +402,7 @@ def test_every_word_is_whole_however_long_the_sentence_is(show: Callable, width:
         trace = transformer.trace(checkpoint, text)
     with show(trace, inside=False) as page:
         page.set_viewport_size({"width": width, "height": 844})
-        page.wait_for_timeout(4 * PAUSE)
+        pause(page, 4 * PAUSE)
         page.evaluate(WRITTEN)
         press(page, "ArrowLeft")
         press(page, "ArrowRight")
@@ -591,7 +591,7 @@ def test_the_controls_outlive_what_python_sends_anew(app: str, visit: Callable[.
     slider = page.get_by_role("slider", name="Position in the animation")
     slider.evaluate("node => { node.isTheSame = true; }")
     click(page, geometry(page)["places"]["decoder"]["lanes"][2])
-    page.wait_for_timeout(1000)  # when the hand rests, Python receives the position
+    pause(page, 1000)  # when the hand rests, Python receives the position
     settle(page)
     assert slider.evaluate("node => node.isTheSame")
     page.get_by_role("button", name="Unfold").click()

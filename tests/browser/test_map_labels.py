@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import Page
 
 import transformer
-from tests.browser.conftest import settle
+from tests.browser.conftest import pause, settle
 from tests.browser.seats import Seat
 from tests.conftest import ROOT
 from tests.nights import by_day
@@ -54,8 +54,13 @@ def written(page: Page) -> list[tuple[str, float]]:
     page.add_init_script(f"({_LISTEN})()")
     page.reload()
     settle(page)
-    page.wait_for_timeout(500)
-    return [tuple(found) for found in page.evaluate("globalThis.written.map(({ text, size }) => [text, size])")]
+    read = "globalThis.written.map(({ text, size }) => [text, size])"
+    found = page.evaluate(read)
+    for _ in range(60):  # a busy machine draws late
+        pause(page, 500)
+        if found == (found := page.evaluate(read)) and found:
+            break
+    return [tuple(one) for one in found]
 
 
 @pytest.mark.parametrize("case", by_day(CASES, BY_DAY))

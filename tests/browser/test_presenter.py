@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import settle
+from tests.browser.conftest import pause, settle
 from tests.browser.seats import Seat
 from tests.browser.test_shell import address, chosen, eventually
 
@@ -21,7 +21,7 @@ def press(page: Page, *keys: str) -> None:
         expect(page.locator(".presenter-keys")).to_be_visible()  # a busy machine may load its script late
     for key in keys:
         page.keyboard.press(key)
-    page.wait_for_timeout(250)  # Python receives keys only after a pause
+    pause(page, 250)  # Python receives keys only after a pause
     settle(page)
 
 

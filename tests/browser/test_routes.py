@@ -139,7 +139,7 @@ def what_is_hidden(page: Page, step: Step) -> dict | None:
         sight.update(page.evaluate(_SIGHT, step.figure.replace(" ", "-")))
         return sight["figure"] > 0.93 and sight["begins"] and sight["bar"]
 
-    return None if eventually(page, is_seen, True, seconds=3) else sight
+    return None if eventually(page, is_seen, True) else sight
 
 
 def answer(page: Page, step: Step) -> None:

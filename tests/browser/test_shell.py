@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
@@ -44,13 +45,12 @@ def chosen(page: Page, what: str) -> str:
     return group.get_by_role("radio", checked=True).inner_text()
 
 
-def eventually(page: Page, read: Callable[[], object], expected: object, *, seconds: float = 10.0) -> bool:
+def eventually(page: Page, read: Callable[[], object], expected: object, *, seconds: float = 30.0) -> bool:
     """Return whether ``read()`` returns ``expected`` within some seconds."""
-    for _ in range(round(seconds * 10)):
-        if read() == expected:
-            return True
+    end = time.monotonic() + seconds
+    while (found := read()) != expected and time.monotonic() < end:
         page.wait_for_timeout(100)
-    return read() == expected
+    return found == expected
 
 
 def test_the_first_request_of_a_fresh_server_may_be_the_address_of_a_page(

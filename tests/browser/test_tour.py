@@ -8,7 +8,7 @@ from urllib.parse import urlencode, urlsplit
 import pytest
 from playwright.sync_api import Page, expect
 
-from tests.browser.conftest import open_page, settle
+from tests.browser.conftest import open_page, pause, settle
 from tests.browser.test_shell import address, eventually
 from ui.shell.guidance.routes import find_course
 from ui.words.texts import page_text
@@ -30,7 +30,7 @@ def press(page: Page, what: str) -> None:
     """Press a button of the bar, and look at the page for a moment, as a person does."""
     page.locator(f".st-key-lesson-{what} button").filter(visible=True).click()
     settle(page)
-    page.wait_for_timeout(400)
+    pause(page, 400)
 
 
 def is_open(page: Page) -> bool:
@@ -45,12 +45,12 @@ def guess(page: Page, *options: str) -> None:
         choice = page.locator(f"{ASKED} [role=radiogroup] label").filter(has_text=option.replace("`", ""))
         choice.scroll_into_view_if_needed()
         choice.click()
-        page.wait_for_timeout(300)
+        pause(page, 300)
     press(page, "check")
 
 
-def typed(page: Page) -> str:
-    return page.get_by_role("textbox", name="Sentence").input_value()
+def has_typed(page: Page, sentence: str) -> None:
+    expect(page.get_by_role("textbox", name="Sentence")).to_have_value(sentence)
 
 
 def test_the_tour_ends_where_it_began_with_the_score_and_an_invitation(
@@ -58,7 +58,7 @@ def test_the_tour_ends_where_it_began_with_the_score_and_an_invitation(
 ) -> None:
     page = visit(f"{shipped}/?{urlencode(MINE)}", **PROJECTOR)
     begin(page)
-    assert typed(page) == TOUR.steps[0].focus["sentence"]
+    has_typed(page, TOUR.steps[0].focus["sentence"])
     guess(page, TOUR.steps[0].choices[1], TOUR.steps[0].answer)  # a change of mind before "Check"
     press(page, "next")
     for option in TOUR.steps[1].choices[:0:-1]:  # two wrong answers
@@ -68,7 +68,8 @@ def test_the_tour_ends_where_it_began_with_the_score_and_an_invitation(
     for _ in TOUR.steps:
         press(page, "next")
     expect(page.locator(".st-key-lesson-bar")).to_have_count(0)
-    assert urlsplit(page.url).path == "/" and address(page) == MINE and typed(page) == MINE["sentence"]
+    has_typed(page, MINE["sentence"])
+    assert urlsplit(page.url).path == "/" and address(page) == MINE
     text = page_text("overview")
     invitation = page.locator(".st-key-tour-score").filter(visible=True)
     expect(invitation).to_contain_text(text["tour_finished"])
@@ -106,9 +107,9 @@ def test_a_sentence_typed_during_the_tour_is_not_lost(shipped: str, visit: Calla
     page.keyboard.press("Control+Enter")
     settle(page)
     press(page, "next")
-    assert typed(page) == TOUR.steps[1].focus["sentence"]
+    has_typed(page, TOUR.steps[1].focus["sentence"])
     press(page, "leave")
-    assert typed(page) == "My brother reads a book."
+    has_typed(page, "My brother reads a book.")
     assert "living picture stop" not in address(page)
 
 
@@ -125,7 +126,8 @@ def test_back_in_the_browser_goes_through_the_steps_and_out_of_the_tour(
     page.go_back()
     settle(page)
     expect(page.locator(".st-key-lesson-bar")).to_have_count(0)
-    assert urlsplit(page.url).path == "/" and address(page) == MINE and typed(page) == MINE["sentence"]
+    has_typed(page, MINE["sentence"])
+    assert urlsplit(page.url).path == "/" and address(page) == MINE
     page.go_forward()
     settle(page)
     expect(page.locator(".st-key-lesson-head")).to_contain_text(TOUR.steps[0].title)
@@ -148,7 +150,7 @@ def test_a_question_waits_for_its_picture(shipped: str, visit: Callable[..., Pag
     assert waited.count(True) >= 2, waited
     page.locator(".st-key-lesson-back button").click()  # back to an earlier stop, which is there at once
     expect(page.locator(".st-key-lesson-head")).to_contain_text(TOUR.steps[-2].title)
-    assert eventually(page, lambda: is_open(page), True, seconds=3)
+    assert eventually(page, lambda: is_open(page), True)
 
 
 @pytest.mark.parametrize("language", ["en", "fr"])
