@@ -127,7 +127,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """Exempt what was collected and imported so far, some million objects, from every later garbage collection."""
+    """Exempt from garbage collection what stays: the tests and all that is imported."""
     gc.collect()
     gc.freeze()
     gc.enable()
@@ -233,7 +233,7 @@ def family(families_folder: Path) -> Callable[[str], Checkpoint]:
 
 @pytest.fixture(scope="session", autouse=True)
 def quick_app_tests() -> Iterator[None]:
-    """Speed up three things that ``AppTest`` does in each run of a page, and make it wait on a busy machine.
+    """Speed up three things that ``AppTest`` does in each run of a page, and let it wait longer.
 
     Streamlit reads the metadata of all installed packages: here once. It polls every millisecond whether the page is
     finished, which interrupts the page: here it waits for the page's thread. And it begins each run as a fresh
