@@ -20,6 +20,7 @@ from views.bugs.bugs_view_model import (
     Symptom,
     bugs_view_model,
     experiment_with_bug,
+    fold_padding,
     padded,
 )
 
@@ -95,8 +96,26 @@ def test_the_symptom_of_a_case_without_a_bug_and_of_a_class(tiny_checkpoint, tra
 def test_padding_is_as_long_as_the_model_can_read(tiny_checkpoint) -> None:
     run = Run(tiny_checkpoint("translator"), SENTENCE)
     longest = run.checkpoint.config.max_length
-    assert padded(run, 9).source_pads == 1 and padded(run, longest).source_pads == 0
-    assert padded(run, 0) is run
+    assert padded(run, 9).source_pads == 4 and padded(run, longest).source_pads == 0
+    assert padded(run, longest - 1).source_pads == 1 and padded(run, 0) is run
+
+
+@pytest.mark.parametrize("kind", ["self", "cross"])
+def test_all_padding_is_one_column_with_its_whole_weight(tiny_checkpoint, kind: str) -> None:
+    run = padded(Run(tiny_checkpoint("translator"), SENTENCE), 9)
+    found = experiment_with_bug(transformer.trace_of(run), "padding")
+    stack = "encoder" if kind == "self" else "decoder"
+    view = found.changed.attention(stack, 1, kind)
+    folded = fold_padding(view)
+    n_words = len(view.key) - 4
+    assert folded.key.displays == (*view.key.displays[:n_words], "<pad> ×4")
+    rows = len(folded.query)
+    assert rows == (n_words + 1 if kind == "self" else len(view.query))
+    np.testing.assert_array_equal(folded.weights[..., :n_words], view.weights[:, :rows, :n_words])
+    np.testing.assert_allclose(folded.weights.sum(axis=-1), 1, rtol=1e-5)
+    assert (
+        folded.allowed[:, -1].all() and not fold_padding(found.original.attention(stack, 1, kind)).allowed[:, -1].any()
+    )
 
 
 @pytest.mark.slow

@@ -30,20 +30,20 @@ from transformer.faults.checked_models import (
     checked_model_in_training,
     self_attention_in_training,
 )
-from transformer.faults.fault_checks import CHECKS, Finding
+from transformer.faults.fault_checks import CHECKS, PADS, Finding
 from transformer.faults.forward_faults import inject_fault
 from transformer.faults.signs import Signs, signs_of
 from transformer.faults.training_faults import HEALTHY as HEALTHY_TRAINING
 from transformer.faults.training_faults import Moment, TrainedToy, trained_toy
 from transformer.interventions.experiment import Experiment, experiment
-from transformer.predictions.comparison import Shift, largest_shift, words
+from transformer.predictions.comparison import Shift, compared_attention, largest_shift, words
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.decoding_strategies import Greedy
 from transformer.runs.head_places import Head
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
+from transformer.text.tokens import TokenSequence
 
-CASE_PADS = 1  # enough to see whether padding is attended to; more would only fill the maps
 WORD = "gradient"
 WORDS = (WORD, "abcd", "attention")
 _OFTEN = 5  # times in an output, and more than half of it: what it repeats
@@ -112,10 +112,11 @@ class CheckpointCase(BugsViewModel):
 
     @cached_property
     def views(self) -> tuple[AttentionView, AttentionView]:
-        """The attention of the layer that is shown, in both runs."""
+        """The attention of the layer that is shown, in both runs, with all padding as one token."""
         stack, kind, layer, _head = self.location
         first, second = (
-            run.attention(stack, layer, kind) for run in (self.experiment.original, self.experiment.changed)
+            fold_padding(run.attention(stack, layer, kind))
+            for run in (self.experiment.original, self.experiment.changed)
         )
         return first, second
 
@@ -133,7 +134,12 @@ class CheckpointCase(BugsViewModel):
     @cached_property
     def shift(self) -> Shift | None:
         """The row that attends most clearly to another token with the bug; ``None`` if there is none."""
-        return self.experiment.largest_shift(self.location)
+        stack, kind, layer, head = self.location
+        first, second = (
+            fold_padding(compared_attention(run, stack, layer, kind))
+            for run in (self.experiment.original, self.experiment.changed)
+        )
+        return largest_shift(first, second, head=head)
 
     @cached_property
     def signs(self) -> tuple[Signs, Signs]:
@@ -223,6 +229,36 @@ class TrainingCase(BugsViewModel):
         return with_bug, without
 
 
+def fold_padding(view: AttentionView) -> AttentionView:
+    """Return the heads with one column for all padding, which gets its whole weight, and one row.
+
+    Rows of cross-attention stay: they are tokens of the output.
+    """
+    rows = range(len(view.query)) if view.kind == "cross" else _starts(view.query)
+    columns = _starts(view.key)
+    return replace(
+        view,
+        weights=np.add.reduceat(view.weights, columns, axis=-1)[:, rows],
+        scores=view.scores[:, rows][..., columns],
+        allowed=view.allowed[rows][:, columns],
+        query=view.query if view.kind == "cross" else _folded(view.query),
+        key=_folded(view.key),
+    )
+
+
+def _starts(tokens: TokenSequence) -> list[int]:
+    """Return the positions of all tokens but padding, and of the first padding token of each run."""
+    return [token.index for token in tokens if not token.is_padding or not tokens[token.index - 1].is_padding]
+
+
+def _folded(tokens: TokenSequence) -> TokenSequence:
+    count = sum(token.is_padding for token in tokens)
+    kept = [replace(tokens[start], index=index) for index, start in enumerate(_starts(tokens))]
+    if count > 1:
+        kept = [replace(token, display=f"{token.display} ×{count}") if token.is_padding else token for token in kept]
+    return TokenSequence(tuple(kept), tokens.name)
+
+
 def _share_moved(views: tuple[AttentionView, AttentionView], head: int) -> float:
     weights, others = (view.weights[head] for view in views)
     return float(np.abs(weights - others).sum(axis=-1).mean() / 2)
@@ -263,7 +299,7 @@ def padded(run: Run, n_tokens: int) -> Run:
     if not n_tokens:
         return run
     most = run.checkpoint.config.max_length - n_tokens
-    return replace(run, source_pads=max(0, min(max(CASE_PADS, run.source_pads), most)))
+    return replace(run, source_pads=max(0, min(max(PADS, run.source_pads), most)))
 
 
 def findings_of(trace: Trace, fault: str) -> Findings:
