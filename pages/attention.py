@@ -11,7 +11,7 @@ from ui.shell.page import Page, page
 from ui.shell.telling_head import telling_row
 from ui.show.figures import show_source
 from views.attention import row_guess
-from views.attention.attention_controls import ARITHMETIC, choices_while_guessing, choose, names_predictions
+from views.attention.attention_controls import ARITHMETIC, choices_while_guessing, choose
 from views.attention.attention_picture import draw, on_picture, places
 from views.attention.attention_steps import draw_step, stepper
 from views.attention.attention_view_model import attention_view_model
@@ -37,12 +37,7 @@ def begins(p: Page) -> tuple[str, int]:
     return p.focus.stack, telling_row(p.focus, p.run)
 
 
-def predicts(p: Page) -> bool:
-    """Name the tokens as the rows of the map; a long text is read, not predicted."""
-    return not p.reads_long_text and has_queries(p) and names_predictions(p)
-
-
-with page("attention", needs=("stack", "kind", "layer", "head", "token"), begins=begins, predicts=predicts) as p:
+with page("attention", needs=("stack", "kind", "layer", "head", "token"), begins=begins) as p:
     if p.reads_long_text:
         show_long_text(p)
         p.finish()

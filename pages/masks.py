@@ -20,7 +20,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     choices = editor.choose(p, own)
     picture, beside = picture_and_answer()
     with beside:
-        answers = st.container()
+        answers = st.container(key="mask answers")
         editor.take_back(p, choices)
 
     try:

@@ -12,24 +12,27 @@ export default function ({ parentElement, data, setTriggerValue }) {
       const kind = token.special ? "token special" : "token";
       const chip = tokens.appendChild(element(row.clickable ? "button" : "span", kind, token.text));
       if (token.patch !== undefined) chip.appendChild(patch(row, token.patch));
-      chip.title = `token ${index + row.ahead}, id ${token.id}`;
+      chip.title = `token ${index}, id ${token.id}`;
       if (row.clickable) {
         chip.type = "button";
         chip.setAttribute("aria-pressed", String(index === row.chosen));
-        chip.setAttribute("aria-label", `${token.text}, token ${index + row.ahead}`);
+        chip.setAttribute("aria-label", `${token.text}, token ${index}`);
         chip.onclick = () => setTriggerValue("chosen", { stack: row.stack, token: index });
       }
     });
   }
   if (data.hint) strip.lastElementChild.appendChild(element("div", "hint", data.hint));
   parentElement.appendChild(strip);
-  for (const tokens of strip.querySelectorAll(".tokens")) {
-    if (tokens.scrollHeight > tokens.clientHeight || tokens.scrollWidth > tokens.clientWidth) tokens.tabIndex = 0;
+  for (const row of strip.querySelectorAll(".row")) {
+    const tokens = row.querySelector(".tokens");
+    const scrolled = getComputedStyle(tokens).overflowY === "visible" ? row : tokens; // strip.css
+    if (scrolled.scrollHeight > scrolled.clientHeight || scrolled.scrollWidth > scrolled.clientWidth)
+      scrolled.tabIndex = 0;
     const chosen = tokens.querySelector('[aria-pressed="true"]');
     // Not scrollIntoView, which would move the page as well.
     if (!chosen) continue;
-    tokens.scrollTop = chosen.offsetTop - tokens.offsetTop - tokens.clientHeight / 2;
-    tokens.scrollLeft = chosen.offsetLeft - tokens.offsetLeft - tokens.clientWidth / 2;
+    scrolled.scrollTop = chosen.offsetTop - scrolled.offsetTop - scrolled.clientHeight / 2;
+    scrolled.scrollLeft = chosen.offsetLeft - scrolled.offsetLeft - scrolled.clientWidth / 2;
   }
 
   // A patch as it looks: its part of the image.
