@@ -79,7 +79,7 @@ def test_registers_are_apart_from_the_picture_in_the_figure_of_all_heads(monkeyp
     assert len(figures) == 1 and "others" in figures[0].proto.spec
 
 
-def test_an_own_image_stays_on_every_page_and_the_address_holds_its_hash(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_own_image_stays_on_every_page_and_the_address_holds_its_hash() -> None:
     app = opened("attention", "vit", layer=1)
     data = file_of_noise()
     text = image_files.image_text(data)
@@ -88,7 +88,7 @@ def test_an_own_image_stays_on_every_page_and_the_address_holds_its_hash(monkeyp
     app.run()
     is_fine(app)
     assert app.query_params["sentence"] == text and len(text) == 70
-    monkeypatch.setattr(image_files, "_files", type(image_files._files)())  # the process has dropped it
+    image_files._files.clear()  # the process has dropped it
     app.run()
     is_fine(app)
     assert app.session_state["focus"].sentence == text and image_files.is_kept(text)

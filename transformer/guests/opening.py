@@ -23,8 +23,10 @@ from transformer.guests.attention_function import register
 from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
 from transformer.guests.image_folder import image_class, image_input, text_class
 from transformer.guests.image_trial import tried_on_images
+from transformer.guests.sound_folder import reads_spectrograms, sound_input
+from transformer.guests.sound_trial import tried_on_sounds
 from transformer.guests.structure import FoundStack, find_stacks
-from transformer.guests.trial_pass import N_SOURCE, N_TARGET, trial_pass
+from transformer.guests.trial_pass import N_SOURCE, N_TARGET, Trial, trial_pass
 from transformer.pictures.image_patches import N_SPECIAL
 from transformer.text.foreign.connection import EXTRA
 from transformer.variants.partial_rotary import PartialRotaryEncoding
@@ -140,6 +142,15 @@ def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfi
         raise CheckpointError(
             "architectures {name}: only models that read text alone can be opened", name=repr(architecture)
         )
+    if reads_spectrograms(architecture):
+        if stacks != "encoder-decoder":
+            raise CheckpointError(
+                "architectures {name}: of models that read sounds, only those that write text can be opened",
+                name=repr(architecture),
+            )
+        described = _described(theirs, stacks, architecture, ())
+        sizes = {"max_length": getattr(theirs, "max_target_positions", described.max_length), "pad_id": None}
+        return replace(described, sound=sound_input(folder, theirs), **sizes)
     return _described(theirs, stacks, architecture, class_names(Values({**fields, "architectures": [architecture]})))
 
 
@@ -269,21 +280,29 @@ def open_guest(
         config = _with_names(config, network, stacks["encoder"])
     model = GuestModel(config, network, stacks)
     if trial.logits is not None and not config.n_classes:
-        with torch.inference_mode():
-            hidden = model.decode(*_given(ids, model)) if config.has_decoder else model.encode(ids["encoder"])
-        describe_output(model, hidden, trial)
+        describe_output(model, _last_hidden(model, ids, stacks, trial), trial)
     names = dict(network.named_parameters())
     return OpenedGuest(model.requires_grad_(False).eval(), config, {name: name for name in names}, unread)
 
 
-def _given(ids: Mapping[str, Tensor], model: GuestModel) -> tuple[Tensor, ...]:
-    if "encoder" not in ids:
-        return (ids["decoder"],)
-    return ids["decoder"], model.encode(ids["encoder"]), ids["encoder"]
+def _last_hidden(
+    model: GuestModel, ids: Mapping[str, Tensor], stacks: Mapping[str, FoundStack], trial: Trial
+) -> Tensor:
+    """Return the output of the last stack for the ids of the trial."""
+    if model.sounds is not None:  # the sound of the trial is shorter than any that the model reads
+        norm = stacks["decoder"].final_norm
+        module = stacks["decoder"].layers[-1].block if norm is None else norm.module
+        return next(event.output for event in reversed(trial.events) if event.module is module)
+    with torch.inference_mode():
+        if not model.config.has_decoder:
+            return model.encode(ids["encoder"])
+        if "encoder" not in ids:
+            return model.decode(ids["decoder"])
+        return model.decode(ids["decoder"], model.encode(ids["encoder"]), ids["encoder"])
 
 
 def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStack], dict[str, Tensor], Any]:
-    """Find the parts of a network by a pass over an image or a few tokens of its vocabulary."""
+    """Find the parts of a network by a pass over an image, a sound, or a few tokens of its vocabulary."""
     if config.image is not None:
         return tried_on_images(network, config.image)
     first, last = min(5, config.vocabulary_size - 1), config.vocabulary_size - 1
@@ -293,6 +312,8 @@ def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStac
         generator = torch.Generator().manual_seed(seed)
         return torch.randint(first, last + 1, (1, count), generator=generator)
 
+    if config.sound is not None:
+        return tried_on_sounds(network, config.sound, drawn(N_TARGET, 1))
     names = {"encoder-decoder": ("encoder", "decoder"), "decoder-only": ("decoder",)}.get(config.kind, ("encoder",))
     ids = {name: drawn(n_source if name == names[0] else N_TARGET, seed) for seed, name in enumerate(names)}
     inputs = {"input_ids": ids[names[0]], "attention_mask": torch.ones_like(ids[names[0]])}
@@ -352,7 +373,9 @@ def _settled(config: GuestConfig, network: nn.Module, stacks: Mapping[str, Found
         changes["d_ff"] = fed.width
     if (call := attention.call) is not None:
         n_heads, d_head = call.query.shape[1], call.query.shape[-1]
-        changes |= {"head_width": d_head, "score_cap": call.cap}
+        changes["score_cap"] = call.cap
+        if not config.decoder_heads:  # otherwise the width of the decoder's heads, which the encoder does not share
+            changes["head_width"] = d_head
         if config.kind != "encoder-decoder":
             changes |= {"n_heads": n_heads}
         shares = call.key.shape[1] < n_heads or call.cap is not None

@@ -9,13 +9,12 @@ from __future__ import annotations
 import struct
 import warnings
 import zlib
-from collections import OrderedDict
 from hashlib import sha256
 from io import BytesIO
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from transformer.disk.kept_files import KeptFiles
 from transformer.disk.plain_files import read_plain
 from transformer.errors import InputError
 from transformer.pictures.drawn_images import DRAWN, draw_image
@@ -25,13 +24,11 @@ if TYPE_CHECKING:
 
 MAX_BYTES = 8_000_000  # of a file
 MAX_PIXELS = 16_000_000  # decoded: 48 MB
-MAX_KEPT = 256_000_000  # bytes of all files that this process keeps
 PREFIX = "image:"
 _FORMATS = ("PNG", "JPEG")
 _MAX_SCANS = 64  # of a progressive JPEG: each makes a decoder visit the whole image
 _BROKEN = (OSError, ValueError, SyntaxError, EOFError, IndexError, KeyError, TypeError, struct.error, zlib.error)
-_files: OrderedDict[str, bytes] = OrderedDict()
-_lock = Lock()
+_files = KeptFiles(256_000_000)
 
 
 def image_text(file: bytes | str | Path) -> str:
@@ -53,11 +50,7 @@ def image_text(file: bytes | str | Path) -> str:
 
 def keep(text: str, data: bytes) -> None:
     """Keep a file that ``image_text`` has checked; those unused for the longest time are dropped."""
-    with _lock:
-        _files[text] = data
-        _files.move_to_end(text)
-        while sum(map(len, _files.values())) > MAX_KEPT and len(_files) > 1:
-            _files.popitem(last=False)
+    _files.keep(text, data)
 
 
 def is_image_text(text: str) -> bool:
@@ -78,10 +71,8 @@ def file_of(text: str) -> bytes:
     """
     if (name := text.removeprefix(PREFIX)) in DRAWN:
         return draw_image(name)
-    with _lock:
-        if text in _files:
-            _files.move_to_end(text)
-            return _files[text]
+    if (data := _files.get(text)) is not None:
+        return data
     if not is_image_text(text):
         raise InputError("This model reads images, not text. Choose a PNG or JPEG file.")
     raise InputError("The image is no longer here: only its hash is in the address. Choose the file again.")

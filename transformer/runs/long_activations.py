@@ -16,11 +16,11 @@ from torch import Tensor
 from transformer.fast.shortcut import fast_path
 from transformer.masks import combined_mask, padding_mask
 from transformer.models import Model
-from transformer.probes import record
+from transformer.probes import Edit, record
 from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import RecordedActivations, activations_of
 from transformer.runs.not_finite import first_not_finite
-from transformer.runs.recording_size import is_kept_of_long_text
+from transformer.runs.recording_size import is_kept_of_long_text, is_kept_of_sound
 
 BUDGET = 500_000_000  # bytes of layers that are remembered; the last one is, whatever its size
 _LOGITS = "decoder.logits"
@@ -110,6 +110,38 @@ class LongActivations(Mapping[str, Activation]):
                     self._model.get_submodule(part)(self._inputs[f"{part}.residual.in"], allowed)
                 else:
                     self._decode()
+        return recording.tensors
+
+
+class SoundActivations(LongActivations):
+    """Everything that a sound gives in a model that writes text, of which the encoder keeps little.
+
+    1,500 positions in 4 layers of 6 heads are 430 MB of attention weights and scores. The encoder, whose layers cannot
+    run alone, runs as a whole when a layer is read, and only that layer is recorded. The decoder is kept completely.
+
+    Args:
+        model: The model.
+        source: What the encoder reads, [1, position].
+        ids: What the decoder reads.
+        edits: Changes to the model in this recording.
+    """
+
+    def __init__(self, model: Model, source: Tensor, ids: Sequence[int], edits: Sequence[Edit] = ()) -> None:
+        self._model, self._source, self._edits = model, source, tuple(edits)
+        kept = {name for name in model.probes if is_kept_of_sound(name)}
+        with torch.inference_mode(), fast_path(), record(self._edits, names=kept) as recording:
+            model(source, torch.tensor([ids], device=model.device))
+        self._names = tuple(model.probes)
+        self._kept = RecordedActivations(model.probes, recording.tensors)
+        finite = bool(torch.isfinite(recording.tensors["decoder.logits"]).all())
+        self.first_not_finite = None if finite else first_not_finite(self._kept)
+        self._lock = threading.Lock()
+        self._remembered = OrderedDict()
+
+    def _run_again(self, part: str) -> dict[str, Tensor]:
+        names = {name for name in self._names if _part_of(name) == part}
+        with torch.inference_mode(), fast_path(), record(self._edits, names=names) as recording:
+            self._model.encode(self._source)
         return recording.tensors
 
 

@@ -17,6 +17,7 @@ MAX_BYTES: int | None = None  # limit for one recorded pass; if None, only the f
 ALWAYS = 10_000_000  # bytes; a smaller recording is always allowed, without checking the free memory
 _NUMBER, _TRUTH = 4, 1  # bytes of a float32 and of a bool
 _TEMPORARY = 3  # number of temporary arrays as large as the scores of one layer: masked, softmax, times allowed
+LARGE = 48_000_000  # bytes; a sound whose recording is larger is recorded layer by layer
 _SPARED = 2  # use at most half of the free memory, since another visitor may ask at the same moment
 
 
@@ -55,8 +56,18 @@ def is_kept_of_long_text(name: str) -> bool:
     return name.endswith(".residual.in") or (".layers." not in name and not name.endswith(".logits"))
 
 
-def long_pass_bytes(model: Model, target: int) -> int:
+def is_kept_of_sound(name: str) -> bool:
+    """Return whether a sound keeps a probe: all but those inside the layers of the encoder."""
+    return not name.startswith("encoder.layers.") or name.endswith(".residual.in")
+
+
+def long_pass_bytes(model: Model, target: int, source: int = 0) -> int:
     """Return the size of a pass that keeps ``is_kept_of_long_text`` and one layer, or the logits."""
+    if model.config.reads_sounds:
+        sizes = {name: _bytes(model, name, source, target) for name in model.probes}
+        kept = sum(size for name, size in sizes.items() if is_kept_of_sound(name))
+        first = sum(size for name, size in sizes.items() if name.startswith("encoder.layers.0."))
+        return kept + first + _TEMPORARY * sizes["encoder.layers.0.self_attention.scores"]
     sizes = {name: _bytes(model, name, 0, target) for name in model.probes}
     kept = sum(size for name, size in sizes.items() if is_kept_of_long_text(name))
     first = sum(size for name, size in sizes.items() if name.startswith("decoder.layers.0."))
@@ -64,8 +75,13 @@ def long_pass_bytes(model: Model, target: int) -> int:
     return kept + max(first + _TEMPORARY * scores, sizes["decoder.logits"])
 
 
-def is_recorded_by_layer(model: Model, target: int) -> bool:
-    """Return whether a text is too long to be recorded at once, but its layers can be recorded alone."""
+def is_recorded_by_layer(model: Model, target: int, source: int = 0) -> bool:
+    """Return whether a text is too long to be recorded at once, but its layers can be recorded alone.
+
+    A sound is recorded so even if there is enough memory: 30 seconds take 0.7 GB in the smallest Whisper.
+    """
+    if model.config.reads_sounds:
+        return pass_bytes(model, source=source, target=target) > LARGE
     if model.config.kind != "decoder-only" or model.config.positions == "relative":
         return False
     needed = pass_bytes(model, target=target)
@@ -90,8 +106,8 @@ def check_recording(
     needed = pass_bytes(model, source=source, target=target)
     if needed <= ALWAYS:
         return
-    if by_layer and is_recorded_by_layer(model, target):
-        _check_one_layer(model, target)
+    if by_layer and is_recorded_by_layer(model, target, source):
+        _check_one_layer(model, target, source)
         return
     most = min(allowed_bytes(), needed if most is None else most)
     if needed > most:
@@ -104,13 +120,13 @@ def check_recording(
         )
 
 
-def _check_one_layer(model: Model, target: int) -> None:
-    needed, most = long_pass_bytes(model, target), allowed_bytes()
+def _check_one_layer(model: Model, target: int, source: int) -> None:
+    needed, most = long_pass_bytes(model, target, source), allowed_bytes()
     if needed > most:
         raise InputError(
             "To record {length} tokens takes {needed} MB of memory, even one layer of this model at a time; at most "
             "{most} MB are allowed. Nothing was cut: shorten the text.",
-            length=f"{target:,}",
+            length=f"{source + target:,}",
             needed=f"{needed / 1e6:,.0f}",
             most=f"{most / 1e6:,.0f}",
         )

@@ -13,6 +13,7 @@ import pytest
 from PIL import Image
 
 from transformer import InputError
+from transformer.disk.kept_files import KeptFiles
 from transformer.pictures import image_files
 from transformer.pictures.drawn_images import DRAWN
 from transformer.pictures.image_files import decode_image, file_of, image_text, is_kept, read_image
@@ -130,7 +131,7 @@ def test_a_damaged_byte_anywhere_gives_an_image_or_a_sentence() -> None:
 
 def test_the_text_of_an_image_is_its_hash_and_old_files_are_dropped(monkeypatch: pytest.MonkeyPatch) -> None:
     first, second = (saved(Image.new("RGB", (9, 9), colour)) for colour in (RED, BLUE))
-    monkeypatch.setattr(image_files, "MAX_KEPT", len(first) + 1)
+    monkeypatch.setattr(image_files, "_files", KeptFiles(len(first) + 1))
     text = image_text(first)
     assert text.startswith("image:") and len(text) == 70 and file_of(text) == first
     assert read_image(text).getpixel((4, 4)) == RED

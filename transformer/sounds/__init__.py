@@ -1,0 +1,1 @@
+"""Sounds: WAV files, the log-mel spectrogram that Whisper reads, and positions in time as tokens."""
