@@ -119,7 +119,7 @@ def test_each_piece_of_syntax_is_shown_as_its_characters(plain_texts: str, seats
 
 @pytest.mark.slow
 @settings(
-    max_examples=8, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck)
+    max_examples=4, deadline=None, phases=[Phase.explicit, Phase.generate], suppress_health_check=list(HealthCheck)
 )
 @given(some.lists(TEXTS, min_size=10, max_size=25))
 def test_any_text_is_shown_as_its_characters(
