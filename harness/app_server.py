@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import os
 import socket
 import subprocess
@@ -11,13 +12,14 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from harness.process_memory import Held, status_megabytes
 from transformer.system.python_process import start_python
 
 REPOSITORY = Path(__file__).resolve().parent.parent
-START_SECONDS = 120.0
+START_SECONDS = 300.0
 ENTRIES = {
     "streamlit run": ("streamlit", "run", "{script}", "--server.port={port}"),
     "deploy.serve": ("deploy.serve", "--port={port}"),
@@ -78,7 +80,7 @@ class AppServer:
     def __exit__(self, *_: object) -> None:
         self._process.terminate()
         try:
-            self._process.wait(timeout=15)
+            self._process.wait(timeout=60)
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
@@ -140,8 +142,17 @@ def add_server_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("options", nargs="*", help="after --: options of the server")
 
 
+# Below the ports that Linux gives to outgoing connections (32768 and above); processes that start together begin apart.
+_PORTS = itertools.count(20_000 + 97 * os.getpid() % 12_000)
+
+
 def free_port() -> int:
-    """Return a port of this machine that nothing listens on at the moment."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """Return a port of this machine that nothing listens on at the moment, another one for each call.
+
+    No connection takes it before the server has started, which may take seconds on a busy machine.
+    """
+    for port in _PORTS:
+        with socket.socket() as listener, suppress(OSError):
+            listener.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("the count never ends")

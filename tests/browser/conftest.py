@@ -10,7 +10,6 @@ from __future__ import annotations
 import itertools
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -24,6 +23,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
+from harness.app_server import free_port
 from tests.browser import canvas_harness
 from tests.browser.scenes import Canvas, opened
 from tests.browser.seats import Seat, Seats
@@ -163,9 +163,7 @@ def open_page(page: Page, title: str) -> None:
 
 @contextmanager
 def _serve(folder: Path, script: Path) -> Iterator[str]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     settings = {"server.port": port, "server.address": "127.0.0.1", "server.fileWatcherType": "none"}
     options = [f"--{name}={value}" for name, value in settings.items()]
     environment = {**os.environ, "GLASSFORMER_CHECKPOINTS": str(folder), "OMP_NUM_THREADS": "1"}

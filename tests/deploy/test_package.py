@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import socket
 import subprocess
 import sys
 import sysconfig
@@ -15,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from harness.app_server import free_port
 from tests.test_borders import FORBIDDEN
 from ui.compute.loading import IN_THE_REPOSITORY
 from ui.shell.focus import Focus, fit_checkpoint
@@ -125,9 +125,7 @@ def plain() -> dict[str, str]:
 
 @pytest.mark.slow
 def test_the_installed_program_opens_the_app_from_any_folder(python: Path, tmp_path: Path) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
+    port = free_port()
     log = tmp_path / "server.log"
     with log.open("w") as output:
         command = [python.with_name("glassformer"), "--port", str(port)]
