@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import transformer
+from tests.conftest import ROOT
 from transformer.interventions.experiment import experiment
 from transformer.predictions.comparison import difference_map, head_differences
 from transformer.runs.head_places import Head, all_heads
@@ -23,12 +24,44 @@ def trace(tiny_checkpoint) -> transformer.Trace:
 def test_it_opens_on_the_head_whose_maps_differ_most(trace) -> None:
     found = experiment(trace, sentence=OTHER)
     shown = compare_view_model([found])
+    assert shown.followed is None
     far = {
         head: float(head_differences(trace, found.changed, head.stack, head.kind)[head.layer, head.head])
         for head in all_heads(trace.checkpoint.config)
     }
     assert far[shown.location] == max(far.values()) > 0
     assert shown.are_sentences and not shown.are_models and not shown.is_one_run
+
+
+def test_it_opens_on_the_head_that_looks_at_the_replaced_word_where_the_output_changes() -> None:
+    one = "My grandmother bakes apple pie every Sunday."
+    read = transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), one)
+    shown = compare_view_model([experiment(read, sentence=one.replace("Sunday", "Monday"))])
+    assert shown.swapped_words == ("Sunday", "Monday") and shown.swapped_outputs == ("dimanche", "lundi")
+    assert shown.followed is not None and shown.location.kind == "cross"
+    row = shown.changed_row
+    assert row.queries == ("·dimanche", "·lundi")
+    assert [row.keys[int(weights.argmax())] for weights in row.weights] == ["·Sunday / ·Monday"] * 2
+    assert shown.followed.weight == pytest.approx(row.weights.max(axis=1).min())
+    for head in all_heads(read.checkpoint.config):
+        if head.kind == "cross" and head != shown.location:
+            other = compare_view_model(shown.experiments, head)
+            assert other.followed is None
+            column = row.keys.index("·Sunday / ·Monday")
+            pairs = zip(other.sides, shown.followed.rows, strict=True)
+            both = [side.view.weights[head.head, at, column] for side, at in pairs]
+            assert min(both) <= shown.followed.weight
+
+
+def test_a_swap_is_one_word_for_another(trace) -> None:
+    swaps = {
+        OTHER: ("story", "lie"),
+        "The old man told us all a story.": None,
+        "The old woman told us a lie.": None,
+        SENTENCE: None,
+    }
+    for other, swap in swaps.items():
+        assert compare_view_model([experiment(trace, sentence=other)]).swapped_words == swap
 
 
 def test_the_difference_is_that_of_the_chosen_head(trace) -> None:

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
@@ -33,6 +34,7 @@ from transformer.predictions.comparison import (
     Piece,
     Shift,
     StreamSimilarity,
+    align,
     alike_heads,
     compared_attention,
     difference_map,
@@ -44,6 +46,7 @@ from transformer.runs.head_places import Head
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.next_sentence import NextSentenceAnswer, next_sentence
 from transformer.runs.traces import Trace
+from transformer.text.tokens import TokenSequence
 
 SMALLEST_SCALE = 0.05  # lower bound of the scale of difference maps, so that rounding errors stay invisible
 _LIKELY_TOKENS = 8
@@ -142,6 +145,20 @@ class ComparedRow:
     known: np.ndarray
 
 
+class FollowedWord(NamedTuple):
+    """A head that looks most at the replaced word, in A and in B, to predict the token that is replaced, too.
+
+    Attributes:
+        location: The head.
+        rows: The row in A and in B.
+        weight: The smaller of its two weights on the replaced word.
+    """
+
+    location: Head
+    rows: tuple[int, int]
+    weight: float
+
+
 @dataclass(frozen=True)
 class CompareViewModel:
     """One run, A, and one or two others; ``compare_view_model`` creates it.
@@ -214,14 +231,35 @@ class CompareViewModel:
         return self.experiments[0].largest_shift(self.location)
 
     @cached_property
+    def swapped_words(self) -> tuple[str, str] | None:
+        """The one word of sentence A that another one replaces in B; ``None`` if more or less changes."""
+        return _swap(word_diff(*(side.trace.sentence for side in self.sides[:2])))
+
+    @cached_property
+    def swapped_outputs(self) -> tuple[str, str] | None:
+        """The same for the outputs."""
+        return _swap(self.word_differences[1])
+
+    @cached_property
+    def followed(self) -> FollowedWord | None:
+        """The head that is shown, if it looks most at the replaced word in both; ``None`` if it does not."""
+        found = followed_word(self.experiments[0])
+        return found if found and found.location == self.location else None
+
+    @cached_property
     def changed_row(self) -> ComparedRow | None:
-        """The row of ``largest_shift``, else the one whose weights change most; ``None`` if no row changes."""
+        """The row of ``followed`` or ``largest_shift``, else the one that changes most; ``None`` if no row changes."""
         difference, views = self.differences[0], [side.view for side in self.sides[:2]]
         rows = {entry[0]: at for at, entry in enumerate(difference.query.merged) if None not in entry}
         shift, changes = self.largest_shift, np.abs(difference.values).sum(axis=1)
         if not rows or not changes.any():
             return None
-        at = rows[views[0].query.labels.index(shift.query)] if shift else max(rows.values(), key=changes.__getitem__)
+        if self.followed:
+            at = rows[self.followed.rows[0]]
+        else:
+            at = (
+                rows[views[0].query.labels.index(shift.query)] if shift else max(rows.values(), key=changes.__getitem__)
+            )
         places = difference.query.merged[at]
         weights = np.zeros((2, len(difference.key.merged)))
         known = np.zeros_like(weights, dtype=bool)
@@ -316,18 +354,63 @@ def compare_view_model(
 
     Args:
         experiments: A with each of the others.
-        location: The head of A; by default the one whose maps differ most between A and B.
+        location: The head of A; by default that of ``followed_word``, else the one whose maps differ most.
         others: The heads of the others, if they differ.
         whole: Whether the maps include what a decoder-only model generated after the sentence.
     """
     first = experiments[0].original
     if location is None:
         stack, kind = first.attention_kinds()[0]
-        location = experiments[0].most_changed_head or Head(stack, kind, 0, 0)
+        followed = followed_word(experiments[0])
+        location = followed.location if followed else experiments[0].most_changed_head or Head(stack, kind, 0, 0)
     traces = (first, *(one.changed for one in experiments))
     heads = (location, *(others or [location] * len(experiments)))
     sides = (Side(*side, whole) for side in zip("ABC", traces, heads, strict=False))
     return CompareViewModel(tuple(experiments), tuple(sides))
+
+
+def followed_word(found: Experiment) -> FollowedWord | None:
+    """Return the head of cross-attention that looks most clearly at the replaced word where the output changes.
+
+    To predict a token of A and the one that replaces it in B, its strongest weight is on the replaced word. ``None``
+    where there is no such head, as in models without cross-attention.
+    """
+    first, second = found.original, found.changed
+    best = None
+    for stack, kind in first.attention_kinds():
+        if kind != "cross" or (stack, kind) not in second.attention_kinds():
+            continue
+        for layer in range(min(first.n_layers(stack), second.n_layers(stack))):
+            views = [compared_attention(run, stack, layer, kind) for run in (first, second)]
+            for rows in _replaced(views[0].query, views[1].query):
+                for keys in _replaced(views[0].key, views[1].key):
+                    pairs = zip(views, rows, keys, strict=True)
+                    at, other = ((view.weights[:, row], key) for view, row, key in pairs)
+                    for head in range(len(at[0])):
+                        if all(weights[head].argmax() == key for weights, key in (at, other)):
+                            weight = float(min(weights[head, key] for weights, key in (at, other)))
+                            if best is None or weight > best.weight:
+                                best = FollowedWord(Head(stack, kind, layer, head), rows, weight)
+    return best
+
+
+def _replaced(first: TokenSequence, second: TokenSequence) -> list[tuple[int, int]]:
+    """Return the pairs of positions at which a word of the second sequence replaces one of the first."""
+    found = align(first, second)
+    return [
+        pair
+        for pair, same in zip(found.pairs, found.equal, strict=True)
+        if not same and any(letter.isalnum() for letter in first[pair[0]].text)
+    ]
+
+
+def _swap(pieces: Sequence[Piece]) -> tuple[str, str] | None:
+    """Return the removed and the added word if a text changes in one word only."""
+    removed, added = ([piece.text.strip() for piece in pieces if piece.fate == fate] for fate in ("removed", "added"))
+    swapped = (*removed, *added)
+    if len(removed) != 1 or len(added) != 1 or not all(len(text.split()) == 1 for text in swapped):
+        return None
+    return removed[0], added[0]
 
 
 @dataclass(frozen=True)

@@ -22,12 +22,12 @@ from ui.shell.reducer import Meaning
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula
 from ui.words.catalogues import translate
-from ui.words.texts import as_plain
+from ui.words.texts import as_plain, token_name
 from views.compare.compare_view_model import CompareViewModel, Side
 
 MAP_HEIGHT, PRESENTED_HEIGHT = 300, 260
 MOST_KEYS = 14  # with more, two maps stand side by side instead of three, so that every column has its label
-ROW_HEIGHT = 250  # of the one row that is drawn large
+ROW_HEIGHT = 350  # of the one row that is drawn large
 LONGEST = 44  # characters of a sentence above its output
 _BOTH = " / "  # between two tokens at the same place
 
@@ -92,16 +92,41 @@ def map_height() -> int:
     return PRESENTED_HEIGHT if is_presenting() else MAP_HEIGHT
 
 
-def say_shift(p: Page, shown: CompareViewModel) -> None:
-    """Write what the head attends to in A and in B, for the row that differs most."""
-    shift, location = shown.largest_shift, shown.location
+def say_what_changes(p: Page, shown: CompareViewModel) -> None:
+    """Write what the swapped word changes in the output, and what the head that is shown has to do with it."""
+    st.markdown(" ".join(filter(None, (_outcome(p, shown), _reason(p, shown)))))
+
+
+def _outcome(p: Page, shown: CompareViewModel) -> str:
+    """Return the sentence about the two outputs; "" if the sentences differ in more than a word."""
+    if shown.swapped_words is None or p.reads_pictures or p.encodes_sentences or not shown.answers[0].parts:
+        return ""
+    words = dict(zip(("one", "other"), map(as_plain, shown.swapped_words), strict=True))
+    if shown.answers[0].text == shown.answers[1].text:
+        return p.text["swap_same"].format(**words)
+    if shown.swapped_outputs is None:
+        return p.text["swap_rest"].format(**words)
+    words |= zip(("before", "after"), map(as_plain, shown.swapped_outputs), strict=True)
+    return p.text["swap_word"].format(**words)
+
+
+def _reason(p: Page, shown: CompareViewModel) -> str:
+    """Return the sentence about the head: that it follows the word, or the row that differs most."""
+    shift, location, place = (
+        shown.largest_shift,
+        shown.location,
+        dict(zip(("layer", "head"), shown.location[2:], strict=True)),
+    )
+    if shown.followed:
+        words = dict(zip(("query", "other"), map(token_name, shown.changed_row.queries), strict=True))
+        return p.text["followed" if shown.swapped_outputs else "followed_rest"].format(**words, **place)
     if shift is None:
-        return
-    words = {name: as_plain(label) for name, label in shift._asdict().items()}
+        return ""
+    words = {name: token_name(label) for name, label in shift._asdict().items()}
     row = "shift_predicting" if location.kind == "cross" else "shift_reading"
     if location.kind == "cross" and shown.changed_row.queries[0] != shown.changed_row.queries[1]:
-        row, words["other"] = "shift_predicting_other", as_plain(shown.changed_row.queries[1])
-    st.markdown(p.text[row].format(**words, layer=location.layer, head=location.head))
+        row, words["other"] = "shift_predicting_other", token_name(shown.changed_row.queries[1])
+    return p.text[row].format(**words, **place)
 
 
 def show_changed_row(p: Page, shown: CompareViewModel) -> None:
@@ -122,7 +147,9 @@ def show_changed_row(p: Page, shown: CompareViewModel) -> None:
             scale="sequential",
             allowed=row.known,
             limit=1.0,
-            title=p.text["changed_row"],
+            title=p.text["followed_row" if shown.followed else "changed_row"].format(
+                layer=shown.location.layer, head=shown.location.head
+            ),
             value_name="",
             phrase=(PREDICTING if is_cross else "", LOOKS_AT),
             masked_text=p.text["no_partner"],

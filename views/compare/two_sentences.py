@@ -36,7 +36,7 @@ from ui.words.texts import PageText, as_plain, common, model_sentences
 from views.compare.compare_view_model import CompareViewModel, compare_view_model
 from views.compare.run_comparison import (
     map_height,
-    say_shift,
+    say_what_changes,
     show_answers,
     show_changed_row,
     show_maps,
@@ -61,9 +61,10 @@ def sentences(p: Page) -> None:
     shown = compare_view_model([found], location(p))
     if p.encodes_sentences:
         _cosine(p, shown)
+        say_what_changes(p, shown)
     else:
+        say_what_changes(p, shown)
         show_answers(p, shown)
-    say_shift(p, shown)
     show_changed_row(p, shown)
     show_maps(p, shown)
     if pair and pair["shows"] and not is_presenting():
