@@ -12,6 +12,7 @@ from playwright.sync_api import Locator, Page, expect
 import transformer
 from tests.browser.conftest import pause, settle
 from tests.browser.seats import Seat
+from views.decoding.decoding_view_model import is_choice_of_words
 
 pytestmark = pytest.mark.browser
 SENTENCE = "The old man told us a story."
@@ -44,9 +45,10 @@ def step_in_address(page: Page) -> str:
 
 
 def hesitant_step(checkpoint: transformer.Checkpoint, sentence: str) -> int:
-    """Return the step whose token is the least likely; a text without a step in the address opens there."""
-    steps = transformer.decode(checkpoint, sentence).steps
-    return 1 + min(range(len(steps)), key=lambda step: steps[step].chosen.probability)
+    """Return the step of the least likely word or token; a text without a step in the address opens there."""
+    decoding = transformer.decode(checkpoint, sentence)
+    words = [step for step in decoding.steps if is_choice_of_words(decoding, step.index)]
+    return 1 + min(words or decoding.steps, key=lambda step: step.chosen.probability).index
 
 
 @pytest.fixture

@@ -22,6 +22,7 @@ from transformer.predictions.hypothesis_tree import beam_tree
 from transformer.predictions.word_alignment import align
 from ui.compute.store import store
 from ui.words.texts import page_text
+from views.decoding.decoding_view_model import is_choice_of_words
 
 TEXT = page_text("decoding")
 WRITERS = ("tiny-translator", "tiny-gpt")
@@ -83,8 +84,9 @@ def test_a_step_beyond_the_end_is_the_last_one(open_app: Callable, tiny_checkpoi
 
 def test_a_text_opens_where_the_model_hesitates(open_app: Callable, tiny_checkpoint: Callable) -> None:
     def hesitates(sentence: str) -> str:
-        steps = transformer.decode(tiny_checkpoint("translator"), sentence).steps
-        chosen = min((step.chosen for step in steps), key=lambda one: one.probability)
+        decoding = transformer.decode(tiny_checkpoint("translator"), sentence)
+        words = [step for step in decoding.steps if is_choice_of_words(decoding, step.index)]
+        chosen = min((step.chosen for step in words or decoding.steps), key=lambda one: one.probability)
         return f"the next token is **{chosen.display}**"
 
     app = open_app("decoding", checkpoint="tiny-translator", sentence=SENTENCE, step="two")

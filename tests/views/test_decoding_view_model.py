@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import transformer
+from tests.conftest import ROOT
 from tests.figures import small_tree
 from transformer.attribution.leave_one_out import leave_one_out
 from transformer.predictions.answer_probabilities import blanks
@@ -46,6 +47,20 @@ def text_of(run: Run, location: Location = Location(), **chosen: object) -> Writ
     choices = DecodingChoices(**chosen)
     forced = {(), choices.branch.forced, *(branch.forced for branch in choices.branches)}
     return WrittenText(run, location, choices, {ids: written(run, choices, forced=ids) for ids in forced})
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence", "chosen", "other"),
+    [
+        ("en-fr", "My grandmother bakes apple pie every Sunday.", "·chaque", "·tous"),
+        ("en-fr", "I love you.", "aime", "adore"),
+        ("gpt-en", "My grandmother bakes", "·garden", "·park"),
+    ],
+)
+def test_it_opens_where_a_word_is_chosen_from_words(name: str, sentence: str, chosen: str, other: str) -> None:
+    here = text_of(Run(transformer.load(ROOT / "checkpoints" / name), sentence)).here
+    assert [one.display for one in here.candidates[:2]] == [chosen, other]
+    assert here.chosen.display == chosen
 
 
 @pytest.mark.parametrize("kind", WRITERS)

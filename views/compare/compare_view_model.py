@@ -146,7 +146,7 @@ class ComparedRow:
 
 
 class FollowedWord(NamedTuple):
-    """A head that looks most at the replaced word, in A and in B, to predict the token that is replaced, too.
+    """A head that looks most at the replaced word, to predict the token that changes in the output.
 
     Attributes:
         location: The head.
@@ -248,7 +248,7 @@ class CompareViewModel:
 
     @cached_property
     def changed_row(self) -> ComparedRow | None:
-        """The row of ``followed`` or ``largest_shift``, else the one that changes most; ``None`` if no row changes."""
+        """The row of ``followed`` or ``largest_shift``, else the one that changes most; ``None`` if none does."""
         difference, views = self.differences[0], [side.view for side in self.sides[:2]]
         rows = {entry[0]: at for at, entry in enumerate(difference.query.merged) if None not in entry}
         shift, changes = self.largest_shift, np.abs(difference.values).sum(axis=1)
@@ -370,7 +370,7 @@ def compare_view_model(
 
 
 def followed_word(found: Experiment) -> FollowedWord | None:
-    """Return the head of cross-attention that looks most clearly at the replaced word where the output changes.
+    """Return the head of cross-attention that looks most at the replaced word where the output changes.
 
     To predict a token of A and the one that replaces it in B, its strongest weight is on the replaced word. ``None``
     where there is no such head, as in models without cross-attention.

@@ -93,7 +93,7 @@ def map_height() -> int:
 
 
 def say_what_changes(p: Page, shown: CompareViewModel) -> None:
-    """Write what the swapped word changes in the output, and what the head that is shown has to do with it."""
+    """Write what the swapped word changes in the output, and what the head does with it."""
     st.markdown(" ".join(filter(None, (_outcome(p, shown), _reason(p, shown)))))
 
 

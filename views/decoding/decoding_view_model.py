@@ -264,15 +264,17 @@ class WrittenText(DecodingViewModel):
 
     @cached_property
     def hesitant_step(self) -> int:
-        """The step with the least likely token among those that the model chose, if there are any.
+        """The step with the least likely word among those that the model chose, if there are any.
 
-        If all but the end was given, it is the step at which the model most clearly expects another token.
+        If no whole word is chosen from other words, it is the least likely token. If all but the end was given, it is
+        the step at which the model most clearly expects another token.
         """
         probability = self.confidence.probability
         if self.n_given + 1 >= len(probability) > 1:
             return int((self.confidence.runner_up - probability).argmax())
         begin = self.n_given if self.n_given < len(probability) else 0
-        return begin + int(probability[begin:].argmin())
+        words = [step for step in range(begin, len(probability)) if is_choice_of_words(self.decoding, step)]
+        return min(words, key=probability.__getitem__) if words else begin + int(probability[begin:].argmin())
 
     @cached_property
     def n_given(self) -> int:
@@ -609,6 +611,16 @@ def kinds_of(checkpoint: Checkpoint) -> tuple[str, ...]:
 def special_tokens(trace: Trace) -> str:
     """Return the special tokens of a source without padding, each once, as they are shown."""
     return " ".join(dict.fromkeys([t.display for t in trace.source if t.special and t.role != "pad"])) or "–"
+
+
+def is_choice_of_words(decoding: Decoding, step: int) -> bool:
+    """Return whether a whole word was chosen, and the most likely other token is a word as well."""
+    tokens, chosen = decoding.tokens, decoding.steps[step].chosen
+    other = next((one for one in decoding.steps[step].candidates if one.id != chosen.id), None)
+    ends = step + 1 == len(tokens) or not tokens[step + 1].text[:1].isalnum()
+    begins = tokens[step].text[:1].isspace() or (step > 0 and not tokens[step - 1].text[-1:].isalnum())
+    words = [one.display.lstrip("·") for one in (chosen, other) if one]
+    return begins and ends and len(words) == 2 and all(len(word) > 2 and word.isalpha() for word in words)
 
 
 def answered_position(trace: Trace, blank: int | None, token: int) -> int:
