@@ -6,6 +6,7 @@ axe-core checks accessibility at the same time.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
@@ -273,6 +274,14 @@ def test_while_somebody_presents_the_map_grows_and_the_question_stays(shipped: s
     page = visit(f"{shipped}/attention?presenter=1", width=1280, height=720)
     expect(page.locator(".st-key-page-head")).to_contain_text(page_text("attention").question)
     assert drawn(page) > 1.25 * plain
+    for hidden in ("Export this figure", "Show the numbers as a table", page_text("attention")["more"]):
+        expect(page.get_by_role("button", name=hidden).filter(visible=True)).to_have_count(0)
+    page.get_by_role("button", name="Tools for this figure").first.click()
+    expect(page.get_by_role("button", name="Export this figure").first).to_be_visible()
+    # A larger projector shows the same, larger.
+    page.set_viewport_size({"width": 1920, "height": 1080})
+    title = page.get_by_role("heading", name=page_text("attention").title, exact=True, level=1)
+    expect(title).to_have_css("font-size", re.compile("^39"))  # 1.25 × 31.5 px
 
 
 def test_while_somebody_presents_the_small_maps_of_heads_can_be_told_apart(

@@ -40,7 +40,7 @@ from views.attention.attention_view_model import AttentionViewModel
 from views.attention.shaded import height_above
 
 # Pixels: a map and everything above it fit on the first screen of a projector; one line less while presenting.
-MAP_HEIGHT, PRESENTED_HEIGHT = 410, 475
+MAP_HEIGHT, PRESENTED_HEIGHT = 410, 525
 SECOND_STRIP = 28  # the tokens of both sides are above a map of cross-attention
 ONE_LINE = 14  # tokens in one line of a strip
 LESSON_HEIGHT = 375  # leaves space for a lesson's bar, the tokens, and the controls that the lesson names

@@ -11,7 +11,7 @@ from ui.shell import focus as shared_focus
 
 _STYLE = Path(__file__).with_name("presenter.css")
 _FACTOR = 1.3  # 22 px instead of 17
-_ROOM = 395  # pixels left for a figure on a projector 720 pixels high
+_ROOM = 350  # pixels left for a figure on a projector 720 pixels high
 
 
 def is_presenting() -> bool:

@@ -24,7 +24,9 @@ export default function ({ parentElement, data, setTriggerValue }) {
   const shifted = { ArrowLeft: [data.keys.shift, -1], ArrowRight: [data.keys.shift, 1] };
 
   parentElement.querySelector(".presenter-keys")?.remove();
-  const line = element(parentElement, "div", "presenter-keys");
+  const box = element(parentElement, "details", "presenter-keys");
+  element(box, "summary", "", data.words.keys);
+  const line = element(box, "div", "list");
   hint(["←", "→"], data.keys.plain);
   hint(["⇧", "←", "→"], data.keys.shift);
   hint(["↑", "↓"], data.keys.down);

@@ -24,7 +24,7 @@ _ACROSS, _DOWN = ("token", "head"), ("layer",)
 def presenter_keys(
     page: str, focus: Focus, lesson: Lesson | None, *, needs: Sequence[str], counts: dict[str, int], steps: bool
 ) -> None:
-    """Draw a small line with the keys during a presentation, and handle them.
+    """Draw a button that lists the keys during a presentation, and handle them.
 
     ``counts`` are the numbers of layers, heads and tokens. ``steps`` says that the page has its own stepper, which uses
     ← and →.
@@ -49,7 +49,8 @@ def keys_data(places: dict[str, list[int]], *, turn: list[bool], steps: bool, pl
     across = [name for name in _ACROSS if name in places and places[name][1] > 1]
     keys = {"plain": "steps" if steps else across.pop(0) if across else "", "shift": across[0] if across else ""}
     keys["down"] = next((name for name in _DOWN if name in places and places[name][1] > 1), "")
-    words = {name: common(f"presenter.{name}") for name in (*keys.values(), "turn", "full", "dark", "leave") if name}
+    named = (*filter(None, keys.values()), "turn", "full", "dark", "leave", "keys")
+    words = {name: common(f"presenter.{name}") for name in named}
     if plays:
         words["turn"] = common("presenter.play_and_turn")
     return {"places": places, "keys": keys, "turn": turn, "words": words}

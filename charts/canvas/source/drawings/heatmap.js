@@ -93,11 +93,12 @@ export class Heatmap extends HeatmapLayout {
         context.font = `500 ${letters}px ${theme.font}, sans-serif`;
         const number = shortNumber(value, digits, signed, this.limit);
         const isZero = !/[1-9N]/.test(number);
-        if (isZero && projected) continue;
+        const isSmall = Math.abs(value) < 0.05 * this.limit;
+        if (projected && (isZero || isSmall)) continue;
         // A number that rounds to zero is a dot, so that the eye finds those that do not.
         drawText(context, isZero ? "·" : number, x + width / 2, y + height / 2 + 0.5, {
           align: "center",
-          colour: cssOf(ink, Math.abs(value) < 0.05 * this.limit ? 0.5 : 1),
+          colour: cssOf(ink, isSmall ? 0.5 : 1),
         });
       }
   }

@@ -12,7 +12,8 @@ import { Walk } from "./walk.js";
 
 const SLOPE = 0.9; // of long names below the columns, in radians
 const TICKS = [0, 0.25, 0.5, 0.75, 1];
-const ABOVE = 25; // heights of letters above the bars: its buttons, the tokens and the sentence are there, too
+const PRESENTED = 21; // px: the letters of a presented page on the smallest projector
+const ABOVE = 23; // heights of letters above the bars: its buttons, the tokens and the sentence are there, too
 
 export class StepsPicture {
   constructor({ metadata, arrays }, previous, stage) {
@@ -81,7 +82,9 @@ export class StepsPicture {
     const gap = 2 * size;
     const left = beside ? Math.floor((width - gap) * 0.5) : width;
     this.top = 1.9 * size;
-    this.row = 1.5 * size * Math.min(1, roomOf(context, theme, { above: ABOVE, least: 0.64 }));
+    // The room is in pixels: on a screen with more of them, presented letters are larger as well (presenter.css).
+    const room = roomOf(context, theme, { above: ABOVE, least: 0.64 }) / Math.max(1, size / PRESENTED);
+    this.row = 1.5 * size * Math.min(1, room);
     const tall = this.row * (this.probabilities.shape[1] + 1);
     context.font = fontOf(theme, 0.875);
     const names = [...this.metadata.candidates.flat(), say("all others")];
