@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+from collections import OrderedDict
 from pathlib import Path
 
 import pytest
@@ -205,6 +206,31 @@ def test_options_stand_in_the_order_of_the_browser_also_after_a_reload(open_app,
     orders = {browser: shown(browser) for browser in "abcdefgh"}
     assert len(set(orders.values())) > 1
     assert all(shown(browser) == order for browser, order in orders.items())
+
+
+def test_a_hint_is_there_after_a_reload_but_not_for_another_browser(open_app, tmp_path, monkeypatch) -> None:
+    lesson(tmp_path, monkeypatch)
+    monkeypatch.setattr(guesses, "browser_token", lambda: "the cookie of one browser")
+    monkeypatch.setattr(guesses, "_by_browser", OrderedDict())
+    app = open_app("tokens", lesson="01-tiny")
+    guess(app, "those")
+    hint = "lesson choice 01-tiny 1 2"
+    assert [one.key for one in app.radio] == [hint]
+    assert [one.key for one in open_app("tokens", lesson="01-tiny").radio] == [hint], "as after a reload"
+    monkeypatch.setattr(guesses, "browser_token", lambda: "another")
+    assert [one.key for one in open_app("tokens", lesson="01-tiny").radio] != [hint]
+
+
+def test_beside_another_sentence_a_button_leads_back_to_that_of_the_task(open_app, tmp_path, monkeypatch) -> None:
+    lesson(tmp_path, monkeypatch)
+    app = open_app("tokens", lesson="01-tiny")
+    sentence = app.session_state["focus"].sentence
+    assert not any(button.key == "lesson sentence" for button in app.button)
+    app.text_area(key="sidebar sentence").set_value("We went.").run()
+    app.button(key="lesson sentence").click().run()
+    is_fine(app)
+    assert app.session_state["focus"].sentence == sentence
+    assert not any(button.key == "lesson sentence" for button in app.button)
 
 
 def test_leaving_leaves_the_page_as_it_is(open_app, tmp_path, monkeypatch) -> None:

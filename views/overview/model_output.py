@@ -52,8 +52,7 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
                 st.caption(text["expects"])
             if found is not None:
                 st.markdown(next_sentence_line(found))
-        with st.container(width="content"):
-            offer_tour(p)
+        offer_tour(p)
 
 
 def _one_line(text: str) -> str:

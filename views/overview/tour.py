@@ -25,12 +25,14 @@ def offer_tour(p: Page) -> None:
         _show_score(p, tour)
         return
     label = p.text["tour"].format(minutes=tour.minutes)
-    if st.button(label, type="primary", icon=":material/tour:", help=tour.aim, key="take the tour"):
-        begin_lesson(tour)
+    with st.container(width="content"):
+        if st.button(label, type="primary", icon=":material/tour:", help=tour.aim, key="take the tour"):
+            begin_lesson(tour)
 
 
 def _show_score(p: Page, tour: Lesson) -> None:
     score = score_of(tour)
     said = p.text["tour_score"].format(first=score.first, count=score.answered) if score.answered else ""
-    with st.container(key="tour score"):
-        st.markdown(f":material/flag: **{p.text['tour_finished']}** {p.text['tour_next']} {said}")
+    # In the rest of the row and in small type, so that the picture below stays where it was.
+    with st.container(key="tour score", width="stretch"):
+        st.markdown(f":small[:material/flag: **{p.text['tour_finished']}** {p.text['tour_next']} {said}]")

@@ -1,9 +1,11 @@
 """Guesses at the questions of lessons: the order of the options, the tries, and the score.
 
 The options of a question are shuffled, in the same order whenever a browser shows them. After a wrong guess there is a
-hint and one more try; the score counts the first try. Guesses are kept in the session only.
+hint and one more try; the score counts the first try. Guesses are kept in memory only: in the session, and for a page
+that is loaded again with the same browser's cookie.
 """
 
+from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
@@ -15,7 +17,10 @@ from ui.shell.guidance.lessons import ANSWER, Lesson, Step
 
 MOST_TRIES = 2
 _GUESSES, _SHOWN = "lesson: guesses", "lesson: shown without a guess"
+MOST_BROWSERS = 1000
 Place = tuple[str, int]  # name of a lesson and number of its step, from 1
+Tries = dict[Place, tuple[int, ...]]
+_by_browser: OrderedDict[str, Tries] = OrderedDict()  # by the browser's cookie, the oldest first
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,7 @@ def is_answered(step: Step, tries: Sequence[int]) -> bool:
 def add_guess(name: str, number: int, option: int | None) -> None:
     """Record one try; ``None`` means that nothing has been chosen yet."""
     if option is not None:
-        st.session_state[_GUESSES] = {**_all_tries(), (name, number): (*tries_at((name, number)), option)}
+        _keep({**_all_tries(), (name, number): (*tries_at((name, number)), option)})
 
 
 def answered_questions(lesson: Lesson) -> tuple[Guess, ...]:
@@ -86,7 +91,7 @@ def score_of(lesson: Lesson) -> Score:
 
 def forget_guesses(name: str) -> None:
     """Forget the guesses of a lesson, so that it can be taken again."""
-    st.session_state[_GUESSES] = {place: tries for place, tries in _all_tries().items() if place[0] != name}
+    _keep({place: tries for place, tries in _all_tries().items() if place[0] != name})
     st.session_state[_SHOWN] = {place for place in _uncovered() if place[0] != name}
 
 
@@ -100,8 +105,19 @@ def is_covered(step: Step, place: Place) -> bool:
     return bool(step.covers) and not tries_at(place) and place not in _uncovered()
 
 
-def _all_tries() -> dict[Place, tuple[int, ...]]:
-    return st.session_state.get(_GUESSES, {})
+def _all_tries() -> Tries:
+    if _GUESSES not in st.session_state:  # a new session: perhaps the page was loaded again
+        st.session_state[_GUESSES] = _by_browser.get(browser_token(), {})
+    return st.session_state[_GUESSES]
+
+
+def _keep(tries: Tries) -> None:
+    st.session_state[_GUESSES] = tries
+    if token := browser_token():
+        _by_browser[token] = tries
+        _by_browser.move_to_end(token)
+        while len(_by_browser) > MOST_BROWSERS:
+            _by_browser.popitem(last=False)
 
 
 def _uncovered() -> set[Place]:

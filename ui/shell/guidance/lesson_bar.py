@@ -122,6 +122,9 @@ def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> Step | None:
             st.markdown(f":material/school: **{lesson.title} ·** {place} · **{step.title}**", width="stretch")
             if page != step.page and st.button(text["to_page"], type="primary", key="lesson page"):
                 open_step(lesson, number)
+            astray = page == step.page and _is_about_another_sentence(lesson, number, focus)
+            if astray and st.button(text["to_sentence"], key="lesson sentence"):
+                open_step(lesson, number)
             _moves(lesson, number, text)
         here, named = page == step.page, name_step(focus)
         _body(lesson, number, step, text, here=here)
@@ -129,6 +132,13 @@ def lesson_bar(lesson: Lesson, focus: Focus, *, page: str) -> Step | None:
         data = {"step": named, "waitsFor": named if waits else "", "wait": text["wait"]}
         _measured(key="lesson bar measure", data=data)
     return step if here else None
+
+
+def _is_about_another_sentence(lesson: Lesson, number: int, focus: Focus) -> bool:
+    """Return whether the reader's own sentence is on the page of a step whose words are those of its own."""
+    about = step_focus(lesson, number, focus)
+    step = lesson.steps[number - 1]
+    return bool(step.question) and (focus.checkpoint, focus.sentence) != (about["checkpoint"], about["sentence"])
 
 
 def _moves(lesson: Lesson, number: int, text: PageText) -> None:
@@ -162,10 +172,12 @@ def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool
     left, right = (column.container(gap="xsmall") for column in st.columns(2, gap="medium"))
     left.markdown(f"**{text['do']}** {step.do}")
     if step.question and not guesses.is_answered(step, tries):
-        left.markdown(f"**{text['notice']}** {step.notice}")
-        with right:
+        with left:  # the hint takes the place of what to notice, so that the bar does not grow over the figure
             if tries:
                 _second_try(step, tries[-1], text)
+            else:
+                st.markdown(f"**{text['notice']}** {step.notice}")
+        with right:
             _question(step, place, text, covered=here and guesses.is_covered(step, place))
         return
     right.markdown(f"**{text['notice']}** {step.notice}")
