@@ -13,6 +13,20 @@ from ui.shell.page import Page
 from ui.words.glossary_terms import SEARCH, Example, Term, glossary, search
 from ui.words.texts import as_plain, page_text, page_texts
 
+# In the order of the forward pass; what a newcomer meets on the first pages.
+FIRST = (
+    "token",
+    "embedding",
+    "positional_encoding",
+    "head",
+    "qkv",
+    "weight",
+    "stream",
+    "feed_forward",
+    "logit",
+    "softmax",
+)
+
 
 def chosen_terms(p: Page) -> tuple[Term, ...]:
     """Draw the search box and the filter by page, and return the terms that match both."""
@@ -33,21 +47,35 @@ def chosen_terms(p: Page) -> tuple[Term, ...]:
 
 
 def show_terms(p: Page, terms: Sequence[Term]) -> None:
-    """Draw the entries: definition, formula, source, the pages with the term, and a view that shows it."""
+    """Draw the entries, in the whole list the first words of the field before all others."""
+    first = [term for key in FIRST for term in terms if term.key == key]
+    if len(terms) < len(glossary()):
+        _show_entries(p, terms)
+        return
+    st.markdown(f"#### {p.text['first']}")
+    _show_entries(p, first)
+    st.markdown(f"#### {p.text['others']}")
+    _show_entries(p, [term for term in terms if term not in first])
+
+
+def _show_entries(p: Page, terms: Sequence[Term]) -> None:
+    """Draw each entry: definition, formula, source, and a view that shows it."""
     titles = {name: page.title for name, page in pages().items()}
-    for term in terms:
-        with st.container(key=f"term {term.key}", gap="xsmall", width=760):
-            formula = f"\n\n$\\displaystyle {term.formula}$" if term.formula else ""
-            st.markdown(f"**{as_plain(term.name)}**: {as_plain(term.definition)}{formula}")
-            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-                st.caption(_facts(p, term, titles), width="content")
-                if term.example and st.button(
-                    _label(p, term.example, titles),
-                    key=f"show {term.key}",
-                    type="tertiary",
-                    icon=":material/arrow_forward:",
-                ):
-                    open_example(term.example)
+    with st.grid(2, min_column_width=400):
+        for term in terms:
+            with st.container(key=f"term {term.key}", gap="xsmall"):
+                formula = f"\n\n$\\displaystyle {term.formula}$" if term.formula else ""
+                st.markdown(f"**{as_plain(term.name)}**: {as_plain(term.definition)}{formula}")
+                with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                    if term.sources:
+                        st.caption(_sources(p, term), width="content")
+                    if term.example and st.button(
+                        _label(p, term.example, titles),
+                        key=f"show {term.key}",
+                        type="tertiary",
+                        icon=":material/arrow_forward:",
+                    ):
+                        open_example(term.example)
 
 
 def open_example(example: Example) -> NoReturn:
@@ -64,10 +92,9 @@ def open_example(example: Example) -> NoReturn:
     go_to(example.page, **(own | dict(example.focus)))
 
 
-def _facts(p: Page, term: Term, titles: dict[str, str]) -> str:
-    where = p.text["occurs"].format(pages=", ".join(title for page, title in titles.items() if page in term.pages))
+def _sources(p: Page, term: Term) -> str:
     papers = ", ".join(f"[{as_plain(paper)}]({address})" for paper, address in term.sources)
-    return f"{p.text['source'].format(papers=papers)} {where}" if papers else where
+    return p.text["source"].format(papers=papers)
 
 
 def _label(p: Page, example: Example, titles: dict[str, str]) -> str:

@@ -11,7 +11,7 @@ from transformer.runs.trace_files import trace_to_bytes
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.navigation import GROUPS, pages
-from ui.shell.page import Page
+from ui.shell.page import OF_WORDS, Page
 from ui.shell.selectors import text_for
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.texts import page_text
@@ -51,12 +51,17 @@ def show_more(p: Page) -> None:
 def _show_next_pages(p: Page) -> None:
     """List the other pages of the first group, with their questions, in the order of the forward pass."""
     existing = pages()
+    names = [entry.name for entry in next(iter(GROUPS.values()))[1:]]
+    if (
+        p.encodes_sentences
+    ):  # a page about one token of the output would be empty; Compare shows what such a model is for
+        names = [name for name in names if name not in OF_WORDS] + ["compare"]
     st.markdown(f"#### {p.text['next']}")
-    for entry in next(iter(GROUPS.values()))[1:]:
-        if entry.name in existing:
+    for name in names:
+        if name in existing:
             with st.container(gap=None):
-                st.page_link(existing[entry.name], label=f"**{entry.title}**")
-                st.caption(text_for(page_text(entry.name), p.checkpoint.config).question)
+                st.page_link(existing[name], label=f"**{existing[name].title}**")
+                st.caption(text_for(page_text(name), p.checkpoint.config).question)
 
 
 def _show_size(p: Page, view_model: OverviewViewModel) -> None:

@@ -27,7 +27,7 @@ def added_tokens(view_model: TokensViewModel, text: PageText) -> str:
     ]
     if not said:
         return text["added_none"]
-    return text["added_one" if sum(map(len, places.values())) == 1 else "added"].format(what=", ".join(said))
+    return text["added"].format(what=", ".join(said))
 
 
 def odd_character(p: Page) -> None:
