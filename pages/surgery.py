@@ -11,38 +11,49 @@ from ui.shell import choice
 from ui.shell.page import page
 from ui.show.living_picture import edited_picture
 from views.surgery import edit_list
-from views.surgery.example import keep_wanted, show_example
+from views.surgery.example import example_of, keep_wanted, show_both_outputs, show_example
 from views.surgery.operations import choose, formula_and_code, importance, importance_map, measure, more_edits
 from views.surgery.roles_and_importance import roles_and_importance
 from views.surgery.steering_section import compare_with_random
 from views.surgery.surgery_view_model import surgery_view_model
 
-with page("surgery", needs=("stack", "kind", "layer", "head")) as p:
+with page("surgery") as p:
     text, focus = p.text, p.focus
     keep_wanted(p)
     edit_list.say_what_was_dropped(edit_list.keep_fitting(p.checkpoint.config), text)
-    choices, location = choose(p), Head(focus.stack, focus.kind, focus.layer, focus.head)
+    above = st.container()
+    picture, beside = picture_and_answer()
+    with beside:
+        answers = st.container()
+        settings = st.container()
+    with settings:
+        choices = choose(p)
+    location = Head(focus.stack, focus.kind, focus.layer, focus.head)
+    known, selected = importance(p), location if choices.click == "focus" else None
+    example = None
+    if not choices.edits and known.complete and not focus.lesson:
+        with above:
+            example = example_of(p, known, selected)
+            show_example(p, example)
+    marked = example.heads if example else tuple(filter(None, (location if focus.lesson else selected,)))
     shown = surgery_view_model(
-        p.trace, location, choices, importance=importance(p), experiment_with=partial(experiment_with, p.run)
+        p.trace, location, choices, importance=known, marked=marked, experiment_with=partial(experiment_with, p.run)
     )
 
-    picture, beside = picture_and_answer()
     with picture:
         importance_map(p, shown)
-        roles_and_importance(p, shown.importance)
         measuring = st.container()
-    with beside:
-        edit_list.show(text)
-        answers = st.container()
     with st.container(border=True):
         more_edits(p)
+    roles_and_importance(p, known)
 
     # The controls of the edits are drawn by now: the page ends here if their run is not finite.
     with answers:
-        show_answers(p, shown.found)
-        if not choices.edits and shown.importance.complete and not focus.lesson:
-            show_example(p, shown.importance)
+        if example:
+            show_both_outputs(p, example)
         else:
+            edit_list.show(text)
+            show_answers(p, shown.found)
             show_numbers(p, shown.found)
     if choices.edits:
         st.subheader(text["depth"], anchor=False)

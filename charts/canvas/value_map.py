@@ -31,6 +31,8 @@ def value_map(
     column_breaks: Sequence[int] = (),
     crossed: Sequence[tuple[int, int]] = (),
     outlined: np.ndarray | None = None,
+    numbered: Sequence[tuple[int, int]] | None = None,
+    legend: str = "",
     masked_text: str = "",
     follow_pointer: bool = False,
 ) -> CanvasFigure:
@@ -56,6 +58,8 @@ def value_map(
         column_breaks: Columns before which another block begins.
         crossed: Cells (row, column) that are crossed out.
         outlined: [row, column]; a line is drawn around the ``True`` cells.
+        numbered: The cells (row, column) whose number is written in them; by default all.
+        legend: Meaning of the colours beside the colour bar; by default ``value_name``.
         masked_text: Meaning of cells that are not ``allowed``, if it is not a mask.
         follow_pointer: On a page, while Shift is held, the colours of a sequential map adapt to the value under the
             pointer, which gets the middle of the scale; in a file they never do.
@@ -108,6 +112,8 @@ def value_map(
         **({"breaks": [int(row) for row in breaks]} if breaks else {}),
         **({"column_breaks": [int(column) for column in column_breaks]} if column_breaks else {}),
         **({"crossed": [whole_numbers(cell) for cell in crossed]} if crossed else {}),
+        **({} if numbered is None else {"numbered": [whole_numbers(cell) for cell in numbered]}),
+        **({"legend": legend} if legend else {}),
         **({"masked_text": masked_text} if masked_text else {}),
         **({"follows": True} if follow_pointer and scale == "sequential" else {}),
     }

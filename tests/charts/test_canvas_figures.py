@@ -155,6 +155,12 @@ def test_masked_scores_of_minus_infinity_are_no_hindrance():
     np.testing.assert_array_equal(arrays["values"], np.array([[1.5, 0.0], [-0.5, 0.25]], dtype=np.float32))
 
 
+def test_only_the_cells_that_are_named_get_a_number():
+    labels = {"row_labels": "ab", "column_labels": "cd"}
+    assert read(value_map(np.eye(2), **labels, numbered=[(1, 0)]))[0]["numbered"] == [[1, 0]]
+    assert "numbered" not in read(value_map(np.eye(2), **labels))[0]
+
+
 def test_a_map_of_zeros_has_a_scale_all_the_same():
     figure = value_map(
         np.zeros((1, 2)), row_labels="a", column_labels="bc", row_title="r", column_title="c", scale="diverging"

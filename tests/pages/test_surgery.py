@@ -50,9 +50,64 @@ def test_all_heads_are_measured_and_nothing_is_changed_at_first(open_app, tiny_c
     config = tiny_checkpoint(checkpoint).config
     n_layers = config.n_encoder_layers + config.n_decoder_layers * (2 if config.has_encoder else 1)
     assert TEXT["map_caption"].format(count=n_layers * config.n_heads) in said(app)
-    assert TEXT["none"] in said(app) and common("effect.no_edits") in said(app)
+    assert TEXT["example_whole"] in said(app) and TEXT["example_hint"] in said(app)
+    assert not app.metric, "nothing has changed"
     assert TEXT["roles_unknown"] in said(app)  # no roles are stored with this checkpoint
     assert not any(element.label == common("long.cancel") for element in app.button)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence", "several"),
+    [
+        ("en-fr", "My grandmother bakes apple pie every Sunday.", False),
+        ("en-fr", "The children played in the park.", True),
+        ("sentiment", "My grandmother bakes apple pie every Sunday.", True),
+    ],
+)
+def test_the_heads_of_the_first_sentence_are_the_ones_that_the_map_marks(
+    open_app, monkeypatch, name, sentence, several
+):
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    drawn: list = []
+    monkeypatch.setattr("views.surgery.operations.show_map", lambda figure, **_: drawn.append(figure))
+    app = open_app("surgery", checkpoint=name, sentence=sentence)
+    is_fine(app)
+    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / name), sentence)
+    assert (TEXT["example_no_single"].format(count=len(head_importance(trace).heads)) in said(app)) == several
+    app.button(key=next(each.key for each in app.button if each.label.startswith("Remove th"))).click().run()
+    specs = chosen_texts(app, "edit")
+    effect = experiment(trace, edits_from(trace.checkpoint, specs))
+    if name == "en-fr":
+        assert effect.answer_after.text != effect.answer_before.text
+    first, after = next(figure for figure in drawn if not figure.metadata.get("crossed")), drawn[-1]
+    if several:
+        assert TEXT["example_framed"].format(count=len(specs)) in said(
+            open_app("surgery", checkpoint=name, sentence=sentence)
+        )
+        assert len(specs) > 1 and first.metadata["selected"] is None and "outlined" in first.arrays
+    else:
+        assert [first.metadata["selected"]] == after.metadata["crossed"] and len(specs) == 1
+    assert sorted(map(tuple, after.metadata["crossed"])) == sorted(
+        (after.metadata["rows"].index(_row_of(spec)), int(spec.split(".")[-1])) for spec in specs
+    )
+    assert 1 <= len(first.metadata["numbered"]) <= 10 + len(specs)
+
+
+def _row_of(spec):
+    _action, place = spec.split(":")
+    stack, layer, kind, _head = place.split(".")
+    return TEXT["row"].format(part=TEXT["short"][f"{stack}_{kind}"], layer=layer)
+
+
+def test_the_head_that_the_reader_selects_is_the_one_that_is_described(open_app, monkeypatch):
+    drawn: list = []
+    monkeypatch.setattr("views.surgery.operations.show_map", lambda figure, **_: drawn.append(figure))
+    app = open_app("surgery", checkpoint="tiny-gpt", sentence=SENTENCE, layer="1", head="1")
+    choose_text(app, "surgery click", "focus")
+    is_fine(app.run())
+    assert drawn[-1].metadata["selected"] == [1, 1]
+    label = TEXT["edit"]["zero"].format(place=TEXT["part_short"]["decoder_self"], layer=1, head=1)
+    assert f"Without **{label}**" in said(app)
 
 
 def test_the_button_removes_the_head_that_the_typed_sentence_needs(open_app, monkeypatch):
@@ -62,12 +117,12 @@ def test_the_button_removes_the_head_that_the_typed_sentence_needs(open_app, mon
     heads = {}
     for sentence in (new, old):
         app = open_app("surgery", checkpoint="en-fr", sentence=sentence)
-        heads[sentence] = next(line.value for line in app.markdown if line.value.startswith("**Without "))
+        heads[sentence] = next(line.value for line in app.markdown if line.value.startswith("Without **"))
     assert heads[old] != heads[new]
     app.text_area(key="sidebar sentence").set_value(new)
     button(app, TEXT["example_button"]).click()
     is_fine(app.run())
-    wanted = heads[new].split("**")[1].removeprefix("Without ")
+    wanted = heads[new].split("**")[1]
     assert [element.label for element in app.button if wanted in element.label], wanted
 
 
@@ -76,7 +131,7 @@ def test_an_answer_without_edits_is_written_once(open_app, monkeypatch):
     monkeypatch.setattr(tracing, "decode", lambda *args, **more: written.append(args[1]) or decode(*args, **more))
     app = open_app("surgery", checkpoint="tiny-gpt", sentence="Nobody has typed this before.")
     is_fine(app)
-    assert common("effect.no_edits") in said(app)
+    assert TEXT["example_whole"] in said(app)
     assert written == ["Nobody has typed this before."]
 
 

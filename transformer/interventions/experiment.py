@@ -60,7 +60,7 @@ class Change(NamedTuple):
 class Expectation(NamedTuple):
     """The most likely token in one row of both runs, each with its probability there.
 
-    ``read`` is the token that the row reads.
+    ``read`` is the token that the row reads, ``position`` its position.
     """
 
     read: str
@@ -68,6 +68,7 @@ class Expectation(NamedTuple):
     probability_before: float
     after: str
     probability_after: float
+    position: int
 
 
 class ChangeOfAnswer:
@@ -222,6 +223,7 @@ class Experiment(ChangeOfAnswer):
                 float(chances_before[row]),
                 display(after[row]),
                 float(chances_after[row]),
+                self.asked.rows[row],
             )
             for row in (other or rows)[:shown]
         )

@@ -33,11 +33,14 @@ class HeadImportance(NamedTuple):
     Attributes:
         change: Σ log p of the output's tokens without the head − with it, in nats; below 0 if the head helped.
         kl: KL(original ‖ without) of the next-token distribution in nats, averaged over the output.
+        predicts_otherwise: Whether another token (or class) is the most likely one somewhere in the output, so that
+            greedy decoding gives another output; ``None`` if unknown.
     """
 
     place: Head
     change: float
     kl: float
+    predicts_otherwise: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -108,6 +111,7 @@ def importance_by_chunks(
         before = answer_log_p(trace, logits[list(question.rows)])  # [token, vocabulary]
         probabilities = before.exp()
         own = before.gather(-1, ids[:, None])
+        most_likely = before.argmax(dim=-1)  # [token]
         once = [torch.tensor([sequence], device=device) for sequence in sequences]
         memory = None  # the output of the encoder, computed with the first heads of the decoder
         for chunk in chunks(heads, rows):
@@ -126,8 +130,9 @@ def importance_by_chunks(
             change = (after.gather(-1, ids[None, :, None].expand(len(chunk), -1, -1)) - own).sum(dim=(1, 2))
             terms = torch.where(probabilities > 0, probabilities * (before - after), 0.0)  # avoids −∞ − (−∞)
             divergence = terms.sum(dim=-1).mean(dim=-1).clamp(min=0.0)
-            numbers = zip(chunk, change.tolist(), divergence.tolist(), strict=True)
-            yield tuple(HeadImportance(Head(*head), gain, kl) for head, gain, kl in numbers)
+            otherwise = (after.argmax(dim=-1) != most_likely).any(dim=-1)
+            numbers = zip(chunk, change.tolist(), divergence.tolist(), otherwise.tolist(), strict=True)
+            yield tuple(HeadImportance(Head(*head), *measured) for head, *measured in numbers)
 
 
 def answer_log_p(trace: Trace, logits: Tensor) -> Tensor:

@@ -39,7 +39,7 @@ def show_answers(p: Page, found: Experiment) -> None:
     before, after = experiment_with(p.run).answer_before, found.answer_after
     read_aloud("answers")
     with st.container(border=True, gap="xsmall", key="answers"):
-        _answer(p, common("effect.before"), before)
+        show_answer(p, common("effect.before"), before)
         changed = " ".join(before.text.split()) != " ".join(after.text.split())
         if found.changed is found.original:
             st.markdown(common("effect.no_edits"))
@@ -132,7 +132,8 @@ def mark(piece: Piece) -> str:
     return space + _MARKS[piece.fate].format(as_plain(" ".join(piece.text.split())))
 
 
-def _answer(p: Page, name: str, answer: Answer) -> None:
+def show_answer(p: Page, name: str, answer: Answer) -> None:
+    """Show an output, large, below its name and its probability."""
     st.caption(" · ".join(filter(None, (name, _sure(answer)))))
     _show_text(p, answer)
 

@@ -115,7 +115,7 @@ def show(text: PageText) -> None:
 
 
 def describe(spec: EditSpec, text: PageText) -> str:
-    """Return a label such as "encoder 0 · head 3"."""
+    """Return a label such as "encoder, layer 0, head 3"."""
     place = text["part_short"][f"{spec.stack}_{spec.part}"]
     if spec.action == "steer":
         value = _describe_direction(Steering.parse(spec.value), text)

@@ -1,59 +1,173 @@
 """The effect of removing one head, shown before the reader has changed anything."""
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import streamlit as st
 
-from charts.toolkit.style import signed
-from transformer.interventions.head_importance import Importance
+from charts.toolkit.style import three_digits_alike
+from transformer.interventions.experiment import Expectation, Experiment
+from transformer.interventions.head_importance import HeadImportance, Importance
+from transformer.predictions.answer_probabilities import Answer
 from transformer.runs.edit_specs import EditSpec
+from transformer.runs.head_places import Head, all_heads
 from ui.compute.store import store
-from ui.lab.effects import show_difference
+from ui.lab.effects import show_answer, show_difference
 from ui.lab.experiments import experiment_with, tried
 from ui.shell.page import Page
+from ui.words.texts import as_plain
 from views.surgery import edit_list
 
 _WANTED = "surgery example: clicked"
+_LONGEST_READ = 40  # characters of the text before a prediction
+_MOST = 8  # heads that are removed together
+
+
+@dataclass(frozen=True)
+class Example:
+    """Heads whose removal is shown: one, or several if no single one changes the output.
+
+    Attributes:
+        heads: The removed heads.
+        effect: The run compared with the run without them.
+        needs_several: Whether it is known that the output stays the same without any single head.
+    """
+
+    heads: tuple[Head, ...]
+    effect: Experiment
+    needs_several: bool = False
+
+    @property
+    def specs(self) -> tuple[str, ...]:
+        """The removals as edits."""
+        return tuple(map(removal, self.heads))
+
+
+def removal(head: Head) -> str:
+    """Return the removal of a head as an edit."""
+    return f"zero:{head.stack}.{head.layer}.{head.kind}.{head.head}"
 
 
 def keep_wanted(p: Page) -> None:
-    """Remove the head whose button was clicked, or wait for that of a sentence typed just before."""
-    sentence, spec = st.session_state.get(_WANTED, ("", ""))
+    """Remove the heads whose button was clicked, or wait for those of a sentence typed just before."""
+    sentence, specs = st.session_state.get(_WANTED, ("", ()))
     if edit_list.specs():
         st.session_state.pop(_WANTED, None)
-    elif spec and sentence == p.focus.sentence:
+    elif specs and sentence == p.focus.sentence:
         del st.session_state[_WANTED]
-        edit_list.add(spec)
+        _remove(specs)
 
 
-def _want(sentence: str, spec: str) -> None:
+def _want(sentence: str, specs: tuple[str, ...]) -> None:
     """Remember the click and the sentence of the button, which a typed sentence may replace (a callback)."""
-    st.session_state[_WANTED] = (sentence, spec)
+    st.session_state[_WANTED] = (sentence, specs)
 
 
-def show_example(p: Page, found: Importance) -> None:
-    """Show the output without a head that the output needs, and a button that removes it."""
-    spec = store.get(p.run, "surgery example", lambda: needed_head(p, found))
-    if st.session_state.pop(_WANTED, None):  # clicked beside another sentence, which was still on the screen
+def _remove(specs: tuple[str, ...]) -> None:
+    for spec in specs:
         edit_list.add(spec)
+
+
+def example_of(p: Page, found: Importance, selected: Head | None) -> Example:
+    """Return the removal of the head that the reader has selected, by default of one that changes the output."""
+    if selected is not None:
+        heads, needs_several = (selected,), False
+    else:
+        heads, needs_several = store.get(p.run, "surgery example", lambda: needed_heads(p, found))
+    if st.session_state.pop(_WANTED, None):  # clicked beside another sentence, which was still on the screen
+        _remove(tuple(map(removal, heads)))
         st.rerun()
-    effect, text = experiment_with(p.run, (spec,)), p.text
-    with st.container(border=True, gap="xsmall", key="example removal"):
-        head = edit_list.describe(EditSpec.parse(spec), text)
-        before, after = effect.answer_before, effect.answer_after
-        if before.text == after.text:
-            st.markdown(text["example_same"].format(head=head, change=signed(effect.change)))
-        else:
-            st.markdown(text["example"].format(head=head))
-            show_difference(p, before, after)
-        st.button(text["example_button"], icon=":material/content_cut:", on_click=_want, args=(p.focus.sentence, spec))
+    return Example(heads, experiment_with(p.run, tuple(map(removal, heads))), needs_several)
 
 
-def needed_head(p: Page, found: Importance) -> str:
-    """Return the removal, as text, of the most important head without which the output changes.
+def needed_heads(p: Page, found: Importance) -> tuple[tuple[Head, ...], bool]:
+    """Return the fewest heads without which the output changes, and whether it needs more than one.
 
-    Heads are tried in order of how much their removal lowers log p. If the output stays the same without each of them,
-    the first one is returned.
+    Heads are tried in order of how much their removal lowers log p: each alone, or if none changes the output, the
+    first two, three … together. If nothing changes the output, the last heads that were tried are returned.
     """
     ranked = sorted(found.measured, key=lambda one: one.change)
-    specs = [f"zero:{head.stack}.{head.layer}.{head.kind}.{head.head}" for head in (one.place for one in ranked)]
-    changing = (spec for spec, _, is_other in tried(p.run, ((spec, (spec,)) for spec in specs)) if is_other)
-    return next(changing, specs[0])
+    needs_several = all(one.predicts_otherwise is False for one in ranked)
+    tries = _sets(ranked) if needs_several else ((one.place,) for one in ranked if one.predicts_otherwise)
+    changing = tried(p.run, ((heads, tuple(map(removal, heads))) for heads in tries))
+    heads = (ranked[0].place,)
+    for heads, _, is_other in changing:  # noqa: B007  (the last ones are kept)
+        if is_other:
+            break
+    return heads, needs_several
+
+
+def _sets(ranked: list[HeadImportance]) -> Iterator[tuple[Head, ...]]:
+    """Yield the first two, three … heads."""
+    for count in range(2, min(_MOST, len(ranked)) + 1):
+        yield tuple(one.place for one in ranked[:count])
+
+
+def show_example(p: Page, example: Example) -> None:
+    """Show the output without these heads as the first sentence of the page, with its changes marked."""
+    effect, text, config = example.effect, p.text, p.checkpoint.config
+    before, after = effect.answer_before, effect.answer_after
+    with st.container(gap="xsmall", key="example"):
+        if example.needs_several:
+            st.markdown(text["example_no_single"].format(count=len(all_heads(config))))
+        if before.text != after.text and config.n_classes:
+            words = {"before": as_plain(before.text), "after": as_plain(after.text)}
+            st.markdown("##### " + text["example_predicts"].format(head=_name(p, example), **words))
+        elif before.text != after.text:
+            verb = "writes" if config.has_decoder else "fills"
+            st.markdown(text[f"example_{verb}"].format(head=_name(p, example)))
+            show_difference(p, before, after)
+        elif effect.predicts_otherwise:
+            first = _plainest(effect)
+            key = "example_after" if config.has_decoder else "example_at"
+            words = {name: as_plain(getattr(first, name).removeprefix("·")) for name in ("before", "after")}
+            read = _text_up_to(p, first.position) if config.has_decoder else first.read.removeprefix("·")
+            st.markdown("##### " + text[key].format(head=_name(p, example), read=as_plain(read), **words))
+        else:
+            st.markdown("##### " + _stays(p, example, before, after))
+        if effect.asked.everywhere and not config.has_decoder:
+            st.caption(text["example_blank"])
+
+
+def _plainest(effect: Experiment) -> Expectation:
+    """Return the other prediction that changes most, if possible one of whole words."""
+    others = [one for one in effect.expectations(shown=len(effect.asked.rows)) if one.before != one.after]
+    whole = (one for one in others if all(word.startswith("·") for word in (one.before, one.after)))
+    return next(whole, others[0])
+
+
+def _text_up_to(p: Page, position: int) -> str:
+    """Return the end of the text that the decoder has read at a position."""
+    ids = p.trace.tokens(p.trace.stacks[-1]).ids[: position + 1]
+    read = " ".join(p.checkpoint.tokenizer.decode(ids).split())
+    return f"… {read[-_LONGEST_READ:].lstrip()}" if len(read) > _LONGEST_READ else read
+
+
+def _stays(p: Page, example: Example, before: Answer, after: Answer) -> str:
+    even = "_even" if len(example.heads) > 1 else ""
+    if example.effect.asked.everywhere or not before.parts:
+        return p.text[f"example_same{even}"].format(head=_name(p, example))
+    shares = three_digits_alike([before.probability, after.probability])
+    return p.text[f"example_stays{even}"].format(head=_name(p, example), before=shares[0], after=shares[1])
+
+
+def _name(p: Page, example: Example) -> str:
+    if len(example.heads) > 1:
+        return p.text["example_framed"].format(count=len(example.heads))
+    return edit_list.describe(EditSpec.parse(example.specs[0]), p.text)
+
+
+def show_both_outputs(p: Page, example: Example) -> None:
+    """Show both outputs in full, and a button that removes the heads."""
+    effect, text = example.effect, p.text
+    with st.container(border=True, gap="xsmall", key="example removal"):
+        show_answer(p, text["example_whole"], effect.answer_before)
+        if effect.answer_before.text != effect.answer_after.text:
+            show_answer(p, text["example_without"].format(head=_name(p, example)), effect.answer_after)
+        st.button(
+            text["example_button" if len(example.heads) == 1 else "example_button_several"],
+            icon=":material/content_cut:",
+            on_click=_want,
+            args=(p.focus.sentence, example.specs),
+        )
+    st.caption(text["example_hint"])

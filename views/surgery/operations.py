@@ -27,6 +27,7 @@ from ui.shell.focus import start_of
 from ui.shell.page import Page
 from ui.shell.picture.image import other_images
 from ui.shell.reducer import State
+from ui.shell.selectors import selectors
 from ui.show.drawings import show_map
 from ui.show.figures import show_formula, show_snippet, show_source
 from ui.words.catalogues import translate
@@ -47,8 +48,8 @@ def importance(p: Page) -> Importance:
 
 
 def choose(p: Page) -> SurgeryChoices:
-    """Draw the choices of a click's effect and of the map's number; return both with the edits."""
-    with st.container(horizontal=True, gap="medium"):
+    """Draw, collapsed, the choices of a click's effect and of the map's number; return both with the edits."""
+    with st.popover(p.text["settings"], icon=":material/tune:", key="surgery settings"):
         click = _choose(p, "click", CLICKS, help=p.text["click_help"])
         return SurgeryChoices(edit_list.specs(), click, _choose(p, "what", ("change", "kl")))
 
@@ -95,7 +96,10 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
     show_map(
         value_map(
             drawn.values,
-            row_labels=[f"{text['short'][f'{stack}_{kind}']} {layer}" for stack, kind, layer in drawn.rows],
+            row_labels=[
+                text["row"].format(part=text["short"][f"{stack}_{kind}"], layer=layer)
+                for stack, kind, layer in drawn.rows
+            ],
             column_labels=[str(head) for head in range(drawn.values.shape[1])],
             row_title=text["rows_title"],
             column_title=text["columns_title"],
@@ -108,6 +112,9 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
             height=440,
             breaks=list(drawn.breaks),
             crossed=list(drawn.crossed),
+            outlined=_mask(drawn) if drawn.framed else None,
+            numbered=list(drawn.numbered),
+            legend=text["map_legend"] if diverging else "",
             masked_text=text["not_measured"],
         ),
         key="importance",
@@ -115,6 +122,12 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
     )
     if not estimated:
         st.caption(text["map_caption"].format(count=len(shown.importance.heads)))
+
+
+def _mask(drawn: ImportanceMap) -> np.ndarray:
+    mask = np.zeros(drawn.values.shape, dtype=bool)
+    mask[tuple(zip(*drawn.framed, strict=True))] = True
+    return mask
 
 
 def _choose_head(
@@ -170,12 +183,8 @@ def more_edits(p: Page) -> None:
     """Draw controls that scale a head, remove an edge, sub-layer or residual, patch, or steer."""
     ways = {"head": _scale, "edge": _edge, "sublayer": _sublayer, "patch": _patch, "steer": add_direction}
     way = _choose(p, "more", tuple(ways))
-    if way in ("head", "edge", "patch"):
-        st.markdown(
-            p.text["head_line"].format(
-                place=p.text["part"][f"{p.focus.stack}_{p.focus.kind}"], layer=p.focus.layer, head=p.focus.head
-            )
-        )
+    needs = ("stack", "layer") if way == "sublayer" else ("stack", "kind", "layer", "head")
+    selectors(p.focus, p.checkpoint.config, needs=needs, room=st.container(horizontal=True, gap="medium"))
     ways[way](p)
 
 

@@ -15,7 +15,7 @@ from ui.shell.page import Page
 
 
 def roles_and_importance(p: Page, found: Importance) -> None:
-    """Write one line below the map: the correlation of a head's role with the KL of removing it."""
+    """Write one line: the correlation of a head's role with the KL of removing it."""
     if not found.complete:
         return
     try:

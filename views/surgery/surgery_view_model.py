@@ -26,6 +26,9 @@ from transformer.runs.head_places import Head, all_heads
 from transformer.runs.traces import Trace
 from views.view_models import RunViewModel
 
+NUMBERED = 10  # most cells of the map with a number
+SMALL = 0.1  # share of the largest number below which none is written
+
 
 @dataclass(frozen=True)
 class SurgeryChoices:
@@ -51,7 +54,9 @@ class ImportanceMap:
         rows: Stack, kind and layer of each row.
         n_heads: The number of heads of each row.
         breaks: The first row of each kind of attention except the first.
-        selected: The cell of the selected head.
+        selected: The cell of the marked head, if there is one.
+        framed: The cells of the marked heads, if there are several.
+        numbered: The cells whose numbers are written: the largest, and the marked ones.
         crossed: The cells of the heads that are removed, or replaced by their mean.
     """
 
@@ -59,7 +64,9 @@ class ImportanceMap:
     rows: tuple[tuple[str, str, int], ...]
     n_heads: tuple[int, ...]
     breaks: tuple[int, ...]
-    selected: tuple[int, int]
+    selected: tuple[int, int] | None
+    framed: tuple[tuple[int, int], ...]
+    numbered: tuple[tuple[int, int], ...]
     crossed: tuple[tuple[int, int], ...]
 
 
@@ -71,6 +78,7 @@ class SurgeryViewModel(RunViewModel):
     choices: SurgeryChoices
     importance: Importance
     experiment_with: Callable[[tuple[str, ...]], Experiment]
+    marked: tuple[Head, ...]
 
     @cached_property
     def found(self) -> Experiment:
@@ -95,12 +103,16 @@ class SurgeryViewModel(RunViewModel):
         ]
         rows = [(*place, layer) for place, table in tables.items() for layer in range(len(table))]
         edits = [EditSpec.parse(text) for text in self.choices.edits]
+        marked = tuple((rows.index(head[:3]), head.head) for head in self.marked)
+        values = np.concatenate(padded)
         return ImportanceMap(
-            values=np.concatenate(padded),
+            values=values,
             rows=tuple(rows),
             n_heads=tuple(table.shape[1] for table in tables.values() for _row in table),
             breaks=tuple(np.cumsum([len(table) for table in padded])[:-1].tolist()),
-            selected=(rows.index(self.location[:3]), self.location.head),
+            selected=marked[0] if len(marked) == 1 else None,
+            framed=marked if len(marked) > 1 else (),
+            numbered=tuple(dict.fromkeys((*largest(values, min(NUMBERED, len(importance.heads) // 3)), *marked))),
             crossed=tuple(
                 (rows.index((edit.stack, edit.part, edit.layer)), edit.head)
                 for edit in edits
@@ -115,6 +127,7 @@ def surgery_view_model(
     choices: SurgeryChoices,
     *,
     importance: Importance | None = None,
+    marked: tuple[Head, ...] | None = None,
     experiment_with: Callable[[tuple[str, ...]], Experiment] | None = None,
 ) -> SurgeryViewModel:
     """Build what the page draws.
@@ -124,6 +137,7 @@ def surgery_view_model(
         location: The selected head.
         choices: What the reader chose.
         importance: The importance of the heads measured so far; by default none.
+        marked: The heads that the map marks; by default the selected one.
         experiment_with: Returns the run and the same run with these edits; by default computes it.
     """
 
@@ -131,4 +145,13 @@ def surgery_view_model(
         return experiment(trace, edits_from(trace.checkpoint, edits))
 
     known = importance or Importance(all_heads(trace.checkpoint.config), ())
-    return SurgeryViewModel(trace, location, choices, known, experiment_with or compute)
+    shown = (location,) if marked is None else marked
+    return SurgeryViewModel(trace, location, choices, known, experiment_with or compute, shown)
+
+
+def largest(values: np.ndarray, count: int) -> tuple[tuple[int, int], ...]:
+    """Return the cells with the largest absolute values, without NaN and those that are small beside the largest."""
+    sizes = np.nan_to_num(np.abs(values))
+    order = np.argsort(-sizes, axis=None, kind="stable")
+    cells = [divmod(int(index), values.shape[1]) for index in order[:count]]
+    return tuple(cell for cell in cells if sizes[cell] > SMALL * sizes.max())

@@ -72,7 +72,7 @@ def test_a_change_is_the_slope_towards_a_silent_head(kind: str, tiny_checkpoint:
     found = estimated_importance(trace)
     assert found.complete and all(np.isnan(one.kl) for one in found.measured)
     before = number()
-    for (stack, kind_of, layer, head), change, _ in found.measured:
+    for (stack, kind_of, layer, head), change, *_ in found.measured:
         name = f"{stack}.layers.{layer}.{kind_of}_attention.context"
         after = number((towards(name, head, torch.zeros(1, model.config.heads_in(stack), 1, 1)),))
         assert change == pytest.approx((after - before) / STEP, rel=1e-3, abs=1e-5)

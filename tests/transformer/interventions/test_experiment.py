@@ -54,6 +54,7 @@ def test_all_heads_at_once_equal_one_by_one(tiny_checkpoint, name, rows):
         assert row.change == pytest.approx(alone.change, abs=CLOSE)
         assert row.kl == pytest.approx(alone.mean_kl, abs=CLOSE)
         assert result.table(stack, kind)[layer, head] == row.change
+        assert row.predicts_otherwise == (alone.predicted[0] != alone.predicted[1])
     assert max(abs(row.change) for row in result.measured) > 0.01
 
 

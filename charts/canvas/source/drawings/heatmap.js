@@ -88,7 +88,7 @@ export class Heatmap extends HeatmapLayout {
           context.fill();
         } else context.fillRect(x + gap / 2, y + gap / 2, width - gap, height - gap);
         if (this.inks) paintInk(context, this.inks[row * matrix.columns + column], paint, [x, y, width, height]);
-        if (this.inks || !withNumbers || !allowed) continue;
+        if (this.inks || !withNumbers || !allowed || !this.hasNumber(row, column)) continue;
         const ink = inkOn(paint);
         context.font = `500 ${letters}px ${theme.font}, sans-serif`;
         const number = shortNumber(value, digits, signed, this.limit);
@@ -101,6 +101,11 @@ export class Heatmap extends HeatmapLayout {
           colour: cssOf(ink, isSmall ? 0.5 : 1),
         });
       }
+  }
+
+  // Of a map whose reader needs only a few numbers, the others are found by pointing and in the table.
+  hasNumber(row, column) {
+    return !this.numbered || this.numbered.some(([atRow, atColumn]) => atRow === row && atColumn === column);
   }
 
   // Cells of a few pixels: one pixel each in a bitmap, enlarged without blur, or averaged when there are more cells than pixels.

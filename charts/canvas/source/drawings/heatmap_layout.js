@@ -8,6 +8,7 @@ const PROJECTED = 20; // px; letters as large as presenter.css makes them are re
 // Sizes of labels, as shares of the theme's: as large as there is room, but at least 11 px, and 16 on a projector.
 const [LARGEST, SMALLEST, SMALLEST_PROJECTED, SMALLER_BY] = [0.875, 0.65, 0.77, 0.035];
 const PICTURE = 1.7; // in letters: the side of an image patch that stands for a label
+const FULL_ROWS = 0.38; // of the width: the most that labels of rows take to be shown in full
 const TALLEST = 30; // in letters: so tall a map becomes for the sake of its labels
 
 // Then a map fills the width, whatever its height.
@@ -95,7 +96,9 @@ export class HeatmapLayout {
     const [nRows, nColumns] = [this.rows.length, this.columns.length];
     Object.assign(this, { labelScale: scale, slant });
     const letter = theme.size * scale;
-    this.rowRoom = Math.min(widths.rows * letter + 2, width * 0.3, 190 * unit);
+    const wanted = widths.rows * letter + 2;
+    // A little more than its share, if that shows every label in full.
+    this.rowRoom = Math.min(wanted, wanted <= width * FULL_ROWS ? wanted : width * 0.3, 190 * unit);
     const labels = widths.columns.map((wide) => Math.min(wide * letter, 130 * unit));
     const longest = Math.max(...labels);
     const titleRoom = this.titles ? Math.round((10 + 16 * this.titleLines) * unit) : 0;

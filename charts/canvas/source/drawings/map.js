@@ -35,6 +35,7 @@ export class MapDrawing {
       specialColumns: metadata.special_columns,
       rowPictures: metadata.row_pictures,
       columnPictures: metadata.column_pictures,
+      numbered: metadata.numbered,
     });
     // Another head of the same sentence: keep what the reader has zoomed to.
     if (previous && previous.matrix.rows === rows.length && previous.matrix.columns === columns.length) {
