@@ -11,6 +11,7 @@ import torch
 import transformer
 from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
+from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.residual_stream import Part, SubLayer, label_in_sentence
 from transformer.predictions.jacobian_lens import Agreement, JacobianLens, jacobian_lens
@@ -25,6 +26,10 @@ TEXT = page_text("lens")
 KINDS = ("tiny-translator", "tiny-gpt", "tiny-bert", "tiny-sentiment")
 SENTENCE = "The old man told us a story."
 STACK = {"tiny-translator": "decoder", "tiny-gpt": "decoder", "tiny-bert": "encoder", "tiny-sentiment": "encoder"}
+
+
+def plain(token: str) -> str:
+    return token.removeprefix("·") or token
 
 
 def window_around(place: int, count: int) -> tuple[int, int]:
@@ -44,9 +49,9 @@ def test_every_row_colour_and_place(open_app, tiny_checkpoint, checkpoint):
     loaded = tiny_checkpoint(checkpoint)
     lens = logit_lens(transformer.trace(loaded, SENTENCE))
     place = 2 + lens.of_classes
-    assert f"**{lens.read[place]}**" in said(app)
+    assert f"**{plain(lens.read[place])}**" in said(app)
     top = lens.words[-1][place]
-    assert f"**{top}**" in said(app) and three_digits(float(lens.probabilities[-1, place, 0])) in said(app)
+    assert f"**{plain(top)}**" in said(app) and three_digits(float(lens.probabilities[-1, place, 0])) in said(app)
     drawn = lens.part(*window_around(place, len(lens.read)))
     first = f"{(drawn.decided == 0).sum()} of {len(drawn.read)} from the embedding on"
     assert first in said(app) or 0 not in drawn.decided
@@ -136,7 +141,21 @@ def test_a_sublayer_is_named_as_a_sentence_names_it(open_app):
 def test_a_classifier_begins_with_the_whole_sentence(open_app):
     app = open_app("lens", checkpoint="tiny-sentiment", sentence=SENTENCE)
     is_fine(app)
-    assert "The whole sentence is" in said(app)
+    assert "The sentence is classified as **" in said(app)
+
+
+def test_the_first_sentence_says_when_the_prediction_is_decided(open_app, monkeypatch):
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    sentence = "My grandmother bakes apple pie every Sunday."
+    app = open_app("lens", checkpoint="en-fr", sentence=sentence)
+    is_fine(app)
+    lens = logit_lens(transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), sentence))
+    column = lens.read.index("·chaque")
+    before = dict.fromkeys(row[column] for row in lens.words[:-1])
+    assert lens.decided[column] == len(lens.steps) - 1 and lens.words[-1][column] == "·dimanche"
+    earlier = ", ".join(f"**{plain(word)}**" for word in before)
+    assert f"After **chaque**, the model predicts **dimanche** ({lens.probability[-1, column]:.3f})." in said(app)
+    assert TEXT["since_last"].format(earlier=earlier) in said(app) and TEXT["legend"] in said(app)
 
 
 def test_a_blank_is_looked_at_first(open_app, tiny_checkpoint):
@@ -144,22 +163,22 @@ def test_a_blank_is_looked_at_first(open_app, tiny_checkpoint):
     app = open_app("lens", checkpoint="tiny-bert", sentence=sentence)
     is_fine(app)
     blank = transformer.trace(tiny_checkpoint("bert"), sentence).source.displays.index("<mask>")
-    assert "at **<mask>**" in said(app) and blank > 0
+    assert "At **<mask>**" in said(app) and blank > 0
 
 
 def test_the_first_token_of_a_text_can_be_followed(open_app):
     """The first token is the default focus, so the page chooses the end of the text by itself."""
     app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE)
-    assert "after **<s>**" not in said(app)
+    assert "After **<s>**" not in said(app)
     choose_text(app, FIRST_CHOSEN, "1")  # the message of a click on the strip
     is_fine(app.run())
-    assert "after **<s>**" in said(app) and "1" in app.query_params["lens_start"]
+    assert "After **<s>**" in said(app) and "1" in app.query_params["lens_start"]
     app = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, lens_start="1")
-    assert "after **<s>**" in said(app)
+    assert "After **<s>**" in said(app)
     by_hand = open_app("lens", checkpoint="tiny-gpt", sentence=SENTENCE, token="0")
-    assert "after **<s>**" in said(by_hand), "a link that somebody typed"
+    assert "After **<s>**" in said(by_hand), "a link that somebody typed"
     app.text_area(key="sidebar sentence").set_value("The dog sleeps.").run()
-    assert "after **<s>**" not in said(app)
+    assert "After **<s>**" not in said(app)
 
 
 @pytest.mark.parametrize("checkpoint", ["tiny-translator", "tiny-gpt"])
@@ -182,7 +201,7 @@ def test_the_snippet_prints_what_is_shown(open_app, run_snippet, checkpoint):
     snippet = next(code for code in codes(app) if "import transformer" in code)
     lines = run_snippet(snippet).strip().splitlines()
     assert lines[0].startswith("embedding") and len(lines) == 3
-    assert f"**{lines[-1].split()[2]}**" in said(app) or checkpoint == "tiny-sentiment"
+    assert f"**{plain(lines[-1].split()[2])}**" in said(app) or checkpoint == "tiny-sentiment"
 
 
 def test_tokens_that_are_never_written_are_named(open_app):

@@ -66,12 +66,20 @@ def test_what_is_said_of_a_position(tiny_checkpoint):
     assert shown.top_from == lens.decided[2] and shown.runner_up == lens.pieces[int(lens.ids[-1, 2, 1])]
     assert not ids_that_came(trace)
     telling = telling_token(trace)
-    assert shown.earlier == tuple(dict.fromkeys(row[2] for row in lens.words[: shown.top_from] if row[2] != shown.word))
+    assert shown.earlier == tuple(dict.fromkeys(row[2] for row in lens.words[: shown.top_from]))
     words = [column for column in range(len(lens.read)) if lens.read[column].isalpha() and len(lens.read[column]) > 3]
     assert not words or lens.decided[telling] == max(lens.decided[words])
     forced = transformer.trace(tiny_checkpoint("translator"), SENTENCE, "Le chat.")
     came = lens_view_model(forced, 1, LensChoices(came=True))
     assert ids_that_came(forced) == forced.prediction.ids and came.word == forced.prediction.displays[1]
+
+
+@pytest.mark.parametrize("name", ["gpt-en", "bert-en"])
+def test_a_text_that_is_only_read_opens_at_one_of_its_words(name):
+    """The end of such a text predicts that nothing follows, and its first token itself."""
+    trace = transformer.trace(transformer.load(f"checkpoints/{name}"), "My grandmother bakes apple pie every Sunday.")
+    shown = lens_view_model(trace, telling_token(trace))
+    assert shown.read.startswith("·") and shown.word.startswith("·") and shown.top_from > 0
 
 
 def test_a_classifier_begins_with_the_whole_sentence(tiny_checkpoint):

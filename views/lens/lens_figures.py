@@ -23,8 +23,8 @@ LONGEST = 10  # characters of a word in a cell; the hover has all of them
 # On the left, where it can be seen before a wide grid has been scrolled.
 _BAR = {"x": 0, "xanchor": "left", "lenmode": "pixels", "len": 300}
 _READS = {
-    "encoder": N_("token that the encoder reads at this position"),
-    "decoder": N_("token that the decoder reads at this position"),
+    "encoder": N_("each column: the encoder reads this token"),
+    "decoder": N_("each column: the decoder has read up to this token"),
 }
 _LETTER, _LEAST = 7.6, 44  # pixels of a bold letter in a cell, and of a column without a long word
 
@@ -51,7 +51,9 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     n_steps, n_positions = lens.probability.shape
     if selected is not None:
         require_index(selected, name="selected position", size=n_positions)
-    trace, shares = _cells(lens, colour)
+    # If the followed words are not the most likely ones, they are shown above the grid.
+    other = not lens.of_classes and bool((lens.ids[-1, :, 0] != lens.followed).any())
+    trace, shares = _cells(lens, colour, above=other)
     words = [[style.escape(_short(word)) for word in row] for row in lens.words]
     places = list(np.ndindex(n_steps, n_positions))
     inks = [shades.ink(float(shares[place]), colours=style.SEQUENTIAL) for place in places]
@@ -64,8 +66,6 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
         hoverinfo="skip",
     )
     figure = Sheet(trace, texts)
-    # If the followed words are not the most likely ones, they are shown above the grid.
-    other = not lens.of_classes and bool((lens.ids[-1, :, 0] != lens.followed).any())
     row = 46 if n_steps <= 6 else 34
     style.finish(figure, height=min(row * n_steps, 800) + 140 + 26 * other, top=64 + 26 * other)
     figure.update_layout(meta={"turns": True})  # in an export, a sentence that is too wide may run downwards
@@ -77,7 +77,8 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     for position, step in enumerate(lens.decided):
         if step >= 0:
             box = {"x0": position - 0.46, "x1": position + 0.46, "y0": int(step) - 0.44, "y1": int(step) + 0.44}
-            figure.add_shape(type="rect", **box, line={"color": style.CHOSEN, "width": 4})
+            line = {"color": style.CHOSEN, "width": 5 if position == selected else 2}
+            figure.add_shape(type="rect", **box, line=line)
     if other:
         for position, word in enumerate(lens.followed_words):
             figure.add_annotation(
@@ -89,8 +90,11 @@ def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None =
     return figure.drawn()
 
 
-def _cells(lens: Lens, colour: str) -> tuple[dict, np.ndarray]:
-    """Return the heatmap, and the position of each cell on the colour scale (0…1)."""
+def _cells(lens: Lens, colour: str, *, above: bool) -> tuple[dict, np.ndarray]:
+    """Return the heatmap, and the position of each cell on the colour scale (0…1).
+
+    With ``above``, the followed words are above the grid, otherwise in its top row.
+    """
     classes, word = lens.of_classes, "%{customdata}"
     followed = (
         _("class that you follow: {word}", word=word) if classes else _("word that you follow: {word}", word=word)
@@ -98,19 +102,26 @@ def _cells(lens: Lens, colour: str) -> tuple[dict, np.ndarray]:
     hover = style.lines(_("after {step}, at {token}", step="%{y}", token="%{x}"), "%{text}", followed)
     if colour == "probability":
         values, most = lens.probability, 1.0
-        bar, what = (
-            style.colour_bar(
-                _("probability of the final class") if classes else _("probability of the final word"), **_BAR
-            ),
-            _("its probability"),
-        )
+        if classes:
+            name = _("probability of the final class")
+        elif above:
+            name = _("probability of the word above the column")
+        else:
+            name = _("probability of the word in the top row")
+        bar, what = style.colour_bar(name, **_BAR), _("its probability")
     elif colour == "rank":
         values = np.log10(lens.rank)
         most = max(1.0, float(np.ceil(values.max())))
         ticks = np.arange(int(most) + 1)
         names = [whole(10**tick) for tick in ticks.tolist()]
+        if classes:
+            name = _("rank of the final class")
+        elif above:
+            name = _("rank of the word above the column")
+        else:
+            name = _("rank of the word in the top row")
         bar = style.colour_bar(
-            _("rank of the final class") if classes else _("rank of the final word"),
+            name,
             tickvals=ticks.tolist(),
             ticktext=names,
             **_BAR,

@@ -21,6 +21,7 @@ import torch
 
 from transformer.attribution.direct_logit_attribution import Attribution, Source, attribute, strongest_sources
 from transformer.layers.residual_stream import Part
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.predictions.lens import Lens, WordProbabilities, lens_stack, logit_lens, shown_word, word_probabilities
 from transformer.runs.inputs import prompt_ids
 from transformer.runs.traces import Trace
@@ -90,29 +91,38 @@ def ids_that_came(trace: Trace) -> tuple[int, ...]:
 def telling_token(trace: Trace, lens: Lens | None = None) -> int:
     """Return the most informative token: the end of a prompt, or the first blank.
 
-    For a translation, it is a word after which another word is predicted, and which is on top only from the latest
-    layer on; of several, the longest one that is predicted clearly.
+    For a translation, or a text that the model only reads, it is a word after which another word is predicted, and
+    which is on top only from the latest layer on; of several, the longest one that is predicted clearly.
 
     Args:
         trace: The run.
         lens: The first columns of the readout, if they are already known.
     """
     config = trace.checkpoint.config
-    if config.has_encoder and config.has_decoder:
+    if config.n_classes:
+        return 0
+    if needs_readout(trace):
         return _latest_word(read_lens(trace, LensChoices(first=0)) if lens is None else lens)
     if config.has_decoder:
         return len(prompt_ids(trace.checkpoint, trace.sentence)) - 1
-    return 0 if config.n_classes else next((token.index for token in trace.source if token.role == "mask"), 0)
+    return next(token.index for token in trace.source if token.role == "mask")
+
+
+def needs_readout(trace: Trace) -> bool:
+    """Return whether ``telling_token`` compares words: in translations, and where nothing is added to the text."""
+    config = trace.checkpoint.config
+    return not config.n_classes and (config.kind == "encoder-decoder" or prediction_rows(trace).everywhere)
 
 
 def _latest_word(lens: Lens) -> int:
     def letters(text: str) -> int:
         return 0 if text.startswith("<") else sum(letter.isalpha() for letter in text)
 
-    def rank(column: int) -> tuple[bool, int, bool, int]:
-        length = letters(lens.followed_words[column])
+    def rank(column: int) -> tuple[bool, bool, int, bool, int]:
+        word = lens.followed_words[column]
+        length, begins = letters(word), word.startswith("·")
         words = letters(lens.read[column]) > 0 and length >= SHORTEST_WORD
-        return words, int(lens.decided[column]), bool(lens.probability[-1, column] >= CLEAR), length
+        return words, begins, int(lens.decided[column]), bool(lens.probability[-1, column] >= CLEAR), length
 
     return max(range(len(lens.read)), key=rank)
 
@@ -205,9 +215,8 @@ class LensViewModel(RunViewModel):
 
     @property
     def earlier(self) -> tuple[str, ...]:
-        """The other words that were on top at the position earlier, each once, from the bottom up."""
-        words = [row[self._column] for row in self.lens.words[: max(0, self.top_from)]]
-        return tuple(word for word in dict.fromkeys(words) if word != self.word)
+        """The words that were on top at the position earlier, each once, from the bottom up."""
+        return tuple(dict.fromkeys(row[self._column] for row in self.lens.words[: max(0, self.top_from)]))
 
     @property
     def runner_up(self) -> str:

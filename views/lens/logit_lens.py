@@ -33,6 +33,7 @@ from views.lens.lens_view_model import (
     ids_that_came,
     lens_view_model,
     n_columns,
+    needs_readout,
     position_of,
     read_lens,
     telling_token,
@@ -49,11 +50,10 @@ def stack_of(p: Page) -> str:
 def place_of(p: Page) -> tuple[str, int]:
     """Return the stack that the lens reads, and the token in focus, or another if the lens lacks it."""
     stack, focus = stack_of(p), p.focus
-    alone = len(p.trace.stacks) == 1
     if focus.stack == stack and (focus.token > 0 or _first_chosen(p)):
         return stack, focus.token
-    translates = not alone and stack == "decoder"
-    return stack, telling_token(p.trace, _lens(p, LensChoices(first=0), None, 0) if translates else None)
+    known = _lens(p, LensChoices(first=0), None, 0) if needs_readout(p.trace) else None
+    return stack, telling_token(p.trace, known)
 
 
 def _first_chosen(p: Page) -> bool:
@@ -112,14 +112,15 @@ def draw(p: Page, shown: LensViewModel) -> None:
     text, lens = p.text, shown.lens
     if shown.selected is not None:
         st.markdown(_say_place(p, shown))
+    st.caption(text["legend"])
     window = ""
     if (count := n_columns(p.trace)) > len(lens.read):
         last = lens.first + len(lens.read) - 1
-        window = text["window_caption"].format(first=lens.first, last=last, count=count) + " "
+        window = " " + text["window_caption"].format(first=lens.first, last=last, count=count)
     show_figure(
         lens_grid(lens, colour=shown.choices.colour, selected=shown.selected),
         name=GRID,
-        caption=f"{window}{text['grid_caption']} {_say_counts(p, shown)}",
+        caption=f"{text['grid_caption']} {_say_counts(p, shown)}{window}",
         alt=text["grid_alt"],
         room=room_of(lens),
     )
@@ -141,16 +142,29 @@ def _say_place(p: Page, shown: LensViewModel) -> str:
         key = "place_whole" if shown.is_whole else "place_alone"
     else:
         key = "place_never" if shown.top_from < 0 else "place" if shown.lens.stack == "decoder" else "place_masked"
-        key += "" if shown.earlier or shown.top_from < 0 else "_same"
-    step = _("the embedding") if shown.top_from == 0 else localize(label_in_sentence(shown.steps[shown.top_from]))
-    return p.text[key].format(
-        read=as_plain(localize(shown.read)),
-        word=as_plain(shown.word),
+    said = p.text[key].format(
+        read=_plainly(localize(shown.read)),
+        word=_plainly(shown.word),
         probability=three_digits(shown.probability),
-        step=as_plain(step),
-        runner_up=as_plain(shown.runner_up),
-        earlier=", ".join(f"**{as_plain(word)}**" for word in shown.earlier),
+        runner_up=_plainly(shown.runner_up),
     )
+    return said if key in ("place_alone", "place_never") else f"{said} {_say_since_when(p, shown)}"
+
+
+def _say_since_when(p: Page, shown: LensViewModel) -> str:
+    """Show from which step the word is on top, and what would be predicted before."""
+    if shown.top_from == 0:
+        return p.text["since_embedding"]
+    last = shown.top_from == len(shown.steps) - 1
+    return p.text["since_last" if last else "since"].format(
+        step=as_plain(localize(label_in_sentence(shown.steps[shown.top_from]))),
+        earlier=", ".join(f"**{_plainly(word)}**" for word in shown.earlier),
+    )
+
+
+def _plainly(token: str) -> str:
+    """Return a token for a sentence, without the dot that stands for its space."""
+    return as_plain(token.removeprefix("·") or token)
 
 
 def follow_word(p: Page, shown: LensViewModel) -> None:
