@@ -15,8 +15,9 @@ import transformer
 from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.feed_forward_units import strongest_units, unit_words
+from transformer.layers.patch_units import image_values, patch_units
 from transformer.layers.readable_units import readable_units
-from ui.words.texts import page_text
+from ui.words.texts import page_text, pictures
 from views.feed_forward.unit_figures import line_of
 
 TEXT = page_text("feed_forward")
@@ -128,6 +129,30 @@ def test_a_model_of_pictures_has_no_words(open_app: Callable, monkeypatch: pytes
     app = open_app("feed_forward", checkpoint="vit-digits", token="3")
     is_fine(app)
     assert TEXT["claim_none"].partition("{")[0] in said(app) and "the words" not in said(app)
+
+
+def test_a_model_of_pictures_opens_on_a_unit_and_the_patches_that_it_responds_to(
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("feed_forward", checkpoint="vit-digits")
+    is_fine(app)
+    checkpoint = transformer.load(ROOT / "checkpoints" / "vit-digits")
+    trace = transformer.trace(checkpoint, app.session_state["focus"].sentence)
+    first = patch_units(trace, image_values(checkpoint, [text for _, text in pictures()]))[0]
+    texts = TEXT.instead("of_pictures", "of_classes")
+    claim = texts["claim_patch"].format(token=trace.source[first.position].display, word=texts["side"][first.side])
+    assert claim in said(app) and f"Unit {first.unit} of " in said(app)
+
+
+def test_a_sentence_without_a_unit_that_can_be_read_says_so(
+    open_app: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "gpt-en"), "I cannot sleep.")
+    assert not readable_units(trace, "decoder")
+    assert TEXT["none_readable"] in said(open_app("feed_forward", checkpoint="gpt-en", sentence="I cannot sleep."))
+    assert TEXT["none_readable"] not in said(open_app("feed_forward", checkpoint="gpt-en", sentence=SUNDAY))
 
 
 def numbers(z: list | dict) -> np.ndarray:

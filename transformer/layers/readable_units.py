@@ -23,10 +23,13 @@ from transformer.layers.feed_forward_units import (
 from transformer.runs.traces import Trace
 
 WORDS = 6  # promoted words that are compared, per unit
-LEAST_CLOSE = 6  # smallest number of close pairs, out of 15
+LEAST_CLOSE = 8  # smallest number of close pairs, out of 15
+MOST_BESIDE = 0.8  # largest value at any other word, as a share of the unit's largest
 NEAR = 400  # one row is near another if no more than 1 in 400 rows are nearer
 _PER_TOKEN, _MOST = 15, 600  # how many units are tried, per token and in all
 _CLOSENESS = 0.2  # doublings of the rank in the vocabulary that one close pair is worth
+_KINSHIP = 0.5  # and those that one promoted word is worth that is near the token itself
+_ALONE = 2.0  # and those that a unit is worth that fires at one word only
 _ROWS = 256  # units compared with the vocabulary at a time
 _SPACE = "·"  # how a space is displayed
 
@@ -40,20 +43,25 @@ class ReadableUnit:
         position: The token at which its value is largest, special tokens left out.
         words: What it promotes there.
         n_close: How many of the 15 pairs of its six words are near each other.
+        n_akin: How many of these words are near the token at which it fires.
+        beside: Its largest value at any other word, as a share of its largest value; at least 0.
     """
 
     layer: int
     position: int
     words: UnitWords
     n_close: int
+    n_akin: int
+    beside: float
 
 
 def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[ReadableUnit, ...]:
     """Return the most readable units of a stack for a sentence, the clearest (``_clarity``) first.
 
-    A unit is readable if it is among the strongest of a token, its ``WORDS`` most promoted tokens are whole words, and
-    at least ``LEAST_CLOSE`` pairs of these are near each other. A unit that promotes mostly the same words as a more
-    readable one is left out. The result is empty if no unit is readable, or if units have no words.
+    A unit is readable if it is among the strongest of a token, fires there clearly more than at any other word, its
+    ``WORDS`` most promoted tokens are whole words, and at least ``LEAST_CLOSE`` pairs of these are near each other. A
+    unit that promotes mostly the same words as a more readable one is left out. The result is empty if no unit is
+    readable, or if units have no words.
     """
     if why_no_words(trace.checkpoint, stack) is not None:
         return ()
@@ -64,8 +72,11 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
     for layer, position, unit in tried:
         pairs = combinations((word.id for word in unit.up), 2)
         n_close = sum(one in near[other] or other in near[one] for one, other in pairs)
-        if n_close >= LEAST_CLOSE:
-            found.append(ReadableUnit(layer, position, unit, n_close))
+        beside = _beside(trace, stack, layer, position, unit.unit)
+        if n_close >= LEAST_CLOSE and beside <= MOST_BESIDE:
+            own = trace.tokens(stack)[position].id
+            n_akin = sum(own in near[word.id] for word in unit.up)
+            found.append(ReadableUnit(layer, position, unit, n_close, n_akin, beside))
     found.sort(key=_clarity, reverse=True)
     kept: list[ReadableUnit] = []
     for one in found:
@@ -74,13 +85,25 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
     return tuple(kept[:count])
 
 
+def _beside(trace: Trace, stack: str, layer: int, position: int, unit: int) -> float:
+    values = trace.values(f"{stack}.layers.{layer}.feed_forward.hidden")[:, unit]
+    others = [token.index for token in trace.tokens(stack) if not token.special and token.index != position]
+    return max(0.0, float(values[others].max() / values[position])) if others else 0.0
+
+
 def _clarity(unit: ReadableUnit) -> float:
-    """Return how clearly a unit's words belong together: they are close and not the commonest.
+    """Return how clear a unit is: it fires at one word, and its words are close to it and each other, and not common.
 
     A vocabulary is ordered by frequency, so the median of log₂ of the ids is larger for rarer words. "month, year,
     morning" says more than "you, it, that", even if the latter are closer.
     """
-    return _CLOSENESS * unit.n_close + float(np.median(np.log2([1 + word.id for word in unit.words.up])))
+    alone = _ALONE * (1 - unit.beside)
+    return (
+        alone
+        + _CLOSENESS * unit.n_close
+        + _KINSHIP * unit.n_akin
+        + float(np.median(np.log2([1 + word.id for word in unit.words.up])))
+    )
 
 
 def _ids(unit: ReadableUnit) -> set[int]:

@@ -1,5 +1,7 @@
 """The first view: one unit, the tokens at which it fires, and the words that it promotes there.
 
+A unit of a model that reads images has no words: the patches of several images for which it fires most are drawn.
+
 While the reader has chosen no token, the units are those that can be read, of all stacks and layers; afterwards, the
 strongest units of the chosen token in the chosen layer.
 """
@@ -9,9 +11,11 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from charts.toolkit.numbers import whole
+from charts.toolkit.numbers import percent, whole
 from charts.toolkit.style import three_digits
+from transformer.config import PictureConfig
 from transformer.layers.feed_forward_units import Effect, UnitWords
+from transformer.layers.patch_units import PATCHES, ImageValues, PatchUnit, image_values, ink_of, patch_units
 from transformer.layers.readable_units import NEAR, WORDS, readable_units
 from ui.compute.store import store
 from ui.shell import choice
@@ -20,8 +24,9 @@ from ui.shell.focus import FIRST_CHOSEN
 from ui.shell.page import Page
 from ui.shell.strip import is_chosen
 from ui.show.figures import show_figure, show_snippet
-from ui.words.texts import as_plain, common
+from ui.words.texts import as_plain, common, pictures
 from views.feed_forward.feed_forward_view_model import FeedForwardViewModel, feed_forward_view_model
+from views.feed_forward.patch_figures import firing_in_image, strongest_patches
 from views.feed_forward.unit_figures import unit_firing, unit_promotes
 from views.view_models import first_word
 
@@ -38,6 +43,7 @@ class OneUnit:
     Attributes:
         words: What it promotes there; ``None`` if units have no words.
         n_close: How many pairs of the promoted words are close, if that is why the unit is shown.
+        seen: Where the ink of its strongest image patches is, if that is why the unit is shown.
     """
 
     stack: str
@@ -46,6 +52,7 @@ class OneUnit:
     unit: int
     words: UnitWords | None = None
     n_close: int | None = None
+    seen: PatchUnit | None = None
 
     @property
     def promoted(self) -> tuple[Effect, ...]:
@@ -59,8 +66,22 @@ class OneUnit:
 
 
 def units_that_can_be_read(p: Page) -> tuple[OneUnit, ...]:
-    """Return the readable units of the sentence, those of each stack in turn."""
-    return () if p.reads_pictures else store.get(p.run, "readable units", lambda: _readable(p))
+    """Return the readable units of the sentence or image, those of each stack in turn."""
+    if not p.reads_pictures:
+        return store.get(p.run, "readable units", lambda: _readable(p))
+    if (values := values_of_images(p)) is None:
+        return ()
+    found = store.get(p.run, "patch units", lambda: patch_units(p.trace, values, count=READABLE))
+    return tuple(OneUnit("encoder", one.layer, one.position, one.unit, seen=one) for one in found)
+
+
+def values_of_images(p: Page) -> ImageValues | None:
+    """Return the units for the app's images, if the model reads images of their size."""
+    config = p.checkpoint.config
+    images = [text for _, text in pictures()]
+    if not isinstance(config, PictureConfig) or any(len(image) != config.picture_size**2 for image in images):
+        return None
+    return store.get(p.checkpoint, "units of images", lambda: image_values(p.checkpoint, images))
 
 
 def _readable(p: Page) -> tuple[OneUnit, ...]:
@@ -107,6 +128,7 @@ def choose_one_unit(p: Page) -> OneUnit:
             format_func=names.__getitem__,
             label_visibility="collapsed",
             width="content",
+            wrap=True,
         )
         if not reads and units_that_can_be_read(p):
             look = {"type": "tertiary", "icon": ":material/arrow_back:"}
@@ -116,7 +138,8 @@ def choose_one_unit(p: Page) -> OneUnit:
 
 def _title(p: Page, one: OneUnit) -> dict[str, str]:
     token = p.trace.tokens(one.stack)[one.position].display
-    return {"token": as_plain(token), "word": as_plain(one.promoted[0].piece.removeprefix("·"))}
+    word = p.text["side"][one.seen.side] if one.seen else as_plain(one.promoted[0].piece.removeprefix("·"))
+    return {"token": as_plain(token), "word": word}
 
 
 def _strongest(p: Page) -> tuple[OneUnit, ...]:
@@ -140,6 +163,10 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
     text, tokens, words = p.text, view_model.tokens, one.words
     st.markdown(_claim(p, view_model, one))
     values = view_model.hidden[:, one.unit]
+    if (images := values_of_images(p) if p.reads_pictures else None) is not None:
+        _draw_in_image(p, view_model, one, images)
+        show_snippet("one unit", p.preamble + _snippet(one))
+        return
     left, right = st.columns(2, gap="medium") if words else (st.container(), None)
     with left:
         st.markdown(f"**{text['figure_fires']}**")
@@ -165,8 +192,37 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
     show_snippet("one unit", p.preamble + _snippet(one))
 
 
+def _draw_in_image(p: Page, view_model: FeedForwardViewModel, one: OneUnit, images: ImageValues) -> None:
+    """Draw where in the image the unit fires and, beside it, the patches of all images for which it fires most."""
+    text, tokens = p.text, view_model.tokens
+    left, right = st.columns(2, gap="medium")
+    with left:
+        st.markdown(f"**{text['figure_fires']}**")
+        show_figure(
+            firing_in_image(
+                view_model.hidden[list(tokens.patches), one.unit],
+                ink=ink_of(tokens),
+                names=[tokens[at].display for at in tokens.patches],
+                followed=tokens.patches.index(one.position) if one.position in tokens.patches else None,
+            ),
+            name="where-a-unit-fires",
+            alt=text["fires_alt"],
+        )
+    strongest = images.strongest(one.layer, one.unit)
+    with right:
+        st.markdown(f"**{text['figure_patches'].format(count=len(strongest), images=images.n_images)}**")
+        show_figure(
+            strongest_patches(images.ink[strongest], values=images.hidden[one.layer][strongest, one.unit]),
+            name="strongest-patches",
+            alt=text["patches_alt"],
+        )
+    st.caption(_caption(p, view_model, one))
+
+
 def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     text, token = p.text, as_plain(view_model.tokens[one.position].display)
+    if one.seen is not None:
+        return text["claim_patch"].format(token=token, word=text["side"][one.seen.side])
     if one.n_close is not None:
         claim = text["claim_readable"].format(token=token)
     else:
@@ -177,6 +233,8 @@ def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
             layer=view_model.layer,
             unit=one.unit,
         )
+    if not (p.token_is_chosen or p.reads_pictures or one.n_close is not None):
+        claim = f"{text['none_readable']} {claim}"
     if one.words is None:
         length = three_digits(view_model.added_lengths([one.unit])[0])
         return f"{claim} {text['claim_none'].format(length=length)}"
@@ -189,6 +247,16 @@ def _caption(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     text = p.text
     stack = text["of_stack"].format(stack=common(f"focus.{one.stack}")) if len(p.trace.stacks) > 1 else ""
     said = [text["which_unit"].format(unit=one.unit, units=whole(view_model.n_units), layer=one.layer, stack=stack)]
+    if one.seen is not None and (images := values_of_images(p)) is not None:
+        said.append(
+            text["patches_alike"].format(
+                alike=one.seen.n_alike,
+                count=PATCHES,
+                word=text["side"][one.seen.side],
+                share=percent(images.share(one.seen.side)),
+                images=images.n_images,
+            )
+        )
     if one.words is not None:
         to = text["to_classes" if view_model.checkpoint.config.n_classes else "to_decoder"]
         is_last = one.layer == p.trace.n_layers(one.stack) - 1

@@ -144,6 +144,8 @@ def unit_firing(hidden: Any, *, tokens: TokenSequence, followed: int) -> go.Figu
         text=texts,
         textposition="outside",
         textfont={"size": style.TEXT_SIZE + 2},
+        textangle=0,
+        constraintext="none",  # narrow bars on a phone would shrink the number
         cliponaxis=False,
         hovertemplate=style.hover("%{x}", style.exact("y")),
     )

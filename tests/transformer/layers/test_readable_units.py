@@ -11,7 +11,7 @@ import transformer
 from tests.nights import by_day
 from tests.shipped import SHIPPED
 from transformer.layers.feed_forward_units import unit_words, vocabulary_matrix
-from transformer.layers.readable_units import LEAST_CLOSE, NEAR, WORDS, readable_units
+from transformer.layers.readable_units import LEAST_CLOSE, MOST_BESIDE, NEAR, WORDS, readable_units
 
 SENTENCE = "My grandmother bakes apple pie every Sunday."
 OF_TEXT = [path for path in SHIPPED if not path.name.startswith("vit")]
@@ -35,6 +35,9 @@ def test_a_readable_unit_promotes_words_that_are_close_where_it_fires_most(path:
             hidden = trace.values(f"{stack}.layers.{one.layer}.feed_forward.hidden")[:, one.words.unit]
             words = [token.index for token in trace.tokens(stack) if not token.special]
             assert hidden[one.position] == hidden[words].max() > 0
+            others = [hidden[place] for place in words if place != one.position]
+            assert max(0, max(others) / hidden[one.position]) == pytest.approx(one.beside, abs=1e-5)
+            assert one.beside <= MOST_BESIDE
             (again,) = unit_words(trace, stack, one.layer, one.position, units=[one.words.unit], words=WORDS)
             assert [word.id for word in again.up] == [word.id for word in one.words.up]
             assert n_close(matrix, [word.id for word in again.up]) == one.n_close >= LEAST_CLOSE
