@@ -9,7 +9,7 @@ from ui.lab.experiments import experiment_with
 from ui.shell.choice import chosen_option
 from ui.shell.page import page
 from views.masks import editor
-from views.masks.mask_effects import difference, formula_and_code, notes, padding_sandbox, say_what_is_blocked
+from views.masks.mask_effects import difference, formula_and_code, notes, padding_sandbox, say_effect
 from views.masks.masks_view_model import masks_view_model
 
 VIEWS = ("difference", "steps", "padding")
@@ -17,6 +17,7 @@ VIEWS = ("difference", "steps", "padding")
 with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     location = Head(p.focus.stack, p.focus.kind, p.focus.layer, p.focus.head)
     own = p.trace.attention(location.stack, location.layer, location.kind)
+    above = st.container()
     choices = editor.choose(p, own)
     picture, beside = picture_and_answer()
     with beside:
@@ -31,10 +32,12 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
             st.caption(p.text["without_run"])
         raise
     shown = masks_view_model(p.trace, location, choices, found=found)
+    with above:
+        if not p.focus.lesson:
+            say_effect(p, shown)
     with picture:
         editor.draw_editor(p, shown.own, shown.now, choices)
     with answers:
-        say_what_is_blocked(p, shown)
         show_answers(p, found)
         show_numbers(p, found)
     with beside:

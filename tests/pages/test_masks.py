@@ -94,7 +94,8 @@ def test_the_page_opens_with_a_word_blocked_and_the_output_changed(open_app, mon
     view = trace.attention(stack, 1, kind)
     effect = experiment(trace, edits_from(loaded, choices.specs(view)))
     assert choices.preset == "word" and effect.answer_after.text != effect.answer_before.text
-    assert TEXT["blocked_all"].format(word=words_of(view.key)[choices.word].text) in said(app)
+    word = words_of(view.key)[choices.word].text
+    assert f"{TEXT['blocked_all'].format(word=word)}, " in said(app), "the first sentence says what this changes"
     if name == "gpt-en":  # a continuation alone, e.g. ".", cannot be understood
         assert f":gray[{sentence}] {effect.answer_before.text}" in said(app)
     pieces = word_diff(effect.answer_before.text, effect.answer_after.text)

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import charts.figures.edit_effects
 from charts.toolkit.style import signed, three_digits, three_digits_alike
-from transformer.interventions.experiment import Experiment
+from transformer.interventions.experiment import Expectation, Experiment
 from transformer.predictions.answer_probabilities import Answer
 from transformer.predictions.comparison import Piece, word_diff
 from transformer.runs.inputs import prompt_ids
@@ -23,6 +23,7 @@ from ui.words.texts import as_plain, common, number_text
 
 _STYLE = Path(__file__).with_name("effects.css")
 _END_OF_PROMPT = 60  # characters of a prompt that are shown before its continuation
+_LONGEST_READ = 40  # characters of the text before a prediction
 _MARKS = {"same": "{}", "removed": ":orange[~~{}~~]", "added": ":blue[**{}**]"}
 
 
@@ -54,6 +55,50 @@ def show_answers(p: Page, found: Experiment) -> None:
             st.markdown(_same(before, after))
             return
         show_difference(p, before, after)
+
+
+def show_consequence(p: Page, found: Experiment, cause: str) -> None:
+    """Show what a change does to the output, as the first sentence of a page, with its changes marked.
+
+    Args:
+        p: The page.
+        found: The run compared with the changed one.
+        cause: The beginning of the sentence, as Markdown: "Without **layer 0, head 1**".
+    """
+    before, after, config = found.answer_before, found.answer_after, p.checkpoint.config
+    if before.text != after.text and config.n_classes:
+        words = {"before": as_plain(before.text), "after": as_plain(after.text)}
+        st.markdown("##### " + common("effect.then_predicts", cause=cause, **words))
+    elif before.text != after.text:
+        st.markdown(common("effect.then_writes" if config.has_decoder else "effect.then_fills", cause=cause))
+        show_difference(p, before, after)
+    elif found.predicts_otherwise:
+        first = _plainest(found)
+        words = {"before": as_plain(_plainly(first.before)), "after": as_plain(_plainly(first.after))}
+        key = "effect.then_continues" if config.has_decoder else "effect.then_replaces"
+        read = _text_up_to(p, first.position) if config.has_decoder else _plainly(first.read)
+        st.markdown("##### " + common(key, cause=cause, read=as_plain(read), **words))
+    elif found.asked.everywhere or not before.parts:
+        st.markdown("##### " + common("effect.then_same", cause=cause))
+    else:
+        shares = three_digits_alike([before.probability, after.probability])
+        st.markdown("##### " + common("effect.then_stays", cause=cause, before=shares[0], after=shares[1]))
+    if found.asked.everywhere and not config.has_decoder:
+        st.caption(common("effect.blank_hint"))
+
+
+def _plainest(found: Experiment) -> Expectation:
+    """Return the other prediction that changes most, if possible one of whole words."""
+    others = [one for one in found.expectations(shown=len(found.asked.rows)) if one.before != one.after]
+    whole = (one for one in others if all(word.startswith("·") for word in (one.before, one.after)))
+    return next(whole, others[0])
+
+
+def _text_up_to(p: Page, position: int) -> str:
+    """Return the end of the text that the decoder has read at a position."""
+    ids = p.trace.tokens(p.trace.stacks[-1]).ids[: position + 1]
+    read = " ".join(p.checkpoint.tokenizer.decode(ids).split())
+    return f"… {read[-_LONGEST_READ:].lstrip()}" if len(read) > _LONGEST_READ else read
 
 
 def show_difference(p: Page, before: Answer, after: Answer) -> None:

@@ -56,7 +56,7 @@ def draw_editor(p: Page, own: AttentionView, now: AttentionView, choices: MaskCh
         head=location.head,
         own=own.allowed,
         shifted_labels=predicted_labels(p.trace, location),
-        height=340 if p.focus.lesson else 400,  # so that its legend remains visible above the lesson's bar
+        height=340,  # so that its legend remains visible below the first sentence, and above a lesson's bar
     )
     show_mask_editor(drawn, key="mask editor", means=partial(paint, begins=choices.as_choice()))
 
@@ -107,7 +107,11 @@ def _begin(p: Page, view: AttentionView) -> MaskChoices:
 
     def find() -> MaskChoices:
         strongest, largest = MaskChoices(), -1.0
-        hiding = (MaskChoices("word", word=word) for word in words_to_block(view))
+        hiding = [MaskChoices("word", word=word) for word in words_to_block(view)]
+        if not (p.checkpoint.config.has_decoder or p.checkpoint.config.n_classes):
+            # Without a blank, such a model predicts the hidden word itself: one of a single token is easier to read.
+            words = words_of(view.key)
+            hiding = [one for one in hiding if words[one.word].end - words[one.word].start == 1] or hiding
         for choices, found, is_other in tried(p.run, ((one, one.specs(view)) for one in hiding)):
             if is_other and not found.asked.everywhere:
                 return choices

@@ -15,6 +15,7 @@ from transformer.masks import combined_mask
 from transformer.runs import mask_edits
 from ui.compute.loading import load_trace
 from ui.compute.store import store
+from ui.lab.effects import show_consequence
 from ui.lab.experiments import experiment_with
 from ui.shell import choice
 from ui.shell.page import Page
@@ -25,11 +26,17 @@ from ui.words.texts import as_plain, token_name
 from views.masks.masks_view_model import MasksViewModel
 
 
-def say_what_is_blocked(p: Page, shown: MasksViewModel) -> None:
-    """Name the word that no token may attend to, above the outputs."""
+def say_effect(p: Page, shown: MasksViewModel) -> None:
+    """Say what the model predicts under the mask, as the first sentence of the page."""
+    if shown.found.changed is shown.found.original:
+        return
+    everywhere, layer = shown.choices.everywhere, shown.location.layer
     if word := shown.blocked_word:
-        where = p.text["blocked_all" if shown.choices.everywhere else "blocked_layer"]
-        st.markdown(where.format(word=token_name(word), layer=shown.location.layer))
+        cause = p.text["blocked_all" if everywhere else "blocked_layer"].format(word=token_name(word), layer=layer)
+    else:
+        cause = p.text["masked_all" if everywhere else "masked_layer"].format(layer=layer)
+    with st.container(gap="xsmall", key="mask effect"):
+        show_consequence(p, shown.found, cause)
 
 
 def notes(p: Page, shown: MasksViewModel) -> None:

@@ -5,21 +5,17 @@ from dataclasses import dataclass
 
 import streamlit as st
 
-from charts.toolkit.style import three_digits_alike
-from transformer.interventions.experiment import Expectation, Experiment
+from transformer.interventions.experiment import Experiment
 from transformer.interventions.head_importance import HeadImportance, Importance
-from transformer.predictions.answer_probabilities import Answer
 from transformer.runs.edit_specs import EditSpec
 from transformer.runs.head_places import Head, all_heads
 from ui.compute.store import store
-from ui.lab.effects import show_answer, show_difference
+from ui.lab.effects import show_answer, show_consequence
 from ui.lab.experiments import experiment_with, tried
 from ui.shell.page import Page
-from ui.words.texts import as_plain
 from views.surgery import edit_list
 
 _WANTED = "surgery example: clicked"
-_LONGEST_READ = 40  # characters of the text before a prediction
 _MOST = 8  # heads that are removed together
 
 
@@ -105,50 +101,13 @@ def _sets(ranked: list[HeadImportance]) -> Iterator[tuple[Head, ...]]:
 
 def show_example(p: Page, example: Example) -> None:
     """Show the output without these heads as the first sentence of the page, with its changes marked."""
-    effect, text, config = example.effect, p.text, p.checkpoint.config
-    before, after = effect.answer_before, effect.answer_after
+    text = p.text
     with st.container(gap="xsmall", key="example"):
         if example.needs_several:
-            st.markdown(text["example_no_single"].format(count=len(all_heads(config))))
-        if before.text != after.text and config.n_classes:
-            words = {"before": as_plain(before.text), "after": as_plain(after.text)}
-            st.markdown("##### " + text["example_predicts"].format(head=_name(p, example), **words))
-        elif before.text != after.text:
-            verb = "writes" if config.has_decoder else "fills"
-            st.markdown(text[f"example_{verb}"].format(head=_name(p, example)))
-            show_difference(p, before, after)
-        elif effect.predicts_otherwise:
-            first = _plainest(effect)
-            key = "example_after" if config.has_decoder else "example_at"
-            words = {name: as_plain(getattr(first, name).removeprefix("·")) for name in ("before", "after")}
-            read = _text_up_to(p, first.position) if config.has_decoder else first.read.removeprefix("·")
-            st.markdown("##### " + text[key].format(head=_name(p, example), read=as_plain(read), **words))
-        else:
-            st.markdown("##### " + _stays(p, example, before, after))
-        if effect.asked.everywhere and not config.has_decoder:
-            st.caption(text["example_blank"])
-
-
-def _plainest(effect: Experiment) -> Expectation:
-    """Return the other prediction that changes most, if possible one of whole words."""
-    others = [one for one in effect.expectations(shown=len(effect.asked.rows)) if one.before != one.after]
-    whole = (one for one in others if all(word.startswith("·") for word in (one.before, one.after)))
-    return next(whole, others[0])
-
-
-def _text_up_to(p: Page, position: int) -> str:
-    """Return the end of the text that the decoder has read at a position."""
-    ids = p.trace.tokens(p.trace.stacks[-1]).ids[: position + 1]
-    read = " ".join(p.checkpoint.tokenizer.decode(ids).split())
-    return f"… {read[-_LONGEST_READ:].lstrip()}" if len(read) > _LONGEST_READ else read
-
-
-def _stays(p: Page, example: Example, before: Answer, after: Answer) -> str:
-    even = "_even" if len(example.heads) > 1 else ""
-    if example.effect.asked.everywhere or not before.parts:
-        return p.text[f"example_same{even}"].format(head=_name(p, example))
-    shares = three_digits_alike([before.probability, after.probability])
-    return p.text[f"example_stays{even}"].format(head=_name(p, example), before=shares[0], after=shares[1])
+            st.markdown(text["example_no_single"].format(count=len(all_heads(p.checkpoint.config))))
+        unchanged = example.needs_several and not example.effect.predicts_otherwise
+        cause = text["example_even_without" if unchanged else "example_cause"].format(head=_name(p, example))
+        show_consequence(p, example.effect, cause)
 
 
 def _name(p: Page, example: Example) -> str:

@@ -203,6 +203,17 @@ export class Heatmap extends HeatmapLayout {
       return;
     }
     context.font = fontOf(theme, this.labelScale, tint ? 600 : 400);
+    // A name before a row of image patches would lie on the first of them if it were slanted: it ends above its cell.
+    if (column === 0 && this.columnPictures?.[1]) {
+      const side = this.pictureSide(theme, this.stepX);
+      const [right, y] = [x + this.stepX / 2 - 1, this.plot.y - side / 2 - 5];
+      const wide = context.measureText(this.columns[column]).width;
+      const tall = this.labelScale * theme.size;
+      if (tint) this.pill(context, theme, tint, right - wide - 4, y - tall * 0.7, wide + 8, tall * 1.4);
+      const look = this.labelStyle(theme, this.specialColumns.has(column), tint);
+      drawToken(context, this.columns[column], right, y, { align: "right", room: right, ...look });
+      return;
+    }
     const apart = this.slanted ? this.stepX * Math.sin(this.slant) : Infinity;
     const half = Math.min(theme.size * 0.66, Math.max(apart, this.labelScale * theme.size) / 2);
     const style = this.labelStyle(theme, this.specialColumns.has(column), tint);
