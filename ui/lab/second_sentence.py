@@ -20,7 +20,7 @@ from ui.shell.picture.image import choosable_images, other_images
 from ui.shell.presentation.presenter import is_presenting, labels
 from ui.words.texts import model_sentences, pictures
 
-_MOST, _FEW = 5, 4  # number of pairs in a separate row, and in a row with other controls
+_MOST, _FEW = 5, 3  # number of pairs in a separate row, and in a row with other controls
 _LONGEST = 200  # characters of a sentence in which words are replaced
 
 

@@ -9,7 +9,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.value_map import value_map
 from charts.toolkit.numbers import percent, whole
-from charts.toolkit.style import signed, three_digits
+from charts.toolkit.style import signed, three_digits_alike
 from transformer.errors import InputError
 from transformer.interventions.activation_patching import (
     HEADS,
@@ -209,7 +209,7 @@ def display(pair: Contrast, id: int) -> str:
 
 def draw(p: Page, shown: PathsViewModel) -> None:
     """Write the result in a sentence, and draw the map with its legend."""
-    st.markdown(say_swap(p, shown))
+    st.markdown(f"##### {say_swap(p, shown)}")
     _draw_path(p, shown)
     st.markdown(_say_strongest(p, shown))
     if shown.is_wide:
@@ -267,13 +267,22 @@ def say_swap(p: Page, shown: PathsViewModel) -> str:
             text["swap"].format(clean=as_plain(swap.clean), corrupt=as_plain(swap.corrupt)) for swap in shown.swaps[:3]
         )
     )
+    (_, before), (_, after) = shown.predictions
+    shares = three_digits_alike([before, after])
     return text[f"says_{shown.effect}"].format(
         swapped=swapped,
-        answer=as_plain(shown.answer),
-        other=as_plain(shown.other),
+        answer=_plainly(shown.answer),
+        other=_plainly(shown.other),
         clean=signed(shown.turn.clean),
         corrupt=signed(shown.turn.corrupt),
+        before=shares[0],
+        after=shares[1],
     )
+
+
+def _plainly(token: str) -> str:
+    """Return a token for a sentence, without the dot that stands for its space."""
+    return as_plain(token.removeprefix("·") or token)
 
 
 def _say_strongest(p: Page, shown: PathsViewModel) -> str:
@@ -285,8 +294,8 @@ def _say_strongest(p: Page, shown: PathsViewModel) -> str:
         one=p.text[f"one_{shown.choices.patches}"],
         place=_place_name(p, shown, shown.strongest),
         share=percent(share),
-        answer=as_plain(shown.answer),
-        other=as_plain(shown.other),
+        answer=_plainly(shown.answer),
+        other=_plainly(shown.other),
     )
 
 
@@ -328,17 +337,9 @@ def _row_label(p: Page, row: tuple[Place | None, ...]) -> str:
 
 
 def _draw_key(p: Page, shown: PathsViewModel) -> None:
-    """Draw both predictions and the explanation of a cell."""
+    """Draw the explanation of a cell and of the colours."""
     text = p.text
-    words = [" ".join(words) for words in zip(*shown.swaps, strict=True)]
-    lines = [
-        text[name].format(word=as_plain(word), answer=as_plain(answer), probability=three_digits(probability))
-        for name, word, (answer, probability) in zip(
-            ("key_clean", "key_corrupt"), words, shown.predictions, strict=True
-        )
-    ]
-    st.markdown("  \n".join(lines))
-    names = {"answer": as_plain(shown.answer), "other": as_plain(shown.other)}
+    names = {"answer": _plainly(shown.answer), "other": _plainly(shown.other)}
     st.markdown(text[f"key_{shown.choices.patches}"].format(**names))
     below = f" {text['key_negative']}" if np.nanmin(shown.values, initial=0.0) < -0.05 else ""
     st.markdown(text["key_scale"].format(**names) + below)
@@ -346,7 +347,7 @@ def _draw_key(p: Page, shown: PathsViewModel) -> None:
 
 def _place_name(p: Page, shown: PathsViewModel, place: Place) -> str:
     labels = shown.contrast.tokens(place.stack, shown.turn).labels
-    column = str(place.index) if place.part in HEADS else as_plain(labels[place.index])
+    column = str(place.index) if place.part in HEADS else _plainly(labels[place.index])
     if p.reads_pictures and place.part not in HEADS and place.index == 0:
         column = p.text["class_token"]
     several = len(shown.contrast.clean) > 1
