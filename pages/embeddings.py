@@ -22,10 +22,12 @@ SECTIONS = {
 
 
 def begins(p: Page) -> tuple[str, int]:
-    """Begin at a word of the first stack that has near neighbours."""
+    """Begin at a word of the first stack that has near neighbours, or at the image patch with most ink."""
     stack = p.trace.stacks[0]
-    if p.reads_pictures:
+    if p.reads_files:
         return stack, 0
+    if p.reads_pictures:
+        return stack, max(p.trace.tokens(stack), key=lambda token: sum(token.pixels)).index
     return stack, store.get(p.run, ("telling token", stack), lambda: telling_token(p.trace, stack))
 
 

@@ -51,7 +51,7 @@ def embedding_rows(rows: Any, *, tokens: TokenSequence, vocabulary_size: int, fo
         x=[x for _ in range(n_tokens) for x in (0, 1, None)],
         y=[y for start, end in zip(heights, ends, strict=True) for y in (float(start), float(end), None)],
         mode="lines",
-        line={"width": 1, "color": quiet},
+        line={"width": 1, "color": quiet if followed is None else style.QUIET},
         hoverinfo="skip",
         col=2,
     )

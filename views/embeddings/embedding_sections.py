@@ -28,13 +28,18 @@ def _displays(view_model: EmbeddingsViewModel) -> tuple[str, ...]:
     return store.get(checkpoint, "displays", lambda: tuple(map(display, ids)))
 
 
+def _plainly(token: str) -> str:
+    """Return a token for a sentence, without the dot that stands for its space."""
+    return as_plain(token.removeprefix("·") or token)
+
+
 def fetched_rows(p: Page, view_model: EmbeddingsViewModel) -> None:
     """Draw the rows of E that the sentence looks up, among their neighbours in E on request."""
     text, tokens, table, token = p.text, view_model.tokens, view_model.table, view_model.focused
     vocabulary, width = table.shape
     nearest = view_model.neighbours[:_NEAREST]
-    said = text["first"].format(token=as_plain(token.display), id=token.id, width=width)
-    name = as_plain(_displays(view_model)[nearest[0].id])
+    said = text["first"].format(token=_plainly(token.display), id=token.id, width=width)
+    name = _plainly(_displays(view_model)[nearest[0].id])
     st.markdown(said if p.focus.lesson else f"{said} {text['first_nearest'].format(token=name)}")
     rows, beside = (st.container(), None) if p.focus.lesson else st.columns([13, 7])
     with rows:
@@ -49,6 +54,7 @@ def fetched_rows(p: Page, view_model: EmbeddingsViewModel) -> None:
         )
     if beside is not None:  # a lesson asks which row is nearest
         with beside:
+            st.markdown(text["nearest_title"].format(token=_plainly(token.display)))
             show_figure(
                 nearest_neighbours(neighbour_frame(_displays(view_model), nearest), of=token.display),
                 name="nearest-rows",

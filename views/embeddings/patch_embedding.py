@@ -18,6 +18,10 @@ def patch_embedding(p: Page) -> None:
     """Draw the vectors of all patches, one component as a sum of products, and the matrix E."""
     text, tokens = p.text, p.trace.tokens(p.focus.stack)
     vectors, width = p.trace.values("encoder.embedding.token"), p.checkpoint.config.d_model
+    token, table = tokens[p.focus.token], p.checkpoint.model.encoder.embedding.table
+    if not (token.special or p.reads_files):
+        first = text["first_patch"]
+        st.markdown(first.format(pixels=len(token.pixels), token=as_plain(token.display), width=width))
     show_map(
         value_map(
             vectors,
@@ -32,7 +36,6 @@ def patch_embedding(p: Page) -> None:
         key="patch vectors",
     )
     st.caption(text["vectors_caption"].format(tokens=len(tokens), width=width))
-    token, table = tokens[p.focus.token], p.checkpoint.model.encoder.embedding.table
     if token.special:
         st.markdown(text["class_vector"].format(token=as_plain(token.display)))
     if p.reads_files:
