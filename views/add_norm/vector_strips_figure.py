@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array
+from charts.toolkit.numbers import number
 from charts.toolkit.sheet import Sheet
 
 READABLE = 5  # how many dimensions show their numbers
@@ -47,7 +48,7 @@ def vector_strips(
         whole[:, :few], hover="%{y}<br>x<sub>%{x}</sub>", bar=None, limit=limit, y=rows, ygap=22, xgap=2
     )
     figure.add_trace(cells, col=1)
-    texts = np.reshape(style.three_digits_alike(whole[:, :few].ravel()), (len(rows), few)).tolist()
+    texts = [[_two_decimals(value) for value in row] for row in whole[:, :few].tolist()]
     written = parts.cell_texts({**cells, "z": np.clip(whole[:, :few], -limit, limit)}, texts=texts)
     figure.add_trace({**written, "textfont": {**written["textfont"], "size": style.TITLE_SIZE}}, col=1)
     for row, strip in enumerate(shown):
@@ -91,6 +92,11 @@ def vector_strips(
     heads = {"tickmode": "array", "tickvals": [0], "ticktext": [spread], "side": "top"}
     figure.update_xaxes(col=3, **heads, range=[-0.5, 0.5], fixedrange=True)
     return figure.drawn()
+
+
+def _two_decimals(value: float) -> str:
+    """Format a number of a sum, so that all of them have equal decimals."""
+    return number(f"{round(value, 2) + 0.0:.2f}") if abs(value) < 1000 else style.three_digits(value)
 
 
 def limit_of(vectors: Sequence[np.ndarray]) -> float:

@@ -105,7 +105,7 @@ def telling_token(trace: Trace, lens: Lens | None = None) -> int:
         return _latest_word(read_lens(trace, LensChoices(first=0)) if lens is None else lens)
     if config.has_decoder:
         return len(prompt_ids(trace.checkpoint, trace.sentence)) - 1
-    return next(token.index for token in trace.source if token.role == "mask")
+    return next((token.index for token in trace.source if token.role == "mask"), 0)
 
 
 def needs_readout(trace: Trace) -> bool:
