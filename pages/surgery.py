@@ -54,7 +54,8 @@ with page("surgery") as p:
         else:
             edit_list.show(text)
             show_answers(p, shown.found)
-            show_numbers(p, shown.found)
+            if choices.edits or focus.lesson:
+                show_numbers(p, shown.found)
     if choices.edits:
         st.subheader(text["depth"], anchor=False)
         show_steps(p, shown.found)

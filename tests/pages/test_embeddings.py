@@ -55,7 +55,7 @@ def test_the_token_that_is_followed_is_seen_in_the_main_figure(open_app, tiny_ch
         app = open_app("embeddings", checkpoint="tiny-translator", sentence=SENTENCE, token=token)
         is_fine(app)
         id = tiny_checkpoint("translator").tokenizer.encode(SENTENCE)[int(token)]
-        assert f"reads row **{id}** of E" in said(app)
+        assert f"looks up row **{id}** of its table E" in said(app)
         seen[token] = app.get("plotly_chart")[0].proto.spec
     assert seen["1"] != seen["2"]
 

@@ -88,8 +88,9 @@ def test_the_page_opens_on_a_swap_whose_effect_is_seen(
     app = open_app("paths", checkpoint=checkpoint)
     is_fine(app)
     assert len(drawn) == 1, "one map"
-    (headline,) = [one.value for one in app.markdown if "original run (" in one.value and "difference" in one.value]
-    assert re.search(r"the model predicts \*\*.+\*\* instead of \*\*.+\*\*\.", said(app))
+    (headline,) = [one.value for one in app.markdown if "original run, " in one.value and "difference" in one.value]
+    pair = r"the model predicts :blue\[\*\*“.+”\*\*\] \(\S+\) instead of \*\*“.+”\*\* \(\S+\)\."
+    assert re.search(pair, said(app))
     (path,) = [one for one in app if one.type == "bidi_component" and one.proto.id.endswith("-paths path")]
     cards = json.loads(path.proto.json)["rows"][0]["chips"]
     assert len(cards) >= 3 and cards[1]["text"] == "→" and cards[-1]["below"] == TEXT["stop_output"]

@@ -1,4 +1,4 @@
-"""Units of a Vision Transformer that respond to where the ink of an image patch is, such as on the left.
+"""Units of a Vision Transformer that respond to where in an image patch the ink is.
 
 A unit of such a model promotes no words. What it responds to is seen in the patches for which it has its largest values
 over many images: if they have something in common, the unit can be read (Olah et al. 2017, "Feature Visualization",
@@ -98,7 +98,7 @@ def on_side(ink: np.ndarray) -> np.ndarray:
 
 
 def patch_units(run: Trace, values: ImageValues, *, count: int = 4) -> tuple[PatchUnit, ...]:
-    """Return the units that respond most clearly to where the ink is and fire in this image, one for each side.
+    """Return the units that respond to where the ink is and fire in this image, at most one per side.
 
     At least ``LEAST_ALIKE`` of a unit's strongest patches over all images have more ink on one side, and so has the
     patch of this image at which the unit has its largest value. Of several, the one that stands out most here from

@@ -67,13 +67,12 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
         return ()
     vocabulary = vocabulary_matrix(trace.checkpoint, stack)
     tried = list(_with_whole_words(trace, stack, vocabulary))
-    near = _near(vocabulary[0], sorted({word.id for _, _, unit in tried for word in unit.up}))
+    near = _near(vocabulary[0], sorted({word.id for _, _, unit, _ in tried for word in unit.up}))
     found = []
-    for layer, position, unit in tried:
+    for layer, position, unit, beside in tried:
         pairs = combinations((word.id for word in unit.up), 2)
         n_close = sum(one in near[other] or other in near[one] for one, other in pairs)
-        beside = _beside(trace, stack, layer, position, unit.unit)
-        if n_close >= LEAST_CLOSE and beside <= MOST_BESIDE:
+        if n_close >= LEAST_CLOSE:
             own = trace.tokens(stack)[position].id
             n_akin = sum(own in near[word.id] for word in unit.up)
             found.append(ReadableUnit(layer, position, unit, n_close, n_akin, beside))
@@ -85,10 +84,9 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
     return tuple(kept[:count])
 
 
-def _beside(trace: Trace, stack: str, layer: int, position: int, unit: int) -> float:
-    values = trace.values(f"{stack}.layers.{layer}.feed_forward.hidden")[:, unit]
-    others = [token.index for token in trace.tokens(stack) if not token.special and token.index != position]
-    return max(0.0, float(values[others].max() / values[position])) if others else 0.0
+def _beside(values: np.ndarray, peak: int) -> float:
+    """Return the largest of ``values`` except that of the peak, as a share of that; at least 0."""
+    return max(0.0, float(np.delete(values, peak).max(initial=0.0) / values[peak]))
 
 
 def _clarity(unit: ReadableUnit) -> float:
@@ -112,8 +110,8 @@ def _ids(unit: ReadableUnit) -> set[int]:
 
 def _with_whole_words(
     trace: Trace, stack: str, vocabulary: tuple[np.ndarray, bool]
-) -> Iterator[tuple[int, int, UnitWords]]:
-    """Yield each token's strongest units that have their maximum there and promote whole words."""
+) -> Iterator[tuple[int, int, UnitWords, float]]:
+    """Yield each token's strongest units that fire clearly most there and promote whole words, with ``beside``."""
     positions = [token.index for token in trace.tokens(stack) if not token.special]
     marked = any(token.display.startswith(_SPACE) for token in trace.tokens(stack))
     n_layers = trace.n_layers(stack)
@@ -123,12 +121,14 @@ def _with_whole_words(
         chosen = {unit for at in positions for unit in strongest_units(trace, stack, layer, at, count=per_token)}
         peaks = {unit: positions[int(hidden[positions, unit].argmax())] for unit in chosen}
         for position in positions:
-            units = sorted(unit for unit, peak in peaks.items() if peak == position and hidden[peak, unit] > 0)
+            here = sorted(unit for unit, peak in peaks.items() if peak == position and hidden[peak, unit] > 0)
+            beside = {unit: _beside(hidden[positions, unit], positions.index(position)) for unit in here}
+            units = [unit for unit in here if beside[unit] <= MOST_BESIDE]
             if not units:
                 continue
             for unit in unit_words(trace, stack, layer, position, units=units, words=WORDS, vocabulary=vocabulary):
                 if all(_is_word(word.piece, marked=marked) for word in unit.up):
-                    yield layer, position, unit
+                    yield layer, position, unit, beside[unit.unit]
 
 
 def _is_word(piece: str, *, marked: bool) -> bool:

@@ -1,4 +1,4 @@
-"""Figures of a unit of a model that reads images: where it fires in the image, and its strongest patches."""
+"""Figures of one unit of a vision model: where it fires in the image, and its strongest patches."""
 
 from __future__ import annotations
 

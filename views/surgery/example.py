@@ -65,7 +65,7 @@ def _remove(specs: tuple[str, ...]) -> None:
 
 
 def example_of(p: Page, found: Importance, selected: Head | None) -> Example:
-    """Return the removal of the head that the reader has selected, by default of one that changes the output."""
+    """Return the removal of the selected head, by default of one that changes the output."""
     if selected is not None:
         heads, needs_several = (selected,), False
     else:
