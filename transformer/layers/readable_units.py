@@ -90,7 +90,7 @@ def _beside(values: np.ndarray, peak: int) -> float:
 
 
 def _clarity(unit: ReadableUnit) -> float:
-    """Return how clear a unit is: it fires at one word, and its words are close to it and each other, and not common.
+    """Return how clear a unit is: it fires at one word, and its words are akin and not the commonest.
 
     A vocabulary is ordered by frequency, so the median of log₂ of the ids is larger for rarer words. "month, year,
     morning" says more than "you, it, that", even if the latter are closer.

@@ -150,7 +150,7 @@ def surgery_view_model(
 
 
 def largest(values: np.ndarray, count: int) -> tuple[tuple[int, int], ...]:
-    """Return the cells with the largest absolute values, without NaN and those that are small beside the largest."""
+    """Return the cells with the largest absolute values that are not small beside the largest."""
     sizes = np.nan_to_num(np.abs(values))
     order = np.argsort(-sizes, axis=None, kind="stable")
     cells = [divmod(int(index), values.shape[1]) for index in order[:count]]
