@@ -43,7 +43,7 @@ class ReadableUnit:
         position: The token at which its value is largest, special tokens left out.
         words: What it promotes there.
         n_close: How many of the 15 pairs of its six words are near each other.
-        n_akin: How many of these words are near the token at which it fires.
+        n_akin: How many other words of these are near the token at which it fires.
         beside: Its largest value at any other word, as a share of its largest value; at least 0.
     """
 
@@ -74,7 +74,7 @@ def readable_units(trace: Trace, stack: str, *, count: int = 3) -> tuple[Readabl
         n_close = sum(one in near[other] or other in near[one] for one, other in pairs)
         if n_close >= LEAST_CLOSE:
             own = trace.tokens(stack)[position].id
-            n_akin = sum(own in near[word.id] for word in unit.up)
+            n_akin = sum(own in near[word.id] and own != word.id for word in unit.up)
             found.append(ReadableUnit(layer, position, unit, n_close, n_akin, beside))
     found.sort(key=_clarity, reverse=True)
     kept: list[ReadableUnit] = []
@@ -111,7 +111,7 @@ def _ids(unit: ReadableUnit) -> set[int]:
 def _with_whole_words(
     trace: Trace, stack: str, vocabulary: tuple[np.ndarray, bool]
 ) -> Iterator[tuple[int, int, UnitWords, float]]:
-    """Yield each token's strongest units that fire clearly most there and promote whole words, with ``beside``."""
+    """Yield each token's strong units that fire most there and promote whole words, with ``beside``."""
     positions = [token.index for token in trace.tokens(stack) if not token.special]
     marked = any(token.display.startswith(_SPACE) for token in trace.tokens(stack))
     n_layers = trace.n_layers(stack)

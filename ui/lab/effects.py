@@ -57,13 +57,14 @@ def show_answers(p: Page, found: Experiment) -> None:
         show_difference(p, before, after)
 
 
-def show_consequence(p: Page, found: Experiment, cause: str) -> None:
+def show_consequence(p: Page, found: Experiment, cause: str, *, legend: bool = True) -> None:
     """Show what a change does to the output, as the first sentence of a page, with its changes marked.
 
     Args:
         p: The page.
         found: The run compared with the changed one.
         cause: The beginning of the sentence, as Markdown: "Without **layer 0, head 1**".
+        legend: Whether to say what the marks mean, if nothing else on the page does.
     """
     before, after, config = found.answer_before, found.answer_after, p.checkpoint.config
     if before.text != after.text and config.n_classes:
@@ -71,7 +72,7 @@ def show_consequence(p: Page, found: Experiment, cause: str) -> None:
         st.markdown("##### " + common("effect.then_predicts", cause=cause, **words))
     elif before.text != after.text:
         st.markdown(common("effect.then_writes" if config.has_decoder else "effect.then_fills", cause=cause))
-        show_difference(p, before, after)
+        show_difference(p, before, after, legend=legend)
     elif found.predicts_otherwise:
         first = _plainest(found)
         words = {"before": as_plain(_plainly(first.before)), "after": as_plain(_plainly(first.after))}
@@ -101,14 +102,15 @@ def _text_up_to(p: Page, position: int) -> str:
     return f"… {read[-_LONGEST_READ:].lstrip()}" if len(read) > _LONGEST_READ else read
 
 
-def show_difference(p: Page, before: Answer, after: Answer) -> None:
+def show_difference(p: Page, before: Answer, after: Answer, *, legend: bool = True) -> None:
     """Show two outputs as one text, with removed and new words marked, and say what the marks mean."""
     pieces = word_diff(before.text, after.text)
     # Two texts without any letters may differ in something else, e.g. control characters.
     words = marked_text(pieces) or as_plain(after.text) or common("effect.empty")
     st.markdown(f"##### {_continued(p, words, before, after)}")
-    if legend := _diff_legend(pieces, is_class=bool(p.checkpoint.config.n_classes)):
-        st.caption(legend)
+    meaning = _diff_legend(pieces, is_class=bool(p.checkpoint.config.n_classes))
+    if legend and meaning:
+        st.caption(meaning)
 
 
 def _diff_legend(pieces: Iterable[Piece], *, is_class: bool) -> str:

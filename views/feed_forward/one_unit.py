@@ -138,8 +138,14 @@ def choose_one_unit(p: Page) -> OneUnit:
 
 def _title(p: Page, one: OneUnit) -> dict[str, str]:
     token = p.trace.tokens(one.stack)[one.position].display
-    word = p.text["side"][one.seen.side] if one.seen else as_plain(one.promoted[0].piece.removeprefix("·"))
+    word = p.text["side"][one.seen.side] if one.seen else as_plain(_others(one, token)[0])
     return {"token": as_plain(token), "word": word}
+
+
+def _others(one: OneUnit, token: str) -> list[str]:
+    """Return the promoted words without the token itself, if there are others."""
+    words = [word.piece.removeprefix("·") for word in one.promoted]
+    return [word for word in words if word != token.removeprefix("·")] or words
 
 
 def _strongest(p: Page) -> tuple[OneUnit, ...]:
@@ -238,7 +244,8 @@ def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     if one.words is None:
         length = three_digits(view_model.added_lengths([one.unit])[0])
         return f"{claim} {text['claim_none'].format(length=length)}"
-    named = [f"**{as_plain(word.piece.removeprefix('·'))}**" for word in one.promoted[:_NAMED]]
+    others = _others(one, view_model.tokens[one.position].display)
+    named = [f"**{as_plain(word)}**" for word in others[:_NAMED]]
     kind = "logits" if one.words.logits else "towards"
     return f"{claim} {text[f'claim_{kind}'].format(words=', '.join(named))}"
 

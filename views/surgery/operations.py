@@ -48,7 +48,7 @@ def importance(p: Page) -> Importance:
 
 
 def choose(p: Page) -> SurgeryChoices:
-    """Draw, collapsed, the choices of a click's effect and of the map's number; return both with the edits."""
+    """Draw, collapsed, the choices of a click's effect and the map's number; return them and the edits."""
     with st.popover(p.text["settings"], icon=":material/tune:", key="surgery settings"):
         click = _choose(p, "click", CLICKS, help=p.text["click_help"])
         return SurgeryChoices(edit_list.specs(), click, _choose(p, "what", ("change", "kl")))
