@@ -199,7 +199,7 @@ def one_unit(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> None:
 
 
 def _draw_in_image(p: Page, view_model: FeedForwardViewModel, one: OneUnit, images: ImageValues) -> None:
-    """Draw where in the image the unit fires and, beside it, the patches of all images for which it fires most."""
+    """Draw where in the image the unit fires, and the patches of all images for which it fires most."""
     text, tokens = p.text, view_model.tokens
     left, right = st.columns(2, gap="medium")
     with left:

@@ -109,7 +109,7 @@ def telling_token(trace: Trace, lens: Lens | None = None) -> int:
 
 
 def needs_readout(trace: Trace) -> bool:
-    """Return whether ``telling_token`` compares words: in translations, and where nothing is added to the text."""
+    """Return whether ``telling_token`` compares words: in translations, and in texts that are only read."""
     config = trace.checkpoint.config
     return not config.n_classes and (config.kind == "encoder-decoder" or prediction_rows(trace).everywhere)
 
