@@ -1,4 +1,4 @@
-"""Feed-forward: what happens to each token on its own?"""
+"""Feed-forward: what happens inside a token?"""
 
 from ui.shell.choice import chosen_option
 from ui.shell.page import page
