@@ -624,10 +624,14 @@ def is_choice_of_words(decoding: Decoding, step: int) -> bool:
 
 
 def answered_position(trace: Trace, blank: int | None, token: int) -> int:
-    """Return the position of the blank that is filled in; without a blank, that of the token in focus."""
+    """Return the position of the blank that is filled in; without a blank, that of the token in focus.
+
+    A special token in focus gives way to the last word, because its prediction is itself.
+    """
     found = blanks(trace)
     if not found:
-        return token
+        words = [one.index for one in trace.source if any(letter.isalnum() for letter in one.text) and not one.special]
+        return words[-1] if words and trace.source[token].special else token
     return blank if blank in found else first_blank(found, token)
 
 

@@ -1,5 +1,6 @@
 """Outputs of models that do not generate: words for blanks, and classes with each word's part."""
 
+import re
 from dataclasses import asdict, replace
 
 import pandas as pd
@@ -15,6 +16,7 @@ from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.jobs import jobs
 from ui.lab.next_sentence_class import next_sentence_line
 from ui.shell import choice
+from ui.shell import focus as shared_focus
 from ui.shell.choice import one_of
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet
@@ -22,10 +24,11 @@ from ui.words.model_terms import logits_formula
 from ui.words.texts import PageText, as_plain, common, page_texts, without_pictures
 from views.decoding import decoding_figures
 from views.decoding.decoding_parts import choose_heads, location_of, show_attention
-from views.decoding.decoding_view_model import DecodingChoices, FilledBlank, Verdict, first_blank
+from views.decoding.decoding_view_model import DecodingChoices, FilledBlank, Verdict, answered_position, first_blank
 
 _NEXT_SENTENCE = r"p = \text{softmax}\big(\tanh(h_0\, W_1 + b_1)\, W + b\big)"
-_EXAMPLE = "`The ___ sat on the mat`"
+_WORD = re.compile(r"\w+(?:['’-]\w+)*")
+MOST_TO_HIDE = 14  # words of the sentence in one row or two
 MOST_BESIDE = 16  # words whose contributions have room beside the classes
 
 
@@ -45,8 +48,8 @@ def fill_blanks(p: Page) -> None:
             )
         )
     else:
-        token = as_plain(p.trace.source[shown.position].display)
-        st.info(p.text["no_blank"].format(example=_EXAMPLE, token=token), icon=":material/edit:")
+        _offer_to_hide_a_word(p)
+        st.caption(p.text["no_blank"].format(token=as_plain(p.trace.source[shown.position].display)))
     left, right = st.columns(2)
     with left:
         _show_candidates(p, shown)
@@ -64,6 +67,18 @@ def fill_blanks(p: Page) -> None:
         f"probabilities = logits.softmax(-1)\n"
         f"print(probabilities[{best.id}].item())  # {best.piece} {best.probability:.7g}\n",
     )
+
+
+def _offer_to_hide_a_word(p: Page) -> None:
+    """Offer the words of a sentence without a blank; a click puts the blank in the place of the word."""
+    sentence = p.focus.sentence
+    st.markdown(f"##### {p.text['hide']}")
+    with st.container(horizontal=True, gap="xsmall", key="hide a word"):
+        for number, word in enumerate(list(_WORD.finditer(sentence))[:MOST_TO_HIDE]):
+            hidden = f"{sentence[: word.start()]}___{sentence[word.end() :]}"
+            st.button(
+                as_plain(word[0]), key=f"hide {number}", on_click=shared_focus.change, kwargs={"sentence": hidden}
+            )
 
 
 def _show_next_sentence(p: Page, found: NextSentenceAnswer) -> None:
@@ -134,7 +149,7 @@ def marked_position(p: Page) -> tuple[str, int]:
     """Return what the strip marks: the blank that is shown or, without a blank, the focused token."""
     found = blanks(p.trace)
     if not found:
-        return "encoder", p.focus.token
+        return "encoder", answered_position(p.trace, None, p.focus.token)
     first = first_blank(found, p.focus.token)
     options = {position: [] for position in found}
     return "encoder", choice.read_option("blank", options, first, owner=_owner_of_blank(p, found))
