@@ -67,7 +67,8 @@ def test_who_types_moves_nothing(app: str, visit: Callable[..., Page]) -> None:
     # The letter is part of the sentence, which the page follows.
     assert eventually(page, lambda: "f" in address(page).get("sentence", ""), True)
     # A typed sentence opens at a head that attends from one of its words to another.
-    assert address(page).keys() - {"head"} == {"presenter", "sentence"} and urlsplit(page.url).path == "/attention"
+    begun = {"stack", "kind", "layer", "head", "token"}
+    assert address(page).keys() - begun == {"presenter", "sentence"} and urlsplit(page.url).path == "/attention"
     assert not page.evaluate(FULL)
 
 
