@@ -81,7 +81,7 @@ export class LivingPicture {
     this.height = Math.round(26.4 * theme.size * roomOf(context, theme, { above: ABOVE, least: 0.9 }));
     // On a phone all of it, with the words below, is on the first screen.
     if (!context.vector && width < NARROW * theme.size)
-      this.height = Math.min(this.height, Math.round(0.5 * window.innerHeight));
+      this.height = Math.min(this.height, Math.round(0.56 * window.innerHeight));
     // While a lesson speaks, its bar stands at the foot of the window, and the page's own title is out of sight.
     if (!context.vector && document.querySelector(".st-key-lesson-bar"))
       this.height = Math.min(this.height, Math.round((1 - LESSON_BAR) * window.innerHeight - IN_A_LESSON * theme.size));
