@@ -193,7 +193,7 @@ def test_the_command_writes_the_file_or_a_sentence(checkpoints_folder: Path, tmp
     assert main([*arguments, "The cat.", "--lang", "fr", "--target", "Le chat."]) == 0
     html = file.read_text(encoding="utf-8")
     assert '<html lang="fr">' in html
-    assert "Vous avez écrit\u202f: " in html
+    assert "Vous avez écrit\u00a0: " in html
     assert f"{len(html.encode()):,} bytes" in capsys.readouterr().out
     file.unlink()
     for wrong, sentence in ((["  "], "The sentence is empty"), (["a", "--lang", "xx"], "there are no texts in 'xx'")):

@@ -40,7 +40,8 @@ FRENCH = files("fr")
 LESSONS = sorted((ROOT / "lessons" / "fr").glob("*.toml"))
 OPENINGS = sorted([*ROOT.glob("checkpoints/*/opening.toml"), *ROOT.glob("transformer/files/packaged/*/opening.toml")])
 PAGES = [entry.name for group in GROUPS.values() for entry in group if entry.exists]
-NARROW_SPACES = re.compile(r"[\w)»*`] [;:!?»](?:\s|$)|« |\xa0[;!?%]")
+# Narrow before ; ! ? and %, and the ordinary no-break space before : and inside « », as French typography wants.
+NARROW_SPACES = re.compile(r"[\w)»*`] [;:!?»](?:\s|$)|« |\xa0[;!?%]|\u202f[:»]|«\u202f")
 
 
 def leaves(value: object, place: str = "") -> Iterator[tuple[str, object]]:
@@ -103,13 +104,20 @@ FRENCH_FILES = [*FRENCH.values(), *LESSONS, *OPENINGS, ROOT / "lessons" / "route
 
 @pytest.mark.parametrize("path", FRENCH_FILES, ids=lambda path: path.relative_to(ROOT).as_posix())
 def test_french_typography(path: Path) -> None:
-    """An ordinary space before ; : ! ? or inside « » would allow a line break; it must be narrow."""
+    """An ordinary space before ; : ! ? or inside « » would allow a line break."""
     of_both = {*OPENINGS, ROOT / "lessons" / "routes.toml"}
     for place, value in own(path).items():
         if path in of_both and not re.search(r"\bfr\b", place):
             continue
         if isinstance(value, str) and not place.startswith("code_") and not is_formula(value):
             assert not NARROW_SPACES.search(value), f"{place}: {value}"
+
+
+def test_french_typography_of_the_messages() -> None:
+    translated = [
+        line for line in (FRAME / "fr" / "messages.po").read_text("utf-8").splitlines() if line[:6] == "msgstr"
+    ]
+    assert translated and not [line for line in translated if NARROW_SPACES.search(line)]
 
 
 ENGLISH_LESSONS = [tomllib.loads(path.read_text("utf-8")) for path in sorted((ROOT / "lessons" / "en").glob("*.toml"))]
