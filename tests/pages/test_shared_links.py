@@ -32,6 +32,7 @@ from tests.conftest import ROOT
 from tests.pages.conftest import choose_text
 from tests.pages.fuzzing import PAGES, choose, elements
 from ui.shell import choice
+from ui.shell.focus import NAMES, NO_CHOICES
 
 VIEW = {
     "checkpoint": "tiny-translator",
@@ -103,6 +104,8 @@ MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
         {"attention_section": "fires", **ENCODER},
         {"attention_section": "fires", "attention_fires": "space", **ENCODER},
         {"attention_section": "trust", "attention_key": "1", **ENCODER},
+        {"attention_section": "reading", "attention_together": ["1", "2"], **ENCODER},
+        {"attention_key": "1", "cell_writers": "true", **ENCODER},
     ],
     "heads": [{"heads_section": "card", **ENCODER}, {"heads_section": "scatter"}],
     "add_norm": [{"add norm view": "arithmetic", "checkpoint": "tiny-gpt", "kind": "self"}],
@@ -119,7 +122,7 @@ MORE_VIEWS: dict[str, list[dict[str, str | list[str]]]] = {
 # Only with longer texts, words of the tiny tokenizer, images, a narrow layer, or a third file of one model.
 IN_NO_VIEW = {
     *("analogy example", "embeddings objective", "patch channel", "first dimension", "first step", "lens_first"),
-    *("compare_third", "rows shown", "paths_many_measure"),
+    *("compare_third", "rows shown", "paths_many_measure", "heads_whole", "compare_caption"),
 }
 
 
@@ -238,6 +241,12 @@ def keys_in_code(page: str) -> set[str]:
 
 def _is_text(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and isinstance(node.value, str)
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_no_control_has_the_name_of_a_parameter_of_all_pages(name: str) -> None:
+    """E.g. "class" is the code of a class of students, which would take it from the link."""
+    assert not keys_in_code(name) & {*NAMES, *NO_CHOICES}
 
 
 @pytest.mark.nightly

@@ -222,7 +222,7 @@ def _show_contributions(p: Page, shown: Verdict, names: list[str]) -> Verdict:
         p.text["contributions_of"],
         names,
         default=names[shown.best],
-        key="class",
+        key="class_shown",  # "class" is the code of a class of students
         owner=(p.checkpoint.fingerprint, p.focus.sentence),
         wrap=True,
     )
