@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 import transformer
-from benchmarks import clicks
+from benchmarks import clicks, pages
 from benchmarks.example_pairs import choose_pairs
 from benchmarks.first_screen import table
 from tests.conftest import ROOT
@@ -30,3 +32,14 @@ def test_the_shipped_translator_solves_the_pairs_to_compare() -> None:
     found = choose_pairs(transformer.load(ROOT / "checkpoints" / "en-fr"))
     shown = model_sentences()["pair"]
     assert shown == {kind: {"first": one.first, "second": one.second} for kind, one in found.items()}
+
+
+def test_a_click_keeps_a_sentence_that_is_too_long_for_the_address(checkpoints_folder: Path) -> None:
+    sentence = "a cat " * 700
+    app = pages.open_page("attention", {"checkpoint": "tiny-gpt", "sentence": sentence})
+    app.run()
+    runs = pages.click_through(app)
+    for change in pages.CLICKS:
+        next(runs)
+        focus = app.session_state["focus"]
+        assert focus.sentence == sentence and all(getattr(focus, name) == value for name, value in change.items())
