@@ -5,7 +5,7 @@ from functools import partial
 import streamlit as st
 
 from transformer.runs.head_places import Head
-from ui.lab.effects import picture_and_answer, show_answers, show_numbers, show_steps
+from ui.lab.effects import picture_and_answer, show_answers, show_consequence, show_numbers, show_steps
 from ui.lab.experiments import experiment_with
 from ui.shell import choice
 from ui.shell.page import page
@@ -52,6 +52,9 @@ with page("surgery") as p:
         if example:
             show_both_outputs(p, example)
         else:
+            if choices.edits and not focus.lesson:
+                with above:
+                    show_consequence(p, shown.found, edit_list.cause(text), legend=False)  # the outputs below do
             edit_list.show(text)
             show_answers(p, shown.found)
             if choices.edits or focus.lesson:

@@ -194,6 +194,7 @@ def test_an_edit_says_what_the_library_says(open_app, tiny_checkpoint, checkpoin
             for fate in ("removed", "added"):
                 assert (common(f"effect.diff_{fate}") in said(app)) == any(piece.fate == fate for piece in pieces)
     assert TEXT["depth"] in [element.value for element in app.subheader]
+    assert f"{TEXT['causes']}, " in said(app), "the first sentence says what the edits change"
 
 
 def test_edits_are_taken_back_by_their_buttons(open_app):

@@ -114,6 +114,11 @@ def show(text: PageText) -> None:
             st.button(text["clear"], type="tertiary", icon=":material/restart_alt:", on_click=clear, key="clear edits")
 
 
+def cause(text: PageText) -> str:
+    """Return the beginning of a sentence about the effect of the edits."""
+    return text["cause" if len(specs()) == 1 else "causes"]
+
+
 def describe(spec: EditSpec, text: PageText) -> str:
     """Return a label such as "encoder, layer 0, head 3"."""
     place = text["part_short"][f"{spec.stack}_{spec.part}"]
