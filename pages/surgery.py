@@ -24,6 +24,7 @@ with page("surgery") as p:
     above = st.container()
     picture, beside = picture_and_answer()
     with beside:
+        changes = st.container()
         answers = st.container()
         settings = st.container()
     with settings:
@@ -35,6 +36,9 @@ with page("surgery") as p:
         with above:
             example = example_of(p, known, selected)
             show_example(p, example)
+    if not example:
+        with changes:  # before the run with the edits, which may not be finite: then they can be undone
+            edit_list.show(text)
     marked = example.heads if example else tuple(filter(None, (location if focus.lesson else selected,)))
     shown = surgery_view_model(
         p.trace, location, choices, importance=known, marked=marked, experiment_with=partial(experiment_with, p.run)
@@ -55,7 +59,6 @@ with page("surgery") as p:
             if choices.edits and not focus.lesson:
                 with above:
                     show_consequence(p, shown.found, edit_list.cause(text), legend=False)  # the outputs below do
-            edit_list.show(text)
             show_answers(p, shown.found)
             if choices.edits or focus.lesson:
                 show_numbers(p, shown.found)
