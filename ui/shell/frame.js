@@ -14,6 +14,7 @@ export default function ({ data, setTriggerValue }) {
   (globalThis.glassformerPdf ??= {}).ask = () => setTriggerValue("pdf", true); // charts/canvas/source/frame/pdf.js
   if (data.outer.origin && window.parent !== window) tellOuterPage(data.outer);
   makeOneEntry(data.pages);
+  showWhatIsSaid();
   const skip = document.querySelector(".skip-to-figure") ?? document.createElement("button");
   skip.className = "skip-to-figure";
   skip.type = "button";
@@ -25,6 +26,21 @@ export default function ({ data, setTriggerValue }) {
   else if (root.dataset.step !== data.step && data.step) keepInSight(data);
   else if (root.dataset.step && !data.step) document.querySelector("[data-testid=stMain]").scrollTo({ top: 0 });
   root.dataset.step = data.step;
+}
+
+// A chart that is wider than a phone begins at the part that its page is about (`show_figure` in ui/show/figures.py).
+function showWhatIsSaid() {
+  clearInterval(globalThis.glassformerWide); // of the run before
+  const end = Date.now() + PATIENCE;
+  globalThis.glassformerWide = setInterval(() => {
+    for (const chart of document.querySelectorAll("[class*=st-key-chart-]")) {
+      const about = Number(getComputedStyle(chart).getPropertyValue("--about"));
+      if (!about || chart.dataset.about === String(about) || chart.scrollWidth <= chart.clientWidth) continue;
+      chart.scrollLeft = about * chart.scrollWidth - chart.clientWidth / 2;
+      chart.dataset.about = String(about);
+    }
+    if (Date.now() > end) clearInterval(globalThis.glassformerWide);
+  }, LOOK_AGAIN);
 }
 
 // Opening another page makes one entry in the history (ui/shell/address.py). Its address is sent before the navigation,

@@ -47,7 +47,14 @@ _MARKS = re.compile(r":color\[\]\{\}|[*_`$\\]")  # markup of Markdown, and what 
 
 
 def show_figure(
-    figure: Any, *, name: str, caption: str = "", alt: str = "", on_select: Any = "ignore", room: int = 0
+    figure: Any,
+    *,
+    name: str,
+    caption: str = "",
+    alt: str = "",
+    on_select: Any = "ignore",
+    room: int = 0,
+    about: float = 0,
 ) -> None:
     """Show a Plotly or Altair figure over the full width, with its numbers and exports.
 
@@ -58,6 +65,7 @@ def show_figure(
         alt: Description for readers who cannot see it; by default its caption.
         on_select: A callback; the selection is then in the session's state under ``chart <name>``.
         room: Pixels that its text needs; in a narrower window the figure scrolls sideways.
+        about: Where in its width, 0…1, is what the page says of it, to which a narrower window scrolls first.
     """
     kind, alt = figure_kind(figure), alt or _MARKS.sub("", caption)
     if kind == "altair":
@@ -65,7 +73,7 @@ def show_figure(
     figure = for_a_room(figure, kind=kind)
     with st.container(key=f"figure {name}", gap="xsmall"):
         if room:
-            _scroll_sideways(name, room)
+            _scroll_sideways(name, room, about)
         if kind == "plotly":
             st.plotly_chart(
                 figure,
@@ -87,11 +95,12 @@ class _Kept:
     n_bytes: int
 
 
-def _scroll_sideways(name: str, room: int) -> None:
+def _scroll_sideways(name: str, room: int, about: float) -> None:
     """Add the style of one figure beside it, since it may be in a fragment (``ui.shell.fragments``)."""
     chart, own = f".st-key-chart-{name}", f".st-key-figure-{name} > [data-testid='stElementContainer']"
     st.html(
-        f"<i></i><style>{_MORE} {chart} {{ {_SCROLLS} }} {own}:has(> .stHtml > style) {{ display: none; }}"
+        f"<i></i><style>{_MORE} {chart} {{ {_SCROLLS} --about: {about:.2f}; }}"
+        f"{own}:has(> .stHtml > style) {{ display: none; }}"
         f"{chart} [data-testid='stFullScreenFrame'] {{ min-width: {room}px; }}</style>"
     )
 

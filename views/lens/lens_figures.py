@@ -27,12 +27,19 @@ _READS = {
     "decoder": N_("each column: the decoder has read up to this token"),
 }
 _LETTER, _LEAST = 7.6, 44  # pixels of a bold letter in a cell, and of a column without a long word
+_NAMES = 135  # pixels of the names of the rows
 
 
 def room_of(lens: Lens) -> int:
     """Return the pixels that a grid needs so that the words fit into their cells."""
     longest = max(len(_short(word)) for row in lens.words for word in row)
-    return round(len(lens.read) * max(_LEAST, _LETTER * longest + 8)) + 135  # the names of the rows
+    return round(len(lens.read) * max(_LEAST, _LETTER * longest + 8)) + _NAMES
+
+
+def middle_of(lens: Lens, column: int) -> float:
+    """Return where the middle of a column is in a grid of ``room_of`` pixels, 0…1."""
+    room = room_of(lens)
+    return (_NAMES + (room - _NAMES) * (column + 0.5) / len(lens.read)) / room
 
 
 def lens_grid(lens: Lens, *, colour: str = "probability", selected: int | None = None) -> go.Figure:

@@ -23,7 +23,7 @@ from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet, show_source
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain, common, in_code
-from views.lens.lens_figures import COLOURS, lens_agreement, lens_grid, room_of, word_probabilities
+from views.lens.lens_figures import COLOURS, lens_agreement, lens_grid, middle_of, room_of, word_probabilities
 from views.lens.lens_view_model import (
     MAX_COLUMNS,
     LensChoices,
@@ -123,6 +123,7 @@ def draw(p: Page, shown: LensViewModel) -> None:
         caption=f"{text['grid_caption']} {_say_counts(p, shown)}{window}",
         alt=text["grid_alt"],
         room=room_of(lens),
+        about=0 if shown.selected is None else middle_of(lens, shown.selected),
     )
 
 
