@@ -188,7 +188,7 @@ def test_an_example_is_chosen_from_a_menu_that_shows_each_sentence(app: str, vis
 
 
 def test_a_block_of_the_diagram_opens_its_page_with_the_focus(app: str, visit: Callable[..., Page]) -> None:
-    page = visit(f"{app}/?sentence=The+dog+sleeps.")
+    page = visit(f"{app}/?sentence=The+dog+sleeps.&layer=0")  # a place, or the sentence would open at its own
     page.get_by_role("button", name="Decoder, Layer 1", exact=True).click()
     settle(page)
     assert address(page) == {"sentence": "The dog sleeps.", "layer": "1"}
