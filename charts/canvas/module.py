@@ -19,6 +19,7 @@ def canvas_colours() -> dict[str, object]:
     return {
         "sequential": style.SEQUENTIAL,
         "diverging": style.DIVERGING,
+        "diverging_on_dark": style.DIVERGING_ON_DARK,
         "print": paper.PRINT,
         "categorical": style.CATEGORICAL,
         "chosen": style.CHOSEN,

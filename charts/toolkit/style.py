@@ -31,6 +31,11 @@ DIVERGING = (
     *("#163583", "#1e4da0", "#2766bd", "#307fdb", "#5499e2", "#7ab1e6", "#a0c7ea", "#c8ddee", "#f2f2f2"),
     *("#eed5c2", "#eab894", "#e59967", "#df7835", "#d05b00", "#b24600", "#943200", "#771f00"),
 )
+# The same hues over the dark page's background (0): a picture full of small numbers does not glare there.
+DIVERGING_ON_DARK = (
+    *("#c6e1ff", "#9ac6ff", "#6fa9f3", "#498cdf", "#296fc3", "#10549f", "#093c75", "#0e2849", "#12161d"),
+    *("#392117", "#5f2e0f", "#843e09", "#a75518", "#c67138", "#df905f", "#f2b28c", "#fdd5bd"),
+)
 # Okabe & Ito's set for every kind of colour vision; grey instead of its black, which is invisible on a dark page.
 CATEGORICAL = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#F0E442", "#8A8D93")
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import tomllib
+
 import numpy as np
 import plotly.graph_objects as go
 import pytest
 
 from charts.toolkit import numbers, shades, style
+from tests.conftest import ROOT
 
 
 def _oklab(colour: str) -> np.ndarray:
@@ -44,6 +47,16 @@ def test_diverging_scale_is_symmetric_around_a_neutral_middle():
     assert np.all(np.diff(points[: middle + 1, 0]) > 0)
     assert np.all(points[:middle, 2] < 0), "negative is blue"
     assert np.all(points[middle + 1 :, 2] > 0), "positive is orange"
+
+
+def test_on_a_dark_page_zero_is_the_background_and_both_arms_grow_lighter() -> None:
+    theme = tomllib.loads((ROOT / ".streamlit" / "config.toml").read_text(encoding="utf-8"))["theme"]["dark"]
+    points = np.array([_oklab(colour) for colour in style.DIVERGING_ON_DARK])
+    middle = len(points) // 2
+    assert style.DIVERGING_ON_DARK[middle] == theme["backgroundColor"].lower()
+    np.testing.assert_allclose(points[:middle, 0], points[:middle:-1, 0], atol=0.03)
+    assert np.all(np.diff(points[middle:, 0]) > 0.04)
+    assert np.all(points[:middle, 2] < 0) and np.all(points[middle + 1 :, 2] > 0)
 
 
 @pytest.mark.parametrize(

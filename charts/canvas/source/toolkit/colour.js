@@ -20,7 +20,7 @@ export const brightness = ([red, green, blue]) =>
   0.2126 * (red / 255) ** 2.2 + 0.7152 * (green / 255) ** 2.2 + 0.0722 * (blue / 255) ** 2.2;
 
 export const SCALES = Object.fromEntries(
-  ["sequential", "diverging", "print"].map((name) => [name, colourScale(COLOURS[name])]),
+  ["sequential", "diverging", "diverging_on_dark", "print"].map((name) => [name, colourScale(COLOURS[name])]),
 );
 
 // How well two colours are told apart, 1 … 21 (WCAG).

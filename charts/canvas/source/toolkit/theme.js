@@ -45,6 +45,7 @@ export function readTheme(element) {
       cssOf(visible(rgbOf(css, "#888888"), ground, ink)),
     ),
     ...SCALES,
+    stripes: dark ? SCALES.diverging_on_dark : SCALES.diverging,
   };
 }
 
@@ -52,7 +53,7 @@ export function readTheme(element) {
 export function colourOf(theme, scale, limit) {
   const colours = theme[scale];
   const last = colours.length - 1;
-  if (scale === "diverging")
+  if (scale === "diverging" || scale === "stripes")
     return (value) => colours[Math.min(last, Math.max(0, Math.round(((value / limit + 1) / 2) * last)))];
   return (value) => colours[Math.min(last, Math.max(0, Math.round((value / limit) * last)))];
 }
@@ -80,6 +81,7 @@ export function paperTheme(points) {
     hatchLine: [170, 170, 170],
     heads: COLOURS.categorical.map((css) => cssOf(visible(rgbOf(css, "#888888"), ground, ink))),
     ...SCALES,
+    stripes: SCALES.diverging,
     sequential: SCALES.print,
   };
 }

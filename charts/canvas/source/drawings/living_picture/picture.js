@@ -182,7 +182,7 @@ export class LivingPicture {
     x += pen.measureText(`−${limit}`).width + 0.3 * size;
     const wide = 4 * size;
     for (let k = 0; k < 32; k++) {
-      pen.fillStyle = cssOf(theme.diverging[Math.round((k / 31) * 255)]);
+      pen.fillStyle = cssOf(theme.stripes[Math.round((k / 31) * 255)]);
       pen.fillRect(x + (k * wide) / 32, y - 0.35 * size, wide / 32 + 0.3, 0.7 * size);
     }
     x += wide + 0.3 * size;
@@ -330,7 +330,7 @@ export class LivingPicture {
       return;
     }
     const values = stack.row(what, level, position);
-    const colour = colourOf(this.theme, "diverging", this.limitOf(stack, what));
+    const colour = colourOf(this.theme, "stripes", this.limitOf(stack, what));
     values.forEach((value, k) => {
       pen.fillStyle = cssOf(Number.isFinite(value) ? colour(value) : this.theme.muted);
       pen.fillRect(x + (k * ribbon) / threads, y, ribbon / threads + 0.2, height);
@@ -353,7 +353,7 @@ export class LivingPicture {
     [sheet.width, sheet.height] = [columns, rows];
     const pen = sheet.getContext("2d");
     const pixels = pen.createImageData(columns, rows);
-    const colour = colourOf(this.theme, "diverging", this.limitOf(stack, what));
+    const colour = colourOf(this.theme, "stripes", this.limitOf(stack, what));
     values.forEach((value, at) => {
       const [red, green, blue] = Number.isFinite(value) ? colour(value) : this.theme.muted;
       pixels.data.set([red, green, blue, 255], at * 4);

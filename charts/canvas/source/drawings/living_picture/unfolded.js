@@ -99,7 +99,7 @@ export class Unfolded {
     pen.globalAlpha = faded ? 0.45 : 1;
     if (cell.units) this.paintUnits(pen, theme, row, cell, [x, y, width, height]);
     else if (cell.values) {
-      const colour = colourOf(theme, "diverging", row.limit);
+      const colour = colourOf(theme, "stripes", row.limit);
       const each = width / cell.values.length;
       cell.values.forEach((value, k) => {
         pen.fillStyle = cssOf(Number.isFinite(value) ? colour(value) : theme.muted);

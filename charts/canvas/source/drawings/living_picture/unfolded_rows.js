@@ -161,7 +161,7 @@ function attentionRows(drawing) {
     label: "q · k",
     about: say("Query times key: multiplied channel by channel, then summed."),
     cells: weights.map((cell, k) => ({ ...cell, value: products[k] })),
-    scale: "diverging",
+    scale: "stripes",
     limit: Math.max(1e-9, ...products.map(Math.abs)),
     lines: "query",
   });
@@ -175,7 +175,7 @@ function attentionRows(drawing) {
       ? say("Scores: the products divided by this root. Keys that cannot be attended to are masked.")
       : say("Scores, with this model’s further terms. Keys that cannot be attended to are masked."),
     cells: weights.map((cell, k) => ({ ...cell, value: scores[k], hatched: cell.masked })),
-    scale: "diverging",
+    scale: "stripes",
     limit: Math.max(1e-9, ...scores.map(Math.abs)),
   });
   softmax.cells = weights.map((cell) => ({ ...cell, hatched: cell.masked }));
