@@ -58,6 +58,7 @@ def living_picture_canvas(
         ],
         "writes": picture.writes,
         "classes": picture.classes,
+        "pooling": picture.pooling,
         "asked": picture.asked,
         "edited": picture.edited,
         "vocabulary": picture.vocabulary,
@@ -65,7 +66,7 @@ def living_picture_canvas(
         "begin": dict(begin or {}),
         "links": dict(links or {}),
         "inside": [_inside(layer, arrays) for layer in picture.inside],
-        "decisive": _decisive(left_out) if left_out else None,
+        "decisive": _decisive(left_out, len(picture.stacks[-1].tokens)) if left_out else None,
     }
     most = max((len(row.names) for row in picture.written), default=1)
     for name in ("probabilities", "logits"):
@@ -77,18 +78,26 @@ def living_picture_canvas(
     return CanvasFigure(metadata, arrays)
 
 
-def _decisive(left_out: LeaveOneOut) -> dict[str, Any] | None:
-    """Return the word that the class depends on most, and what is predicted without it."""
+def _decisive(left_out: LeaveOneOut, n_tokens: int) -> dict[str, Any] | None:
+    """Return the word that the class depends on most, what is predicted without it, and the effects of all words.
+
+    An effect is the decrease of the class's probability without the word, as a share of the largest one; by token.
+    """
     at, predicted = left_out.decisive, left_out.predicted
     if at is None:
         return None
     word, without = left_out.words[at], left_out.without[at]
+    decreases = left_out.contributions[:, predicted].clip(min=0)
+    effects = np.zeros(n_tokens)
+    for each, decrease in zip(left_out.words, decreases, strict=True):
+        effects[each.start : each.end] = decrease / decreases[at]
     return {
         "word": word.text,
         "positions": list(range(word.start, word.end)),
         "probability": float(left_out.probabilities[predicted]),
         "without": float(without[predicted]),
         "other": left_out.class_names[int(without.argmax())],
+        "effects": [round(float(effect), 3) for effect in effects],
     }
 
 

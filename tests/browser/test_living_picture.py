@@ -412,6 +412,65 @@ def test_every_word_is_whole_however_long_the_sentence_is(show: Callable, width:
                 assert {token, token.removeprefix("·")} & said, (token, said)
 
 
+def test_names_are_slanted_only_where_three_rows_of_them_do_not_fit(show: Callable) -> None:
+    checkpoint = transformer.load("checkpoints/en-fr")
+    sentences = {
+        "The cat sat on the mat.": (1, 0),
+        "My grandmother bakes apple pie every Sunday.": (2, 0),
+        "My grandmother bakes apple pie every Sunday and we eat it together in the garden.": (3, 0),
+        "My grandmother bakes apple pie every Sunday and we eat it in the garden of our old house near the river.": (
+            1,
+            1,
+        ),
+    }
+    for sentence, (rows, slanted) in sentences.items():
+        with show(transformer.trace(checkpoint, sentence), inside=False) as page:
+            page.set_viewport_size({"width": 964, "height": 720})  # beside the sidebar of a projector of 1280 pixels
+            page.wait_for_function(
+                "() => document.querySelector('main').shadowRoot.querySelector('canvas').clientWidth < 964"
+            )
+            names = geometry(page)["names"]
+            assert (names["rows"], names["angle"] > 0) == (rows, bool(slanted)), sentence
+            page.set_viewport_size({"width": 1440, "height": 900})
+
+
+def test_what_is_predicted_is_at_the_head_of_the_column_that_predicts_it(show: Callable) -> None:
+    """A class has the head of the column that it is read from, or of all columns if it is read from their mean."""
+    cases = {
+        "en-fr": (SENTENCE, "reads {token}, predicts"),
+        "gpt-en": (SENTENCE, "reads {token}, predicts"),
+        "bert-en": ("They washed ___ hands.", "fills the blank with"),
+        "sentiment": (SENTENCE, "read from the mean of all columns"),
+        "vit-digits": (
+            "018aea000ca66g2003007e1000009b0000002g10000008c000402b9000cgec40",
+            "read from the column of <s>",
+        ),
+    }
+    for name, (sentence, small) in cases.items():
+        checkpoint = transformer.load(f"checkpoints/{name}")
+        trace = transformer.trace(checkpoint, sentence)
+        picture = living_picture_numbers(trace)
+        stack = trace.stacks[-1]
+        with show(trace, inside=False) as page:
+            found = geometry(page)
+            output, lanes = found["output"], found["places"][stack]["lanes"]
+            if picture.pooling == "mean" and picture.classes:
+                assert output["reads"] is None
+                assert output["x"] == pytest.approx((lanes[0][0] + lanes[-1][0]) / 2, abs=20)
+            else:
+                assert output["x"] == pytest.approx(lanes[output["reads"]][0], abs=1)
+                assert picture.classes or output["reads"] == found["place"]["position"]
+            row = next(row for row in picture.written if picture.classes or row.position == output["reads"])
+            said = row.names[row.chosen if picture.asked or picture.classes else 0]
+            assert output["name"] == (said.removeprefix("·") or said)
+            assert output["name"] in caption(page)
+            page.evaluate(WRITTEN)
+            press(page, "ArrowLeft")
+            press(page, "ArrowRight")
+            token = trace.tokens(stack).labels[row.position].removeprefix("·")
+            assert small.format(token=token) in page.evaluate("said")
+
+
 def test_a_word_of_the_sentence_that_is_clicked_opens_its_own_stack(show: Callable, traces: Callable) -> None:
     trace = traces("translator")
     with show(trace) as page:
@@ -484,6 +543,19 @@ def test_a_class_is_followed_to_the_word_that_it_depends_on(show: Callable) -> N
                 buttons = page.locator(".sentence > button").evaluate_all("all => all.map((one) => one.offsetTop)")
                 assert len(buttons) == 2 and len(set(buttons)) == 1
             page.set_viewport_size({"width": 1440, "height": 900})
+
+
+def test_an_image_is_followed_to_the_patch_that_its_class_depends_on(show: Callable) -> None:
+    checkpoint = transformer.load("checkpoints/vit-digits")
+    image = "018aea000ca66g2003007e1000009b0000002g10000008c000402b9000cgec40"
+    found = leave_one_out(checkpoint, image)
+    other = found.class_names[found.without[found.decisive].argmax()]
+    name = found.class_names[found.predicted]
+    assert other != name
+    with show(transformer.trace(checkpoint, image), inside=False, left_out=found) as page:
+        assert caption(page).startswith(
+            f"The model predicts {name}. Without the framed patch, it would predict {other}."
+        )
 
 
 def test_the_weight_beside_an_answer_names_the_token_that_it_is_on(show: Callable) -> None:

@@ -19,6 +19,7 @@ from transformer.predictions.answer_probabilities import MAX_CLASSES, prediction
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.traces import Trace
 from transformer.text.tokens import TokenSequence
+from transformer.variants.output_heads import FirstTokenClassifier
 
 THREADS = 16
 UNITS = 12
@@ -119,6 +120,7 @@ class LivingPicture:
         asked: Whether there is an output. Otherwise ``written`` holds what is expected at every token; in a
             decoder-only model, ``chosen`` is then the token that was typed next.
         classes: Whether the model is a classifier.
+        pooling: What its head reads: the "mean" of all positions or the "first" one.
         edits: Whether the run was edited.
         vocabulary: Number of tokens to choose from.
     """
@@ -134,6 +136,7 @@ class LivingPicture:
     vocabulary: int
     text: str
     inside: tuple[InsideLayer, ...] = field(default=())
+    pooling: str = "mean"
 
 
 def threads(values: np.ndarray, count: int = THREADS) -> np.ndarray:
@@ -181,6 +184,7 @@ def living_picture_numbers(trace: Trace, *, inside: Iterable[tuple[str, int]] = 
         vocabulary=len(config.class_names) or config.vocabulary_size,
         text=trace.text,
         inside=tuple(layers),
+        pooling="first" if isinstance(getattr(checkpoint.model, "classifier", None), FirstTokenClassifier) else "mean",
     )
 
 

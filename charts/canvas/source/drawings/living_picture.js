@@ -57,7 +57,7 @@ export class LivingPictureDrawing extends LivingPicture {
   opensAt(stack) {
     const { metadata, last, written } = this.model;
     if (stack !== last || !written.length) return talker(this.model, stack);
-    if (metadata.decisive) return metadata.decisive.positions[0];
+    if (metadata.decisive && metadata.pooling === "mean") return metadata.decisive.positions[0];
     const layer = this.open[stack.name];
     if (metadata.classes) return stack.pictures ? 0 : onlooker(this.model, stack, layer);
     const content = written.filter(({ names, chosen }) => CONTENT.test(names[chosen]));
@@ -486,6 +486,8 @@ export class LivingPictureDrawing extends LivingPicture {
         name: row.name,
         box: this.view.box(row, row.cells[row.cells.length - 1]),
       })),
+      output: this.output,
+      names: { rows: this.lay.names.rows, angle: this.lay.names.angle },
       places: this.targets(),
     };
   }

@@ -4,7 +4,7 @@ import { threeDigits } from "../../toolkit/numbers.js";
 import { say } from "../../toolkit/words.js";
 
 // A token in a sentence for people: without the dot that stands for its space.
-const plainly = (text) => (text.length > 1 && text.startsWith("·") ? text.slice(1) : text);
+export const plainly = (text) => (text.length > 1 && text.startsWith("·") ? text.slice(1) : text);
 
 // -> pieces, every second one of which is stressed
 export function captionOf(picture, beat) {
@@ -165,14 +165,8 @@ function word(picture, beat) {
   const probability = threeDigits(row.probabilities[row.chosen]);
   const name = row.names[row.chosen];
   if (model.metadata.classes) return predicted(picture, stack, beat, name);
-  if (isExpected(model)) return expected(stack, row);
-  if (!model.metadata.writes)
-    return pieces(
-      model.metadata.asked
-        ? say("The model fills the blank with |{name}|.")
-        : say("For |{token}|, the model predicts |{name}|."),
-      { name: plainly(name), token: stack.tokens[row.position].label },
-    );
+  if (isExpected(model)) return expected(picture, stack, row, beat);
+  if (!model.metadata.writes) return filled(picture, stack, row, beat);
   const layer = picture.openLayer(stack.name, beat) ?? stack.layers - 1;
   const kind = model.attention(stack.name, "cross") ? "cross" : "self";
   const attention = model.attention(stack.name, kind);
@@ -191,16 +185,31 @@ function word(picture, beat) {
 // Whether the model adds nothing to a text, so that what it expects after each of its tokens is shown.
 export const isExpected = ({ metadata, last }) => !metadata.writes && !metadata.asked && last.name === "decoder";
 
-function expected(stack, { position, names, chosen }) {
-  const values = {
-    token: plainly(stack.tokens[position].label),
-    name: plainly(names[0]),
-    typed: plainly(names[chosen]),
-  };
+function expected(picture, stack, { position, names }, beat) {
+  const values = { token: plainly(stack.tokens[position].label), name: plainly(names[0]) };
   if (position === stack.count - 1) return pieces(say("After |{token}|, the model ends the text."), values);
-  return chosen === 0
-    ? pieces(say("After |{token}|, the model predicts |{name}|, as in the text."), values)
-    : pieces(say("After |{token}|, the model predicts |{name}|; the text has |{typed}|."), values);
+  const best = looksMostAt(picture, stack, beat);
+  if (!best) return pieces(say("After |{token}|, the model predicts |{name}|."), values);
+  return best.own > best.weight
+    ? pieces(say("To predict |{name}|, the model looks at |{token}|, then at |{key}|."), { ...values, key: best.key })
+    : pieces(say("To predict |{name}| after |{token}|, the model looks at |{key}|."), { ...values, key: best.key });
+}
+
+// A blank; or, in a sentence without one, any token.
+function filled(picture, stack, row, beat) {
+  const { asked } = picture.model.metadata;
+  const values = { name: plainly(row.names[row.chosen]), token: plainly(stack.tokens[row.position].label) };
+  const best = asked && looksMostAt(picture, stack, beat);
+  if (!best)
+    return asked
+      ? pieces(say("The model fills the blank with |{name}|."), values)
+      : pieces(say("For |{token}|, the model predicts |{name}|."), values);
+  return best.own > best.weight
+    ? pieces(say("To fill the blank with |{name}|, the model looks at the blank itself, then at |{key}|."), {
+        ...values,
+        key: best.key,
+      })
+    : pieces(say("To fill the blank with |{name}|, the model looks at |{key}|."), { ...values, key: best.key });
 }
 
 // Of a class: which word it hangs on, where that word is followed; otherwise where the followed token looks.
@@ -208,6 +217,10 @@ function predicted(picture, stack, beat, name) {
   const decisive = decisiveHere(picture, beat);
   if (decisive) {
     const values = { name, word: decisive.word, other: decisive.other };
+    if (stack.pictures)
+      return decisive.other === name
+        ? pieces(say("The model predicts |{name}|; that depends most on |the framed patch|."), values)
+        : pieces(say("The model predicts |{name}|. Without |the framed patch|, it would predict |{other}|."), values);
     return decisive.other === name
       ? pieces(say("The model predicts |{name}|; that depends most on |{word}|."), values)
       : pieces(say("The model predicts |{name}|. Without |{word}|, it would predict |{other}|."), values);
@@ -220,11 +233,13 @@ function predicted(picture, stack, beat, name) {
 }
 
 // The word without which the predicted class is least probable, where the picture ends on it.
-function decisiveHere(picture, beat) {
-  const { decisive } = picture.model.metadata;
+export function decisiveHere(picture, beat) {
+  const { decisive, pooling } = picture.model.metadata;
   const here =
-    beat.type !== "step" && beat.type !== "embedding" && decisive?.positions.includes(picture.followed(beat));
-  return here ? decisive : null;
+    beat.type !== "step" &&
+    beat.type !== "embedding" &&
+    (decisive?.positions.includes(picture.followed(beat)) || (pooling === "first" && picture.followed(beat) === 0));
+  return (here && decisive) || null;
 }
 
 // Where the token that is followed looks in the open layer, as the lines show it; null where it is only at itself.
@@ -256,6 +271,13 @@ function given(picture, beat) {
   return looks(attention, { layer, head, query: position, cross: false, what: say("attention"), token, keys: stack });
 }
 
-// Parted before the values come in: a token may hold the very sign that parts what is stressed.
-const pieces = (template, values) =>
-  template.split("|").map((piece) => piece.replace(/\{(\w+)\}/g, (_, name) => values[name]));
+// Parted before the values come in: a token may hold the very sign that parts what is stressed. `roles`: by piece, the name
+// of its value.
+function pieces(template, values) {
+  const parts = template.split("|");
+  const roles = parts.map((piece) => piece.match(/^\{(\w+)\}$/)?.[1] ?? null);
+  return Object.assign(
+    parts.map((piece) => piece.replace(/\{(\w+)\}/g, (_, name) => values[name])),
+    { roles },
+  );
+}

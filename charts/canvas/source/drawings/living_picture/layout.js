@@ -7,8 +7,18 @@ import { fontOf, widest } from "../../toolkit/text.js";
 
 export const TAB = 0.6; // heights of a letter: the dot from which a slanted name hangs
 const SMALLER = 0.86;
+export const ROW = 1.4; // heights of a letter: one of two rows of names
 const ANGLES = [Math.PI / 4, Math.PI / 3];
 export const NARROW = 40; // letters: a phone
+
+const BESIDE = 0.75; // heights of a letter: what a chip needs beside its name
+const LEVEL = [
+  { rows: 1, scale: 1 },
+  { rows: 1, scale: SMALLER },
+  { rows: 2, scale: 1 },
+  { rows: 2, scale: SMALLER },
+  { rows: 3, scale: SMALLER },
+];
 
 const SHARES = { self_attention: 0.34, cross_attention: 0.42, feed_forward: 0.24, convolution: 0.14 };
 
@@ -28,17 +38,44 @@ function laneWidths(wanted, room) {
   return wanted.map((width) => Math.min(low, width));
 }
 
-// How names are written in chips as wide as the narrowest lane: { letters, angle, tall }. Level where they fit, at worst in
+// How names are written: { letters, angle, rows, tall }. Level where they fit, in one row or in two or three by turns, at worst in
 // slightly smaller letters; else slanted, the steeper the narrower the lanes. No name is cut.
-function nameStyle({ fits, fitsSmaller, pitch, longest, size, letter }) {
-  if (fits) return { letters: letter, angle: 0, tall: 1.6 * size };
-  if (fitsSmaller) return { letters: letter * SMALLER, angle: 0, tall: 1.6 * size };
+function nameStyle({ level, pitch, longest, size, letter }) {
+  if (level) {
+    const { rows, scale } = level;
+    return { letters: letter * scale, angle: 0, rows, tall: rows === 1 ? 1.6 * size : rows * ROW * size };
+  }
   const high = letter * size * 1.2;
   const angle = ANGLES.find((one) => pitch * Math.sin(one) >= high) ?? Math.PI / 2;
   // Upright names of very narrow lanes are as high as a lane is wide.
   const letters = angle < Math.PI / 2 ? letter : Math.max(0.5, Math.min(letter, pitch / size / 1.05));
   const long = Math.min((longest * letters) / letter, 10 * size);
-  return { letters, angle, tall: TAB * size + long * Math.sin(angle) + letters * size * Math.cos(angle) + 0.5 * size };
+  return {
+    letters,
+    angle,
+    rows: 1,
+    tall: TAB * size + long * Math.sin(angle) + letters * size * Math.cos(angle) + 0.5 * size,
+  };
+}
+
+// How wide lanes are whose names take turns in several rows: no name reaches another one of its row, or beyond the ends.
+function lanesOfRows(chips, rows, least) {
+  const lanes = chips.map(() => least);
+  const grow = (from, to, missing) => {
+    for (let k = from; k < to; k++) lanes[k] += Math.max(0, missing) / (to - from);
+  };
+  const between = (from, to) => lanes.slice(from, to).reduce((sum, lane) => sum + lane, 0);
+  const last = chips.length - 1;
+  const half = (count) => count / (count - 0.5); // half of the first or last lane lies beyond the name's middle
+  chips.forEach((chip, at) => {
+    if (at < rows) grow(0, at + 1, half(at + 1) * (chip / 2 - between(0, at) - lanes[at] / 2));
+    const other = at + rows;
+    if (other <= last)
+      grow(at + 1, other, (chip + chips[other]) / 2 - between(at + 1, other) - (lanes[at] + lanes[other]) / 2);
+  });
+  for (let at = Math.max(0, last + 1 - rows); at <= last; at++)
+    grow(at, last + 1, half(last + 1 - at) * (chips[at] / 2 - between(at + 1, last + 1) - lanes[at] / 2));
+  return lanes;
 }
 
 // Everything that does not depend on which layer lies open.
@@ -50,10 +87,13 @@ export function layOutLanes(context, theme, model, { width, height }) {
     stack.tokens.map(({ text }) => (stack.pictures ? 0 : context.measureText(text).width)),
   );
   const least = (stack) => (stack.pictures ? 2.2 : 1.7) * size;
-  const wantedAt = (scale) =>
-    model.stacks.map((stack, index) =>
-      lengths[index].map((length) => Math.max(least(stack), length * scale + 0.75 * size)),
-    );
+  const wantedAt = ({ rows, scale }) =>
+    model.stacks.map((stack, index) => {
+      const chips = lengths[index].map((length) => length * scale + BESIDE * size);
+      return rows === 1
+        ? chips.map((chip) => Math.max(least(stack), chip))
+        : lanesOfRows(chips, rows, (rows === 2 ? 1.2 : 0.8) * size);
+    });
   context.font = fontOf(theme, 0.78);
   // Beside each stack its layers and sub-layers are named; on a phone, the layers by their numbers alone.
   const narrow = width < NARROW * size;
@@ -62,14 +102,13 @@ export function layOutLanes(context, theme, model, { width, height }) {
   );
   const room = width - 4 - gutters.reduce((sum, one) => sum + one, 0);
   const needs = (lanes) => lanes.flat().reduce((sum, one) => sum + one, 0);
-  const fits = needs(wantedAt(1)) <= room;
-  const fitsSmaller = needs(wantedAt(SMALLER)) <= room;
+  const level = LEVEL.find((one) => needs(wantedAt(one)) <= room);
   // Slanted names need no wider lanes than others: all are alike.
-  const wanted = fits ? wantedAt(1) : fitsSmaller ? wantedAt(SMALLER) : wantedAt(0);
+  const wanted = wantedAt(level ?? { rows: 1, scale: 0 });
   const widths = laneWidths(wanted.flat(), room);
   const used = widths.reduce((sum, one) => sum + one, 0);
   const pitch = Math.min(...widths);
-  const names = nameStyle({ fits, fitsSmaller, pitch, longest: Math.max(...lengths.flat()), size, letter });
+  const names = nameStyle({ level, pitch, longest: Math.max(...lengths.flat()), size, letter });
   const ribbon = Math.min(2.9 * size, pitch * (pitch > 12 ? 0.8 : 0.92));
   const places = {};
   let at = 0;
@@ -78,8 +117,8 @@ export function layOutLanes(context, theme, model, { width, height }) {
   const spare = model.stacks.length > 1 ? Math.max(0, room - used) : 0;
   model.stacks.forEach((stack, index) => {
     if (index) left += spare;
-    const lanes = wanted[index].map(() => {
-      const lane = { x: left + widths[at] / 2, left, width: widths[at] };
+    const lanes = wanted[index].map((_, place) => {
+      const lane = { x: left + widths[at] / 2, left, width: widths[at], row: place % names.rows };
       left += widths[at++];
       return lane;
     });

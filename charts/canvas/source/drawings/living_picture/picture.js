@@ -6,10 +6,10 @@ import { curveBumpY, link } from "d3-shape";
 import { brightness, cssOf, mix } from "../../toolkit/colour.js";
 import { threeDigits } from "../../toolkit/numbers.js";
 import { drawPatch } from "../../toolkit/patch.js";
-import { drawText, drawToken, fontOf, shorten } from "../../toolkit/text.js";
+import { drawText, drawToken, fontOf, shorten, wrap } from "../../toolkit/text.js";
 import { colourOf, roomOf } from "../../toolkit/theme.js";
 import { say } from "../../toolkit/words.js";
-import { kindText } from "./captions.js";
+import { decisiveHere, isExpected, kindText, plainly } from "./captions.js";
 import { layOutLanes, layOutStack, NARROW, roomForBands, TAB } from "./layout.js";
 
 const ABOVE = 12.2; // heights of letters above the picture on a page: its buttons, the caption and the page's title
@@ -18,6 +18,9 @@ const LESSON_BAR = 0.21; // of the window
 const FAINT = 0.12; // a mean weight below it is left out of the lines of tokens that are not followed
 const UNIT = [86, 180, 233]; // of feed-forward units, as in the diagram of the model
 const LIT = [230, 159, 0]; // of words that are looked at
+const [MANY, FEW] = [4, 3]; // candidates where the height is short
+const OPEN = 5; // heights of letters that the layer that lies open should have
+const OUTPUT = 2.9; // heights of letters between a column and its candidates: the token that is predicted
 
 const part = (fraction, from, to) => Math.min(1, Math.max(0, (fraction - from) / (to - from)));
 const readableOn = (ground, theme) =>
@@ -87,8 +90,17 @@ export class LivingPicture {
       this.height = Math.min(this.height, Math.round((1 - LESSON_BAR) * window.innerHeight - IN_A_LESSON * theme.size));
     if (!context.vector && theme.room) this.height = Math.min(this.height, Math.floor(theme.room));
     this.lay = layOutLanes(context, theme, this.model, { width, height: this.height });
+    // Where the height is short, fewer candidates leave more of it for the layer that lies open.
+    for (const most of [Infinity, MANY, FEW]) {
+      this.mostRows = this.model.metadata.classes ? Infinity : most;
+      this.layOutHeights(theme);
+      if (this.lay.places[this.model.last.name].bands >= OPEN * theme.size) break;
+    }
+    return this.height;
+  }
+
+  layOutHeights({ size }) {
     for (const stack of this.model.stacks) {
-      const { size } = theme;
       const last = stack === this.model.last;
       const above = last ? this.answerRoom(size) : this.lay.chips + 1.3 * size;
       // Closed, the encoder is lower than the decoder's cross-attention: the lines go up.
@@ -97,13 +109,19 @@ export class LivingPicture {
       this.lay.places[stack.name].closed = closed;
       this.lay.places[stack.name].bands = roomForBands(this.lay, stack, closed, above);
     }
-    return this.height;
+  }
+
+  // The candidates of a prediction that are drawn, by index: the first ones, and the chosen one in any case.
+  candidatesOf({ names, chosen }) {
+    const drawn = names.map((_, k) => k).slice(0, this.mostRows);
+    if (!drawn.includes(chosen)) drawn[drawn.length - 1] = chosen;
+    return drawn;
   }
 
   answerRoom(size) {
-    const rows = Math.max(1, ...this.model.written.map(({ names }) => names.length));
+    const rows = Math.max(1, ...this.model.written.map((row) => this.candidatesOf(row).length));
     this.answerRow = Math.min(1.25 * size, (7.2 * size) / rows);
-    return rows * this.answerRow + 1.4 * size;
+    return rows * this.answerRow + OUTPUT * size;
   }
 
   stackAt(stack, before, beat, fraction) {
@@ -128,6 +146,7 @@ export class LivingPicture {
     for (const stack of this.model.stacks) this.paintStack(pen, theme, stack, beat, fraction);
     this.paintCross(pen, theme, beat, fraction);
     this.paintAnswer(pen, theme, beat, fraction);
+    this.paintImage(pen, theme, beat);
     this.paintHeads(pen, theme, beat);
     this.paintLegend(pen, theme);
   }
@@ -138,6 +157,7 @@ export class LivingPicture {
     this.now = {};
     this.rows = [];
     this.heads = [];
+    this.output = null;
     const { beat } = this;
     const { stack: own } = this.unfolded;
     for (const stack of this.model.stacks) {
@@ -163,16 +183,16 @@ export class LivingPicture {
     const each = Math.round(stack.channels / stack.threads);
     const long =
       each > 1
-        ? say("Stripes: a token’s {count} numbers, averaged {each} at a time,", {
+        ? say("Stripes: a token’s vector, {count} numbers in {stripes} means,", {
             count: stack.channels,
-            each,
+            stripes: stack.threads,
           })
-        : say("Stripes: the vector of a token, {count} numbers,", { count: stack.channels });
+        : say("Stripes: a token’s vector, {count} numbers,", { count: stack.channels });
     const colour = cssOf(theme.muted);
     const scale = 12 * size; // the colours and their ends
     const fitting = (texts, room) => texts.find((one) => pen.measureText(one).width <= room) ?? "";
     const shown = fitting(
-      [long, say("Stripes: the vector of a token,"), say("Stripes: vectors,")],
+      [long, say("Stripes: a token’s vector,"), say("Stripes: vectors,")],
       this.lay.width - scale - pen.measureText(say("Lines: attention")).width,
     );
     drawText(pen, shown, 4, y, { colour });
@@ -248,15 +268,20 @@ export class LivingPicture {
       pen.restore();
     }
     // The followed token last: nothing covers its name.
-    const order = [...lanes.keys()].sort((a, b) => Number(a === follow) - Number(b === follow));
-    for (const position of order)
+    for (const position of this.paintingOrder(lanes, follow))
       this.paintChip(pen, theme, stack, position, lanes[position], now.chips, { reach, follow, beat });
     if (stack !== this.model.last) {
       const chips = { top: now.top - this.lay.chips - 0.15 * size, bottom: now.top - 0.25 * size };
       if (reach.front <= now.top + 1)
-        lanes.forEach((lane, position) => this.paintMemoryChip(pen, theme, stack, position, lane, chips, beat));
+        for (const position of this.paintingOrder(lanes))
+          this.paintMemoryChip(pen, theme, stack, position, lanes[position], chips, beat);
       this.memory = chips;
     }
+  }
+
+  // Names of the second row first, since those of the first lie over their stems; the followed one last.
+  paintingOrder(lanes, follow = null) {
+    return [...lanes.keys()].sort((a, b) => Number(a === follow) - Number(b === follow) || lanes[b].row - lanes[a].row);
   }
 
   paintCards(pen, theme, stack, now, { left, right }) {
@@ -545,7 +570,10 @@ export class LivingPicture {
       }
       return;
     }
-    const chosen = position === follow;
+    // What a predicting column reads is framed: filled is what it predicts, and what it looks at.
+    const reads = position === follow && this.isRead(stack, position, beat);
+    const decides = Boolean(decisiveHere(this, beat)) && stack === this.model.last;
+    const chosen = position === follow && !reads && !decides;
     const light = chosen ? 0 : this.lightOf(stack, position, beat);
     const ground = chosen ? theme.primary : mix(mix(theme.ground, theme.ink, 0.07), LIT, Math.min(1, light));
     const pixels = stack.pictures?.[position];
@@ -555,7 +583,15 @@ export class LivingPicture {
     }
     const ink = chosen ? theme.ground : readableOn(ground, theme);
     const marked = chosen || light > 0.1;
-    this.paintName(pen, theme, token, lane, chips, { ground, ink, marked, weight: token.special ? 400 : 500 });
+    const look = { ground, ink, marked, weight: token.special ? 400 : 500 };
+    this.paintName(pen, theme, token, lane, chips, reads ? { ...look, edge: theme.chosen, framed: true } : look);
+  }
+
+  // Whether the column of a token predicts the output that is shown.
+  isRead(stack, position, beat) {
+    const { last, metadata } = this.model;
+    const row = !this.unfolded && stack === last && !metadata.classes && this.rowOf(beat);
+    return Boolean(row) && row.position === position;
   }
 
   paintTab(pen, ground, lane, { top, bottom }, edge = null) {
@@ -569,15 +605,36 @@ export class LivingPicture {
     pen.stroke();
   }
 
+  // Where the chip of a name lies: as wide as its lane or, in one of two rows, as its name.
+  chipOf(pen, text, lane, { top, bottom }) {
+    const { size, names } = this.lay;
+    if (names.rows === 1) return { ...lane, top, bottom };
+    const tall = (bottom - top) / names.rows;
+    const from = top + lane.row * tall;
+    return { x: lane.x, width: pen.measureText(text).width + 0.7 * size, top: from + 1, bottom: from + tall - 1 };
+  }
+
+  // From a column down to its name in the second row; the chips of the first row lie over it.
+  paintStem(pen, x, top, bottom) {
+    pen.strokeStyle = cssOf(this.theme.muted, 0.6);
+    pen.lineWidth = 1;
+    pen.beginPath();
+    pen.moveTo(x, top);
+    pen.lineTo(x, bottom);
+    pen.stroke();
+  }
+
   // A token's chip with its name in it; a slanted name hangs from a dot, and has the chip's colour where it is `marked`.
-  paintName(pen, theme, { text }, lane, { top, bottom }, { ground, ink, marked, weight, edge = null }) {
+  paintName(pen, theme, { text }, lane, { top, bottom }, { ground, ink, marked, weight, edge = null, framed }) {
     const { size, names } = this.lay;
     const { letters, angle } = names;
     const colours = (colour, behind) => ({ colour: cssOf(colour), paler: cssOf(mix(colour, behind, 0.4)) });
     pen.font = fontOf(theme, letters, weight);
     if (!angle) {
-      this.paintTab(pen, ground, lane, { top, bottom }, edge);
-      drawToken(pen, text, lane.x, (top + bottom) / 2 + 0.5, { align: "center", ...colours(ink, ground) });
+      const chip = this.chipOf(pen, text, lane, { top, bottom });
+      if (lane.row) this.paintStem(pen, lane.x, top, chip.top);
+      this.paintTab(pen, ground, chip, chip, edge);
+      drawToken(pen, text, lane.x, (chip.top + chip.bottom) / 2 + 0.5, { align: "center", ...colours(ink, ground) });
       return;
     }
     const dot = { ...lane, width: TAB * size };
@@ -588,10 +645,13 @@ export class LivingPicture {
     pen.translate(lane.x, top + (TAB + 0.2) * size + (high / 2) * Math.cos(angle));
     pen.rotate(angle);
     const long = (room - high * Math.cos(angle)) / Math.sin(angle) + 2;
-    if (marked) {
+    if (marked || framed) {
       pen.fillStyle = cssOf(ground);
+      pen.strokeStyle = cssOf(edge ?? ground);
+      pen.lineWidth = 1.2;
       box(pen, -3, -high / 2, Math.min(long, pen.measureText(text).width) + 6, high, 4);
       pen.fill();
+      if (framed) pen.stroke();
     }
     const shown = marked ? colours(ink, ground) : colours(theme.ink, theme.ground);
     drawToken(pen, text, 0, 0.5, { room: long, ...shown });
@@ -615,6 +675,8 @@ export class LivingPicture {
     }
     const place = this.place(beat);
     if (place.stack !== stack.name) return place.stack === beat.stack ? 0 : this.lookedFrom(position, place, beat);
+    const decisive = decisiveHere(this, beat);
+    if (decisive) return decisive.effects[position] ?? 0;
     if (this.speaksOf(beat) !== stack.name || (beat.type === "step" && beat.kind !== "self_attention")) return 0;
     const attention = this.model.attention(stack.name, "self");
     const layer = this.openLayer(stack.name, beat);
@@ -642,7 +704,7 @@ export class LivingPicture {
 
   paintAnswer(pen, theme, beat, fraction) {
     this.rows = [];
-    this.answerAt = null;
+    this.answerAt = this.output = null;
     const row = this.rowOf(beat);
     if (!row) return;
     const { size } = theme;
@@ -655,53 +717,150 @@ export class LivingPicture {
         : beat.row === 0 || !model.metadata.writes
           ? part(fraction, 0, 0.5)
           : part(fraction, 0.55, 0.8);
-    const x = model.metadata.classes ? (left + right) / 2 : lanes[row.position].x;
+    const pooled = model.metadata.classes && model.metadata.pooling !== "first";
+    const x = pooled ? (left + right) / 2 : lanes[row.position].x;
     const step = this.answerRow;
-    const bottom = now.top - 1.1 * size;
+    const bottom = now.top - (OUTPUT - 0.4) * size;
+    const said = this.saidIn(row);
     pen.font = fontOf(theme, step < 0.9 * size ? 0.72 : 0.95);
     const names = Math.max(...row.names.map((name) => pen.measureText(name).width));
     const wide = Math.min(11 * size, this.lay.width * 0.24);
     const start = Math.max(names + 0.6 * size, Math.min(x, this.lay.width - wide - 3.4 * size));
     this.answerAt = [start - names - 0.4 * size, start + wide + 3 * size];
-    // From the column to its candidates.
-    pen.strokeStyle = cssOf(theme.muted);
-    pen.lineWidth = 1.5;
-    pen.beginPath();
-    pen.moveTo(x, now.top - 2);
-    pen.lineTo(x, bottom + 0.15 * size);
-    pen.moveTo(x - 4, bottom + 0.15 * size + 5);
-    pen.lineTo(x, bottom + 0.15 * size);
-    pen.lineTo(x + 4, bottom + 0.15 * size + 5);
-    pen.stroke();
-    const order = model.metadata.classes
-      ? row.names.map((_, k) => row.names.length - 1 - k)
-      : row.names.map((_, k) => row.names.length - 1 - k);
-    order.forEach((k, up) => {
-      const y = bottom - (up + 0.5) * step;
-      const chosen = k === row.chosen;
-      const value = row.probabilities[k];
-      pen.font = fontOf(theme, step < 0.9 * size ? 0.72 : 0.95, chosen ? 700 : 400);
-      drawToken(pen, row.names[k], start - 0.4 * size, y, {
-        align: "right",
-        colour: cssOf(theme.ink),
-        paler: cssOf(mix(theme.ink, theme.ground, 0.5)),
+    if (grow > 0) this.paintOutput(pen, theme, row, { x, pooled, bottom });
+    this.candidatesOf(row)
+      .reverse()
+      .forEach((k, up) => {
+        const y = bottom - (up + 0.5) * step;
+        const chosen = k === said;
+        const value = row.probabilities[k];
+        pen.font = fontOf(theme, step < 0.9 * size ? 0.72 : 0.95, chosen ? 700 : 400);
+        drawToken(pen, row.names[k], start - 0.4 * size, y, {
+          align: "right",
+          colour: cssOf(theme.ink),
+          paler: cssOf(mix(theme.ink, theme.ground, 0.5)),
+        });
+        pen.fillStyle = cssOf(chosen ? theme.chosen : [0, 114, 178]);
+        const length = Number.isFinite(value) ? Math.max(1, value * wide * grow) : 0;
+        box(pen, start, y - step * 0.36, length, step * 0.72, 3);
+        pen.fill();
+        const typed = said !== row.chosen && k === row.chosen ? `  ${say("in your text")}` : "";
+        const text = `${threeDigits(value)}${typed}`;
+        if (grow >= 1) drawText(pen, text, start + length + 0.35 * size, y, { colour: cssOf(theme.muted) });
+        this.rows.push({
+          k,
+          x: start,
+          before: names + 0.4 * size,
+          width: wide + 3 * size,
+          y: y - step / 2,
+          height: step,
+        });
+        if (chosen) this.arriving = { position: row.position, name: row.names[k], x: start, y };
       });
-      pen.fillStyle = cssOf(chosen ? theme.chosen : [0, 114, 178]);
-      const length = Number.isFinite(value) ? Math.max(1, value * wide * grow) : 0;
-      box(pen, start, y - step * 0.36, length, step * 0.72, 3);
-      pen.fill();
-      if (grow >= 1) drawText(pen, threeDigits(value), start + length + 0.35 * size, y, { colour: cssOf(theme.muted) });
-      this.rows.push({
-        k,
-        x: start,
-        before: names + 0.4 * size,
-        width: wide + 3 * size,
-        y: y - step / 2,
-        height: step,
-      });
-      if (chosen) this.arriving = { position: row.position, name: row.names[k], x: start, y };
-    });
     if (model.metadata.writes && beat.type === "word") this.paintFlight(pen, theme, row, fraction);
+  }
+
+  // Which candidate the model predicts: the chosen one, or the most likely one where the text goes on by itself.
+  saidIn(row) {
+    return isExpected(this.model) ? 0 : row.chosen;
+  }
+
+  // What is predicted, at the head of the column that predicts it, with what that column reads; a class, above all columns
+  // where it is read from their mean.
+  paintOutput(pen, theme, row, { x, pooled, bottom }) {
+    const { size } = theme;
+    const { lanes } = this.lay.places[this.model.last.name];
+    const now = this.now[this.model.last.name];
+    const name = plainly(row.names[this.saidIn(row)]);
+    pen.font = fontOf(theme, 0.95, 700);
+    const width = pen.measureText(name).width + 0.9 * size;
+    const tall = 1.45 * size;
+    const left = Math.max(2, Math.min(x - width / 2, this.lay.width - width - 2));
+    const top = now.top - 0.35 * size - tall;
+    pen.strokeStyle = cssOf(theme.chosen);
+    pen.lineWidth = 2;
+    pen.beginPath();
+    if (pooled) {
+      const [from, to] = [lanes[0], lanes[lanes.length - 1]].map((lane) => lane.x);
+      const [y, half] = [now.top - 0.25 * size, this.lay.ribbon / 2];
+      pen.moveTo(from - half, now.top - 1);
+      pen.lineTo(from - half, y);
+      pen.lineTo(to + half, y);
+      pen.lineTo(to + half, now.top - 1);
+    } else box(pen, x - this.lay.ribbon / 2 - 3, now.top - 3, this.lay.ribbon + 6, now.levels[0] - now.top + 6, 4);
+    pen.moveTo(x, top);
+    pen.lineTo(x, bottom + 0.1 * size);
+    pen.moveTo(x - 4, bottom + 0.1 * size + 5);
+    pen.lineTo(x, bottom + 0.1 * size);
+    pen.lineTo(x + 4, bottom + 0.1 * size + 5);
+    pen.stroke();
+    pen.fillStyle = cssOf(theme.chosen);
+    box(pen, left, top, width, tall, 5);
+    pen.fill();
+    drawText(pen, name, left + width / 2, top + tall / 2 + 0.5, { align: "center", colour: "rgb(255,255,255)" });
+    this.output = { name, x, y: top + tall / 2, reads: pooled ? null : row.position };
+    this.paintReads(pen, theme, row, { left, right: left + width, y: top + tall / 2 + 0.5, pooled });
+  }
+
+  // In small letters, beside the output: what it is read from.
+  paintReads(pen, theme, row, { left, right, y, pooled }) {
+    const { size } = theme;
+    const { metadata, last } = this.model;
+    const token = plainly(last.tokens[row.position].label);
+    const texts = pooled
+      ? [say("read from the mean of all columns")]
+      : metadata.classes
+        ? [say("read from the column of {token}", { token })]
+        : last.name === "decoder"
+          ? [say("reads {token}, predicts", { token }), say("after {token}", { token })]
+          : [metadata.asked ? say("fills the blank with") : say("in place of {token}", { token })];
+    pen.font = fontOf(theme, 0.82);
+    const colour = cssOf(theme.muted);
+    const gap = 0.5 * size;
+    const before = texts[0];
+    if (pen.measureText(before).width + gap <= left) drawText(pen, before, left - gap, y, { align: "right", colour });
+    else drawText(pen, texts[texts.length - 1], right + gap, y, { colour });
+  }
+
+  // The image that is read, with the edges of its patches; the followed one is framed, as its column is.
+  paintImage(pen, theme, beat) {
+    const { last } = this.model;
+    this.imageEnds = 0;
+    const patches = (last.pictures ?? [])
+      .map((pixels, position) => ({ pixels, position }))
+      .filter(({ pixels }) => pixels);
+    const across = Math.round(Math.sqrt(patches.length));
+    if (!patches.length || across * across !== patches.length) return;
+    const { size } = theme;
+    const side = Math.floor((this.now[last.name].top - 1.2 * size) / across);
+    const whole = side * across;
+    const [from, to] = this.answerAt ?? [this.lay.width, 0];
+    // To the left of the answer or, where that begins at the edge, to the right of it.
+    const begin = from > whole + 4 + size ? 4 : to + size;
+    if (side < 6 || begin + whole > this.lay.width) return;
+    const corner = (at) => [begin + (at % across) * side, 3 + Math.floor(at / across) * side];
+    patches.forEach(({ pixels }, at) => {
+      const [x, y] = corner(at);
+      drawPatch(pen, theme, pixels, x + side / 2, y + side / 2, side);
+    });
+    const decisive = decisiveHere(this, beat);
+    const framed = decisive ? decisive.positions[0] : this.followed(beat);
+    const at = patches.findIndex(({ position }) => position === framed);
+    if (at >= 0) {
+      const [x, y] = corner(at);
+      pen.strokeStyle = cssOf(decisive ? LIT : theme.primary);
+      pen.lineWidth = Math.max(3, 0.12 * side);
+      pen.strokeRect(x, y, side, side);
+    }
+    this.imageEnds = begin + whole;
+    pen.font = fontOf(theme, 0.88);
+    const left = this.imageEnds + 0.7 * size;
+    const room = (from > begin ? from : this.lay.width) - left - 0.5 * size;
+    if (room < 6 * size || this.showsHeads(beat)) return; // the list of heads takes this space
+    const text = say("{count} patches: each is a column below", { count: patches.length });
+    wrap(pen, text, Math.min(room, 14 * size), 3).forEach((line, k) =>
+      drawText(pen, line, left, (1 + 1.3 * k) * size, { colour: cssOf(theme.muted) }),
+    );
   }
 
   // The heads of the attention that lies open: which colour they have, and from which token each takes most.
@@ -718,7 +877,8 @@ export class LivingPicture {
     const step = 1.22 * size;
     // No lower than the lanes below begin: fewer rows, and then the heads that take most.
     const below = this.model.stacks.filter(({ name }) => this.lay.places[name].left < left + columns * column);
-    const floor = Math.min(this.height, ...below.map(({ name }) => this.now[name].top));
+    const above = (name) => (name === this.model.last.name ? 2 * size : 0); // what its column reads
+    const floor = Math.min(this.height, ...below.map(({ name }) => this.now[name].top - above(name)));
     const fitting = Math.max(1, Math.floor((floor - 1.75 * size) / step + 0.4));
     const rows = Math.min(6, fitting, Math.ceil(attention.heads / columns));
     const found = Array.from({ length: attention.heads }, (_, head) => ({
@@ -797,9 +957,10 @@ export class LivingPicture {
       if (beat.stack === this.model.stacks[0].name) return [second.left, width];
       return [4, Math.min(second.left - 6, this.answerAt?.[0] ?? width) + 0 * first.left];
     }
-    if (!this.answerAt) return [4, width];
+    const left = this.imageEnds ? this.imageEnds + 12 : 4;
+    if (!this.answerAt || left > this.answerAt[0]) return [left, width];
     const [from, to] = this.answerAt;
-    return from - 4 > width - to ? [4, from - 12] : [to + 12, width];
+    return from - left > width - to ? [left, from - 12] : [to + 12, width];
   }
 
   // The word that was chosen flies to where it is read next.

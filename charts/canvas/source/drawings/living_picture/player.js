@@ -7,6 +7,7 @@ import { durationOf } from "./beats.js";
 import { kindText } from "./captions.js";
 
 const SPEEDS = [0.5, 1, 2, 4];
+const MARKS = { name: "predicted", key: "looked-at", word: "looked-at" };
 const still = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 export class Player {
@@ -99,7 +100,12 @@ export class Player {
     this.next.disabled = drawing.at === this.last;
     this.play.textContent = this.clock ? "❚❚" : "▶";
     this.play.title = this.play.ariaLabel = this.clock ? say("Pause") : say("Play");
-    const pieces = drawing.caption.map((piece, i) => (i % 2 ? make("strong", { textContent: piece }) : piece));
+    const { caption } = drawing;
+    // What is predicted and what is looked at are marked as in the picture.
+    const markOf = (i) => (drawing.beat.type === "step" ? "" : (MARKS[caption.roles?.[i]] ?? ""));
+    const pieces = caption.map((piece, i) =>
+      i % 2 ? make("strong", { textContent: piece, className: markOf(i) }) : piece,
+    );
     this.said.replaceChildren(...pieces);
     // Numbers are for who stops.
     this.numbers.textContent = this.numbers.title = this.clock ? "" : drawing.numbers;
