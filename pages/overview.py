@@ -11,8 +11,9 @@ from ui.show.living_picture import living_picture
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.overview.diagram import model_diagram
+from views.overview.hidden_word import with_a_hidden_word
 from views.overview.maps_of_file import show_maps
-from views.overview.model_output import show_answer, view_model_of
+from views.overview.model_output import present_answer, show_answer, view_model_of
 from views.overview.more import show_more
 
 
@@ -27,11 +28,12 @@ with page("overview", strip=False, begins=begins) as p:
         p.finish()
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(translate(note))}")
-    if not is_presenting():  # the figure below shows input and output as well
-        show_answer(p, view_model_of(p))
+    p, hidden = with_a_hidden_word(p)
+    (present_answer if is_presenting() else show_answer)(p, view_model_of(p), hidden=hidden)
     living_picture(p)
     if not embedded.is_embedded():  # an embedded page shows one figure alone, and the blocks would come first
         st.markdown(f"#### {p.text['blocks']}")
+        shape = {"tokens": len(p.trace.tokens(p.trace.stacks[-1])), "width": p.checkpoint.config.d_model}
+        st.caption(p.text["diagram_hint"].format(**shape))
         model_diagram(p.checkpoint.config, p.trace, layer=p.focus.layer)
-        st.caption(p.text["diagram_hint"])
     below_the_picture(lambda: show_more(p))

@@ -100,6 +100,24 @@ def test_pages_turn_and_so_do_the_steps_of_a_lesson(app: str, visit: Callable[..
     assert address(page)["lesson_step"] == "2"
 
 
+@pytest.mark.parametrize("height", [720, 1080])
+def test_a_presented_overview_shows_input_output_and_the_whole_picture(
+    app: str, visit: Callable[..., Page], height: int
+) -> None:
+    page = visit(f"{app}/?presenter=1&sentence=The+old+man+told+us+a+story.")
+    page.set_viewport_size({"width": 1280, "height": height})
+    line = page.locator("[class*=st-key-presented-] p")
+    expect(line).to_contain_text("The old man told us a story. →")
+    canvas = page.locator("canvas[data-geometry]").first
+
+    def ends_in_the_window() -> bool:
+        box = canvas.bounding_box()
+        return 0.9 * height < box["y"] + box["height"] <= height
+
+    assert eventually(page, ends_in_the_window, True)
+    assert line.evaluate("node => parseFloat(getComputedStyle(node).fontSize)") >= 22
+
+
 def test_the_decoding_page_keeps_its_stepper(app: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{app}/decoding?presenter=1&target=Le+chat+est+assis.&step=0")
     expect(page.locator(".presenter-keys")).to_contain_text("step")

@@ -4,6 +4,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits, three_digits_alike
+from transformer.text.tokenizer import BLANK
 from ui.lab.next_sentence_class import next_sentence_chips, next_sentence_line
 from ui.shell.focus import Focus
 from ui.shell.page import Page
@@ -12,8 +13,11 @@ from ui.shell.selectors import work_of
 from ui.show.chips import Chip, ChipRow, chips
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import as_plain, common
+from views.overview.hidden_word import HIDDEN
 from views.overview.overview_view_model import OverviewViewModel, overview_view_model
 from views.overview.tour import offer_tour
+
+ONE_LINE = 84  # letters of input and output that fit into one line of a projected page
 
 
 def view_model_of(p: Page) -> OverviewViewModel:
@@ -26,33 +30,64 @@ def _view_model_of(name: str, focus: Focus) -> OverviewViewModel:
     return overview_view_model(Page(name, focus).trace)
 
 
-def show_answer(p: Page, view_model: OverviewViewModel) -> None:
-    """Show the input and the output, large."""
+def show_answer(p: Page, view_model: OverviewViewModel, *, hidden: str = "") -> None:
+    """Show the input and the output, large; ``hidden`` is the word that was replaced by a blank."""
     text, answer = p.text, view_model.answer
-    size = "####" if max(len(p.focus.sentence), len(answer.text)) < 64 else ""
+    longest = answer.text if p.reads_pictures else max(p.focus.sentence, answer.text, key=len)
+    size = "####" if len(longest) < 64 else ""
     found = view_model.next_sentence
     is_class = found is not None and not answer.parts  # two sentences without a blank
     work = "classifier" if is_class else work_of(p.checkpoint.config)
     written = text["forced"] if p.trace.forced else text[f"answers.{work}"]
-    output = found.name if is_class else answer.text
-    if view_model.output_kind == "vector":
-        output = text["vector"].format(width=p.checkpoint.config.d_model)
+    output = _output(p, view_model)
     with st.container(horizontal=True, horizontal_alignment="distribute", key="answer", gap="medium"):
         with st.container(width=310, gap=None):
             st.caption(text["typed"])
             if p.reads_pictures:
                 show_picture(p.focus.sentence, p.checkpoint.config)
             else:
-                st.markdown(f"{size} {_one_line(p.focus.sentence)}")
+                typed = p.focus.sentence.replace(HIDDEN, hidden) if hidden else p.focus.sentence
+                st.markdown(f"{size} {_one_line(typed)}")
         with st.container(width=310, gap=None):
-            st.caption(written)
-            empty = text["empty_answer"] if view_model.expects else common("effect.empty")
-            st.markdown(f"{size} :primary[{_one_line(output) or empty}]")
+            if hidden:
+                st.caption(text["hidden"].format(word=as_plain(hidden)), help=text["no_blank"])
+            else:
+                st.caption(written)
+            st.markdown(f"{size} {output}")
             if view_model.expects:
                 st.caption(text["expects"])
             if found is not None:
                 st.markdown(next_sentence_line(found))
         offer_tour(p)
+
+
+def present_answer(p: Page, view_model: OverviewViewModel, *, hidden: str = "") -> None:
+    """Show the input and the output above a projected figure, as large as they fit into one line or two."""
+    if p.reads_pictures:  # the figure shows both
+        return
+    length = len(p.focus.sentence) + len(view_model.answer.text)
+    lines = 1 if length <= ONE_LINE else 2
+    with st.container(key=f"presented {lines}"):
+        output = "" if view_model.expects else f" → {_output(p, view_model)}"
+        st.markdown(f"{_one_line(p.focus.sentence)}{output}")
+
+
+def _output(p: Page, view_model: OverviewViewModel) -> str:
+    """Return the output as Markdown; of a sentence with blanks, only what fills them is coloured."""
+    answer, found = view_model.answer, view_model.next_sentence
+    output = answer.text
+    if found is not None and not answer.parts:  # two sentences without a blank
+        output = found.name
+    elif view_model.output_kind == "vector":
+        output = p.text["vector"].format(width=p.checkpoint.config.d_model)
+    elif view_model.output_kind == "blanks" and answer.parts:
+        given = [as_plain(part) for part in BLANK.split(" ".join(p.focus.sentence.split()))]
+        filled = [f":primary[**{_one_line(part.display.removeprefix('·'))}**]" for part in answer.parts]
+        if len(given) == len(filled) + 1:
+            pairs = zip(given, [*filled, ""], strict=True)
+            return "".join(piece for pair in pairs for piece in pair)
+    empty = p.text["empty_answer"] if view_model.expects else common("effect.empty")
+    return f":primary[{_one_line(output) or empty}]"
 
 
 def _one_line(text: str) -> str:

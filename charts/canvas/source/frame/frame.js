@@ -167,10 +167,16 @@ export class Frame {
     this.laidOut = this.drawing;
   }
 
-  // The height that the page leaves for the picture, if it says how much it leaves for picture and buttons; else null.
+  // The height that the page leaves for the picture, if it says how much it leaves for picture and buttons, or that both
+  // end in the window; else null.
   roomLeft() {
-    const room = parseFloat(this.read("--figure-room"));
+    const said = this.read("--figure-room").trim();
+    const room = parseFloat(said);
     const [top, begin] = [this.picture, this.root].map((part) => part.getBoundingClientRect().top);
+    if (said === "window") {
+      const scrolled = document.querySelector("[data-testid=stMain]")?.scrollTop ?? 0;
+      return Math.max(window.innerHeight / 2, window.innerHeight - top - scrolled - 0.6 * this.theme.size);
+    }
     return room ? Math.max(160, room - (top - begin)) : null;
   }
 
