@@ -79,7 +79,7 @@ def living_picture_canvas(
 
 
 def _decisive(left_out: LeaveOneOut, n_tokens: int) -> dict[str, Any] | None:
-    """Return the word that the class depends on most, what is predicted without it, and the effects of all words.
+    """Return the word that the class depends on most, the class without it, and all words' effects.
 
     An effect is the decrease of the class's probability without the word, as a share of the largest one; by token.
     """

@@ -435,7 +435,7 @@ def test_names_are_slanted_only_where_three_rows_of_them_do_not_fit(show: Callab
 
 
 def test_what_is_predicted_is_at_the_head_of_the_column_that_predicts_it(show: Callable) -> None:
-    """A class has the head of the column that it is read from, or of all columns if it is read from their mean."""
+    """A class that is read from the mean of all columns has the head of them all."""
     cases = {
         "en-fr": (SENTENCE, "reads {token}, predicts"),
         "gpt-en": (SENTENCE, "reads {token}, predicts"),

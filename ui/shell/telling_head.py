@@ -46,7 +46,7 @@ def telling_row(focus: Focus, run: Run) -> int:
 
 
 def without_words(trace: Trace) -> LeaveOneOut | None:
-    """Return the class of a short sentence without each word, or of an image without each patch; else ``None``."""
+    """Return the class of a short sentence without each word, or of an image without each patch."""
     run = trace.run
     if run is None or run.edits or run.checkpoint.foreign or not run.checkpoint.config.n_classes:
         return None
