@@ -21,7 +21,7 @@ with page("masks", needs=("stack", "kind", "layer", "head")) as p:
     choices = editor.choose(p, own)
     picture, beside = picture_and_answer()
     with beside:
-        answers = st.container(key="mask answers")
+        answers = st.container()
         editor.take_back(p, choices)
 
     try:
