@@ -58,7 +58,7 @@ with page("surgery") as p:
         else:
             if choices.edits and not focus.lesson:
                 with above:
-                    show_consequence(p, shown.found, edit_list.cause(text), legend=False)  # the outputs below do
+                    show_consequence(p, shown.found, edit_list.cause(text), compact=True)  # the outputs below do
             show_answers(p, shown.found)
             if choices.edits or focus.lesson:
                 show_numbers(p, shown.found)

@@ -1,6 +1,6 @@
 """Effect of an edit, in the same form on all pages of the laboratory: the outputs and the change."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import pandas as pd
@@ -23,6 +23,7 @@ from ui.words.texts import as_plain, common, number_text
 
 _STYLE = Path(__file__).with_name("effects.css")
 _END_OF_PROMPT = 60  # characters of a prompt that are shown before its continuation
+_LONG, _BESIDE = 70, 3  # characters of an output that is cut, and the unchanged words that stay beside a change
 _LONGEST_READ = 40  # characters of the text before a prediction
 _MARKS = {"same": "{}", "removed": ":orange[~~{}~~]", "added": ":blue[**{}**]"}
 
@@ -57,22 +58,26 @@ def show_answers(p: Page, found: Experiment) -> None:
         show_difference(p, before, after)
 
 
-def show_consequence(p: Page, found: Experiment, cause: str, *, legend: bool = True) -> None:
+def show_consequence(p: Page, found: Experiment, cause: str, *, compact: bool = False) -> None:
     """Show what a change does to the output, as the first sentence of a page, with its changes marked.
 
     Args:
         p: The page.
         found: The run compared with the changed one.
         cause: The beginning of the sentence, as Markdown: "Without **layer 0, head 1**".
-        legend: Whether to say what the marks mean, if nothing else on the page does.
+        compact: In one line, without saying what the marks mean, for a page that shows both outputs elsewhere.
     """
     before, after, config = found.answer_before, found.answer_after, p.checkpoint.config
     if before.text != after.text and config.n_classes:
         words = {"before": as_plain(before.text), "after": as_plain(after.text)}
         st.markdown("##### " + common("effect.then_predicts", cause=cause, **words))
     elif before.text != after.text:
-        st.markdown(common("effect.then_writes" if config.has_decoder else "effect.then_fills", cause=cause))
-        show_difference(p, before, after, legend=legend)
+        said = common("effect.then_writes" if config.has_decoder else "effect.then_fills", cause=cause)
+        if compact:
+            st.markdown(f"##### {said} {_marked_difference(p, before, after, brief=True)}")
+        else:
+            st.markdown(said)
+            show_difference(p, before, after, brief=True)
     elif found.predicts_otherwise:
         first = _plainest(found)
         words = {"before": as_plain(_plainly(first.before)), "after": as_plain(_plainly(first.after))}
@@ -102,15 +107,39 @@ def _text_up_to(p: Page, position: int) -> str:
     return f"… {read[-_LONGEST_READ:].lstrip()}" if len(read) > _LONGEST_READ else read
 
 
-def show_difference(p: Page, before: Answer, after: Answer, *, legend: bool = True) -> None:
-    """Show two outputs as one text, with removed and new words marked, and say what the marks mean."""
+def show_difference(p: Page, before: Answer, after: Answer, *, brief: bool = False) -> None:
+    """Show two outputs as one text, with removed and new words marked, and say what the marks mean.
+
+    With ``brief``, a long text is cut to the words around the changes.
+    """
+    st.markdown(f"##### {_marked_difference(p, before, after, brief=brief)}")
     pieces = word_diff(before.text, after.text)
+    if legend := _diff_legend(pieces, is_class=bool(p.checkpoint.config.n_classes)):
+        st.caption(legend)
+
+
+def _marked_difference(p: Page, before: Answer, after: Answer, *, brief: bool) -> str:
+    pieces: Sequence[Piece] = word_diff(before.text, after.text)
+    if brief and len(before.text) + len(after.text) > 2 * _LONG:
+        pieces = _around_changes(pieces)
     # Two texts without any letters may differ in something else, e.g. control characters.
     words = marked_text(pieces) or as_plain(after.text) or common("effect.empty")
-    st.markdown(f"##### {_continued(p, words, before, after)}")
-    meaning = _diff_legend(pieces, is_class=bool(p.checkpoint.config.n_classes))
-    if legend and meaning:
-        st.caption(meaning)
+    return _continued(p, words, before, after)
+
+
+def _around_changes(pieces: Sequence[Piece]) -> list[Piece]:
+    """Return the pieces with "…" in place of unchanged words that are not beside a change."""
+    found = []
+    for index, piece in enumerate(pieces):
+        words = piece.text.split()
+        first = _BESIDE if index else 0
+        last = _BESIDE if index < len(pieces) - 1 else 0
+        if piece.fate == "same" and len(words) > first + last + 1:
+            space = " " if piece.text[:1].isspace() else ""
+            words = [*words[:first], "…", *words[len(words) - last :]]
+            piece = piece._replace(text=space + " ".join(words))
+        found.append(piece)
+    return found
 
 
 def _diff_legend(pieces: Iterable[Piece], *, is_class: bool) -> str:
