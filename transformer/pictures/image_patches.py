@@ -82,6 +82,10 @@ class ImageTokenizer(Tokenizer):
         """Number of patches in a row of the image."""
         return self.image.columns
 
+    def __deepcopy__(self, memo: object) -> ImageTokenizer:
+        """Return itself: a copy of a model reads the same images, by the same numbers."""
+        return self
+
     @property
     def vocabulary_size(self) -> int:
         """Number of special tokens and of patches of one image."""

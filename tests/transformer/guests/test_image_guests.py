@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from io import BytesIO
 from pathlib import Path
@@ -129,6 +130,13 @@ def test_a_hidden_patch_has_no_pixels_and_patches_of_two_images_can_be_mixed(
     assert not found[:, 8:16, 0:8].any(), "patch 5 is row 2, column 1"
     torch.testing.assert_close(found[:, 8:16, 8:16], of_boat[:, 8:16, 8:16], rtol=0, atol=0)
     torch.testing.assert_close(found[:, 16:], of_house[:, 16:], rtol=0, atol=0)
+
+
+def test_a_copy_of_a_model_reads_the_same_images(opened: dict[str, transformer.Checkpoint]) -> None:
+    """Training takes its step on a copy."""
+    ids = torch.tensor([transformer.trace(opened["vit"], BOAT).source.ids])
+    with torch.inference_mode():
+        assert torch.equal(copy.deepcopy(opened["vit"].model)(ids), opened["vit"].model(ids))
 
 
 def test_a_sentence_or_an_image_that_is_not_here_is_refused(opened: dict[str, transformer.Checkpoint]) -> None:
