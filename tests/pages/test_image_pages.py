@@ -119,19 +119,21 @@ def test_the_steps_of_the_preprocessing_are_listed() -> None:
     assert "rows 1–8 and columns 1–8" in said
 
 
+@pytest.mark.parametrize("kind", ["clip", "siglip"])
 def test_an_image_and_a_text_are_compared_in_a_model_of_two_towers(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
+    folder: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
-    if not (folder / "clip").exists():
-        image_checkpoint("clip", folder)
+    if not (folder / kind).exists():
+        image_checkpoint(kind, folder)
     drawn = []
     monkeypatch.setattr("views.compare.image_and_text.show_map", lambda figure, **_: drawn.append(figure))
     texts = page_text("compare")
-    app = opened("compare", "clip", compare_mode=texts["mode_caption"], compare_caption="A dog.")
+    app = opened("compare", kind, compare_mode=texts["mode_caption"], compare_caption="A dog.")
     table = next(each.value for each in app.dataframe if texts["tower_text"] in each.value)
     image, text = (table[texts[f"tower_{name}"]] for name in ("image", "text"))
     assert image.iloc[-1] == pytest.approx(image.iloc[:-1].sum()) == pytest.approx(text.iloc[-1], abs=1e-5)
     assert len(drawn) == 1 and not app.warning and not app.info
-    address = {"checkpoint": "clip", "compare_mode": texts["mode_caption"], "compare_caption": "A dog. " * 20}
+    assert any("padding tokens are not drawn" in caption.value for caption in app.caption) == (kind == "siglip")
+    address = {"checkpoint": kind, "compare_mode": texts["mode_caption"], "compare_caption": "A dog. " * 20}
     long = open_by_address("compare", address)
     assert any("tokens" in warning.value for warning in long.warning)

@@ -1,4 +1,4 @@
-"""The text tower of a checkpoint that compares images with texts (CLIP), as a checkpoint of its own."""
+"""The text tower of a checkpoint that compares images with texts (CLIP, SigLIP), as a checkpoint of its own."""
 
 from transformer.errors import CheckpointError
 from transformer.families.build import set_special_ids
@@ -27,7 +27,7 @@ def open_text_tower(checkpoint: Checkpoint) -> Checkpoint:
     opened = open_guest(checkpoint.path, fields, of_texts=True)
     fields = with_defaults({**fields["text_config"], "model_type": opened.config.family})
     tokenizer = open_tokenizer(checkpoint.path, config=fields, generation={})
-    pad = padding_of(opened.config, tokenizer)
+    pad = None if opened.config.pads_texts else padding_of(opened.config, tokenizer)  # None: it attends to padding
     set_special_ids(opened.model, pad=pad, separator=tokenizer.special.end)
     return Checkpoint(
         path=checkpoint.path,

@@ -39,6 +39,7 @@ class GuestConfig(FamilyConfig):
         image: What is read of an image; ``None`` for a model that reads no images.
         sound: What is read of a sound; ``None`` for a model that reads no sounds.
         text_tower: Whether the checkpoint has a second tower, whose vectors of texts are compared with those of images.
+        pads_texts: Whether this is such a second tower that reads a text at its last position, after padding (SigLIP).
     """
 
     architecture: str = ""
@@ -46,6 +47,7 @@ class GuestConfig(FamilyConfig):
     image: ImageInput | None = None
     sound: SoundInput | None = None
     text_tower: bool = False
+    pads_texts: bool = False
 
     @property
     def reads_images(self) -> bool:

@@ -21,7 +21,7 @@ from transformer.families.values import Values, class_names
 from transformer.families.weights import weight_files
 from transformer.guests.attention_function import register
 from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
-from transformer.guests.image_folder import image_class, image_input, text_class
+from transformer.guests.image_folder import image_class, image_input, pads_texts, text_class
 from transformer.guests.image_trial import tried_on_images
 from transformer.guests.sound_folder import reads_spectrograms, sound_input
 from transformer.guests.sound_trial import tried_on_sounds
@@ -121,8 +121,9 @@ def _config(folder: Path, fields: dict, *, of_texts: bool = False) -> GuestConfi
     architecture = _architecture(fields)
     theirs = _their_config(fields)
     if of_texts:
-        reader = text_class(architecture)
-        return replace(_described(_of_texts(theirs), "encoder-only", reader, ()), pooling="first")
+        tower = _of_texts(theirs)
+        described = _described(tower, "encoder-only", text_class(architecture), ())
+        return replace(described, pooling="first", pads_texts=pads_texts(tower))
     if reader := image_class(architecture):
         theirs = _of_images(theirs)
         names = class_names(Values({**fields, "architectures": [architecture]}))
@@ -165,7 +166,8 @@ def _of_images(theirs: Any) -> Any:
 def _of_texts(theirs: Any) -> Any:
     """Return the config of the tower that reads texts."""
     tower = theirs.text_config
-    tower.projection_dim = theirs.projection_dim
+    if hasattr(theirs, "projection_dim"):
+        tower.projection_dim = theirs.projection_dim
     return tower
 
 

@@ -77,9 +77,12 @@ def padding_ids(checkpoint: Checkpoint, count: int) -> list[int]:
     """
     if not count:
         return []
-    if checkpoint.special.pad is None:
+    pad = checkpoint.special.pad
+    if pad is None and getattr(checkpoint.config, "pads_texts", False):
+        pad = checkpoint.special.end  # SigLIP pads with its end token
+    if pad is None:
         raise InputError("{name} has no padding token, so nothing can be padded.", name=checkpoint.name)
-    return [checkpoint.special.pad] * count
+    return [pad] * count
 
 
 def prompt_ids(checkpoint: Checkpoint, text: str) -> list[int]:

@@ -46,12 +46,16 @@ def image_and_text(p: Page) -> None:
         )
     )
     left, right = st.columns(2)
+    pooled = found.image.row is None
     with left:
         _draw_patches(p, found.image, patches)
     with right:
         _draw_words(text, found.text)
     show_table(shares_table(text, found), name="shares-of-the-cosine")
-    show_formula(text["two_towers_formula"], caption=text["two_towers_caption"])
+    show_formula(
+        text["pooled_formula" if pooled else "two_towers_formula"],
+        caption=text["pooled_caption" if pooled else "two_towers_caption"],
+    )
     show_source(image_text_cosine)
     show_snippet(
         "image and text",
@@ -77,17 +81,18 @@ def _draw_patches(p: Page, tower: TowerShares, patches: dict[int, float]) -> Non
             labels=[label_in_words(tower.trace.source.labels[place]) for place in patches],
         ),
         name="shares-of-patches",
-        caption=p.text["patches_caption"],
+        caption=p.text["patches_caption" if tower.row is not None else "patches_pooled"],
         alt=p.text["patches_alt"],
     )
 
 
 def _draw_words(text: PageText, tower: TowerShares) -> None:
+    read = slice(len(tower.trace.source) - tower.n_pads)
     show_map(
         value_map(
-            tower.positions,
+            tower.positions[:, read],
             row_labels=[text["layer"].format(layer=layer) for layer in range(len(tower.positions))],
-            column_labels=list(tower.trace.source.labels),
+            column_labels=list(tower.trace.source.labels)[read],
             row_title=text["layers_title"],
             column_title=text["words_title"],
             title=text["words_map"],
@@ -96,7 +101,7 @@ def _draw_words(text: PageText, tower: TowerShares) -> None:
         ),
         key="compare caption words",
     )
-    st.caption(text["words_caption"])
+    st.caption(text["words_padded"].format(count=tower.n_pads) if tower.n_pads else text["words_caption"])
 
 
 def shares_table(text: PageText, found: ImageTextCosine) -> pd.DataFrame:

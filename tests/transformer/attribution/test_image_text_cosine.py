@@ -1,4 +1,4 @@
-"""The cosine of CLIP and its shares, against CLIP's own code."""
+"""The cosines of CLIP and SigLIP and their shares, against their own code."""
 
 from __future__ import annotations
 
@@ -45,6 +45,29 @@ def test_the_shares_of_each_tower_add_up_to_the_cosine(found: ImageTextCosine) -
         assert tower.positions.shape == (2, len(tower.trace.source))
     assert found.text.trace.source[found.text.row].role == "end" and found.image.trace.source[0].display == "[CLS]"
     assert np.ptp(found.image.by_position) > 1e-3 and np.ptp(found.text.by_position) > 1e-3
+
+
+@pytest.fixture(scope="module")
+def pooled(tmp_path_factory: pytest.TempPathFactory) -> ImageTextCosine:
+    images = transformer.load(image_checkpoint("siglip", tmp_path_factory.mktemp("siglip")))
+    return image_text_cosine(images, open_text_tower(images), IMAGE, TEXT)
+
+
+def test_the_cosine_is_that_of_siglip_with_a_padded_text(pooled: ImageTextCosine) -> None:
+    whole, tokens = network("siglip"), pooled.text.trace.source
+    pixels = torch.from_numpy(np.asarray(processor("siglip")(read_image(IMAGE))["pixel_values"]))
+    assert len(tokens) == 16 and 0 < pooled.text.n_pads < 16 and set(tokens.ids[-pooled.text.n_pads - 1 :]) == {3}
+    with torch.no_grad():
+        output = whole(input_ids=torch.tensor([tokens.ids]), pixel_values=pixels)
+    assert pooled.cosine == pytest.approx(float(output.image_embeds @ output.text_embeds.T), abs=1e-5)
+
+
+def test_the_shares_of_a_pooling_head_add_up_to_the_cosine(pooled: ImageTextCosine) -> None:
+    for tower in (pooled.image, pooled.text):
+        assert tower.total == pytest.approx(pooled.cosine, abs=1e-5)
+    assert pooled.image.positions.shape == (1, 16) and pooled.text.positions.shape == (2, 16)
+    assert pooled.image.row is None and pooled.text.row == 15
+    assert np.ptp(pooled.image.by_position) > 1e-3 and pooled.image.start == 0.0
 
 
 def test_a_share_is_what_the_cosine_loses_with_norm_and_length_kept(found: ImageTextCosine) -> None:

@@ -27,6 +27,7 @@ _TEXT = {
     "num_attention_heads": 4,
 }
 _TOWERS = {"vision_config": _SIZES, "text_config": {**_TEXT, "max_position_embeddings": 16}, "projection_dim": 20}
+_LIKE_IMAGES = {**_TOWERS, "text_config": {**_TOWERS["text_config"], "projection_size": 32}}
 _SHORTEST = {"size": {"shortest_edge": 40}, "crop_size": {"height": 32, "width": 32}}
 _WHOLE = {"size": {"height": 32, "width": 32}}
 
@@ -45,7 +46,7 @@ IMAGE_GUESTS: dict[str, tuple[str, dict[str, Any], tuple[str, dict[str, Any]], t
         ("BitImageProcessor", {**_SHORTEST, "crop_size": {"height": 24, "width": 40}}),
         ("[CLS]", "[REG1]", "[REG2]", "[REG3]"),
     ),
-    "siglip": ("SiglipModel", _TOWERS, ("SiglipImageProcessor", _WHOLE), ()),
+    "siglip": ("SiglipModel", _LIKE_IMAGES, ("SiglipImageProcessor", _WHOLE), ()),
     "clip": ("CLIPModel", _TOWERS, ("CLIPImageProcessor", _SHORTEST), ("[CLS]",)),
     "deit": (
         "DeiTForImageClassification",
@@ -82,23 +83,24 @@ def processor(kind: str) -> Any:
     return getattr(transformers, f"{name}Pil")(**fields)
 
 
-def _tokenizer() -> Any:
+def _tokenizer(frame: str) -> Any:
     from tokenizers import processors
 
     backend = byte_level(special=("<pad>", "<s>", "<unk>", "</s>"))
     ends = [("<s>", 1), ("</s>", 3)]
-    backend.post_processor = processors.TemplateProcessing(single="<s> $A </s>", special_tokens=ends)
+    backend.post_processor = processors.TemplateProcessing(single=frame, special_tokens=ends)
     return backend
 
 
 def image_checkpoint(kind: str, folder: Path) -> Path:
-    """Write ``folder/kind``: config, weights, the settings of its image processor, and CLIP's tokenizer."""
+    """Write ``folder/kind``: config, weights, the settings of its image processor, a text tower's tokenizer."""
     path = folder / kind
     path.mkdir(parents=True)
     network(kind).save_pretrained(path)
-    if kind == "clip":
-        _tokenizer().save(str(path / "tokenizer.json"))
+    if kind in ("clip", "siglip"):
+        _tokenizer("<s> $A </s>" if kind == "clip" else "$A </s>").save(str(path / "tokenizer.json"))
         settings = {"tokenizer_class": "PreTrainedTokenizerFast", "bos_token": "<s>", "eos_token": "</s>"}
+        settings |= {"pad_token": "</s>"} if kind == "siglip" else {}
         (path / "tokenizer_config.json").write_text(json.dumps(settings))
     (path / "preprocessor_config.json").write_text(json.dumps(processor(kind).to_dict(), default=str))
     return path
