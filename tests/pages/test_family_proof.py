@@ -8,6 +8,7 @@ import pytest
 
 from tests.conftest import open_by_address
 from tests.foreign_checkpoints import foreign_checkpoint
+from tests.transformer.guests.tiny_image_guests import image_checkpoint
 
 pytest.importorskip("transformers")
 
@@ -23,6 +24,16 @@ def test_the_page_names_the_family_and_proves_it(tmp_path: Path, monkeypatch: py
     assert not app.exception
     (proof,) = app.success
     assert "the same attention maps" in proof.value
+
+
+def test_a_model_that_reads_images_is_compared_on_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    image_checkpoint("siglip", tmp_path)
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(tmp_path))
+    app = open_by_address("checkpoint", {"checkpoint": "siglip"})
+    app.button("verify checkpoint").click().run()
+    assert not app.exception
+    (proof,) = app.success
+    assert "the same pixels" in proof.value and "over 4 images" in proof.value
 
 
 def test_without_transformers_the_command_stands_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

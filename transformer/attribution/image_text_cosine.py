@@ -107,7 +107,7 @@ def _end_of(run: Trace) -> int:
 
 @dataclass(frozen=True)
 class _Pooled:
-    """What a pooling head computes: ``read`` from each position, [position, model], its bias, and what follows."""
+    """Terms of a pooling head's vector: read from each position, [position, model], bias, feed-forward."""
 
     read: Tensor
     bias: Tensor
@@ -118,7 +118,7 @@ class _Pooled:
         return self.read.sum(dim=0) + self.bias + self.fed
 
     def shares(self, run: Trace, along: Tensor) -> TowerShares:
-        """Return the shares for ``along``, the unit vector of the other tower divided by the length of this one."""
+        """Return the shares along the other tower's unit vector, divided by the length of this one."""
         positions, fed = (self.read @ along)[None], (self.fed @ along)[None]
         return TowerShares(run, None, positions.numpy(), 0.0, fed.numpy(), float(self.bias @ along))
 

@@ -60,11 +60,12 @@ FETCH = Command(
 
 
 def _verify(folder: str, as_json: bool) -> int:
+    from transformer.attribution.verify_images import verify_images
     from transformer.files.checkpoints import load
     from transformer.files.verify import TOLERANCE, verify
 
     checkpoint = load(folder)
-    found = verify(checkpoint)
+    found = verify_images(checkpoint) if checkpoint.config.reads_images else verify(checkpoint)
     agrees = all(comparison.agrees for comparison in found)
     if as_json:
         rows = [asdict(comparison) for comparison in found]
@@ -72,9 +73,12 @@ def _verify(folder: str, as_json: bool) -> int:
     else:
         print(f"{one_line(checkpoint.name)}  {checkpoint.config.family}  {len(checkpoint.mapping)} tensors mapped")
         print(f"{len(checkpoint.unread)} not read: {one_line(', '.join(checkpoint.unread)) or 'none'}\n")
-        print(f"{'tokens':>6}{'logits':>12}{'attention':>12}  map with the larger difference")
+        more = [name for name in ("pixels", "cosine") if getattr(found[0], name) is not None]  # of images
+        titles = "".join(f"{name:>12}" for name in more)
+        print(f"{'tokens':>6}{'logits':>12}{'attention':>12}{titles}  map with the larger difference")
         for row in found:
-            print(f"{row.length:>6}{row.logits:>12.1e}{row.attention:>12.1e}  {row.map}")
+            cells = "".join(f"{getattr(row, name):>12.1e}" for name in more)
+            print(f"{row.length:>6}{row.logits:>12.1e}{row.attention:>12.1e}{cells}  {row.map}")
         print("\nequal" if agrees else "\nNOT equal", f"within {TOLERANCE:.0e}")
     return 0 if agrees else 1
 

@@ -1,4 +1,4 @@
-"""The text tower of a checkpoint that compares images with texts (CLIP, SigLIP), as a checkpoint of its own."""
+"""The text tower of a checkpoint that compares images with texts, as a checkpoint of its own."""
 
 from transformer.errors import CheckpointError
 from transformer.families.build import set_special_ids

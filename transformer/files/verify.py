@@ -24,18 +24,26 @@ TOLERANCE = 1e-4  # tolerance for a sum of thousands of products in another orde
 class Comparison:
     """Largest differences for one text of ``length`` tokens, and the probe of the worst attention map.
 
-    ``logits`` are those of the sentence vector for an encoder without a head.
+    ``logits`` are those of the sentence vector for an encoder without a head, and for an image without one of the last
+    vectors. ``pixels`` and ``cosine`` are None for a model that reads text, or has no text tower.
     """
 
     length: int
     logits: float
     attention: float
     map: str
+    pixels: float | None = None
+    cosine: float | None = None
+
+    @property
+    def largest(self) -> float:
+        """The largest of all differences."""
+        return max(self.logits, self.attention, self.pixels or 0.0, self.cosine or 0.0)
 
     @property
     def agrees(self) -> bool:
-        """Whether both differences are within the tolerance."""
-        return max(self.logits, self.attention) <= TOLERANCE
+        """Whether all differences are within the tolerance."""
+        return self.largest <= TOLERANCE
 
 
 def verify(
@@ -49,11 +57,7 @@ def verify(
         ModuleNotFoundError: If the package is missing.
         ValueError: If the checkpoint is our own, so that there is nothing to compare it with.
     """
-    if not checkpoint.foreign:
-        raise ValueError(f"{checkpoint.name} is a checkpoint of this project; there is nothing to compare it with")
-    if checkpoint.adapter:
-        raise ValueError(f"{checkpoint.name} is an adapter merged into its base; verify the base: {checkpoint.path}")
-    theirs, found = _theirs(checkpoint), []
+    theirs, found = their_model(checkpoint), []
     known = [length for length in lengths if length <= checkpoint.config.max_length]
     for done, length in enumerate(known):
         if progress is not None:
@@ -62,14 +66,25 @@ def verify(
     return tuple(found)
 
 
-def _theirs(checkpoint: Checkpoint) -> Any:
+def their_model(checkpoint: Checkpoint) -> Any:
+    """Return the model of a checkpoint as Hugging Face's own code opens it, with eager attention.
+
+    Raises:
+        ModuleNotFoundError: If ``transformers`` is missing.
+        ValueError: If the checkpoint is our own, or an adapter merged into its base.
+    """
+    if not checkpoint.foreign:
+        raise ValueError(f"{checkpoint.name} is a checkpoint of this project; there is nothing to compare it with")
+    if checkpoint.adapter:
+        raise ValueError(f"{checkpoint.name} is an adapter merged into its base; verify the base: {checkpoint.path}")
     import transformers
 
     fields = fields_of(checkpoint.path)
     names = [name for name in fields.get("architectures") or [] if hasattr(transformers, str(name))]
     kind = "SequenceClassification" if checkpoint.config.n_classes else _AUTO[checkpoint.config.kind]
     model_class = getattr(transformers, names[0] if names else f"AutoModelFor{kind}")
-    if checkpoint.config.encodes_sentences:  # whatever its config names: the file holds no head
+    # An encoder of sentences needs no head, whatever class its config names: the file holds none.
+    if checkpoint.config.encodes_sentences and not checkpoint.config.reads_images:
         model_class = transformers.AutoModel
     if is_gguf(checkpoint.path):
         return _of_gguf(model_class, checkpoint, fields)

@@ -51,7 +51,7 @@ def text_class(architecture: str) -> str:
 
 
 def pads_texts(theirs: Any) -> bool:
-    """Return whether a text tower with this config reads a text at its last position, after padding (SigLIP)."""
+    """Return whether a text tower reads a text at its last position, after padding (SigLIP)."""
     return hasattr(theirs, "projection_size")
 
 

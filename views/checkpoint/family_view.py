@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.toolkit.style import three_digits
+from transformer.attribution.verify_images import verify_images
 from transformer.disk.gguf_file import is_gguf
 from transformer.errors import CheckpointError
 from transformer.files.names import OWN_CODE
@@ -67,26 +68,23 @@ def _proof(p: Page) -> None:
         st.caption(p.text["verify_elsewhere"])
         st.code(command, language="bash")
         return
-    asked = (p.checkpoint.path, p.checkpoint.fingerprint)
-    if st.button(
-        p.text["verify"],
-        key="verify checkpoint",
-        help=p.text["verify_help_gguf" if is_gguf(p.checkpoint.path) else "verify_help"],
-    ):
+    asked, of_images = (p.checkpoint.path, p.checkpoint.fingerprint), p.checkpoint.config.reads_images
+    kind = "_images" if of_images else "_gguf" if is_gguf(p.checkpoint.path) else ""
+    if st.button(p.text["verify"], key="verify checkpoint", help=p.text[f"verify_help{kind}"]):
         st.session_state[_ASKED] = asked
     if st.session_state.get(_ASKED) != asked:
         return
     found = jobs.result(
         p.checkpoint,
         "verified",
-        lambda report: verify(p.checkpoint, progress=report),
-        doing=p.text["verifying"],
+        lambda report: (verify_images if of_images else verify)(p.checkpoint, progress=report),
+        doing=p.text["verifying_images" if of_images else "verifying"],
         passes=1,
     )
     if found is None:
         return
-    agrees, worst = all(row.agrees for row in found), max(max(row.logits, row.attention) for row in found)
-    said = p.text["verified" if agrees else "refuted"].format(
+    agrees, worst = all(row.agrees for row in found), max(row.largest for row in found)
+    said = p.text[("verified_images" if of_images else "verified") if agrees else "refuted"].format(
         worst=three_digits(worst), tolerance=three_digits(TOLERANCE), lengths=len(found)
     )
     (st.success if agrees else st.error)(said)

@@ -15,6 +15,8 @@ from PIL import Image
 import transformer
 from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint, network, processor
 from transformer import CheckpointError, InputError
+from transformer.__main__ import main
+from transformer.attribution.verify_images import verify_images
 from transformer.pictures.image_files import image_text, read_image
 from transformer.pictures.image_patches import MASK_ID
 from transformer.pictures.preprocessing import preprocessing_of
@@ -130,6 +132,31 @@ def test_a_hidden_patch_has_no_pixels_and_patches_of_two_images_can_be_mixed(
     assert not found[:, 8:16, 0:8].any(), "patch 5 is row 2, column 1"
     torch.testing.assert_close(found[:, 8:16, 8:16], of_boat[:, 8:16, 8:16], rtol=0, atol=0)
     torch.testing.assert_close(found[:, 16:], of_house[:, 16:], rtol=0, atol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_verify_compares_pixels_maps_outputs_and_cosines(opened: dict[str, transformer.Checkpoint], kind: str) -> None:
+    found = verify_images(opened[kind])
+    assert len(found) == 4 and all(comparison.agrees for comparison in found), found
+    assert all(comparison.attention == 0.0 == comparison.logits for comparison in found)
+    assert all(comparison.pixels <= 1e-6 for comparison in found)
+    assert all((comparison.cosine is not None) == (kind in ("clip", "siglip")) for comparison in found)
+
+
+def test_verify_finds_another_preprocessing_and_another_weight(tmp_path: Path, capsys) -> None:
+    path = image_checkpoint("clip", tmp_path)
+    assert main(["verify", str(path)]) == 0
+    assert "cosine" in capsys.readouterr().out
+    checkpoint = transformer.load(path)
+    stored = json.loads((path / "preprocessor_config.json").read_text())
+    (path / "preprocessor_config.json").write_text(json.dumps({**stored, "image_mean": [0.4, 0.4, 0.4]}))
+    assert not any(comparison.agrees for comparison in verify_images(checkpoint))
+    (path / "preprocessor_config.json").write_text(json.dumps(stored))
+    with torch.no_grad():
+        checkpoint.model.network.visual_projection.weight[0, :5] += 2.0
+    found = verify_images(checkpoint)
+    assert max(comparison.attention for comparison in found) == 0.0
+    assert max(comparison.cosine for comparison in found) > 1e-3 and not all(each.agrees for each in found)
 
 
 def test_a_copy_of_a_model_reads_the_same_images(opened: dict[str, transformer.Checkpoint]) -> None:

@@ -93,7 +93,7 @@ def _tokenizer(frame: str) -> Any:
 
 
 def image_checkpoint(kind: str, folder: Path) -> Path:
-    """Write ``folder/kind``: config, weights, the settings of its image processor, a text tower's tokenizer."""
+    """Write ``folder/kind``: config, weights, image processor, and the tokenizer of a text tower."""
     path = folder / kind
     path.mkdir(parents=True)
     network(kind).save_pretrained(path)
