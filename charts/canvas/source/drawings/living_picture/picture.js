@@ -819,7 +819,11 @@ export class LivingPicture {
     const gap = 0.5 * size;
     const before = texts[0];
     if (pen.measureText(before).width + gap <= left) drawText(pen, before, left - gap, y, { align: "right", colour });
-    else drawText(pen, texts[texts.length - 1], right + gap, y, { colour });
+    else {
+      const after = texts[texts.length - 1];
+      if (right + gap + pen.measureText(after).width <= this.lay.width)
+        drawText(pen, after, right + gap, y, { colour });
+    }
   }
 
   // The image that is read, with the edges of its patches; the followed one is framed, as its column is.
