@@ -10,6 +10,7 @@ from ui.shell.guidance.way import lead_to
 from ui.shell.page import Page, page
 from ui.shell.telling_head import telling_row
 from ui.show.figures import show_source
+from ui.show.sound_over_time import attends_to_time, first_word_row, show_sound_map
 from views.attention import row_guess
 from views.attention.attention_controls import ARITHMETIC, choices_while_guessing, choose
 from views.attention.attention_picture import draw, on_picture, places
@@ -34,12 +35,17 @@ def begins(p: Page) -> tuple[str, int]:
     """Begin at a word that attends to another one; in a long text, at the token that is continued."""
     if p.reads_long_text:
         return p.focus.stack, len(prompt_of(p.checkpoint, p.focus.sentence)) - 1
+    if p.reads_sounds and p.focus.stack == "decoder" and not p.focus.token:
+        return p.focus.stack, first_word_row(p)
     return p.focus.stack, telling_row(p.focus, p.run)
 
 
 with page("attention", needs=("stack", "kind", "layer", "head", "token"), begins=begins) as p:
     if p.reads_long_text:
         show_long_text(p)
+        p.finish()
+    if attends_to_time(p):
+        show_sound_map(p, p.focus)
         p.finish()
     if not has_queries(p):
         show_weights_only(p)

@@ -8,6 +8,7 @@ from ui.shell.page import Page, page
 from ui.shell.presentation.presenter import is_presenting
 from ui.shell.telling_head import telling_row
 from ui.show.living_picture import living_picture
+from ui.show.sound_over_time import first_word_row
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.overview.diagram import model_diagram
@@ -15,10 +16,13 @@ from views.overview.hidden_word import with_a_hidden_word
 from views.overview.maps_of_file import show_maps
 from views.overview.model_output import present_answer, show_answer, view_model_of
 from views.overview.more import show_more
+from views.overview.sound_in_words import sound_in_words
 
 
 def begins(p: Page) -> tuple[str, int]:
     """Begin at the row with which the Attention page begins."""
+    if p.reads_sounds and p.focus.stack == "decoder" and not p.focus.token:
+        return p.focus.stack, first_word_row(p)
     return p.focus.stack, telling_row(p.focus, p.run)
 
 
@@ -30,7 +34,10 @@ with page("overview", strip=False, begins=begins) as p:
         st.caption(f":material/info: {as_plain(translate(note))}")
     p, hidden = with_a_hidden_word(p)
     (present_answer if is_presenting() else show_answer)(p, view_model_of(p), hidden=hidden)
-    living_picture(p)
+    if p.reads_sounds:
+        sound_in_words(p)
+    else:
+        living_picture(p)
     if not embedded.is_embedded():  # an embedded page shows one figure alone, and the blocks would come first
         st.markdown(f"#### {p.text['blocks']}")
         shape = {"tokens": len(p.trace.tokens(p.trace.stacks[-1])), "width": p.checkpoint.config.d_model}

@@ -90,6 +90,18 @@ def speech_tokenizer(
     return SpeechTokenizer(text, positions, languages, _spoken(languages, generation, fields), follow)
 
 
+def alignment_head(folder: Path) -> tuple[int, int] | None:
+    """Return (layer, head) of the first of ``alignment_heads`` in ``generation_config.json``."""
+    try:
+        heads = read_json(folder / "generation_config.json").get("alignment_heads")
+    except (OSError, ValueError):
+        return None
+    first = heads[0] if isinstance(heads, list) and heads else None
+    if not isinstance(first, list) or len(first) != 2 or not all(type(each) is int and each >= 0 for each in first):
+        return None
+    return first[0], first[1]
+
+
 def _spoken(languages: Mapping[str, int], *configs: Mapping[str, Any]) -> str | None:
     """Return the language that a config names, or else English; ``None`` if there is no choice."""
     for config in configs:

@@ -20,7 +20,7 @@ from transformer.probes import Edit, record
 from transformer.runs.activation import Activation
 from transformer.runs.activation_arrays import RecordedActivations, activations_of
 from transformer.runs.not_finite import first_not_finite
-from transformer.runs.recording_size import is_kept_of_long_text, is_kept_of_sound
+from transformer.runs.recording_size import is_kept_of_long_text, is_kept_of_sound, recorded_numbers
 
 BUDGET = 500_000_000  # bytes of layers that are remembered; the last one is, whatever its size
 _LOGITS = "decoder.logits"
@@ -131,6 +131,7 @@ class SoundActivations(LongActivations):
         kept = {name for name in model.probes if is_kept_of_sound(name)}
         with torch.inference_mode(), fast_path(), record(self._edits, names=kept) as recording:
             model(source, torch.tensor([ids], device=model.device))
+        self.n_numbers = recorded_numbers(model, source=source.shape[1], target=len(ids))
         self._names = tuple(model.probes)
         self._kept = RecordedActivations(model.probes, recording.tensors)
         finite = bool(torch.isfinite(recording.tensors["decoder.logits"]).all())

@@ -41,6 +41,12 @@ def recorded_bytes(model: Model, *, source: int = 0, target: int = 0) -> int:
     return sum(_bytes(model, name, source, target) for name in model.probes)
 
 
+def recorded_numbers(model: Model, *, source: int = 0, target: int = 0) -> int:
+    """Return how many numbers a recorded pass over ``source`` and ``target`` tokens has, for one text."""
+    sizes = {name: _bytes(model, name, source, target) for name in model.probes}
+    return sum(size // (_TRUTH if name.endswith(".allowed") else _NUMBER) for name, size in sizes.items())
+
+
 def pass_bytes(model: Model, *, source: int = 0, target: int = 0, names: Collection[str] | None = None) -> int:
     """Return the size in bytes of the recorded probes (``names``, or all) and of temporary arrays.
 

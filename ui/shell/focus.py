@@ -16,7 +16,10 @@ import streamlit as st
 from charts.toolkit.numbers import whole
 from transformer.config import LEVELS, PictureConfig
 from transformer.families.family_config import FamilyConfig
-from transformer.pictures.image_files import is_image_text, is_kept
+from transformer.pictures import image_files
+from transformer.pictures.image_files import is_image_text
+from transformer.sounds import sound_files
+from transformer.sounds.sound_files import is_sound_text
 from ui.compute.loading import (
     IN_THE_REPOSITORY,
     REMOVED,
@@ -167,7 +170,7 @@ def fit_language(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
 
 
 def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
-    """Return the focus on an image if the model reads images, and on a sentence otherwise.
+    """Return the focus on an image or a sound if the model reads one, and on a sentence otherwise.
 
     A line reports the replacement. A text that may be an image with a typing error stays, and the page reports what is
     wrong.
@@ -176,12 +179,20 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     if config is None:
         return focus, ()
     if config.reads_images and not isinstance(config, PictureConfig):
-        return _fit_image(focus)
+        bring_back()
+        is_here = is_image_text(focus.sentence) and image_files.is_kept(focus.sentence)
+        return _fit_file(focus, is_here, gone="image_gone" if is_image_text(focus.sentence) else "", other="no_text")
+    if config.reads_sounds:
+        bring_back()
+        is_here = is_sound_text(focus.sentence) and sound_files.is_kept(focus.sentence)
+        return _fit_file(focus, is_here, gone="sound_gone" if is_sound_text(focus.sentence) else "", other="no_sound")
     if not isinstance(config, PictureConfig):
-        if not _PICTURE.fullmatch(focus.sentence) and not is_image_text(focus.sentence):
+        is_sound = is_sound_text(focus.sentence)
+        if not (is_sound or is_image_text(focus.sentence) or _PICTURE.fullmatch(focus.sentence)):
             return focus, ()
+        note = "note.reads_text" if is_sound else "note.no_picture"
         opening = opening_focus(focus.checkpoint)
-        return replace(focus, sentence=opening.sentence, target=opening.target), (common("note.no_picture"),)
+        return replace(focus, sentence=opening.sentence, target=opening.target), (common(note),)
     if re.fullmatch(rf"[{LEVELS[: config.n_levels]}\s]+", focus.sentence):
         return replace(focus, pads=0), ()
     # A line only about the reader's own sentence, not about an example.
@@ -189,16 +200,15 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     return replace(focus, sentence=opening_focus(focus.checkpoint).sentence, target="", pads=0), notes
 
 
-def _fit_image(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
-    """Return the focus on an image that is here; a line says why another one replaces the requested one."""
-    bring_back()
-    if is_image_text(focus.sentence) and is_kept(focus.sentence):
+def _fit_file(focus: Focus, is_here: bool, *, gone: str, other: str) -> tuple[Focus, tuple[str, ...]]:
+    """Return the focus on a file that is here; a line says why another one replaces it."""
+    if is_here:
         return replace(focus, pads=0), ()
     notes: tuple[str, ...] = ()
-    if is_image_text(focus.sentence):
-        notes = (common("note.image_gone"),)
+    if gone:
+        notes = (common(f"note.{gone}"),)
     elif not _is_ready(focus):
-        notes = (common("note.no_text", sentence=quote(focus.sentence)),)
+        notes = (common(f"note.{other}", sentence=quote(focus.sentence)),)
     return replace(focus, sentence=opening_focus(focus.checkpoint).sentence, target="", pads=0), notes
 
 

@@ -4,6 +4,7 @@ import streamlit as st
 
 from charts.toolkit.numbers import latex_notation
 from charts.toolkit.style import three_digits, three_digits_alike
+from transformer.sounds.sound_files import file_of
 from transformer.text.tokenizer import BLANK
 from ui.lab.next_sentence_class import next_sentence_chips, next_sentence_line
 from ui.shell.focus import Focus
@@ -45,6 +46,8 @@ def show_answer(p: Page, view_model: OverviewViewModel, *, hidden: str = "") -> 
             st.caption(text["typed"])
             if p.reads_pictures:
                 show_picture(p.focus.sentence, p.checkpoint.config)
+            elif p.reads_sounds:
+                st.audio(file_of(p.focus.sentence), format="audio/wav")
             else:
                 typed = p.focus.sentence.replace(HIDDEN, hidden) if hidden else p.focus.sentence
                 st.markdown(f"{size} {_one_line(typed)}")

@@ -123,7 +123,7 @@ def test_a_long_recording_keeps_little_of_the_encoder(
 def test_the_size_of_a_recording_is_known_before_it_is_made(checkpoint: transformer.Checkpoint) -> None:
     trace = transformer.trace(checkpoint, SWEEP)
     expected = recording_size.recorded_bytes(checkpoint.model, source=len(trace.source), target=len(trace.target))
-    assert trace.activations.n_bytes == expected
+    assert sum(trace.values(name).nbytes for name in trace.names()) == expected
 
 
 def test_a_position_without_a_sound_is_as_quiet_as_the_quietest(checkpoint: transformer.Checkpoint) -> None:
