@@ -7,6 +7,7 @@ import streamlit as st
 from ui.shell import choice
 from ui.shell.choice import chosen_option
 from ui.shell.page import page
+from ui.words.texts import common
 from views.paths.flow import flow
 from views.paths.many import many
 from views.paths.patching import head_to_head, patching
@@ -23,6 +24,8 @@ NEEDS = {"edges": ("stack", "kind", "layer", "head")}  # the other sections show
 
 needs = NEEDS.get(choice.value(KEY, page="paths"), ())
 with page("paths", needs=needs) as p:
+    if p.reads_sounds:
+        p.nothing_to_show(common("sound.no_paths"))
     row = st.container(horizontal=True, vertical_alignment="bottom", key="paths controls")
     with row:
         section = chosen_option(

@@ -123,11 +123,22 @@ def test_a_file_that_cannot_be_read_leaves_the_sound_and_says_why(monkeypatch: p
     assert not own_files.own_files() and own_files.problem() == ""
 
 
+@pytest.mark.parametrize(("page", "said"), [("masks", "no_masks"), ("paths", "no_paths"), ("compare", "no_comparison")])
+def test_a_page_about_words_or_cells_says_so_in_one_line(page: str, said: str) -> None:
+    app = opened(page, stack="decoder", kind="cross")
+    assert len(app.info) == 1 and common(f"sound.{said}", count=50)[:40] in app.info[0].value
+
+
+@pytest.mark.slow
+def test_the_mask_of_the_decoder_can_be_drawn() -> None:
+    assert not opened("masks", stack="decoder", kind="self").info
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "page",
-    ["embeddings", "positions", "heads", "add_norm", "feed_forward", "decoding", "masks", "surgery", "lens",
-     "paths", "compare", "bugs", "training", "checkpoint"],
+    ["embeddings", "positions", "heads", "add_norm", "feed_forward", "decoding", "surgery", "lens", "bugs",
+     "training", "checkpoint"],
 )  # fmt: skip
 def test_any_other_page_opens(page: str) -> None:
     opened(page)
