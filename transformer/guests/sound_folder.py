@@ -16,6 +16,7 @@ from transformer.text.foreign.tokenizer import ForeignTokenizer
 
 _EXTRACTOR = "WhisperFeatureExtractor"
 _LANGUAGE = re.compile(r"<\|([a-z]{2,3})\|>")
+_ENGLISH_ONLY = 51_864  # entries of the vocabulary of Whisper's models of English, which name no language
 _TASK, _NO_TIMES = "<|transcribe|>", "<|notimestamps|>"
 
 
@@ -84,6 +85,8 @@ def speech_tokenizer(
         for name in text.special_names
         if (match := _LANGUAGE.fullmatch(name)) and (id := text.to_id(name)) is not None
     }
+    several = generation.get("is_multilingual", fields.get("vocab_size") != _ENGLISH_ONLY)
+    languages = languages if several else {}
     follow = tuple(id for name in (_TASK, _NO_TIMES) if (id := text.to_id(name)) is not None)
     if not languages:
         follow = follow[-1:] if text.to_id(_NO_TIMES) is not None else ()

@@ -11,6 +11,7 @@ from ui.shell.focus import Focus
 from ui.shell.page import Page
 from ui.shell.picture import show_picture
 from ui.shell.selectors import work_of
+from ui.shell.sound import choosable_sounds
 from ui.show.chips import Chip, ChipRow, chips
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import as_plain, common
@@ -72,7 +73,10 @@ def present_answer(p: Page, view_model: OverviewViewModel, *, hidden: str = "") 
     lines = 1 if length <= ONE_LINE else 2
     with st.container(key=f"presented {lines}"):
         output = "" if view_model.expects else f" → {_output(p, view_model)}"
-        st.markdown(f"{_one_line(p.focus.sentence)}{output}")
+        read = p.focus.sentence
+        if p.reads_sounds:
+            read = choosable_sounds().get(read, common("sound.choose"))
+        st.markdown(f"{_one_line(read)}{output}")
 
 
 def _output(p: Page, view_model: OverviewViewModel) -> str:

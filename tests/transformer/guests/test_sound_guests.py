@@ -144,6 +144,17 @@ def test_the_spoken_language_can_be_chosen(checkpoint: transformer.Checkpoint) -
         with_languages(checkpoint, target="xx")
 
 
+def test_a_model_of_one_language_names_neither_language_nor_task(folder: Path, tmp_path: Path) -> None:
+    """Its tokenizer has the tokens of all languages, but its training never used them."""
+    for file in folder.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    (tmp_path / "generation_config.json").write_text(json.dumps({"eos_token_id": 0, "is_multilingual": False}))
+    english = transformer.load(tmp_path)
+    assert languages_of(english) == ((), ())
+    displays = transformer.trace(english, SWEEP).target.displays
+    assert displays[:2] == ("<|startoftranscript|>", "<|notimestamps|>")
+
+
 def test_a_sentence_padding_or_a_sound_that_is_not_here_is_refused(checkpoint: transformer.Checkpoint) -> None:
     for text, said in (("A cat.", "reads sounds, not text"), (f"sound:{'0' * 64}", "no longer here")):
         with pytest.raises(InputError, match=said):
