@@ -40,7 +40,12 @@ def begins(p: Page) -> tuple[str, int]:
     return p.focus.stack, telling_row(p.focus, p.run)
 
 
-with page("attention", needs=("stack", "kind", "layer", "head", "token"), begins=begins) as p:
+def only(p: Page) -> str | None:
+    """Offer only the words of a sound's text: its positions are on the axis of time."""
+    return "decoder" if p.reads_sounds and p.focus.stack == "decoder" else None
+
+
+with page("attention", needs=("stack", "kind", "layer", "head", "token"), begins=begins, only=only) as p:
     if p.reads_long_text:
         show_long_text(p)
         p.finish()
