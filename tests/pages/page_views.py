@@ -76,7 +76,11 @@ VIEWS = (
     *(View("positions", {"positions view": name}, WRITERS) for name in ("waves", "similarity", "sum")),
     View("attention", check=has_metrics),
     View("attention", {"attention_section": page_text("attention")["section_trust"]}, KINDS[:4], is_complete),
-    View("attention", {"attention_section": page_text("attention")["section_general"]}, check=has_none_before_layer_0),
+    View(
+        "attention",
+        {"attention_section": page_text("attention")["section_general"], "layer": "0"},  # else at the sentence's own
+        check=has_none_before_layer_0,
+    ),
     View("heads", check=has_a_row_for_each_head),
     View("add_norm"),
     View("feed_forward"),
