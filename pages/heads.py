@@ -3,6 +3,7 @@
 from transformer.runs.head_places import Head
 from ui.shell.openings import noted_row
 from ui.shell.page import page
+from ui.shell.telling_head import is_head_chosen
 from views.heads.chosen_head import show_chosen_head, show_counts_and_formula, show_definitions_and_code
 from views.heads.corpus import compute, offer_reading
 from views.heads.heads_controls import choose
@@ -21,6 +22,7 @@ with page("heads", needs=("stack", "kind", "layer", "head")) as p:
         corpus=corpus.roles if corpus else None,
         noted_row=noted_row(p.focus.checkpoint, p.focus.sentence, location),
         token=p.focus.token,
+        follows=is_head_chosen(p.focus, p.run),
     )
 
     first.markdown(claim(heads.shown, p.text) if heads.image_row is None else image_claim(heads, p.text))

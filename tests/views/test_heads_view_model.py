@@ -100,7 +100,7 @@ def test_steady_heads_come_first_and_heads_without_a_role_last() -> None:
 def test_the_page_opens_with_each_look_once_and_active_roles_first() -> None:
     heads = ranked(*ROLES)
     assert list(map(place_of, heads.with_role)) == [(1, 1), (0, 1)]
-    assert heads.opened_with() == ((1, 1), (1, 0), (0, 0)), "both do the same; one is at rest; one attends everywhere"
+    assert heads.opened_with() == ((1, 1), (1, 0), (0, 1)), "one role; one at rest; the second head with the first role"
     more = [head(2, 0, "repeated", repeated=0.55), head(2, 1, "diagonal", diagonal=0.7), head(2, 2, "broad")]
     heads = ranked(*ROLES, *more)
     assert heads.opened_with() == ((1, 1), (2, 1), (2, 0)), "three roles, the strongest head of each"
@@ -108,18 +108,20 @@ def test_the_page_opens_with_each_look_once_and_active_roles_first() -> None:
     assert list(map(place_of, heads.clear)) == [(1, 1), (1, 0), (2, 1), (0, 1), (2, 0), (2, 2)]
 
 
-def test_roles_that_look_alike_are_shown_once_beside_heads_that_contrast() -> None:
+def test_heads_with_a_role_are_shown_other_roles_first_and_none_without_one() -> None:
+    """Two of three large maps were of heads without a role, where seven heads had one."""
     alike = [head(0, index, "diagonal", diagonal=0.9 - index / 10) for index in range(3)]
     alike.append(head(0, 3, "monotone", monotone=0.8))
     others = [head(1, 0, "none", broad=0.6), head(1, 1, "none", sinks=0.5, broad=0.2), head(1, 2, "none", sinks=0.3)]
     heads = ranked(*alike, *others)
     assert heads.contrasts == {(1, 1): "sinks", (1, 0): "broad"}
-    assert heads.opened_with() == ((0, 0), (1, 1), (1, 0))
-    assert heads.opened_with((0, 3)) == ((0, 3), (1, 1), (1, 0)), "the followed head represents its look"
-    assert heads.opened_with((1, 2)) == ((0, 0), (1, 1), (1, 2)), "a followed head without a role is the last"
+    assert heads.opened_with() == ((0, 0), (0, 3), (0, 1))
+    assert heads.opened_with((0, 3)) == ((0, 3), (0, 0), (0, 1)), "the followed head represents its look"
+    assert heads.opened_with((1, 2)) == ((0, 0), (0, 3), (1, 2)), "a head that the reader selected is the last"
     resting = ranked(*alike, *others, head(1, 3, "sink", sink=0.9, sinks=0.9, broad=0.1))
-    assert resting.opened_with() == ((0, 0), (1, 3), (1, 0)), "one with a role at rest rather than one without"
-    assert ranked(*alike).opened_with() == ((0, 0),) and not ranked(*alike).contrasts
+    assert resting.opened_with() == ((0, 0), (1, 3), (0, 3)), "a look of its own comes before another role of the same"
+    assert ranked(*alike).opened_with() == ((0, 0), (0, 3), (0, 1)) and not ranked(*alike).contrasts
+    assert ranked(alike[0], *others).opened_with() == ((0, 0), (1, 1), (1, 0)), "one role alone, beside what contrasts"
 
 
 def test_the_followed_head_is_always_shown() -> None:

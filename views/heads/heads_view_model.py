@@ -33,6 +33,7 @@ ORDERS = ("layer", "role", "entropy", "sinks")
 CORPUS_ORDERS = (*ORDERS, "consistency")  # a decoder-only model also has "induction"
 ROLES_HERE = ("induction", *ROLES)  # roles in one sentence (``sentence_roles``)
 MOST_NAMED = 3  # large maps side by side
+FEW_ROLES = 2  # with fewer heads that have a role, heads without one are large, too
 LEAST_CONTRAST = 0.4  # of a score, for a head that is shown although it has no role
 IDLE = (*RESTING, *NO_ROLE)  # what a head attends to that counts as no role
 # Roles whose maps look alike.
@@ -111,21 +112,29 @@ class RankedHeads:
         return _sharpest([head for head in self.roles if place_of(head) not in resting] or self.roles)
 
     def opened_with(self, followed: Place | None = None) -> tuple[Place, ...]:
-        """Return up to three heads with which the page opens, as (layer, head), whose maps differ visibly.
+        """Return up to three heads with which the page opens, as (layer, head).
 
         First the strongest head of each look (``look_of``), active roles before resting ones and attending everywhere;
-        the followed head represents its own look. Then the heads of ``contrasts``. A followed head that has no other
-        place is the last one.
+        the followed head represents its own look. Then the strongest head of each other role, then further heads with
+        a role. Only if fewer than two have one: the sharpest head, and those of ``contrasts``. A followed head that has
+        no other place is the last one.
         """
         followed = followed if followed in map(place_of, self.roles) else None
-        ordered = sorted(self.clear, key=lambda head: head not in self.with_role)  # stable: the strongest stay first
+        # Stable: the strongest stay first, but τ is no share, and a head that moves forward is seen less clearly.
+        ordered = sorted(self.clear, key=lambda head: (head not in self.with_role, role_name(head) == "monotone"))
         strongest = {look_of(role_name(head)): place_of(head) for head in reversed(ordered)}
         own = next((look_of(role_name(head)) for head in self.clear if place_of(head) == followed), "")
         looks = dict.fromkeys(look_of(role_name(head)) for head in ordered)
         found = [followed if look == own else strongest[look] for look in looks]
-        if not self.with_role and place_of(self.sharpest) not in found:
-            found.insert(0, place_of(self.sharpest))
-        found += [place for place in self.contrasts if place not in found]
+        if len(ordered) < FEW_ROLES:
+            if not self.with_role and place_of(self.sharpest) not in found:
+                found.insert(0, place_of(self.sharpest))
+            found += [place for place in self.contrasts if place not in found]
+        else:
+            of_role = {role_name(head): place_of(head) for head in reversed(ordered)}
+            shown = {role_name(head) for head in ordered if place_of(head) in found}
+            found += [place for role, place in reversed(of_role.items()) if role not in shown and place not in found]
+            found += [place_of(head) for head in ordered if place_of(head) not in found]
         if followed is None or followed in found[:MOST_NAMED]:
             return tuple(found[:MOST_NAMED])
         return (*found[: MOST_NAMED - 1], followed)
@@ -193,6 +202,7 @@ class HeadsViewModel(RunViewModel):
         corpus: The roles of all heads over many sentences, where they are known.
         noted_row: The row of the selected head that the example's note names.
         token: The token that all pages follow.
+        follows: Whether the map of the selected head is large even if it has no role: the reader has selected it.
     """
 
     location: Head
@@ -200,6 +210,7 @@ class HeadsViewModel(RunViewModel):
     corpus: CorpusRoles | None = field(default=None, repr=False)
     noted_row: int | None = None
     token: int = 0
+    follows: bool = True
 
     @property
     def place(self) -> Place:
@@ -263,8 +274,10 @@ class HeadsViewModel(RunViewModel):
 
     @property
     def named(self) -> tuple[Place, ...]:
-        """(layer, head) of the large maps, the selected head among them."""
-        found = self.shown.opened_with(self.place) if self.image_row is None else self.different_on_image
+        """(layer, head) of the large maps; the selected head is among them if it has a role or was chosen."""
+        has_role = self.place in map(place_of, self.shown.clear)
+        followed = self.place if has_role or self.follows or self.noted_row is not None else None
+        found = self.shown.opened_with(followed) if self.image_row is None else self.different_on_image
         if not self.framed:
             return found
         return tuple(place for place in found if place in self.framed) or tuple(self.tiles[:1])
@@ -331,6 +344,14 @@ class HeadsViewModel(RunViewModel):
             words = np.outer(*([not token.special for token in tokens] for tokens in (view.query, view.key)))
             query, key = np.unravel_index((weights * words if words.any() else weights).argmax(), weights.shape)
         return StrongestEdge(int(query), int(key), float(weights[query, key]))
+
+    def most_seen(self, place: Place) -> tuple[int, float]:
+        """Return the key that a head attends to most, and the mean of its weight over the rows with a choice."""
+        layer, head = place
+        view = self.views[layer]
+        rows = view.allowed.sum(axis=1) > 1
+        mean = np.where(view.allowed, view.weights[head], 0.0)[rows if rows.any() else slice(None)].mean(axis=0)
+        return int(mean.argmax()), float(mean.max())
 
     @cached_property
     def sharing_keys(self) -> range:
@@ -415,6 +436,7 @@ def heads_view_model(
     corpus: CorpusRoles | None = None,
     noted_row: int | None = None,
     token: int = 0,
+    follows: bool = True,
 ) -> HeadsViewModel:
     """Build the data of the Heads page; costly parts are computed once, when first read.
 
@@ -425,6 +447,7 @@ def heads_view_model(
         corpus: The roles of all heads over many sentences (``corpus_roles``).
         noted_row: The row of this head that the note of the example names, if it does.
         token: The followed token, whose row lies over an image.
+        follows: Whether the map of the selected head is large even if it has no role.
 
     Raises:
         ValueError: For a head that the trace does not have.
@@ -435,7 +458,7 @@ def heads_view_model(
     choices = choices or HeadsChoices()
     if choices.layers is not None and not set(choices.layers) & set(range(n_layers)):
         raise ValueError(f"layers is {choices.layers}; choose from 0 to {n_layers - 1}")
-    return HeadsViewModel(trace, location, choices, corpus, noted_row, token)
+    return HeadsViewModel(trace, location, choices, corpus, noted_row, token, follows)
 
 
 def place_of(head: Role) -> Place:

@@ -11,7 +11,7 @@ from ui.show.drawings import show_grid, show_overview
 from ui.words.texts import PageText
 from views.heads.heads_controls import FRAMED
 from views.heads.heads_view_model import HeadsViewModel, place_of
-from views.heads.role_words import captions, head_words, words_of_followed, words_on_image
+from views.heads.role_words import captions, head_words, words_of_followed, words_on_image, words_seen
 
 MANY_TOKENS = 64  # with more tokens most weights are too small for the fixed scale
 
@@ -28,7 +28,7 @@ def show_maps(heads: HeadsViewModel, text: PageText) -> None:
 
 def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
     on_image = heads.image_row is not None
-    words = head_words(heads.shown, text) | words_of_followed(heads, text)
+    words = head_words(heads.shown, text) | words_seen(heads, text) | words_of_followed(heads, text)
     figure = attention_heads(
         heads.shown_views,
         named=heads.named,
@@ -42,6 +42,7 @@ def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
         stretch=heads.choices.stretch,
         heads_a_key=len(heads.sharing_keys),
         scrolls=heads.choices.scrolls,
+        keeps_named=heads.place not in heads.named,
     )
     show_grid(figure, key="heads grid")
     _say_what_is_framed(heads, text)

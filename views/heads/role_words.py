@@ -26,9 +26,11 @@ from transformer.heads.weight_patterns import (
     LEAST_WINDOW_LIFT,
 )
 from transformer.runs.readings import task_before
-from ui.lab.role_names import role_text, test_name
-from ui.words.texts import PageText, as_plain, label_in_words, token_name
+from ui.lab.role_names import test_name
+from ui.words.texts import PageText, as_plain, label_in_words, plain_word, token_name
 from views.heads.heads_view_model import IDLE, ROLES_HERE, HeadsViewModel, Place, RankedHeads, Role, place_of, role_name
+
+MOST = 0.5  # of all attention of a head, for a title that says so
 
 # ---- above and in the maps -------------------------------------------------------------------------------------------
 
@@ -40,12 +42,23 @@ def claim(heads: RankedHeads, text: PageText) -> str:
     count, every = len(heads.with_role), len(heads.roles)
     name = "none" if count == 0 else "one" if count == 1 else "all" if count == every else "some"
     where = text["claim_many" if heads.over_many else "claim_here"]
-    sentences = [text[f"claim_{name}"].format(count=count, heads=every, where=where)]
+    claimed = text[f"claim_{name}"].format(count=count, heads=every, where=where)
+    sentences = [claimed if heads.over_many or not count else _with_roles(claimed, heads, text)]
     if heads.at_rest:
         sentences.append(_claim_of_resting(heads, text))
     if not count:
         sentences.append(text["claim_sharpest"])
     return " ".join([*sentences, *([text["claim_maps"]] if heads.over_many else [])])
+
+
+def _with_roles(claimed: str, heads: RankedHeads, text: PageText) -> str:
+    """Return "**7 of these 24 heads have a role in this sentence:** 5 follow the word order, 2 …"."""
+    found = Counter(head.role for head in heads.with_role)
+    parts = [
+        f"{n} {text['role_does_one' if n == 1 else 'role_does'][role]}"
+        for role, n in sorted(found.items(), key=lambda one: (-one[1], ROLES_HERE.index(one[0])))
+    ]
+    return f"{claimed[:-3]}{text['claim_colon']}** {', '.join(parts)}."
 
 
 def _claim_of_resting(heads: RankedHeads, text: PageText) -> str:
@@ -64,7 +77,7 @@ def head_words(heads: RankedHeads, text: PageText) -> dict[Place, HeadWords]:
     for head in heads.roles:
         title, sentence = _of_many(head, text) if heads.over_many else _here(head, text)
         if (name := role_name(head)) in IDLE and title != text["no_role"]:
-            title = text["without_role"].format(where=text["at_rest"][name])
+            title = text["at_rest"][name]
         words[place_of(head)] = HeadWords(short[place_of(head)], title, sentence)
     if not heads.with_role and not math.isnan(heads.sharpest.scores.get("broad", math.nan)):
         place = place_of(heads.sharpest)
@@ -81,9 +94,26 @@ def words_of_followed(heads: HeadsViewModel, text: PageText) -> dict[Place, Head
     edge = heads.edge_here
     if edge is None or heads.speaks_of_many or heads.selected is None or heads.shown.is_too_short:
         return {}
-    title = text["edge_title"].format(query=row_name(heads, edge.query), key=key_name(heads, edge.key))
+    names = {"query": row_name(heads, edge.query), "key": key_name(heads, edge.key)}
+    title = text["edge_title"].format(**{name: plain_word(label) for name, label in names.items()})
     sentence = text["edge_sentence"].format(weight=_share(edge.weight))
     return {heads.place: HeadWords(number(f"{edge.weight:.2f}"), title, sentence)}
+
+
+def words_seen(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
+    """Name the token on which a large map without an active role has most of its attention, if any."""
+    if heads.speaks_of_many or heads.shown.is_too_short:
+        return {}
+    words, active = head_words(heads.shown, text), set(map(place_of, heads.shown.with_role))
+    found = {}
+    for place in heads.named:
+        key, share = heads.most_seen(place)
+        if place not in active and share > MOST:
+            title = text["seen"].format(key=plain_word(key_name(heads, key)))
+            found[place] = words[place]._replace(
+                title=title, sentence=text["seen_sentence"].format(share=_share(share))
+            )
+    return found
 
 
 def words_on_image(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
@@ -146,11 +176,11 @@ def _here(head: HeadRole, text: PageText) -> tuple[str, str]:
     # The head attends to a sink, except from tokens that have occurred before.
     if head.role == "induction" and head.score < LEAST_SHARE:
         numbers = {key: _share(head.scores[name]) for key, name in (("score", head.role), ("awake", "awake"))}
-        return _title(text["role"][head.role]), sentence["awake"].format(**numbers)
+        return text["role_title"][head.role], sentence["awake"].format(**numbers)
     if head.role != "none":
         score = three_digits(head.score) if head.role == "monotone" else _share(head.score)
-        return _title(text["role"][head.role]), sentence[head.role].format(score=score)
-    title = _title(text["role"]["none"])
+        return text["role_title"][head.role], sentence[head.role].format(score=score)
+    title = text["no_role"]
     if not (nearest := head.nearest):
         return title, sentence["none"]
     return title, sentence["nearest"].format(role=text["role"][nearest], score=_share(head.scores[nearest]))
@@ -182,19 +212,37 @@ def _title(name: str) -> str:
 def chosen_text(heads: HeadsViewModel, text: PageText) -> str:
     """Describe the selected head here and over many sentences, and the heads that share its keys."""
     location, over_many, sharing = heads.location, heads.chosen_over_many, heads.sharing_keys
-    role, edge = role_text(heads.chosen_here, text), heads.edge_here
+    here, edge = heads.chosen_here, heads.edge_here
+    name = text[f"kind_{location.stack}_{location.kind}"]
+    said = text["chosen"].format(
+        layer=location.layer, head=location.head, kind=name, does=text["role_does_one"][here.role], how=_how(here, text)
+    )
     if edge is not None:
         names = {"query": row_name(heads, edge.query), "key": key_name(heads, edge.key)}
-        shown = {name: token_name(label) for name, label in names.items()}
-        role = text["chosen_edge"].format(**shown, weight=three_digits(edge.weight), role=role)
-    said = text["chosen_both" if over_many else "chosen"].format(
-        layer=location.layer,
-        head=location.head,
-        kind=text[f"kind_{location.stack}_{location.kind}"],
-        role=role,
-        corpus=corpus_role_text(over_many, text) if over_many else "",
-    )
+        shown = {name: as_plain(plain_word(label)) for name, label in names.items()}
+        said += text["chosen_edge"].format(**shown, weight=three_digits(edge.weight))
+    if over_many is not None:
+        said += _over_many(over_many, text)
     return said + (text["shares"].format(first=sharing[0], last=sharing[-1]) if len(sharing) > 1 else "")
+
+
+def _how(head: HeadRole, text: PageText) -> str:
+    """Return ": 73% of its attention", or nothing for a head without a role."""
+    if math.isnan(head.score):
+        return ""
+    if head.role == "monotone":
+        return text["chosen_order"].format(score=three_digits(head.score))
+    return text["chosen_broad" if head.role == "broad" else "chosen_share"].format(share=_share(head.score))
+
+
+def _over_many(head: CorpusRole, text: PageText) -> str:
+    """Return a sentence about a head's strongest test, or about its role in a file without tests."""
+    measured = head.measured
+    if not measured.strongest or not head.n_sentences:
+        return text["chosen_many"].format(corpus=corpus_role_text(head, text))
+    said = text["over_clear" if measured.has_role else "over_weightless" if measured.clear else "over_weak"]
+    name = measure_name(measured.strongest, measured, text)
+    return said.format(count=head.n_sentences, test=name, **_numbers(measured, measured.strongest))
 
 
 def corpus_role_text(head: CorpusRole, text: PageText) -> str:
