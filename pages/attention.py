@@ -12,7 +12,7 @@ from ui.shell.telling_head import telling_row
 from ui.show.figures import show_source
 from ui.show.sound_over_time import attends_to_time, first_word_row, show_sound_map
 from views.attention import row_guess
-from views.attention.attention_controls import ARITHMETIC, choices_while_guessing, choose
+from views.attention.attention_controls import ARITHMETIC, choices_while_guessing, choose, names_predictions
 from views.attention.attention_picture import draw, on_picture, places
 from views.attention.attention_steps import draw_step, stepper
 from views.attention.attention_view_model import attention_view_model
@@ -45,7 +45,18 @@ def only(p: Page) -> str | None:
     return "decoder" if p.reads_sounds and p.focus.stack == "decoder" else None
 
 
-with page("attention", needs=("stack", "kind", "layer", "head", "token"), begins=begins, only=only) as p:
+def predicts(p: Page) -> bool:
+    """Name the tokens as the rows of the map; of long texts and sounds, those that are read."""
+    return not (p.reads_long_text or p.reads_sounds) and has_queries(p) and names_predictions(p)
+
+
+with page(
+    "attention",
+    needs=("stack", "kind", "layer", "head", "token"),
+    begins=begins,
+    only=only,
+    predicts=predicts,
+) as p:
     if p.reads_long_text:
         show_long_text(p)
         p.finish()

@@ -78,6 +78,20 @@ def test_a_cell_says_its_weight_and_opens_its_arithmetic_and_its_address_brings_
     assert wanted in again.get_by_text("The arithmetic of one cell").inner_text()
 
 
+def test_a_click_on_a_predicted_token_follows_the_row_that_bears_its_name(
+    app: str, visit: Callable[..., Page], trace: transformer.Trace
+) -> None:
+    page = open_at(visit, f"{app}/attention?{PLACE}")
+    chips = page.locator(".strip button.token")
+    assert chips.all_inner_texts() == list(trace.prediction.displays)
+    assert chips.nth(1).get_attribute("aria-pressed") == "true", "an older link keeps its row"
+    chips.nth(3).click()
+    page.wait_for_url(re.compile(r"token=3"))
+    word = trace.prediction.labels[3].removeprefix("·")
+    page.get_by_text(f"To predict {word}, head 1").first.wait_for(timeout=60_000)
+    assert chips.nth(3).get_attribute("aria-pressed") == "true"
+
+
 def test_the_shaded_sentence_has_the_colours_of_the_row_and_a_click_follows_a_word(
     app: str, visit: Callable[..., Page], tiny_checkpoint: Callable[[str], transformer.Checkpoint]
 ) -> None:

@@ -40,6 +40,12 @@ def said(app: AppTest) -> str:
     return "\n".join(element.value for element in app.markdown)
 
 
+def sentence(app: AppTest) -> str:
+    """Return the sentence about the row."""
+    words = ("looks mostly", "spreads its", "takes most", "rollout, ", "regarde surtout", "disperse", "reçoit le plus")
+    return next(one.value for one in app.markdown if "**" in one.value and any(word in one.value for word in words))
+
+
 def is_fine(app: AppTest) -> None:
     assert not app.exception
     assert not app.error, [error.value for error in app.error]
@@ -266,7 +272,7 @@ def test_rows_can_be_named_after_the_token_that_is_predicted(open_page: Callable
     assert "To predict" not in said(app)
     app.toggle(key="attention_predicted").set_value(True).run()
     is_fine(app)
-    assert "To predict ‘·Le’, the row of" in said(app).replace("\\", "")
+    assert "To predict **Le**, head 0 " in said(app)
     assert "To predict" in said(open_page(stack="decoder", kind="self", attention_predicted="true", **place))
     # An encoder predicts nothing.
     app = open_page(stack="encoder", kind="self")
@@ -289,17 +295,17 @@ def test_cross_attention_begins_with_the_token_that_is_predicted_and_its_title_s
             app = open_page(**place, **address, attention_show=TEXT[f"show_{drawing}"])
             is_fine(app)
             assert (drawn[-1]["row_title"], drawn[-1]["rows"][0]) == (title, first), (drawing, address)
-            predicting = "To predict ‘·Le’, the row of" in said(app).replace("\\", "")
+            predicting = "redict" in sentence(app) and "**Le**" in sentence(app)
             assert predicting == (title == SHIFTED_TITLE)
     app = open_page(**place)
     app.toggle(key="attention_predicted_cross").set_value(False).run()
     is_fine(app)
-    assert drawn[-1]["row_title"] == READ_TITLE and "To predict" not in said(app)
+    assert drawn[-1]["row_title"] == READ_TITLE and "redict" not in sentence(app)
 
 
 @pytest.mark.parametrize("drawing", ["map", "values", "rollout"])
 @pytest.mark.parametrize("language", ["en", "fr"])
-def test_every_sentence_about_a_row_says_which_token_it_reads_and_which_it_predicts(
+def test_every_sentence_about_a_row_names_what_it_predicts_and_the_arithmetic_what_it_reads(
     open_page: Callable, tiny_checkpoint: Callable, monkeypatch: pytest.MonkeyPatch, drawing: str, language: str
 ) -> None:
     drawn: list[str] = []
@@ -311,9 +317,10 @@ def test_every_sentence_about_a_row_says_which_token_it_reads_and_which_it_predi
     read, predicted = trace.target.labels[1], trace.prediction.labels[1]
     quote = "‘{}’" if language == "en" else "«\xa0{}\xa0»"
     wanted = {"en": "o predict {}, the row of {}", "fr": "our prédire {}, la ligne de {}"}[language]
-    wanted = wanted.format(quote.format(predicted), quote.format(read))
-    assert plain(app).count(wanted) == 2, "above the map, and above the arithmetic"
-    assert wanted in drawn[-1]
+    assert wanted.format(quote.format(predicted), quote.format(read)) in plain(app), "above the arithmetic"
+    above = sentence(app)
+    assert f"**{predicted.removeprefix('·')}**" in above and f"**{read.removeprefix('·')}**" not in above
+    assert quote.format(predicted.removeprefix("·")) in drawn[-1]
     if drawing == "map":
         for step in ("1", "3", "5", "6", "7"):
             shown = said(open_page(**place, language=language, attention_step=step)).replace("\\", "")
@@ -323,7 +330,7 @@ def test_every_sentence_about_a_row_says_which_token_it_reads_and_which_it_predi
 def test_a_guess_asks_for_the_row_by_the_name_that_the_map_gives_it(open_page: Callable) -> None:
     place = {"stack": "decoder", "token": "1", "target": "Le vieil homme.", "attention_guess": "true"}
     asked = [said(open_page(kind=kind, **place)).replace("\\", "") for kind in ("cross", "self")]
-    assert re.search("To predict ‘·.+’, what does the row of ‘·Le’ attend to", asked[0])
+    assert re.search("To predict ‘·.+’, what does this head attend to", asked[0])
     named = said(open_page(kind="cross", attention_predicted_cross="false", **place)).replace("\\", "")
     assert "To predict" not in named and "What does ‘·Le’ attend to" in named
     assert "To predict" not in asked[1] and "What does ‘·Le’ attend to" in asked[1]
@@ -377,7 +384,10 @@ def test_read_aloud_says_what_the_row_says(tiny_checkpoint: Callable) -> None:
     sharp = transformer.AttentionView(**{**vars(view), "weights": weights})
     labels = view.query.labels
     words = read_aloud(TEXT, sharp, head=0, row=0).replace("\\", "")
-    assert words == f"‘{labels[0]}’ looks mostly at ‘{labels[1]}’ (0.875), then at ‘{labels[2]}’ (0.125)."
+    row, first, second = (label.removeprefix("·") for label in labels[:3])
+    assert words == f"Reading **{row}**, head 0 looks mostly at **{first}** (0.875), then at ‘{second}’ (0.125)."
+    words = read_aloud(TEXT, sharp, head=0, row=0, named=6, predicted="·chaque")
+    assert words.startswith(f"To predict **chaque**, head 6 looks mostly at **{first}**")
     assert "is padding" in read_aloud(TEXT, sharp, head=0, row=len(labels) - 1)
     nothing = transformer.AttentionView(**{**vars(view), "allowed": np.zeros_like(view.allowed)})
     assert "cannot attend to any token" in read_aloud(TEXT, nothing, head=0, row=0)

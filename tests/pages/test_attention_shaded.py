@@ -89,13 +89,13 @@ def test_stretched_colours_end_at_the_largest_weight_of_the_map(tiny_checkpoint:
 def test_the_title_says_which_token_the_row_is_named_after_and_what_is_drawn(tiny_checkpoint: Callable) -> None:
     view = one_head(transformer.trace(tiny_checkpoint("gpt"), SENTENCE).attention("decoder", 0))
     label = view.query.labels[2]
-    assert draw(view, row=2)["title"] == f"‘{label}’ looks at:"
-    of_row = f"To predict ‘·next’, the row of ‘{label}’"
-    assert draw(view, row=2, name="·next")["title"] == f"{of_row} looks at:"
-    assert draw(view, row=2, name="·next", drawing="values")["title"] == f"{of_row} receives from:"
-    assert draw(view, row=2, name="·next", drawing="rollout")["title"] == f"{of_row} consists of:"
-    assert draw(view, row=2, drawing="values")["title"] == f"‘{label}’ receives from:"
-    assert draw(view, row=2, drawing="rollout")["title"] == f"‘{label}’ consists of:"
+    word = label.removeprefix("·")
+    assert draw(view, row=2)["title"] == f"‘{word}’ looks at:"
+    assert draw(view, row=2, name="·next")["title"] == "To predict ‘next’, this head looks at:"
+    assert draw(view, row=2, name="·next", drawing="values")["title"] == "To predict ‘next’, this head takes from:"
+    assert draw(view, row=2, name="·next", drawing="rollout")["title"] == "What predicts ‘next’ consists of:"
+    assert draw(view, row=2, drawing="values")["title"] == f"‘{word}’ receives from:"
+    assert draw(view, row=2, drawing="rollout")["title"] == f"‘{word}’ consists of:"
 
 
 def test_words_stand_apart_and_pieces_of_a_word_together(tiny_checkpoint: Callable) -> None:

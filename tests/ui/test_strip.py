@@ -52,6 +52,18 @@ def test_only_the_focused_stack_is_clickable_where_the_stack_is_chosen_elsewhere
     assert (source["chosen"], target["chosen"]) == (None, 2), "the page looks at another place than the focus"
 
 
+def test_where_rows_are_named_after_predictions_a_chip_is_the_word_that_its_row_bears(tiny_checkpoint) -> None:
+    """A reader saw “ange” selected in the strip, and the row “chaque” marked in the map."""
+    trace = transformer.trace(tiny_checkpoint("translator"), "The cat.", target="Le chat.")
+    focus = Focus(stack="decoder", kind="cross", token=1)
+    source, target = strip_rows(trace, focus, choose=True, all_stacks=False, predicted=True)["rows"]
+    names = [token["text"] for token in target["tokens"]]
+    assert names == list(trace.prediction.displays) and "<s>" not in names and names[-1] == "</s>"
+    assert names[target["chosen"]] == trace.prediction.displays[focus.token] != trace.target.displays[focus.token]
+    assert target["first"] == 0, "a click on a name selects the row of this name"
+    assert (target["title"], [token["text"] for token in source["tokens"]]) == ("target", list(trace.source.displays))
+
+
 def test_a_model_with_one_stack_has_one_row(tiny_checkpoint) -> None:
     for kind in ("gpt", "bert"):
         trace = transformer.trace(tiny_checkpoint(kind), "The cat.")

@@ -259,6 +259,7 @@ def _trace_of(name: str, focus: Focus) -> Trace:
 
 Place = Callable[[Page], tuple[str, int]]
 Stack = Callable[[Page], str | None]
+Test = Callable[[Page], bool]
 Needs = Callable[[Page], Sequence[str]]
 
 
@@ -271,6 +272,7 @@ def page(
     marks: Place | None = None,
     begins: Place | None = None,
     only: Stack | None = None,
+    predicts: Test | None = None,
 ) -> Iterator[Page]:
     """Draw the frame of a page and yield its ``Page``; an error becomes a sentence, never a traceback.
 
@@ -284,6 +286,7 @@ def page(
         begins: Which token of which stack the page is about while the reader has chosen none. The focus that all pages
             share stays as it is.
         only: The only stack whose tokens the strip offers, if a click on another stack's tokens would change nothing.
+        predicts: Whether the page names the rows of a decoder after the tokens that they predict; so does the strip.
     """
     if not callable(needs) and (unknown := set(needs) - set(NEEDS)):
         raise ValueError(f"page({name!r}) needs {sorted(unknown)}, which is unknown; choose from {', '.join(NEEDS)}")
@@ -292,7 +295,9 @@ def page(
     complete = False
     try:
         with guard():
-            corner, lines = _draw_frame(p, needs=needs, strip=strip, marks=marks, begins=begins, only=only, room=room)
+            corner, lines = _draw_frame(
+                p, needs=needs, strip=strip, marks=marks, begins=begins, only=only, predicts=predicts, room=room
+            )
             complete = True
         if not complete:
             shared_focus.write_address()
@@ -320,6 +325,7 @@ def _draw_frame(
     marks: Place | None,
     begins: Place | None,
     only: Stack | None,
+    predicts: Test | None,
     room: DeltaGenerator,
 ) -> tuple[DeltaGenerator, DeltaGenerator]:
     """Draw everything above the page's own part; return the title's corner and the space for lines."""
@@ -375,6 +381,7 @@ def _draw_frame(
         p.focus = replace(p.focus, **dict(zip(("stack", "token"), begins(p), strict=True)))
     if strip and "token" in needs:
         places = {"place": marks(p) if marks else None, "only": only(p) if only else None}
+        places["predicted"] = bool(predicts and predicts(p))
         token_strip(p.trace, p.focus, choose=True, all_stacks="stack" not in needs, **places)
     if shows_nothing:
         lacking = "no_image_words" if p.reads_pictures else "no_words"

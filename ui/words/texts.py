@@ -253,6 +253,12 @@ def label_in_words(label: str) -> str:
     return common("picture.patch", row=patch[1], column=patch[2]) if patch else label
 
 
+def plain_word(label: str) -> str:
+    """Return ``label_in_words`` without the dot that stands for a space, for a sentence of plain words."""
+    words = label_in_words(label)
+    return words[1:] if words.startswith("·") and len(words) > 1 else words
+
+
 def token_name(label: str) -> str:
     """Return ``label_in_words`` as Markdown that shows exactly these characters."""
     return as_plain(label_in_words(label))

@@ -31,13 +31,13 @@ def choose(p: Page) -> tuple[AttentionChoices, DeltaGenerator]:
         now = choice.read_option(SHOW, choice.names_of(p.text, "show", DRAWINGS), DRAWINGS[0])
         drawings = [name for name in DRAWINGS if name not in RARER or name == now]
         drawing = chosen_option(p.text, "show", drawings, key=SHOW, label_visibility="collapsed")
-        predicted = _names_predictions(p) if p.focus.lesson else False
+        predicted = _choose_names(p) if p.focus.lesson else False
         guess_switch(p)  # the guess mode is off; otherwise the page draws nothing that would reveal the row
         with st.popover(p.text["more"], icon=":material/tune:", key="attention more"):
             with st.container(horizontal=True, gap="small"):
                 for name in RARER:
                     st.button(p.text[f"show_{name}"], key=f"show {name}", on_click=choice.put, args=(SHOW, name))
-            predicted = predicted or (not p.focus.lesson and _names_predictions(p))
+            predicted = predicted or (not p.focus.lesson and _choose_names(p))
             key = choose_key(p, keys)
             stretch = drawing in ("map", "rollout") and choice.toggle(
                 p.text["stretch"], key=STRETCH, help=p.text["stretch_help"], default=p.reads_files
@@ -58,7 +58,7 @@ def choose_key(p: Page, keys: TokenSequence) -> int | None:
     )
 
 
-def _names_predictions(p: Page) -> bool:
+def _choose_names(p: Page) -> bool:
     """Draw the switch between the names of the rows, where they have two."""
     return p.focus.stack == "decoder" and choice.toggle(
         p.text["predicted"],
@@ -70,8 +70,13 @@ def _names_predictions(p: Page) -> bool:
 
 def choices_while_guessing(p: Page) -> AttentionChoices:
     """Return the choices while "Predict, then reveal" hides all controls but its own."""
+    return AttentionChoices(predicted=names_predictions(p))
+
+
+def names_predictions(p: Page) -> bool:
+    """Return whether rows are named after predictions, even if the switch is not drawn."""
     default = predicts_by_default(p.focus.stack, p.focus.kind)
-    return AttentionChoices(predicted=choice.is_on(_predicted_key(p), default=default))
+    return p.focus.stack == "decoder" and choice.is_on(_predicted_key(p), default=default)
 
 
 def guess_switch(p: Page) -> bool:

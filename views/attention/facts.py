@@ -13,33 +13,49 @@ from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
 from ui.shell import choice
 from ui.shell.page import Page
-from ui.words.texts import PageText, as_plain, token_name
+from ui.words.texts import PageText, as_plain, plain_word, token_name
 from views.attention.attention_view_model import AttentionViewModel
 
 _MOSTLY = 0.5  # smallest weight for "mostly attends to one token"
 
 
 def read_aloud(
-    text: PageText, view: AttentionView, *, head: int, row: int, predicted: str | None = None, drawing: str = "map"
+    text: PageText,
+    view: AttentionView,
+    *,
+    head: int,
+    row: int,
+    named: int | None = None,
+    predicted: str | None = None,
+    drawing: str = "map",
 ) -> str:
-    """Return one sentence about one row, as Markdown: the keys with the largest shares."""
+    """Return one sentence about one row, as Markdown: the keys with the largest shares.
+
+    Args:
+        text: The texts of the page.
+        view: The layer, or the drawn head alone.
+        head: Index of the head in ``view``.
+        row: The row.
+        named: The head's number in its layer, if it differs from ``head``.
+        predicted: The token that the row predicts, if the row is named after it.
+        drawing: What is drawn.
+    """
     weights, allowed = view.weights[head, row], view.allowed[row]
-    token, label = view.query[row], token_name(view.query.labels[row])
+    token, label = view.query[row], _word(predicted or view.query.labels[row])
     if not allowed.any():
         return text["aloud_nothing"].format(row=label)
     if token.is_padding:
         return text["aloud_padding"].format(row=label)
     order = [int(key) for key in np.argsort(-weights, kind="stable") if allowed[key]]
-    key_label = [token_name(view.key.labels[key]) for key in order[:3]]
+    key_label = [_word(view.key.labels[key]) for key in order[:3]]
     share = three_digits_alike(weights[key] for key in order[:3])
     mostly = weights[order[0]] >= _MOSTLY
     template, then = ("aloud_mostly", "aloud_then") if mostly else ("aloud_spread", "aloud_then_to")
     if drawing in ("values", "rollout"):
-        template, then = f"aloud_{drawing}" + ("" if predicted is None else "_predicting"), "aloud_then_from"
-    named = {"row": label, "predicted": token_name(predicted or "")}
-    sentence = text[template].format(first=key_label[0], share=share[0], **named)
-    if predicted is not None and not template.endswith("_predicting"):
-        sentence = text["aloud_predicting"].format(sentence=sentence, **named)
+        template, then = f"aloud_{drawing}", "aloud_then_from"
+    template += "" if predicted is None else "_predicting"
+    number = head if named is None else named
+    sentence = text[template].format(row=label, head=number, first=key_label[0], share=share[0])
     others = [
         text["aloud_other"].format(label=name, share=part)
         for name, part, key in zip(key_label[1:], share[1:], order[1:3], strict=True)
@@ -50,8 +66,12 @@ def read_aloud(
 
 def say_row(p: Page, shown: AttentionViewModel) -> None:
     """Show the sentence about the row."""
-    drawing = shown.choices.drawing
-    st.markdown(read_aloud(p.text, shown.drawn, head=0, row=shown.row, predicted=shown.predicted, drawing=drawing))
+    how = {"named": shown.location.head, "predicted": shown.predicted, "drawing": shown.choices.drawing}
+    st.markdown(read_aloud(p.text, shown.drawn, head=0, row=shown.row, **how))
+
+
+def _word(label: str) -> str:
+    return as_plain(plain_word(label))
 
 
 def facts(p: Page, shown: AttentionViewModel) -> None:

@@ -69,7 +69,6 @@ def _ask(p: Page, shown: AttentionViewModel, key: tuple, name: str) -> None:
     allowed = [int(place) for place in np.flatnonzero(shown.view.allowed[row])]
     question = p.text["guess_question_predicted" if shown.names_predictions else "guess_question"].format(
         row=name,
-        read=as_plain(shown.read_label),
         place=attention_name(shown.view),
         layer=shown.view.layer,
         head=p.focus.head,

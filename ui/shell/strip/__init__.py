@@ -25,6 +25,7 @@ def token_strip(
     all_stacks: bool,
     place: tuple[str, int] | None = None,
     only: str | None = None,
+    predicted: bool = False,
 ) -> None:
     """Draw one row per sequence in use.
 
@@ -35,10 +36,13 @@ def token_strip(
         all_stacks: Whether tokens of the other stack can be selected, too.
         place: Stack and token to mark, if it is not the focused one.
         only: The only stack whose tokens the page is about.
+        predicted: Whether a decoder's rows are named after the tokens that they predict, as in the page's map. A click
+            on a name selects its row, the position that reads the token before.
     """
+    how = {"choose": choose, "all_stacks": all_stacks, "place": place, "only": only, "predicted": predicted}
     _component(
         key="token strip",
-        data=strip_rows(trace, focus, choose=choose, all_stacks=all_stacks, place=place, only=only),
+        data=strip_rows(trace, focus, **how),
         on_chosen_change=_send_choice,
     )
 
@@ -51,6 +55,7 @@ def strip_rows(
     all_stacks: bool,
     place: tuple[str, int] | None = None,
     only: str | None = None,
+    predicted: bool = False,
 ) -> dict:
     """Return the data of the component: plain text only, which it adds to the page with ``textContent``."""
     rows, at = [], place or (focus.stack, focus.token)
@@ -60,10 +65,13 @@ def strip_rows(
         if not all_stacks and stack != focus.stack and focus.kind != "cross":
             continue  # nothing on the page is about the other stack's tokens
         clickable = choose and (all_stacks or stack == focus.stack)
-        tokens = trace.tokens(stack)
+        tokens = read = trace.tokens(stack)
+        ahead = int(predicted and stack == "decoder")
+        if ahead:
+            tokens = trace.prediction
         picture = picture_of_patches(trace) if trace.checkpoint.config.reads_images else {}
         one = "picture" if picture else "text"
-        title = common(f"page.{tokens.name if len(trace.stacks) > 1 else one}")
+        title = common(f"page.{read.name if len(trace.stacks) > 1 else one}")
         chosen = at[1] if choose and stack == at[0] else None
         shown = _shown(len(tokens), chosen or 0)
         if len(shown) < len(tokens):
@@ -75,6 +83,7 @@ def strip_rows(
                 "clickable": clickable,
                 "chosen": chosen,
                 "first": shown[0],
+                "ahead": ahead,  # of the position that is selected
                 "tokens": [_token(tokens, place) for place in shown],
                 **picture,
             }

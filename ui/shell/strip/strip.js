@@ -12,11 +12,11 @@ export default function ({ parentElement, data, setTriggerValue }) {
       const kind = token.special ? "token special" : "token";
       const chip = tokens.appendChild(element(row.clickable ? "button" : "span", kind, token.text));
       if (token.patch !== undefined) chip.appendChild(patch(row, token.patch));
-      chip.title = `token ${index}, id ${token.id}`;
+      chip.title = `token ${index + row.ahead}, id ${token.id}`;
       if (row.clickable) {
         chip.type = "button";
         chip.setAttribute("aria-pressed", String(index === row.chosen));
-        chip.setAttribute("aria-label", `${token.text}, token ${index}`);
+        chip.setAttribute("aria-label", `${token.text}, token ${index + row.ahead}`);
         chip.onclick = () => setTriggerValue("chosen", { stack: row.stack, token: index });
       }
     });

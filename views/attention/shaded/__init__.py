@@ -14,7 +14,7 @@ from ui.shell.page import Page
 from ui.shell.picture import picture_address
 from ui.shell.reducer import send
 from ui.shell.strip import choose_token
-from ui.words.texts import PageText, label_in_words
+from ui.words.texts import PageText, label_in_words, plain_word
 from views.attention.attention_view_model import AttentionViewModel
 
 _FROM, _LEAST = 3, 0.005  # how many of the words that attend to a word are named, and their smallest weight
@@ -67,11 +67,10 @@ def shaded(text: PageText, view: AttentionView, *, row: int, name: str, limit: f
             }
         )
     same = view.kind == "self"
-    read = view.query.labels[row]
     title = f"shaded_{drawing}" if drawing in ("values", "rollout") else "shaded"
-    title = title if name == read else f"{title}_predicted"
+    title = title if name == view.query.labels[row] else f"{title}_predicted"
     return {
-        "title": text[title].format(row=label_in_words(name), read=label_in_words(read)),
+        "title": text[title].format(row=plain_word(name)),
         "words": words,
         "followed": row if same else None,
         "clickable": same,
