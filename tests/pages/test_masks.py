@@ -133,7 +133,7 @@ def test_the_widgets_report_to_the_recipe_and_undo_takes_back(open_app):
 
 def test_an_option_that_the_layer_does_not_have_changes_nothing(open_app):
     """A tab may still show it after the page has moved to another layer; Streamlit then reports no choice."""
-    app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE)
+    app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, stack="encoder", kind="self", layer="1")
     app.segmented_control(key="mask preset").set_value("itself").run()
     is_fine(app.segmented_control(key="mask preset").set_value(None).run())
     assert chosen(app).preset == "itself"
