@@ -78,7 +78,10 @@ VIEWS = (
     View("attention", {"attention_section": page_text("attention")["section_trust"]}, KINDS[:4], is_complete),
     View(
         "attention",
-        {"attention_section": page_text("attention")["section_general"], "layer": "0"},  # else at the sentence's own
+        {
+            "attention_section": page_text("attention")["section_general"],
+            "head": "1",
+        },  # at head 0, a sentence opens at its own
         check=has_none_before_layer_0,
     ),
     View("heads", check=has_a_row_for_each_head),
