@@ -218,20 +218,22 @@ _PRODUCTS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.b
 class WatchedSoftmax(TorchFunctionMode):
     """Mode that records the softmax of a custom attention and the product with the values that follows it."""
 
-    def __init__(self, probes: Any) -> None:
+    def __init__(self, probes: Any, batch: int) -> None:
         super().__init__()
-        self.probes, self.weights = probes, None
+        self.probes, self.batch, self.weights = probes, batch, None
 
     def __torch_function__(
         self, func: Callable, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func in _SOFTMAXES and self.weights is None and args and args[0].ndim == 4:
-            scores = args[0]
+        if func in _SOFTMAXES and self.weights is None and args and args[0].ndim in (3, 4):
+            given = args[0]
+            # XGLM has one axis for texts and heads together.
+            scores = given if given.ndim == 4 else given.unflatten(0, (self.batch, len(given) // self.batch))
             allowed = self.probes.allowed((scores > torch.finfo(scores.dtype).min / 2).all(dim=1))
             scores = self.probes.scores(scores)
             self.weights = self.probes.weights(attention_weights(scores.float(), allowed[:, None]).to(scores.dtype))
-            return self.weights
+            return self.weights.reshape(given.shape)
         if func in _PRODUCTS and self.weights is not None and self.probes is not None:
             batch, n_heads, n_queries, n_keys = self.weights.shape
             given, value = args[:2]
@@ -254,5 +256,7 @@ def watch_softmax(module: nn.Module) -> None:
 def _watched_forward(module: nn.Module, *args: Any, **kwargs: Any) -> Any:
     if (probes := probes_of(module)) is None:
         return type(module).forward(module, *args, **kwargs)
-    with WatchedSoftmax(probes):
+    guest_pass = _pass.get()
+    assert guest_pass is not None  # there are no probes without a pass
+    with WatchedSoftmax(probes, guest_pass.batch):
         return type(module).forward(module, *args, **kwargs)
