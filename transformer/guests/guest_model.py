@@ -76,7 +76,11 @@ def _carried(carrier: nn.Module, carries: type, *args: Any, **kwargs: Any) -> An
     """Run the ``forward`` of the module that carries a stack; it may end there or reuse a given output."""
     given = _given.get()
     if given is not None and given[0] is carrier:
-        return (given[1],) if carries is tuple else carries(last_hidden_state=given[1])
+        if carries is tuple:
+            return (given[1],)
+        pooler = getattr(carrier, "pooler", None)  # some classifiers read what their stack pools (BEiT)
+        pooled = {} if pooler is None else {"pooler_output": pooler(given[1])}
+        return carries(last_hidden_state=given[1], **pooled)
     output = type(carrier).forward(carrier, *args, **kwargs)
     if _stop.get() is carrier:
         raise _Reached(output[0])

@@ -22,11 +22,11 @@ def tried_on_images(network: nn.Module, image: ImageInput) -> tuple[dict[str, Fo
     shapes = {(*call.query.shape[::2], *call.key.shape[2:3]) for call in trial.calls}
     if len(shapes) > 1 or any(batch != 1 or n_queries != n_keys for batch, n_queries, n_keys in shapes):
         raise _other_tokens()  # windows, or fewer tokens in later layers
-    n_tokens = next((n_queries for _, n_queries, _ in shapes), 0)
-    ids = {"encoder": torch.zeros(1, n_tokens, dtype=torch.long)}
+    ids = {"encoder": torch.zeros(1, 0, dtype=torch.long)}
     stacks = find_stacks(network, trial, ids=ids, factors=[])
     if "encoder" in stacks:
         stack = stacks["encoder"]
+        ids = {"encoder": torch.zeros(1, len(_read(trial, stack)), dtype=torch.long)}
         stack.position_rows = _position_rows(trial, stack, _read(trial, stack), image)
         _check_order(network, stack, image, pixels)
     return stacks, ids, trial
