@@ -23,6 +23,7 @@ from transformer.guests.attention_function import register
 from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
 from transformer.guests.image_folder import image_class, image_input, pads_texts, text_class
 from transformer.guests.image_trial import tried_on_images
+from transformer.guests.second_pass import check_layers, check_second_pass
 from transformer.guests.sound_folder import reads_spectrograms, sound_input
 from transformer.guests.sound_trial import tried_on_sounds
 from transformer.guests.structure import FoundStack, find_stacks
@@ -203,11 +204,27 @@ def _their_config(fields: dict) -> Any:
     try:
         return CONFIG_MAPPING[fields["model_type"]].from_dict(kept)
     except Exception as error:
-        raise _their_problem(error) from error
+        raise _their_problem(fields, error) from error
 
 
-def _their_problem(error: Exception) -> CheckpointError:
-    return CheckpointError("transformers cannot build this model: {problem}", problem=repr(str(error))[:300])
+def _their_problem(fields: Mapping[str, Any], error: Exception) -> CheckpointError:
+    return CheckpointError(
+        "the installed transformers cannot build a model of model_type {kind} from this config. Check that config.json "
+        "is complete, or update transformers. Its message: {problem}",
+        kind=repr(fields.get("model_type"))[:80],
+        problem=repr(str(error))[:300],
+    )
+
+
+def _failed_trial(config: GuestConfig, error: Exception) -> CheckpointError:
+    return CheckpointError(
+        "model_type {kind} cannot be shown: {name} fails in a trial pass on {inputs} alone. Open a checkpoint of "
+        "another type; docs/guests.md lists some. The message of transformers: {problem}",
+        kind=repr(config.family)[:80],
+        name=config.architecture,
+        inputs="pixel_values" if config.reads_images else "input_features" if config.reads_sounds else "input_ids",
+        problem=repr(str(error))[:300],
+    )
 
 
 def _described(theirs: Any, kind: str, architecture: str, names: tuple[str, ...]) -> GuestConfig:
@@ -270,17 +287,22 @@ def open_guest(
     except CheckpointError as error:
         raise CheckpointError("{folder}: {problem}", folder=folder, problem=error) from error
     except Exception as error:
-        raise CheckpointError("{folder}: {problem}", folder=folder, problem=_their_problem(error)) from error
+        raise CheckpointError("{folder}: {problem}", folder=folder, problem=_failed_trial(config, error)) from error
     if set(stacks) != set(ids):
         raise CheckpointError(
             "{folder}: no attention was found in a trial pass of {name}, so there is nothing to show",
             folder=folder,
             name=config.architecture,
         )
-    config = _settled(config, network, stacks)
-    if config.image is not None:
-        config = _with_names(config, network, stacks["encoder"])
-    model = GuestModel(config, network, stacks)
+    try:
+        check_layers(network, stacks, trial)
+        config = _settled(config, network, stacks)
+        if config.image is not None:
+            config = _with_names(config, network, stacks["encoder"])
+        model = GuestModel(config, network, stacks)
+        check_second_pass(model, ids, trial)
+    except CheckpointError as error:
+        raise CheckpointError("{folder}: {problem}", folder=folder, problem=error) from error
     if trial.logits is not None and not config.n_classes:
         describe_output(model, _last_hidden(model, ids, stacks, trial), trial)
     names = dict(network.named_parameters())
@@ -428,7 +450,10 @@ def _network(
     import transformers
 
     model_class, theirs = getattr(transformers, config.architecture), _their_config(fields)
-    theirs = _of_texts(theirs) if of_texts else theirs if config.image is None else _of_images(theirs)
+    if of_texts:
+        theirs = _of_texts(theirs)
+    elif config.image is not None and not isinstance(theirs, model_class.config_class):
+        theirs = _of_images(theirs)
     files = weight_files(folder)
     sizes: dict[str, tuple[int, ...]] = {}
     for file in files:
@@ -454,7 +479,7 @@ def _network(
     except CheckpointError as error:
         raise CheckpointError("{file} does not fit its config.json: {problems}", file=folder, problems=error) from error
     except Exception as error:
-        raise CheckpointError("{folder}: {problem}", folder=folder, problem=_their_problem(error)) from error
+        raise CheckpointError("{folder}: {problem}", folder=folder, problem=_their_problem(fields, error)) from error
     finally:
         transformers.logging.set_verbosity(before)
     lacking = [*map(str, report["missing_keys"]), *(str(name) for name in report.get("mismatched_keys", ()))]

@@ -1,0 +1,130 @@
+"""Model types that no list has: exact as their own code, or refused in a sentence at opening."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.transformer.guests.tiny_guests import GUESTS, guest_checkpoint
+from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint
+from transformer import CheckpointError, load
+from transformer.attribution.verify_images import verify_images
+from transformer.files.verify import verify
+from transformer.guests import guest_model
+
+pytest.importorskip("transformers")
+SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
+GROUPED = {**SIZES, "num_key_value_heads": 2, "max_position_embeddings": 64}
+VISION = {**SIZES, "image_size": 32, "patch_size": 8}
+CLASSES = {"id2label": {0: "cat", 1: "dog"}}
+TEXT = {**SIZES, "vocab_size": 400}
+TOWERS = {"vision_config": VISION, "text_config": TEXT, **CLASSES}
+PROCESSOR = ("ViTImageProcessor", {"size": {"height": 32, "width": 32}})
+
+TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "xglm": (
+        "XGLMForCausalLM",
+        {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48, "max_position_embeddings": 64},
+    ),
+    "dots1": (
+        "Dots1ForCausalLM",
+        {
+            **GROUPED,
+            "head_dim": 8,
+            "n_routed_experts": 4,
+            "n_shared_experts": 1,
+            "num_experts_per_tok": 2,
+            "moe_intermediate_size": 24,
+            "first_k_dense_replace": 1,
+            "n_group": 1,
+            "topk_group": 1,
+        },
+    ),
+}
+IMAGES: dict[str, tuple[str, dict[str, Any]]] = {
+    "beit": ("BeitForImageClassification", {**VISION, **CLASSES, "use_relative_position_bias": True}),
+    "beit, absolute": ("BeitForImageClassification", {**VISION, **CLASSES, "use_absolute_position_embeddings": True}),
+    "data2vec-vision": (
+        "Data2VecVisionForImageClassification",
+        {**VISION, **CLASSES, "use_absolute_position_embeddings": True},
+    ),
+    "clip": ("CLIPForImageClassification", TOWERS),
+}
+REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "lfm2": (
+        "Lfm2ForCausalLM",
+        {**GROUPED, "layer_types": ["conv", "full_attention"], "block_ff_dim": 48, "block_multiple_of": 8},
+        "no attention map was found in these layers .counted from 1.: 1. ",
+    ),
+    "minimax": (
+        "MiniMaxForCausalLM",
+        {
+            **GROUPED,
+            "head_dim": 8,
+            "num_local_experts": 4,
+            "layer_types": ["linear_attention", "full_attention"],
+        },
+        "no attention map was found in these layers .counted from 1.: 1. ",
+    ),
+    "diffllama": ("DiffLlamaForCausalLM", GROUPED, "several attention maps per head"),
+}
+
+
+@pytest.mark.parametrize("kind", TEXTS)
+def test_models_of_text_agree_with_their_own_code(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(GUESTS, kind, TEXTS[kind])
+    found = verify(load(guest_checkpoint(kind, tmp_path)), lengths=(1, 9, 33))
+    assert all(comparison.largest < 1e-5 for comparison in found)
+
+
+@pytest.mark.parametrize("kind", IMAGES)
+def test_classifiers_of_images_agree_with_their_own_code(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, fields = IMAGES[kind]
+    monkeypatch.setitem(IMAGE_GUESTS, f"{kind} classifier", (name, fields, PROCESSOR, ("[CLS]",)))
+    checkpoint = load(image_checkpoint(f"{kind} classifier", tmp_path))
+    assert checkpoint.config.class_names == ("cat", "dog")
+    assert all(comparison.largest < 1e-5 for comparison in verify_images(checkpoint))
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_layers_without_one_map_per_head_are_refused_when_opened(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name, fields, message = REFUSED[kind]
+    monkeypatch.setitem(GUESTS, kind, (name, fields))
+    path = guest_checkpoint(kind, tmp_path)
+    with pytest.raises(CheckpointError, match=message):
+        load(path)
+
+
+def test_a_type_that_needs_more_inputs_is_refused_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fields = {"vision_config": {**SIZES, "patch_size": 8, "num_patches": 16}, "text_config": TEXT}
+    monkeypatch.setitem(IMAGE_GUESTS, "siglip2", ("Siglip2Model", fields, PROCESSOR, ()))
+    path = image_checkpoint("siglip2", tmp_path)
+    with pytest.raises(CheckpointError, match="model_type 'siglip2' cannot be shown: .* on pixel_values alone"):
+        load(path)
+
+
+def test_missing_maps_are_found_before_a_folder_is_accepted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the softmax of Bloom's own attention were not recognised."""
+    monkeypatch.setattr(guest_model, "watch_softmax", lambda _: None)
+    path = guest_checkpoint("bloom", tmp_path)
+    with pytest.raises(CheckpointError, match="no attention map was found in these layers .counted from 1.: 1, 2. "):
+        load(path)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [(lambda *_: 1 / 0, "in two steps, as the pages need: 'division by zero'"), (lambda _, h: h * 2, "other logits")],
+)
+def test_a_failing_second_pass_is_found_before_a_folder_is_accepted(
+    change: Any, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(guest_model.GuestModel, "project", change)
+    path = guest_checkpoint("phi", tmp_path)
+    with pytest.raises(CheckpointError, match=message):
+        load(path)
