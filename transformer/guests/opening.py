@@ -35,7 +35,7 @@ from transformer.variants.partial_rotary import PartialRotaryEncoding
 _MOST = {
     "num_hidden_layers": 512,
     "decoder_layers": 512,
-    "num_experts": 4096,
+    "num_experts": 2**14,
     "vocab_size": 2**24,
     "hidden_size": 2**17,
 }
@@ -202,7 +202,8 @@ def _their_config(fields: dict) -> Any:
             raise CheckpointError("{name} is {value}; it must be at most {most}", name=name, value=value, most=most)
     kept = {name: value for name, value in fields.items() if name not in _UNREAD and not name.startswith("_")}
     try:
-        return CONFIG_MAPPING[fields["model_type"]].from_dict(kept)
+        kind = CONFIG_MAPPING[fields["model_type"]]
+        return kind.from_dict(kind._decode_special_floats(kept))  # infinity is written as {"__float__": "Infinity"}
     except Exception as error:
         raise _their_problem(fields, error) from error
 

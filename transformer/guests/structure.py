@@ -229,7 +229,10 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
     tokens = next(
         (event for event in tables if event.inputs and same(event.input, ids) and _offset(event) is None), None
     )
-    positions = next((event for event in tables if event is not tokens and _offset(event) is not None), None)
+    # A narrower table holds rotary positions, which are not added (RoFormer).
+    width = first.input.shape[-1] if tokens is None else tokens.output.shape[-1]
+    added_tables = [event for event in tables if event is not tokens and event.output.shape[-1] == width]
+    positions = next((event for event in added_tables if _offset(event) is not None), None)
     norm = next(
         (event for event in reversed(before) if _is_norm(event.module) and same(event.output, first.input)), None
     )

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.transformer.guests.tiny_guests import GUESTS, guest_checkpoint
+from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, guest_checkpoint
 from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint
 from transformer import CheckpointError, load
 from transformer.attribution.verify_images import verify_images
@@ -24,6 +24,7 @@ TOWERS = {"vision_config": VISION, "text_config": TEXT, **CLASSES}
 PROCESSOR = ("ViTImageProcessor", {"size": {"height": 32, "width": 32}})
 
 TEXTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "doge": ("DogeForCausalLM", {**GROUPED, "head_dim": 8}),  # its default has 16,384 experts
     "xglm": (
         "XGLMForCausalLM",
         {"d_model": 32, "num_layers": 2, "attention_heads": 4, "ffn_dim": 48, "max_position_embeddings": 64},
@@ -68,6 +69,18 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         },
         "no attention map was found in these layers .counted from 1.: 1. ",
     ),
+    "bamba": (  # its config has an infinite number
+        "BambaForCausalLM",
+        {
+            **GROUPED,
+            "attn_layer_indices": [1],
+            "mamba_n_heads": 4,
+            "mamba_d_head": 16,
+            "mamba_d_state": 8,
+            "mamba_chunk_size": 8,
+        },
+        "no attention map was found in these layers .counted from 1.: 1. ",
+    ),
     "diffllama": ("DiffLlamaForCausalLM", GROUPED, "several attention maps per head"),
 }
 
@@ -76,6 +89,15 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
 def test_models_of_text_agree_with_their_own_code(kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(GUESTS, kind, TEXTS[kind])
     found = verify(load(guest_checkpoint(kind, tmp_path)), lengths=(1, 9, 33))
+    assert all(comparison.largest < 1e-5 for comparison in found)
+
+
+def test_an_encoder_with_a_table_of_rotary_positions_agrees_with_its_own_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(ENCODERS, "roformer", ("RoFormerForMaskedLM", {**GROUPED, "embedding_size": 32}))
+    monkeypatch.setitem(GUESTS, "roformer", ENCODERS["roformer"])
+    found = verify(load(guest_checkpoint("roformer", tmp_path)), lengths=(1, 9, 33))
     assert all(comparison.largest < 1e-5 for comparison in found)
 
 
