@@ -22,6 +22,7 @@ from functools import cached_property
 import numpy as np
 
 from transformer import Trace
+from transformer.guests.described_parts import not_exposed
 from transformer.layers.norms import (
     Half,
     NormStatistics,
@@ -34,6 +35,7 @@ from transformer.layers.norms import (
     norm_steps,
 )
 from transformer.layers.residual_stream import CONVOLUTION, Addition, additions, contributions, stream_lengths
+from transformer.text.message import Message
 from views.view_models import TokenViewModel
 
 _ALONE = ("final_norm", "embedding_norm", "vocabulary_projection_norm", "convolution_norm")
@@ -172,9 +174,15 @@ def place_of(name: str) -> str:
 
 
 def norms_by_place(trace: Trace, *, stack: str, layer: int) -> dict[str, str]:
-    """Return the norms of a layer and its stack by position, in the order of the forward pass."""
+    """Return the norms of a layer and its stack by position, in the order of the forward pass.
+
+    Raises:
+        NotExposedError: If none was found in a model that is run by its own code.
+    """
     layer = min(layer, trace.n_layers(stack) - 1)
-    return {place_of(name): name for name in norm_names(trace, stack, layer)}
+    if not (found := {place_of(name): name for name in norm_names(trace, stack, layer)}):
+        raise not_exposed(Message("the steps of its norms"))
+    return found
 
 
 def add_norm_view_model(trace: Trace, norm: str, *, stack: str, layer: int = 0, token: int = 0) -> AddNormViewModel:

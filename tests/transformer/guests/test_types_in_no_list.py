@@ -9,10 +9,12 @@ import pytest
 
 from tests.transformer.guests.tiny_guests import ENCODERS, GUESTS, guest_checkpoint
 from tests.transformer.guests.tiny_image_guests import IMAGE_GUESTS, image_checkpoint
-from transformer import CheckpointError, load
-from transformer.attribution.verify_images import verify_images
+from transformer import CheckpointError, load, trace
+from transformer.attribution.verify_images import image_of_noise, verify_images
+from transformer.errors import NotExposedError
 from transformer.files.verify import verify
 from transformer.guests import guest_model
+from views.add_norm.add_norm_view_model import norms_by_place
 
 pytest.importorskip("transformers")
 SIZES = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}
@@ -110,6 +112,15 @@ def test_classifiers_of_images_agree_with_their_own_code(
     checkpoint = load(image_checkpoint(f"{kind} classifier", tmp_path))
     assert checkpoint.config.class_names == ("cat", "dog")
     assert all(comparison.largest < 1e-5 for comparison in verify_images(checkpoint))
+
+
+def test_norms_that_were_not_found_are_said_to_be_not_exposed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The factors of BEiT's sub-layers belong to its layers, so the place of its norms is not found."""
+    name, fields = IMAGES["beit"]
+    monkeypatch.setitem(IMAGE_GUESTS, "beit", (name, fields, PROCESSOR, ("[CLS]",)))
+    run = trace(load(image_checkpoint("beit", tmp_path)), image_of_noise(32, 32))
+    with pytest.raises(NotExposedError, match="the steps of its norms"):
+        norms_by_place(run, stack="encoder", layer=0)
 
 
 @pytest.mark.parametrize("kind", REFUSED)
