@@ -291,7 +291,7 @@ def test_a_classifier_gives_its_verdict_and_each_words_share(
     assert f"Its prediction: **{name}**, with probability **{probability}**" in said(app)
     assert f"{len(found.words)} more times" in said(app)
     other = found.class_names[1 - verdict]
-    app.segmented_control(key="class").set_value(other).run()
+    app.segmented_control(key="class_shown").set_value(other).run()
     is_fine(app)
     assert f"the probability of “{other}” falls" in said(app)
     printed = run_snippet(next(code for code in codes(app) if "import transformer" in code)).splitlines()

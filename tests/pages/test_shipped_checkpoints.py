@@ -52,7 +52,7 @@ def test_compare_opens_on_something_that_differs(path: Path, monkeypatch: pytest
     app.query_params["checkpoint"] = path.name
     is_fine(app.run())
     assert page_text("compare")["same_sentence"] not in said(app)
-    assert "attends most to" in said(app), "in words, where the head that is shown attends in each"
+    assert "looks most at" in said(app), "in words, where the head that is shown attends in each"
 
 
 @pytest.mark.parametrize("name", ["en-fr", "gpt-en"])

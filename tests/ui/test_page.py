@@ -121,7 +121,9 @@ def test_a_click_that_comes_with_the_address_of_before_is_kept(run) -> None:
     test.segmented_control(key="choose head").set_value(1).run()
     seen = test.session_state["seen"]
     assert (seen.sentence, seen.layer, seen.head) == ("The dog sleeps.", 1, 1)
-    assert test.query_params == {"sentence": "The dog sleeps.", "layer": "1", "head": "1"}
+    # A typed sentence opens in the attention that the translation is read from: a link names it.
+    place = {"stack": "decoder", "kind": "cross", "layer": "1", "head": "1"}
+    assert test.query_params == {"sentence": "The dog sleeps.", **place}
 
 
 def test_a_target_is_read_instead_of_an_answer(run) -> None:
@@ -175,8 +177,9 @@ def test_an_unexpected_error_becomes_a_sentence_with_details_folded_away(run) ->
     assert not test.exception
     assert "Something went wrong" in test.error[0].value
     assert r"missing \*\*key\*\*" in test.error[0].value
-    assert not test.main.expander[0].proto.expanded
-    assert "Traceback" in test.main.expander[0].code[0].value
+    details = next(box for box in test.main.expander if box.code)
+    assert not details.proto.expanded
+    assert "Traceback" in details.code[0].value
 
 
 def test_a_page_with_nothing_to_show_says_one_line_and_ends(run) -> None:

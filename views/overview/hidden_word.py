@@ -7,6 +7,7 @@ shows what the model is for; the reader's sentence stays as it was typed.
 from dataclasses import replace
 
 from transformer.runs.inputs import source_tensor
+from transformer.runs.next_sentence import is_pair
 from transformer.text.tokenizer import BLANK
 from transformer.text.word_spans import words_of
 from ui.shell.page import Page
@@ -23,7 +24,7 @@ def with_a_hidden_word(p: Page) -> tuple[Page, str]:
     """
     config, sentence = p.checkpoint.config, p.focus.sentence
     fills = config.kind == "encoder-only" and not (config.n_classes or config.encodes_sentences)
-    if not fills or p.focus.lesson or BLANK.search(sentence):
+    if not fills or p.focus.lesson or BLANK.search(sentence) or is_pair(p.trace):
         return p, ""
     special = p.checkpoint.special
     ids = source_tensor(p.checkpoint, sentence)[0].tolist()
