@@ -30,6 +30,7 @@ class StepBars:
         weights: Attention of the step, [key]; there may be fewer keys than at a later step.
         allowed: Mask of the keys, [key].
         said: The sentence about the step in pieces, every second of which is emphasised.
+        rank: Rank of the chosen one among all tokens, from 1; 0 if unknown.
     """
 
     said: tuple[str, ...]
@@ -39,6 +40,7 @@ class StepBars:
     chosen: int
     weights: np.ndarray
     allowed: np.ndarray
+    rank: int = 0
 
 
 def written_steps(
@@ -86,6 +88,8 @@ def written_steps(
         "said": [list(step.said) for step in steps],
         "candidates": [list(step.candidates) for step in steps],
         "chosen": [int(step.chosen) for step in steps],
+        # Drawn where a bar follows a gap: the likelier tokens between are not drawn.
+        "ranks": [int(step.rank) if step.rank > step.chosen + 1 else 0 for step in steps],
         "columns": list(key.labels),
         "counts": [len(step.weights) for step in steps],
         "of": of,

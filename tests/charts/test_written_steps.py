@@ -51,6 +51,12 @@ def test_probabilities_are_exact_and_weights_off_by_half_a_step_at_most(target: 
     assert metadata["before"] == [{"text": "<s>", "special": True}]
 
 
+def test_a_rank_is_drawn_only_behind_a_gap(target: TokenSequence) -> None:
+    steps = [replace(bars(5, seed=row), chosen=3, rank=rank) for row, rank in enumerate((0, 4, 5, 13, 3))]
+    metadata, _ = unpack(drawn(steps, target, target).packed())
+    assert metadata["ranks"] == [0, 0, 5, 13, 0]
+
+
 def test_a_sentence_takes_at_most_30_kb() -> None:
     words = sequence([f"·word{place}" for place in range(24)])
     assert len(drawn([bars(24, seed=row) for row in range(24)], words, words).packed()) < 30_000

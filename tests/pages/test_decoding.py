@@ -172,6 +172,8 @@ def test_the_drawing_holds_the_candidates_of_every_step(
             likeliest[-1] = step.chosen
         assert metadata["candidates"][row] == [candidate.display for candidate in likeliest]
         assert metadata["chosen"][row] == likeliest.index(step.chosen)
+        above = int((step.logits > step.logits[step.chosen.id]).sum())
+        assert metadata["ranks"][row] == (above + 1 if above >= 10 else 0), "the 10th bar may rank lower"
         probabilities = np.array([candidate.probability for candidate in likeliest])
         assert np.allclose(arrays["probabilities"][row], probabilities, rtol=1e-5, atol=0)
         assert arrays["rest"][row] == pytest.approx(1 - probabilities.sum(), abs=1e-6)

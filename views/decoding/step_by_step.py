@@ -137,6 +137,7 @@ def _bars(p: Page, text: WrittenText, step: WrittenStep, seen: StepAttention) ->
         chosen=ids.index(step.chosen.id),
         weights=seen.of(text.head),
         allowed=seen.allowed,
+        rank=step.rank,
     )
 
 

@@ -327,6 +327,7 @@ export class Figures {
       said: bars.map((bar) => bar.said),
       candidates: bars.map(({ ids }) => ids.map((id) => model.text.display(id))),
       chosen: bars.map(({ chosen }) => chosen),
+      ranks: bars.map(() => 0), // not computed beyond the candidates; the sentence says at least which
       columns: key.map(({ label }) => label),
       counts,
       of: of[layer],

@@ -12,7 +12,7 @@ from charts.toolkit.style import three_digits, three_digits_alike
 from charts.toolkit.words import _
 from transformer import Decoding, decode
 from transformer.predictions.answer_probabilities import blanks, fillings, read_answer, shown_classes
-from transformer.predictions.decoding_steps import likeliest, n_forced, step_attention
+from transformer.predictions.decoding_steps import likeliest, n_forced, rank, step_attention
 from transformer.predictions.living_picture_numbers import layers_within, living_picture_numbers
 from transformer.runs.inputs import prompt_of
 from transformer.runs.traces import Trace
@@ -149,6 +149,7 @@ def _steps(trace: Trace, focus: Focus, found: Decoding, *, n_given: int) -> Draw
                 chosen=[candidate.id for candidate in listed].index(chosen.id),
                 weights=seen.of(None),
                 allowed=seen.allowed,
+                rank=rank(step),
             )
         )
     of = page["attention_of_mean"].format(layer=layer, count=checkpoint.config.heads_in("decoder"))

@@ -61,6 +61,7 @@ export class StepsPicture {
       name,
       value: this.probabilities.values[at + k],
       chosen: k === this.metadata.chosen[step],
+      rank: k === this.metadata.chosen[step] ? this.metadata.ranks[step] : 0, // 0: no candidate before it is missing
     }));
     return [...rows, { name: say("all others"), value: this.rest[step], others: true }];
   }
@@ -88,7 +89,9 @@ export class StepsPicture {
     const tall = this.row * (this.probabilities.shape[1] + 1);
     context.font = fontOf(theme, 0.875);
     const names = [...this.metadata.candidates.flat(), say("all others")];
-    this.nameRoom = Math.min(widest(context, names) + 10, left * 0.36);
+    const ranks = this.metadata.ranks.map((rank) => (rank ? `${rank}. ` : ""));
+    const ranked = this.metadata.candidates.map((row, step) => ranks[step] + row[this.metadata.chosen[step]]);
+    this.nameRoom = Math.min(widest(context, [...names, ...ranked]) + 10, left * 0.36);
     context.font = fontOf(theme, 0.8);
     const numberRoom = context.measureText("0.00888").width + 12;
     this.bars = { x: this.nameRoom, y: this.top, width: left - this.nameRoom - numberRoom, height: tall };
@@ -180,12 +183,11 @@ export class StepsPicture {
       });
       context.font = fontOf(theme, 0.875, row.chosen ? 600 : 400);
       const colour = row.others ? theme.muted : theme.ink;
-      drawToken(context, row.name, x - 8, middle, {
-        align: "right",
-        room: this.nameRoom - 10,
-        colour: cssOf(colour),
-        paler: cssOf(mix(colour, theme.ground, 0.4)),
-      });
+      const rank = row.rank ? `${row.rank}. ` : "";
+      const room = this.nameRoom - 10 - context.measureText(rank).width;
+      const paler = cssOf(mix(colour, theme.ground, 0.4));
+      const wide = drawToken(context, row.name, x - 8, middle, { align: "right", room, colour: cssOf(colour), paler });
+      if (rank) drawText(context, rank, x - 8 - wide, middle, { align: "right", colour: cssOf(colour) });
     });
   }
 
