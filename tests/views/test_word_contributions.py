@@ -16,9 +16,17 @@ def test_bars_carry_the_numbers_and_repeated_words_stay_apart() -> None:
     assert np.allclose(trace.y, values) and list(trace.x) == [0, 1, 2]
     assert list(figure.layout.xaxis.ticktext) == ["so", "&lt;b&gt;", "so"]
     assert list(trace.marker.color) == [style.POSITIVE, style.NEGATIVE, style.POSITIVE]
-    assert figure.layout.yaxis.title.text == "change of p(good &amp; bad)"
+    # A bar points up where p falls without the word, so the axis names a loss.
+    assert figure.layout.yaxis.title.text == "p(good &amp; bad) lost without the word"
+    assert figure.layout.xaxis.title.text == "word that is left out"
     low, high = figure.layout.yaxis.range
     assert low < -0.5 and high > 0.25
+
+
+def test_the_axes_of_an_image_name_patches() -> None:
+    figure = word_contributions([0.25, -0.5], words=["r1c1", "r1c2"], of="3", are_patches=True)
+    assert figure.layout.yaxis.title.text == "p(3) lost without the patch"
+    assert figure.layout.xaxis.title.text == "patch that is hidden"
 
 
 def test_many_words_have_no_numbers_on_their_bars() -> None:

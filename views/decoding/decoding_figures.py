@@ -299,10 +299,11 @@ def alignment_heatmap(
     return figure.drawn()
 
 
-def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> go.Figure:
+def word_contributions(contributions: Any, *, words: Sequence[str], of: str, are_patches: bool = False) -> go.Figure:
     """Draw one bar per word, in the order of the sentence: how much p(``of``) falls without the word.
 
-    ``contributions``: [word], p(of | all words) − p(of | all but this one), −1…1; ``words``: their texts.
+    ``contributions``: [word], p(of | all words) − p(of | all but this one), −1…1; ``words``: their texts;
+    ``are_patches``: they are patches of an image, which are hidden.
     """
     values = as_array(contributions, name="contributions", axes=("word",), sizes={"word": len(words)})
     if np.nanmax(np.abs(values)) > 1 + 1e-4:
@@ -317,8 +318,10 @@ def word_contributions(contributions: Any, *, words: Sequence[str], of: str) -> 
     figure.bar(**parts.token_bars(values, hover=hover, colours=parts.signed_colours(values)))
     style.finish(figure, height=340, top=32)
     figure.update_layout(uniformtext=parts.NUMBERS_ALIKE)
-    figure.update_xaxes(**style.label_axis(words, title=_("word that is left out")))
-    figure.update_yaxes(title_text=_("change of p({name})", name=style.escape(of)), range=parts.bar_range(values))
+    across = _("patch that is hidden") if are_patches else _("word that is left out")
+    lost = N_("p({name}) lost without the patch") if are_patches else N_("p({name}) lost without the word")
+    figure.update_xaxes(**style.label_axis(words, title=across))
+    figure.update_yaxes(title_text=_(lost, name=style.escape(of)), range=parts.bar_range(values))
     return figure.drawn()
 
 

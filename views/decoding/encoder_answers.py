@@ -57,7 +57,9 @@ def fill_blanks(p: Page) -> None:
         figure = st.container()
         shown = replace(shown, choices=replace(shown.choices, one_head=choose_heads(p)))
         with figure:
-            caption = p.text["blank_attention_caption"].format(position=shown.position, layer=shown.layer)
+            caption = p.text["blank_attention_caption"].format(
+                token=as_plain(p.trace.source[shown.position].display), position=shown.position, layer=shown.layer
+            )
             show_attention(p, shown, shown.attention, name="attention-of-the-position", caption=caption)
     _show_formula(p, shown)
     show_snippet(
@@ -229,7 +231,7 @@ def _show_contributions(p: Page, shown: Verdict, names: list[str]) -> Verdict:
     shown = replace(shown, choices=DecodingChoices(class_index=names.index(chosen)))
     words = [word.text for word in shown.found.words]
     show_figure(
-        decoding_figures.word_contributions(shown.contributions, words=words, of=chosen),
+        decoding_figures.word_contributions(shown.contributions, words=words, of=chosen, are_patches=p.reads_pictures),
         name="word-contributions",
         caption=p.text["contributions_caption"].format(count=len(words), name=as_plain(chosen)),
         alt=p.text["contributions_alt"],
