@@ -110,6 +110,19 @@ def test_the_page_opens_with_a_word_blocked_and_the_output_changed(open_app, mon
     assert chosen(app) == choices
 
 
+@pytest.mark.parametrize(
+    ("name", "label", "lead"),
+    [("gpt-en", "factor_typed", "expects_after"), ("bert-en", "factor_predicted", "expects_for")],
+)
+def test_without_an_output_the_card_holds_predictions_alone(open_app, monkeypatch, name, label, lead):
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("masks", checkpoint=name, sentence="My grandmother bakes apple pie every Sunday.")
+    is_fine(app)
+    assert common(f"effect.{lead}") in said(app)
+    assert common("effect.before") not in said(app) and common("effect.empty") not in said(app)
+    assert common(f"effect.{label}") in shown(app) and common("effect.factor") not in shown(app)
+
+
 def test_a_lesson_begins_with_the_models_own_mask(open_app):
     app = open_app("masks", checkpoint="tiny-translator", sentence=SENTENCE, lesson="06-break-and-mend")
     assert chosen(app).preset == "own"

@@ -40,16 +40,18 @@ def show_answers(p: Page, found: Experiment) -> None:
     """Show both outputs, large, with removed words (orange, struck out) and new words (blue, bold) below."""
     before, after = experiment_with(p.run).answer_before, found.answer_after
     read_aloud("answers")
+    changed = " ".join(before.text.split()) != " ".join(after.text.split())
     with st.container(border=True, gap="xsmall", key="answers"):
+        if found.asked.everywhere and found.changed is not found.original and not changed:
+            _say_expectations(found)  # neither run has an output of its own
+            return
         show_answer(p, common("effect.before"), before)
-        changed = " ".join(before.text.split()) != " ".join(after.text.split())
         if found.changed is found.original:
             st.markdown(common("effect.no_edits"))
             return
         st.caption(" · ".join(filter(None, (common("effect.after"), _sure(after)))))
         if found.asked.everywhere:
-            if changed:
-                _show_text(p, after)
+            _show_text(p, after)
             _say_expectations(found)
             return
         if not changed:
@@ -228,9 +230,11 @@ def show_numbers(p: Page, effect: Experiment) -> None:
     if not effect.asked.ids:
         return
     before, after = float(effect.before.sum()), float(effect.after.sum())
+    written = p.checkpoint.config.has_decoder
+    of = ("_typed" if written else "_predicted") if effect.asked.everywhere else ""
     numbers = (
-        ("factor", f"×{three_digits(effect.factor)}", common("effect.factor_below", change=signed(effect.change))),
-        ("log_p", signed(after), common("effect.log_p_before", before=signed(before))),
+        (f"factor{of}", f"×{three_digits(effect.factor)}", common("effect.factor_below", change=signed(effect.change))),
+        (f"log_p{of}", signed(after), common("effect.log_p_before", before=signed(before))),
         (
             "kl",
             f"< {three_digits(0.001)}" if 0 < effect.mean_kl < 0.001 else three_digits(effect.mean_kl),
@@ -242,7 +246,6 @@ def show_numbers(p: Page, effect: Experiment) -> None:
             with column:
                 _metric(*number)
     if effect.asked.everywhere:
-        written = p.checkpoint.config.has_decoder
         st.caption(common("effect.everywhere_typed" if written else "effect.everywhere"))
     elif p.trace.forced:
         st.caption(common("effect.forced"))
