@@ -105,6 +105,7 @@ def presets(view: AttentionView) -> tuple[str, ...]:
     causal = (view.stack, view.kind) == ("decoder", "self")
     left_out = {"no_padding" if causal else "no_causal"}
     left_out |= {"window", "itself"} if view.kind == "cross" else set()
+    left_out |= {"no_padding"} if view.key.patches else set()  # all images have one size
     left_out |= set() if words_of(view.key) else {"word"}
     return tuple(name for name in PRESETS if name not in left_out)
 
