@@ -18,6 +18,7 @@ from ui.shell.strip import choose_token
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.show.sound_view_model import spectrogram_of
+from ui.words.texts import common
 from views.tokens.tokenization import kind_of
 
 
@@ -43,7 +44,7 @@ def positions_of_sound(p: Page) -> None:
     show_figure(figure, name="spectrogram", caption=text["spectrogram"].format(**sizes))
     tokens = p.trace.tokens("decoder")
     cards = tuple(Chip(token.display, str(token.id), kind_of(token)) for token in tokens)
-    row = ChipRow(text["given" if p.trace.forced else "writes"], cards, chosen=p.focus.token)
+    row = ChipRow(common("page.target"), cards, chosen=p.focus.token)
     chips([row], key="token cards", means=_follow)
     st.markdown(f"#### {text['from_sound']}")
     st.markdown("\n".join(f"1. {step}" for step in _steps(text, log_mel, read.rate, read.seconds, sizes)))

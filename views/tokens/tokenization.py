@@ -23,7 +23,7 @@ from ui.shell.reducer import State
 from ui.shell.strip import choose_token
 from ui.show.chips import Chip, ChipRow, chips
 from ui.show.figures import show_figure, show_table
-from ui.words.texts import PageText, in_code, page_texts
+from ui.words.texts import PageText, common, in_code, page_texts
 from views.tokens.token_figures import token_lengths
 from views.tokens.tokens_view_model import TokensViewModel
 
@@ -60,8 +60,8 @@ def token_cards(p: Page, view_model: TokensViewModel) -> None:
             Chip(token.display, number(token), tone(token), hint=_hint(text, tokenizer, token))
             for token in p.trace.tokens(stack)
         )
-        answer = stack == "decoder" and len(p.trace.stacks) > 1  # otherwise the sentence precedes the output
-        title = text["given" if p.trace.forced else "writes"] if answer else text["reads"]
+        # A decoder reads the target behind a start token; as on the other pages, its row is named after the target.
+        title = common(f"page.{p.trace.tokens(stack).name}") if len(p.trace.stacks) > 1 else text["reads"]
         rows.append(ChipRow(title, cards, chosen=p.focus.token if stack == p.focus.stack else None))
     legend = {tone: text[f"legend_{tone}"] for tone in ("word", "part", "byte", "special", "frame")}
     chips(rows, key="token cards", legend=legend, means=partial(_follow, tuple(p.trace.stacks)))
