@@ -275,11 +275,11 @@ def test_the_head_that_surgery_offers_is_removed_from_the_sentence_that_was_type
     """The button is clicked while the card may still show the head of the sentence before."""
     new = "My grandmother bakes apple pie every Sunday."
     page = visit(f"{shipped}/surgery?checkpoint=en-fr&sentence={new}", width=1280, height=720)
-    card, button = page.locator(".st-key-example"), page.get_by_role("button", name="Remove this head")
+    card, button = page.locator(".st-key-example"), page.get_by_role("button", name="Keep this head removed")
     wanted = card.locator("strong").first.inner_text()
     old = "The old man told us a story."
     page = visit(f"{shipped}/surgery?checkpoint=en-fr&sentence={old}", width=1280, height=720)
-    card, button = page.locator(".st-key-example"), page.get_by_role("button", name="Remove this head")
+    card, button = page.locator(".st-key-example"), page.get_by_role("button", name="Keep this head removed")
     expect(card).not_to_contain_text(wanted)
     hand = Hand(page)
     hand.write(sentence_box(page), new)

@@ -15,6 +15,7 @@ from streamlit.testing.v1 import AppTest
 import transformer
 from charts.canvas.attention_maps import READ_TITLE, SHIFTED_TITLE
 from charts.toolkit.payload_bytes import unpack
+from tests.conftest import ROOT
 from tests.pages.conftest import chosen_texts, codes, with_e
 from transformer.attention_maps.attention_arithmetic import query_arithmetic
 from transformer.attention_maps.attention_path import norm_weighted
@@ -342,6 +343,23 @@ def test_the_answer_without_the_head_is_written_only_when_asked_for(open_page: C
     app.toggle(key="attention rewrite").set_value(True).run()
     is_fine(app)
     assert "Without this head" in said(app)
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "sentence", "what"),
+    [
+        ("en-fr", "The cat sat.", "whole output"),
+        ("gpt-en", "My grandmother bakes apple pie every Sunday.", "whole text"),
+        ("gpt-en", "The cat sat on", "whole output"),
+        ("sentiment", "I loved it.", "class"),
+    ],
+)
+def test_the_effect_of_a_head_names_what_is_predicted(open_app, monkeypatch, checkpoint, sentence, what) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    app = open_app("attention", checkpoint=checkpoint, sentence=sentence)
+    is_fine(app)
+    (effect,) = [metric.value for metric in app.metric if metric.label == TEXT["effect"]]
+    assert effect.startswith(f"p({what}) × ")
 
 
 def test_another_sentence_forgets_a_cell_that_it_does_not_have(open_page: Callable) -> None:

@@ -94,6 +94,8 @@ def test_the_page_opens_on_a_swap_whose_effect_is_seen(
     (path,) = [one for one in app if one.type == "bidi_component" and one.proto.id.endswith("-paths path")]
     cards = json.loads(path.proto.json)["rows"][0]["chips"]
     assert len(cards) >= 3 and cards[1]["text"] == "→" and cards[-1]["below"] == TEXT["stop_output"]
+    shares = [card["below"] for card in cards[:-1:2]]
+    assert [below.endswith("% of the difference") for below in shares] == [True, *[False] * (len(shares) - 1)]
     row, column = drawn[0].metadata["selected"]
     share = float(drawn[0].arrays["values"][row, column])
     assert row > 0 and share > 0.6, "what is named is no input, and it does most of the work"

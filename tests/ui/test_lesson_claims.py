@@ -595,7 +595,6 @@ def test_the_way_of_a_sentence(natural, followed) -> None:
     numbers = living_picture_numbers(followed)
     encoder, decoder = numbers.stacks
     steps = [step(WAY, number, sentence=CAT) for number in range(1, 7)]
-    assert len(followed.source) == 8 and "Eight tokens" in steps[0].notice
     assert right(WAY, 1, sentence=CAT).startswith(f"{natural.config.d_model} numbers")
     french = find_lesson(WAY, "fr").steps
     # nothing is added to a row of E, because the position rotates queries and keys
@@ -611,7 +610,7 @@ def test_the_way_of_a_sentence(natural, followed) -> None:
     favorites = weights.argmax(axis=-1)  # [head]
     key, count = Counter(favorites.tolist()).most_common(1)[0]
     assert right(WAY, 2, sentence=CAT) == "each head has its own queries and keys"
-    assert weights.shape == (8, 8) and "all eight columns" in steps[1].wrong[0][1]
+    assert weights.shape == (8, 8) and "all columns" in steps[1].wrong[0][1]
     assert f"to `{followed.source[key].display}`, up to" in steps[1].explanation
     assert count == 6 and "Six of the eight heads" in steps[1].explanation and "Six des huit" in french[1].explanation
     nearest = int(weights[:, 2].argmax())  # the head with the widest line of all, to ·sat
@@ -647,6 +646,8 @@ def test_the_way_of_a_sentence(natural, followed) -> None:
     assert "plus de 0,98" in french[3].explanation
     # softmax, and word after word
     assert weights[steps[4].focus["head"]].sum() == pytest.approx(1, abs=1e-6)
+    row_name = f"*÷ √{natural.config.d_head}*"  # of the scores in the unfolded picture
+    assert row_name in steps[4].do and row_name in french[4].do
     assert right(WAY, 5, sentence=CAT) == "1" and steps[4].focus["head"] == 0
     share = f"{weights[0].max():#.3g}"
     assert steps[4].explanation.endswith(f"`·cat` gets {share}.")

@@ -9,6 +9,7 @@ import streamlit as st
 import transformer
 from charts.toolkit.style import signed, three_digits, three_digits_alike
 from transformer.interventions.head_importance import HeadEffect, head_effect
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.attention_view import AttentionView
 from ui.compute.store import store
 from ui.shell import choice
@@ -127,10 +128,17 @@ def _effect(p: Page) -> None:
     with st.container(key="attention effect"):  # a lesson covers it
         _metric(
             p.text["effect"],
-            p.text["effect_value"].format(factor=three_digits(effect.factor)),
+            p.text["effect_value"].format(what=p.text[_measured_output(p)], factor=three_digits(effect.factor)),
             p.text["effect_of"].format(change=signed(effect.change)),
             p.text["effect_help"].format(answer=answer),
         )
+
+
+def _measured_output(p: Page) -> str:
+    """Return the key of the text that names what is predicted."""
+    if p.checkpoint.config.n_classes:
+        return "effect_what_class"
+    return "effect_what_text" if prediction_rows(p.trace).everywhere else "effect_what"
 
 
 def _metric(label: str, value: str, below: str, explanation: str) -> None:

@@ -248,7 +248,7 @@ def _draw_path(p: Page, shown: PathsViewModel) -> None:
         of_layers = stop.first != stop.last
         layers = text["stop_layers" if of_layers else "stop_layer"].format(first=stop.first, last=stop.last)
         share = f"≥ {percent(stop.share)}" if of_layers else percent(stop.share)
-        below = text["stop"].format(layers=layers, share=share)
+        below = text["stop" if cards else "stop_first"].format(layers=layers, share=share)
         name = shown.contrast.tokens(stop.stack, shown.turn).labels[stop.index]
         name = text["class_token"] if p.reads_pictures and stop.index == 0 else name
         stack = f"{common(f'focus.{stop.stack}')} " if several else ""

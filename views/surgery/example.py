@@ -117,7 +117,7 @@ def _name(p: Page, example: Example) -> str:
 
 
 def show_both_outputs(p: Page, example: Example) -> None:
-    """Show both outputs in full, and a button that removes the heads."""
+    """Show both outputs in full, and a button that keeps the heads removed."""
     effect, text = example.effect, p.text
     with st.container(border=True, gap="xsmall", key="example removal"):
         show_answer(p, text["example_whole"], effect.answer_before)
@@ -126,6 +126,7 @@ def show_both_outputs(p: Page, example: Example) -> None:
         st.button(
             text["example_button" if len(example.heads) == 1 else "example_button_several"],
             icon=":material/content_cut:",
+            help=text["example_button_help"],
             on_click=_want,
             args=(p.focus.sentence, example.specs),
         )

@@ -189,15 +189,16 @@ export class LivingPicture {
           })
         : say("Stripes: a token’s vector, {count} numbers,", { count: stack.channels });
     const colour = cssOf(theme.muted);
-    const scale = 12 * size; // the colours and their ends
+    const limit = threeDigits(Number((this.view?.limit ?? stack.limit).toPrecision(2)));
+    const scale = 4 + 5.2 * size + pen.measureText(`−${limit}${limit}   `).width; // the colours and their ends
     const fitting = (texts, room) => texts.find((one) => pen.measureText(one).width <= room) ?? "";
-    const shown = fitting(
-      [long, say("Stripes: a token’s vector,"), say("Stripes: vectors,")],
-      this.lay.width - scale - pen.measureText(say("Lines: attention")).width,
-    );
+    const room = this.lay.width - scale;
+    const short = [say("Stripes: a token’s vector,"), say("Stripes: vectors,")];
+    // Without them, the numbers of the scale mean nothing: the lines are left out first.
+    const shown =
+      fitting([long, ...short], room - pen.measureText(say("Lines: attention")).width) || fitting(short, room);
     drawText(pen, shown, 4, y, { colour });
     let x = 4 + pen.measureText(shown).width + 0.6 * size;
-    const limit = threeDigits(Number((this.view?.limit ?? stack.limit).toPrecision(2)));
     drawText(pen, `−${limit}`, x, y, { colour });
     x += pen.measureText(`−${limit}`).width + 0.3 * size;
     const wide = 4 * size;
