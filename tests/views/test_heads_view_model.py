@@ -15,6 +15,7 @@ from charts.toolkit.numbers import percent
 from transformer.heads.head_roles import CorpusRole, HeadRole, corpus_roles, sentence_roles
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
+from ui.shell.selectors import text_for
 from ui.words.texts import label_in_words, page_text
 from views.heads import heads_view_model as module
 from views.heads.heads_view_model import (
@@ -26,7 +27,7 @@ from views.heads.heads_view_model import (
     heads_view_model,
     place_of,
 )
-from views.heads.role_words import words_on_image
+from views.heads.role_words import chosen_text, image_claim, words_on_image, words_seen
 
 DIGIT = "0123456789abcdefg" + "0" * 40 + "g654321"
 SENTENCE = "The old man told us a story, and the sea was cold."
@@ -116,9 +117,11 @@ def test_heads_with_a_role_are_shown_other_roles_first_and_none_without_one() ->
     heads = ranked(*alike, *others)
     assert heads.contrasts == {(1, 1): "sinks", (1, 0): "broad"}
     assert heads.opened_with() == ((0, 0), (0, 3), (0, 1))
+    assert heads.opened_with(fixed=(1, 1)) == ((0, 0), (0, 3), (1, 1)), "another look before a role that is shown"
     assert heads.opened_with((0, 3)) == ((0, 3), (0, 0), (0, 1)), "the followed head represents its look"
     assert heads.opened_with((1, 2)) == ((0, 0), (0, 3), (1, 2)), "a head that the reader selected is the last"
     resting = ranked(*alike, *others, head(1, 3, "sink", sink=0.9, sinks=0.9, broad=0.1))
+    assert resting.opened_with(fixed=(1, 1)) == resting.opened_with(), "a head at rest looks as it does"
     assert resting.opened_with() == ((0, 0), (1, 3), (0, 3)), "a look of its own comes before another role of the same"
     assert ranked(*alike).opened_with() == ((0, 0), (0, 3), (0, 1)) and not ranked(*alike).contrasts
     assert ranked(alike[0], *others).opened_with() == ((0, 0), (1, 1), (1, 0)), "one role alone, beside what contrasts"
@@ -254,6 +257,38 @@ def test_roles_are_worked_out_once(trace: Trace, monkeypatch: pytest.MonkeyPatch
     for _ in range(2):
         assert heads.named and heads.tiles and heads.chosen_here and heads.first_axes and heads.alike
     assert asked == [view.name for view in heads.views]
+
+
+def test_a_head_without_a_role_on_one_token_is_shown_beside_two_roles_and_named_after_it() -> None:
+    trace = transformer.trace(transformer.load("checkpoints/en-fr"), "My grandmother bakes apple pie every Sunday.")
+    heads, text = heads_view_model(trace, Head("decoder", "cross", 1, 6), follows=False), page_text("heads")
+    assert heads.fixed_on_one == (1, 6) == heads.named[-1] and heads.chosen_here.role == "none"
+    assert not heads.is_followed, "where one map fits, it is that of a head with a role"
+    weights = heads.views[1].weights[6].mean(axis=0)
+    assert heads.views[0].key.labels[weights.argmax()] == "."
+    assert words_seen(heads, text)[1, 6].title == "Looks most at ‘.’"
+    assert percent(float(weights.max())) in words_seen(heads, text)[1, 6].sentence
+    roles = {head.role for head in heads.heads.with_role}
+    assert {role.role for role in heads.roles_here if place_of(role) in heads.named[:-1]} == roles
+    assert r"from ‘mère’ to ‘\.’." in chosen_text(heads, text)
+    follows = heads_view_model(trace, Head("decoder", "cross", 2, 3), HeadsChoices(layers=range(1)), follows=False)
+    assert follows.fixed_on_one in (None, *follows.tiles)
+
+
+def test_over_an_image_only_clear_maps_are_large_and_its_words_are_of_images() -> None:
+    """The third map had 17% on one patch, and a head “looks at the same token elsewhere in this sentence”."""
+    checkpoint = transformer.load("checkpoints/vit-digits")
+    text = text_for(page_text("heads"), checkpoint.config)
+    heads = heads_view_model(transformer.trace(checkpoint, DIGIT), Head("encoder", "self", 0, 2))
+    rows = {place: heads.views[place[0]].weights[place[1], 0, 1:].max() for place in heads.tiles}
+    assert all(rows[place] >= module.LEAST_CONTRAST for place in heads.named[1:])
+    assert min(rows.values()) < module.LEAST_CONTRAST
+    assert "class token" in image_claim(heads, text) and "<s>" not in image_claim(heads, text)
+    said = chosen_text(heads, text)
+    assert "in this image" in said and "sentence" not in said and "token" not in said
+    plain = page_text("heads")
+    assert text["role_does_one"]["sink"] == plain["role_does_one"]["sink"], "what it has no other word for"
+    assert text["role_does_one"]["repeated"] != plain["role_does_one"]["repeated"]
 
 
 def test_a_head_of_an_image_shows_the_row_of_the_followed_token_over_its_patches() -> None:

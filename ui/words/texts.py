@@ -81,10 +81,14 @@ class PageText(Mapping[str, str]):
         return tuple(sentences)
 
     def instead(self, *tables: str) -> "PageText":
-        """Return the same page with the texts of these ``tables`` instead of its own; the last table wins."""
+        """Return the same page with the texts of these ``tables`` instead of its own; the last table wins.
+
+        A table within one of them replaces only the texts that it has: ``[of_pictures.role]``.
+        """
         values = dict(self._values)
         for table in tables:
-            values |= self._values.get(table, {})
+            for key, value in self._values.get(table, {}).items():
+                values[key] = {**values[key], **value} if isinstance(value, dict) and key in self._values else value
         return PageText(self._name, values, self.language)
 
     def __getitem__(self, key: str) -> str:

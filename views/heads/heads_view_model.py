@@ -34,7 +34,7 @@ CORPUS_ORDERS = (*ORDERS, "consistency")  # a decoder-only model also has "induc
 ROLES_HERE = ("induction", *ROLES)  # roles in one sentence (``sentence_roles``)
 MOST_NAMED = 3  # large maps side by side
 FEW_ROLES = 2  # with fewer heads that have a role, heads without one are large, too
-LEAST_CONTRAST = 0.4  # of a score, for a head that is shown although it has no role
+LEAST_CONTRAST = 0.4  # of a score or weight, for a head that is shown although it has no role, or over an image
 IDLE = (*RESTING, *NO_ROLE)  # what a head attends to that counts as no role
 # Roles whose maps look alike.
 _LOOKS = {**dict.fromkeys(("diagonal", "monotone", *ALIGNED), "order"), **dict.fromkeys(RESTING, "rest")}
@@ -111,12 +111,13 @@ class RankedHeads:
         resting = set(map(place_of, self.at_rest))
         return _sharpest([head for head in self.roles if place_of(head) not in resting] or self.roles)
 
-    def opened_with(self, followed: Place | None = None) -> tuple[Place, ...]:
+    def opened_with(self, followed: Place | None = None, *, fixed: Place | None = None) -> tuple[Place, ...]:
         """Return up to three heads with which the page opens, as (layer, head).
 
         First the strongest head of each look (``look_of``), active roles before resting ones and attending everywhere;
-        the followed head represents its own look. Then the strongest head of each other role, then further heads with
-        a role. Only if fewer than two have one: the sharpest head, and those of ``contrasts``. A followed head that has
+        the followed head represents its own look. Then the strongest head of each other role, then ``fixed``,
+        a head without a role that looks unlike these, unless a head at rest is among them; then further heads with a
+        role. Only if fewer than two have one: the sharpest head, and those of ``contrasts``. A followed head that has
         no other place is the last one.
         """
         followed = followed if followed in map(place_of, self.roles) else None
@@ -134,6 +135,7 @@ class RankedHeads:
             of_role = {role_name(head): place_of(head) for head in reversed(ordered)}
             shown = {role_name(head) for head in ordered if place_of(head) in found}
             found += [place for role, place in reversed(of_role.items()) if role not in shown and place not in found]
+            found += [fixed] if fixed is not None and "rest" not in looks and fixed not in found else []
             found += [place_of(head) for head in ordered if place_of(head) not in found]
         if followed is None or followed in found[:MOST_NAMED]:
             return tuple(found[:MOST_NAMED])
@@ -273,11 +275,18 @@ class HeadsViewModel(RunViewModel):
         return self.choices.order == "layer" and not self.framed
 
     @property
+    def is_followed(self) -> bool:
+        """Whether the selected head has a role, was chosen by the reader, or is the subject of the example's note."""
+        return self.follows or self.noted_row is not None or self.place in map(place_of, self.shown.clear)
+
+    @property
     def named(self) -> tuple[Place, ...]:
         """(layer, head) of the large maps; the selected head is among them if it has a role or was chosen."""
-        has_role = self.place in map(place_of, self.shown.clear)
-        followed = self.place if has_role or self.follows or self.noted_row is not None else None
-        found = self.shown.opened_with(followed) if self.image_row is None else self.different_on_image
+        followed = self.place if self.is_followed else None
+        if self.image_row is None:
+            found = self.shown.opened_with(followed, fixed=self.fixed_on_one)
+        else:
+            found = self.different_on_image
         if not self.framed:
             return found
         return tuple(place for place in found if place in self.framed) or tuple(self.tiles[:1])
@@ -291,12 +300,14 @@ class HeadsViewModel(RunViewModel):
 
     @cached_property
     def different_on_image(self) -> tuple[Place, ...]:
-        """Up to three heads that attend to the most different patches, the selected one first if it is shown."""
+        """Up to three heads that clearly attend to different patches, the selected one first if it is shown."""
         rows = {(view.layer, head): w for view in self.shown_views for head, w in enumerate(self._image_weights(view))}
         found = [self.place if self.place in rows else max(rows, key=lambda place: float(rows[place].max()))]
-        while len(found) < min(MOST_NAMED, len(rows)):
-            near = {place: min(float(np.abs(row - rows[one]).sum()) for one in found) for place, row in rows.items()}
+        sharp = {place: row for place, row in rows.items() if row.max() >= LEAST_CONTRAST and place not in found}
+        while sharp and len(found) < MOST_NAMED:
+            near = {place: min(float(np.abs(row - rows[one]).sum()) for one in found) for place, row in sharp.items()}
             found.append(max(near, key=near.__getitem__))
+            del sharp[found[-1]]
         return tuple(found)
 
     @property
@@ -352,6 +363,16 @@ class HeadsViewModel(RunViewModel):
         rows = view.allowed.sum(axis=1) > 1
         mean = np.where(view.allowed, view.weights[head], 0.0)[rows if rows.any() else slice(None)].mean(axis=0)
         return int(mean.argmax()), float(mean.max())
+
+    @cached_property
+    def fixed_on_one(self) -> Place | None:
+        """The head without a role here that attends most to a single token, if it clearly does."""
+        if self.speaks_of_many or self.shown.is_too_short:
+            return None
+        named = set(map(place_of, self.shown.clear))
+        weights = {place: self.most_seen(place)[1] for place in map(place_of, self.shown.roles) if place not in named}
+        most = max(weights, key=weights.__getitem__, default=None)
+        return most if most is not None and weights[most] >= LEAST_CONTRAST else None
 
     @cached_property
     def sharing_keys(self) -> range:

@@ -28,7 +28,7 @@ def show_maps(heads: HeadsViewModel, text: PageText) -> None:
 
 def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
     on_image = heads.image_row is not None
-    words = head_words(heads.shown, text) | words_seen(heads, text) | words_of_followed(heads, text)
+    words = head_words(heads.shown, text) | words_of_followed(heads, text) | words_seen(heads, text)
     figure = attention_heads(
         heads.shown_views,
         named=heads.named,
@@ -42,7 +42,7 @@ def _show_one_kind(heads: HeadsViewModel, text: PageText) -> None:
         stretch=heads.choices.stretch,
         heads_a_key=len(heads.sharing_keys),
         scrolls=heads.choices.scrolls,
-        keeps_named=heads.place not in heads.named,
+        keeps_named=heads.place not in heads.named or not heads.is_followed,
     )
     show_grid(figure, key="heads grid")
     _say_what_is_framed(heads, text)

@@ -28,9 +28,17 @@ from transformer.heads.weight_patterns import (
 from transformer.runs.readings import task_before
 from ui.lab.role_names import test_name
 from ui.words.texts import PageText, as_plain, label_in_words, plain_word, token_name
-from views.heads.heads_view_model import IDLE, ROLES_HERE, HeadsViewModel, Place, RankedHeads, Role, place_of, role_name
-
-MOST = 0.5  # of all attention of a head, for a title that says so
+from views.heads.heads_view_model import (
+    IDLE,
+    LEAST_CONTRAST,
+    ROLES_HERE,
+    HeadsViewModel,
+    Place,
+    RankedHeads,
+    Role,
+    place_of,
+    role_name,
+)
 
 # ---- above and in the maps -------------------------------------------------------------------------------------------
 
@@ -101,14 +109,14 @@ def words_of_followed(heads: HeadsViewModel, text: PageText) -> dict[Place, Head
 
 
 def words_seen(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
-    """Name the token on which a large map without an active role has most of its attention, if any."""
-    if heads.speaks_of_many or heads.shown.is_too_short:
+    """Name the token that a large map without an active role clearly attends to most; not if the note names a row."""
+    if heads.noted_row is not None or heads.speaks_of_many or heads.shown.is_too_short:
         return {}
     words, active = head_words(heads.shown, text), set(map(place_of, heads.shown.with_role))
     found = {}
     for place in heads.named:
         key, share = heads.most_seen(place)
-        if place not in active and share > MOST:
+        if place not in active and share >= LEAST_CONTRAST:
             title = text["seen"].format(key=plain_word(key_name(heads, key)))
             found[place] = words[place]._replace(
                 title=title, sentence=text["seen_sentence"].format(share=_share(share))
@@ -130,8 +138,12 @@ def words_on_image(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWor
 
 def image_claim(heads: HeadsViewModel, text: PageText) -> str:
     """Return how many patches the heads prefer, as the first sentence of the page."""
-    token = token_name(heads.views[0].query.labels[heads.image_row])
-    return text["image_claim"].format(heads=len(heads.shown.roles), count=heads.n_patches_preferred, token=token)
+    view, row = heads.views[0], heads.image_row
+    token = token_name(view.query.labels[row])
+    is_class_token = view.kind == "self" and row == 0 and view.query[0].special
+    return text["image_claim_class" if is_class_token else "image_claim"].format(
+        heads=len(heads.shown.roles), count=heads.n_patches_preferred, token=token
+    )
 
 
 def row_name(heads: HeadsViewModel, query: int) -> str:
