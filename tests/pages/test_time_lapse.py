@@ -6,6 +6,7 @@ import contextlib
 import io
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,18 @@ from transformer.runs.head_places import Head
 from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
 from ui.words.texts import page_text
-from views.training.time_lapse_words import change, marked, probability, shortened, step_names, story, summary
+from views.training.time_lapse_words import (
+    change,
+    likely,
+    marked,
+    probability,
+    shortened,
+    step_names,
+    story,
+    summary,
+    title,
+    when,
+)
 from views.training.training_view_model import TrainingViewModel, telling_head, training_view_model
 
 TEXT = page_text("training")
@@ -109,7 +121,10 @@ def test_without_another_output_it_counts_the_heads_with_a_role(open_app: Callab
     first, *_, last = development(grown, SENTENCE, "Le chat.")
     shown = training_view_model((first, last))
     assert shown.outputs_differ == (first.text != last.text)
-    counted = [TEXT["early_roles"].format(clear=each.clear_roles, total=len(each.roles)) for each in (first, last)]
+    counted = [
+        TEXT["early_roles"].format(clear=each.clear_roles, rest=each.at_rest, total=len(each.roles))
+        for each in (first, last)
+    ]
     assert all((line in said(app)) != shown.outputs_differ for line in counted)
 
 
@@ -215,6 +230,24 @@ def test_steps_have_names() -> None:
     assert step_names(moments_of("none", "none"), TEXT, card=fine_tuned)[0] == "0 (started from en-fr)"
 
 
+def test_the_label_of_the_first_output_names_the_model_that_the_training_began_from() -> None:
+    """“Before this training” did not say why a model that nobody had trained wrote French."""
+    early, late = moments_of("none", "none", last=4200)
+    card = "| began as | the checkpoint `en-fr-2017`, except W_Q |"
+    assert when(early, late, TEXT, card=card) == "Before these 4,200 steps"
+    assert title(early, late, TEXT, card=card) == r"Before these 4,200 steps :small[(begun from en\-fr\-2017)]"
+    assert title(late, late, TEXT, card=card) == "After 4,200 steps"
+    assert title(early, late, TEXT, card="") == "Before training"
+    early, late = moments_of("none", "none", last=None)[0], moments_of("none", last=None)[0]
+    assert when(early, late, TEXT, card=card) == "Before this training"
+
+
+def test_green_is_explained_where_a_word_is_green() -> None:
+    first, last = (replace(moment, text=said) for moment, said in zip(moments_of("none", "none"), "ab", strict=True))
+    assert TEXT["time_green"] not in likely(first, last, TEXT)
+    assert likely(first, replace(last, text="a b"), TEXT).endswith(TEXT["time_green"])
+
+
 def test_the_words_that_answers_share_are_green_and_escaped() -> None:
     assert marked("Le chat.", "Le chien.") == r":green[Le] chat:green[\.]"
     assert marked("<b> :red[x]", "") == r"\<b\> \::color[]{}red\[x\]"
@@ -226,7 +259,7 @@ def test_the_words_that_answers_share_are_green_and_escaped() -> None:
 def test_when_a_head_took_up_its_role_in_words() -> None:
     said = story(shown_of(moments_of("broad", "none", "diagonal", "diagonal")), TEXT)
     assert said == (
-        "**Layer 1, head 3 of cross-attention** has had the role *same relative position (0.75)* since step **500**. "
+        "**Layer 1, head 3 of cross-attention** has had the role *follows the word order (0.75)* since step **500**. "
         "Its map changes most between **steps 500 and 700**: 75% of its attention moves to other tokens."
     )
     assert "from the start" in story(shown_of(moments_of("sink", "sink")), TEXT)

@@ -12,12 +12,13 @@ import transformer
 from tests.conftest import ROOT
 from transformer.heads.head_roles import RESTING
 from transformer.heads.role_measures import UNCLEAR
-from transformer.heads.roles_through_training import Moment, changed_most, development, map_change
+from transformer.heads.roles_through_training import Moment, changed_most, development, map_change, moment_of
 from transformer.predictions.comparison import Shift, largest_shift
 from transformer.runs.attention_view import AttentionView
 from transformer.runs.head_places import Head
 from transformer.text.tokens import Token, TokenSequence
 from ui.words.texts import page_text
+from views.heads.heads_view_model import heads_view_model
 from views.training.curves import facts
 from views.training.training_view_model import mean_probability, training_view_model
 
@@ -41,6 +42,15 @@ def test_it_opens_on_the_head_with_a_role_that_changes_most_and_on_another_outpu
     assert shown.location == taught[int(np.argmax(changes))]
     assert shown.early.text != shown.late.text and shown.shift is not None
     assert mean_probability(shown.late) > 2 * mean_probability(shown.early)
+
+
+def test_it_counts_the_heads_with_a_role_as_the_heads_page_does() -> None:
+    """Training counted 17 of 32 heads of gpt-en with a role where Heads counted 4: it included those at rest."""
+    checkpoint, sentence = transformer.load(ROOT / "checkpoints" / "gpt-en"), "My dog is big and my cat is small."
+    last = moment_of(checkpoint, None, trace := transformer.trace(checkpoint, sentence))
+    heads = heads_view_model(trace, Head("decoder", "self", 0, 0)).heads
+    assert (last.clear_roles, last.at_rest) == (len(heads.with_role), len(heads.at_rest))
+    assert last.at_rest > last.clear_roles > 0
 
 
 def test_the_row_that_it_names_ends_on_a_word_where_one_does() -> None:

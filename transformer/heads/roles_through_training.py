@@ -30,7 +30,7 @@ from transformer.files.layout import file_of_results, is_same_fingerprint
 from transformer.files.model_card import checkpoint_step
 from transformer.files.once import once
 from transformer.files.snapshots import snapshot, snapshot_steps
-from transformer.heads.head_roles import HeadRole, corpus_roles, head_roles
+from transformer.heads.head_roles import RESTING, HeadRole, corpus_roles, sentence_roles
 from transformer.heads.induction import repeated_lengths, repeated_sequences
 from transformer.heads.role_files import broken_file, write_heads
 from transformer.heads.role_measures import UNCLEAR
@@ -96,8 +96,13 @@ class Moment:
 
     @property
     def clear_roles(self) -> int:
-        """Number of heads with a role other than "broad" and "none"."""
-        return sum(role.role not in UNCLEAR for role in self.roles)
+        """Number of heads with a role, as the Heads page counts them: those at rest have none."""
+        return sum(role.is_active for role in self.roles)
+
+    @property
+    def at_rest(self) -> int:
+        """Number of heads that attend mainly to special tokens, punctuation or the first token."""
+        return sum(role.role in RESTING for role in self.roles)
 
 
 def training_steps(checkpoint: Checkpoint) -> tuple[int | None, ...]:
@@ -137,7 +142,7 @@ def moment_of(checkpoint: Checkpoint, step: int | None, trace: Trace) -> Moment:
         n_tokens=n_tokens,
         uncertainty=float(entropy(logs).mean()) if n_tokens else float("nan"),
         views=views,
-        roles=tuple(role for view in views for role in head_roles(view)),
+        roles=tuple(role for view in views for role in sentence_roles(view)),
     )
 
 

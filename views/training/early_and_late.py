@@ -14,7 +14,7 @@ from ui.words.texts import PageText
 from views.training.curves import curves
 from views.training.moments import moments_at, say_what_is_broken
 from views.training.time_lapse import without_snapshots
-from views.training.time_lapse_words import change, marked, probability, shortened, when
+from views.training.time_lapse_words import change, likely, marked, shortened, title, when
 from views.training.training_view_model import TrainingViewModel, training_view_model
 
 _HEIGHT, _PRESENTED_HEIGHT = 280, 230
@@ -48,30 +48,33 @@ def early_and_late(p: Page) -> None:
         return
     shown = training_view_model(moments_at(p, (first, steps[-1])))
     rows, height = predicted_rows(p.trace, shown.location.kind), _PRESENTED_HEIGHT if is_presenting() else _HEIGHT
-    titles = when(shown.early, p.text, card=p.checkpoint.card), when(shown.late, p.text, card=p.checkpoint.card)
+    pair, card = (shown.early, shown.late), p.checkpoint.card
     st.html(f"<style>{_STYLE}</style>")
     with st.container(gap=None):  # close together, so that the maps end on the first screen
-        _outputs(p, shown, titles)
-        st.markdown(change(shown, p.text, card=p.checkpoint.card))
+        _outputs(p, shown)
+        st.markdown(change(shown, p.text, card=card))
         with st.grid(2, min_column_width=330):
-            for index, (title, view) in enumerate(zip(titles, shown.views, strict=True)):
+            for index, (moment, view) in enumerate(zip(pair, shown.views, strict=True)):
                 with st.container(gap="xsmall"):
                     drawn = attention_map(view, head=shown.location.head, shifted_labels=rows, height=height)
-                    show_map(drawn.with_metadata(title=title), key=f"training map {index}")
+                    show_map(
+                        drawn.with_metadata(title=when(moment, shown.late, p.text, card=card)),
+                        key=f"training map {index}",
+                    )
     curves(p)
 
 
-def _outputs(p: Page, shown: TrainingViewModel, titles: Sequence[str]) -> None:
-    """Show both outputs below their titles; if they are the same, count the heads with a role."""
+def _outputs(p: Page, shown: TrainingViewModel) -> None:
+    """Show both outputs below their titles; if they are the same, count the heads with a role and those at rest."""
     pair = (shown.early, shown.late)
     with st.container(border=True, horizontal=True, gap="medium", key="training outputs"):
-        for title, moment, other in zip(titles, pair, reversed(pair), strict=True):
+        for moment, other in zip(pair, reversed(pair), strict=True):
             with st.container(width="stretch", gap=None):
-                st.markdown(f"#### {title}")
+                st.markdown(f"#### {title(moment, shown.late, p.text, card=p.checkpoint.card)}")
                 if moment.n_tokens:
                     st.markdown(f"##### {marked(shortened(moment.text), other.text)}")
                 if shown.outputs_differ:
-                    likely = p.text["time_likely"].format(probability=probability(moment))
-                    st.caption(likely, help=p.text["time_likely_help"])
+                    st.caption(likely(moment, other, p.text), help=p.text["time_likely_help"])
                 else:
-                    st.markdown(p.text["early_roles"].format(clear=moment.clear_roles, total=len(moment.roles)))
+                    counts = {"clear": moment.clear_roles, "rest": moment.at_rest, "total": len(moment.roles)}
+                    st.markdown(p.text["early_roles"].format(**counts))

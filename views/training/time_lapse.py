@@ -27,7 +27,7 @@ from ui.words.texts import as_plain, common, page_text, page_texts
 from views.training.head_history import roles_through_training
 from views.training.moments import moments_at, say_what_is_broken, with_snapshots
 from views.training.time_lapse_figures import map_strip, role_timeline
-from views.training.time_lapse_words import marked, probability, step_name, step_names, story, summary
+from views.training.time_lapse_words import likely, marked, step_name, step_names, story, summary
 from views.training.training_view_model import TrainingViewModel, training_view_model
 
 STEP = "training_step"
@@ -144,8 +144,7 @@ def show_outputs(p: Page, now: Moment, final: Moment, *, titles: tuple[str, str]
             with st.container(width="stretch", gap=None):
                 st.caption(title)
                 st.markdown(f"#### {marked(moment.text, other.text)}")
-                likely = p.text["time_likely"].format(probability=probability(moment))
-                st.caption(likely, help=p.text["time_likely_help"])
+                st.caption(likely(moment, other, p.text), help=p.text["time_likely_help"])
 
 
 def _overview(p: Page, shown: TrainingViewModel, here: int) -> None:

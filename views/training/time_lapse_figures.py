@@ -28,6 +28,7 @@ ROLE_COLOURS = {
     "first": style.CATEGORICAL[5],
     "diagonal": style.CATEGORICAL[3],
     "monotone": "#7B3F6B",
+    "induction": "#8A8A00",
 }
 _FAINT, _STRONG = 0.06, 0.95  # opacity of the grey of a head without a role: attends everywhere … to one token
 MAX_CELLS = 96  # cells of a small map along each side

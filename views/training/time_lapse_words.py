@@ -33,13 +33,22 @@ def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[
     return names
 
 
-def when(moment: Moment, text: PageText, *, card: str) -> str:
-    """Return the title of one end of a training: "Before training", "After 4,200 steps"."""
+def when(moment: Moment, late: Moment, text: PageText, *, card: str) -> str:
+    """Return when ``moment`` was, for a training that ended with ``late``: "Before training", "After 4,200 steps"."""
     if moment.step == 0:
-        return text["early_untrained" if began_as(card) is None else "early_before"]
+        if began_as(card) is None:
+            return text["early_untrained"]
+        return text["early_before" if late.step is None else "early_before_steps"].format(step=step_name(late, text))
     if moment.step is None:
         return text["early_end"]
-    return text["early_after"].format(step=whole(moment.step, language=text.language))
+    return text["early_after"].format(step=step_name(moment, text))
+
+
+def title(moment: Moment, late: Moment, text: PageText, *, card: str) -> str:
+    """Return ``when`` as the title of an output, with the model that the training began from, as Markdown."""
+    name = began_as(card) if moment.step == 0 else None
+    began = "" if name is None else f" :small[{text['early_began'].format(name=as_plain(name))}]"
+    return when(moment, late, text, card=card) + began
 
 
 def shortened(answer: str) -> str:
@@ -61,6 +70,13 @@ def marked(answer: str, other: str) -> str:
     return written.strip() or "–"
 
 
+def likely(moment: Moment, other: Moment, text: PageText) -> str:
+    """Return how probable the final output is at ``moment``, and what green words are if ``other`` shares some."""
+    said = text["time_likely"].format(probability=probability(moment))
+    shares = any(shared for _, shared in shared_words(shortened(moment.text), other.text))
+    return f"{said} {text['time_green']}" if shares else said
+
+
 def probability(moment: Moment) -> str:
     """Return the probability per token of the finished model's output, in per cent."""
     value = mean_probability(moment)
@@ -75,7 +91,7 @@ def head_name(location: Head, text: PageText) -> str:
 
 def change(shown: TrainingViewModel, text: PageText, *, card: str) -> str:
     """Say what one head attends to at the first step and at the end."""
-    begin = when(shown.early, text, card=card)
+    begin = when(shown.early, shown.late, text, card=card)
     if shown.shift is None:
         share = percent_digits(shown.most_changed[1])
         return text["early_share"].format(when=begin, head=head_name(shown.most_changed[0], text), change=share)

@@ -11,7 +11,7 @@ Everything that the page draws for it is computed here, without Streamlit. A not
 >>> view_model.early.text.split()[-2:], view_model.late.text.split()[-2:]
 (['Paris', 'Friday.'], ['Friday', 'Mary.'])
 >>> tuple(view_model.location)
-('decoder', 'self', 1, 4)
+('decoder', 'self', 2, 4)
 """
 
 from __future__ import annotations
@@ -22,8 +22,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from transformer.heads.head_roles import RESTING, HeadRole
-from transformer.heads.role_measures import UNCLEAR
+from transformer.heads.head_roles import HeadRole
 from transformer.heads.roles_through_training import (
     Moment,
     changed_most,
@@ -104,8 +103,9 @@ class TrainingViewModel:
 
     @cached_property
     def busiest_interval(self) -> Interval | None:
-        """Where most heads acquire their role; ``None`` where none does."""
-        counts = [len(heads) for heads in settled_heads(self.moments)]
+        """Where most heads acquire their role; ``None`` where none does. Heads that come to rest do not count."""
+        settled = settled_heads(self.moments)
+        counts = [sum(self.late.role(place).is_active for place in places) for places in settled]
         if len(counts) < 2 or not max(counts[1:]):
             return None
         later = max(range(1, len(counts)), key=counts.__getitem__)
@@ -133,7 +133,7 @@ def telling_head(moments: Sequence[Moment]) -> Head:
     A head that ends on a special token or punctuation changes a lot, too, but does not show what a model learns; such
     heads count only if there are no others.
     """
-    taught = [role.place for role in moments[-1].roles if role.role not in (*UNCLEAR, *RESTING)]
+    taught = [role.place for role in moments[-1].roles if role.is_active]
     return changed_most(moments, among=taught or None)[0]
 
 

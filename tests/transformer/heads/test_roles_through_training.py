@@ -19,7 +19,7 @@ from torch.nn import functional as F
 
 import transformer
 from transformer.files.snapshots import snapshot, snapshot_file, write_snapshot
-from transformer.heads.head_roles import HeadRole, corpus_roles, head_roles
+from transformer.heads.head_roles import HeadRole, corpus_roles, sentence_roles
 from transformer.heads.induction import repeated_lengths, repeated_sequences
 from transformer.heads.roles_through_training import (
     FILE,
@@ -121,10 +121,12 @@ def test_the_finished_model_of_every_kind_agrees_with_its_own_trace(kind: str, t
         role
         for stack, attention in trace.attention_kinds()
         for layer in range(trace.n_layers(stack))
-        for role in head_roles(trace.attention(stack, layer, attention))
+        for role in sentence_roles(trace.attention(stack, layer, attention))
     ]
     assert [(role.layer, role.head, role.role) for role in moment.roles] == [(r.layer, r.head, r.role) for r in roles]
-    assert moment.clear_roles == sum(role.role not in ("broad", "none") for role in roles)
+    idle = ("broad", "none", "sink", "first", "punctuation")
+    assert moment.clear_roles == sum(role.role not in idle for role in roles)
+    assert moment.at_rest == sum(role.role in idle[2:] for role in roles)
 
 
 def test_a_model_that_is_asked_nothing_has_no_probability(tiny_checkpoint: Callable) -> None:
