@@ -63,7 +63,7 @@ def test_a_strip_that_makes_no_sense_is_refused(causal_view, target):
 
 
 def test_every_role_with_a_name_has_a_colour_of_its_own():
-    assert set(ROLE_COLOURS) == set(ROLES) - {"broad", "none"}
+    assert set(ROLE_COLOURS) == {"induction", *ROLES} - {"broad", "none"}
     assert len(set(ROLE_COLOURS.values())) == len(ROLE_COLOURS)
     assert style.QUIET not in ROLE_COLOURS.values()
 
