@@ -45,7 +45,7 @@ def test_it_opens_on_the_head_with_a_role_that_changes_most_and_on_another_outpu
 
 
 def test_it_counts_the_heads_with_a_role_as_the_heads_page_does() -> None:
-    """Training counted 17 of 32 heads of gpt-en with a role where Heads counted 4: it included those at rest."""
+    """Training counted 17 heads of gpt-en with a role, those at rest included, where Heads counted 4."""
     checkpoint, sentence = transformer.load(ROOT / "checkpoints" / "gpt-en"), "My dog is big and my cat is small."
     last = moment_of(checkpoint, None, trace := transformer.trace(checkpoint, sentence))
     heads = heads_view_model(trace, Head("decoder", "self", 0, 0)).heads

@@ -276,7 +276,7 @@ class HeadsViewModel(RunViewModel):
 
     @property
     def is_followed(self) -> bool:
-        """Whether the selected head has a role, was chosen by the reader, or is the subject of the example's note."""
+        """Whether the selected head has a role, was chosen by the reader, or is in the note."""
         return self.follows or self.noted_row is not None or self.place in map(place_of, self.shown.clear)
 
     @property

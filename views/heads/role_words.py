@@ -109,7 +109,10 @@ def words_of_followed(heads: HeadsViewModel, text: PageText) -> dict[Place, Head
 
 
 def words_seen(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
-    """Name the token that a large map without an active role clearly attends to most; not if the note names a row."""
+    """Name the token that a large map without an active role clearly attends to most.
+
+    If the note of the example names a row of the selected head, nothing is named.
+    """
     if heads.noted_row is not None or heads.speaks_of_many or heads.shown.is_too_short:
         return {}
     words, active = head_words(heads.shown, text), set(map(place_of, heads.shown.with_role))

@@ -65,7 +65,7 @@ def early_and_late(p: Page) -> None:
 
 
 def _outputs(p: Page, shown: TrainingViewModel) -> None:
-    """Show both outputs below their titles; if they are the same, count the heads with a role and those at rest."""
+    """Show both outputs below their titles; if they are the same, count the heads with a role."""
     pair = (shown.early, shown.late)
     with st.container(border=True, horizontal=True, gap="medium", key="training outputs"):
         for moment, other in zip(pair, reversed(pair), strict=True):

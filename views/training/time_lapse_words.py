@@ -34,7 +34,7 @@ def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[
 
 
 def when(moment: Moment, late: Moment, text: PageText, *, card: str) -> str:
-    """Return when ``moment`` was, for a training that ended with ``late``: "Before training", "After 4,200 steps"."""
+    """Return when ``moment`` was in a training that ended with ``late``: "After 4,200 steps"."""
     if moment.step == 0:
         if began_as(card) is None:
             return text["early_untrained"]
@@ -71,7 +71,7 @@ def marked(answer: str, other: str) -> str:
 
 
 def likely(moment: Moment, other: Moment, text: PageText) -> str:
-    """Return how probable the final output is at ``moment``, and what green words are if ``other`` shares some."""
+    """Return the final output's probability at ``moment``, and what green words are, if there are any."""
     said = text["time_likely"].format(probability=probability(moment))
     shares = any(shared for _, shared in shared_words(shortened(moment.text), other.text))
     return f"{said} {text['time_green']}" if shares else said

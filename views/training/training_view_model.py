@@ -103,7 +103,7 @@ class TrainingViewModel:
 
     @cached_property
     def busiest_interval(self) -> Interval | None:
-        """Where most heads acquire their role; ``None`` where none does. Heads that come to rest do not count."""
+        """Where most heads acquire their role, without those at rest; ``None`` where none does."""
         settled = settled_heads(self.moments)
         counts = [sum(self.late.role(place).is_active for place in places) for places in settled]
         if len(counts) < 2 or not max(counts[1:]):
