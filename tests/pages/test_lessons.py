@@ -182,6 +182,14 @@ def test_the_score_counts_the_first_try_and_a_second_one_is_counted_apart(open_a
     assert "0 of 1 right on the first try, 1 in the end" in said(app)
 
 
+def test_a_question_that_is_left_after_a_wrong_try_counts(open_app, tmp_path, monkeypatch) -> None:
+    lesson(tmp_path, monkeypatch)
+    app = open_app("tokens", lesson="01-tiny")
+    guess(app, "those")
+    app.switch_page("pages/lessons.py").run()
+    assert "0 of 1 right on the first try, 0 in the end" in said(app)
+
+
 def test_results_are_handed_in_as_a_file(open_app, tmp_path, monkeypatch) -> None:
     lesson(tmp_path, monkeypatch)
     app = open_app("tokens", lesson="01-tiny")

@@ -74,9 +74,9 @@ def add_guess(name: str, number: int, option: int | None) -> None:
 
 
 def answered_questions(lesson: Lesson) -> tuple[Guess, ...]:
-    """Return the questions of a lesson that were answered in this session."""
+    """Return the questions of a lesson with at least one try, whether the answer was shown or not."""
     found = ((number, step, tries_at((lesson.name, number))) for number, step in enumerate(lesson.steps, 1))
-    return tuple(Guess(number, step, tries) for number, step, tries in found if is_answered(step, tries))
+    return tuple(Guess(number, step, tries) for number, step, tries in found if tries)
 
 
 def score_of(lesson: Lesson) -> Score:
