@@ -74,7 +74,7 @@ def test_the_heads_of_the_first_sentence_are_the_ones_that_the_map_marks(
     is_fine(app)
     trace = transformer.trace(transformer.load(ROOT / "checkpoints" / name), sentence)
     assert (TEXT["example_no_single"].format(count=len(head_importance(trace).heads)) in said(app)) == several
-    app.button(key=next(each.key for each in app.button if each.label.startswith("Remove th"))).click().run()
+    app.button(key=next(each.key for each in app.button if each.label.startswith("Keep th"))).click().run()
     specs = chosen_texts(app, "edit")
     effect = experiment(trace, edits_from(trace.checkpoint, specs))
     if name == "en-fr":
