@@ -40,6 +40,8 @@ from views.heads.heads_view_model import (
     role_name,
 )
 
+MANY_ROLES = 6  # heads with a role in a sentence; with as many, the claim does not count the heads at rest, too
+
 # ---- above and in the maps -------------------------------------------------------------------------------------------
 
 
@@ -52,7 +54,7 @@ def claim(heads: RankedHeads, text: PageText) -> str:
     where = text["claim_many" if heads.over_many else "claim_here"]
     claimed = text[f"claim_{name}"].format(count=count, heads=every, where=where)
     sentences = [claimed if heads.over_many or not count else _with_roles(claimed, heads, text)]
-    if heads.at_rest:
+    if heads.at_rest and (heads.over_many or count < MANY_ROLES):
         sentences.append(_claim_of_resting(heads, text))
     if not count:
         sentences.append(text["claim_sharpest"])
