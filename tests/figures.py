@@ -197,7 +197,7 @@ def figures(tokens, target, causal_view, candidates) -> dict:
 
 def every_figure(tokens, target, causal_view, candidates) -> dict:
     """Return every public figure, drawn once, by name."""
-    from charts.figures import edit_effects, firing_strips, gradients
+    from charts.figures import edit_effects, firing_strips, gradients, sound_map
     from transformer.predictions.lens import WordProbabilities
     from transformer.text.best_path import pieces_of_path
     from transformer.text.longest_match import MatchStep
@@ -208,7 +208,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     from views.compare import picture_shares_figure, stream_distance_figure
     from views.decoding import beam_tree_figure, decoding_figures
     from views.embeddings import embedding_row_figures, vocabulary_figures
-    from views.feed_forward import activation_curve_figure, unit_figures
+    from views.feed_forward import activation_curve_figure, patch_figures, unit_figures
     from views.heads import head_figures
     from views.lens import attribution_figures, lens_figures
     from views.overview import time_and_parameters_figure
@@ -235,6 +235,7 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
     before_and_after = pd.DataFrame(
         {"piece": ["·<b>", "·$y$"], "before": [0.7, 0.1], "after": [0.2, 0.6], "chosen": [True, False]}
     )
+    sound: dict = {"frame_seconds": 0.01, "centres": np.linspace(50, 7500, n)}
     return {
         "candidates_before_and_after": edit_effects.candidates_before_and_after(before_and_after),
         "divergence_per_token": edit_effects.divergence_per_token(share, labels=tokens.displays),
@@ -268,6 +269,17 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "relative_bias": distance_figures.relative_bias(numbers.normal(size=(3, 5)), distances=range(-2, 3)),
         "distance_buckets": distance_figures.distance_buckets([2, 1, 0, 17], distances=range(-2, 2)),
         "rotary_angles": distance_figures.rotary_angles(numbers.normal(size=(6, 4)), pairs=[0, 3]),
+        "spectrogram_figure": sound_map.spectrogram_figure(rows, **sound),
+        "sound_map": sound_map.sound_map(
+            rows,
+            weights=np.abs(rows[:2, :4]),
+            column_seconds=0.04,
+            rows=["·<b>", "norm"],
+            row_title="query",
+            chosen_row=0,
+            title="head 0",
+            **sound,
+        ),
         "parameter_shares": parameter_shares_figure.parameter_shares([60.0, 40.0], names=["·<b>", "norm"]),
         "norm_statistics": norm_figures.norm_statistics(
             np.ones(n), std_before=np.ones(n), mean_after=np.zeros(n), std_after=np.ones(n), tokens=tokens
@@ -303,6 +315,10 @@ def every_figure(tokens, target, causal_view, candidates) -> dict:
         "picture_shares": picture_shares_figure.picture_shares(
             rows[:2, :3], picture="data:image/png;base64,", labels=["<b>", "r1c2", "r1c3", "r2c1", "r2c2", "r2c3"]
         ),
+        "firing_in_image": patch_figures.firing_in_image(
+            rows[0, :4], ink=np.abs(np.tanh(numbers.normal(size=(4, 2, 2)))), names=["·<b>", "a", "b", "c"], followed=1
+        ),
+        "strongest_patches": patch_figures.strongest_patches(np.zeros((5, 2, 2)), values=rows[0, :5]),
         "unit_writes": unit_figures.unit_writes(pd.DataFrame({"piece": ["·<b>", "a"], "effect": [0.5, -1.0]}), unit=3),
         "activation_curve": activation_curve_figure.activation_curve(rows[0], activation="gelu", token="·<b>"),
         "candidate_bars": decoding_figures.candidate_bars(candidates, rest=0.05),

@@ -37,8 +37,8 @@ def spectrogram_figure(spectrogram: Any, *, frame_seconds: float, centres: Seque
 
 def sound_map(
     spectrogram: Any,
-    weights: Any,
     *,
+    weights: Any,
     frame_seconds: float,
     column_seconds: float,
     centres: Sequence[float],

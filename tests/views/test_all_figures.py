@@ -20,7 +20,10 @@ from tests.conftest import ROOT
 _BYTES = 40_000
 _NAMED_ROW_BY_ROW = {
     "attention_change",
+    "firing_in_image",
+    "parameter_shares",
     "picture_shares",
+    "strongest_patches",
     "units_and_words",
     "vector_strips",
 }  # every row and column has a name, or is of an image; the axes have none

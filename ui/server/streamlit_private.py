@@ -79,7 +79,7 @@ TEST_IDS = {
     "InputInstructions",
     "stAlert",
     *("stBaseButton-primary", "stButton", "stButtonGroup", "stCaptionContainer", "stColumn"),
-    *("stElementContainer", "stFullScreenFrame"),
+    *("stElementContainer", "stExpander", "stExpanderDetails", "stFullScreenFrame"),
     *(
         "stHeader",
         "stHorizontalBlock",
@@ -87,11 +87,15 @@ TEST_IDS = {
         "stMain",
         "stMainBlockContainer",
         "stMarkdownContainer",
+        "stMenuButton",
         "stMetricDelta",
         "stMetricLabel",
         "stMetricValue",
     ),
     *(
+        "stPopover",
+        "stPopoverButton",
+        "stSelectbox",
         "stSidebar",
         "stSidebarContent",
         "stSidebarHeader",
@@ -99,6 +103,7 @@ TEST_IDS = {
         "stTextInputRootElement",
         "stTopNavLink",
         "stVerticalBlock",
+        "stWidgetLabel",
     ),
 }
 

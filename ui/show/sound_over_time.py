@@ -33,7 +33,7 @@ def show_sound_map(p: Page, focus: Focus) -> None:
     st.markdown(common(template, row=row, begin=begin, end=end, share=three_digits(share)))
     figure = sound_map(
         shown.spectrogram,
-        shown.shares,
+        weights=shown.shares,
         frame_seconds=shown.frame_seconds,
         column_seconds=shown.column_seconds,
         centres=shown.centres,

@@ -21,7 +21,7 @@ def parameter_shares(shares: Any, *, names: Sequence[str]) -> go.Figure:
     require_same_length("names", names, expected=len(values), of="bars")
     shown = [style.percent_digits(value / 100) for value in values]
     figure = Sheet(parts.bar_rows(values, hover="%{y}") | {"text": shown})
-    style.finish(figure, height=style.rows_height(len(values), around=40))
+    style.finish(figure, height=style.rows_height(len(values), around=50))
     figure.update_xaxes(visible=False, range=parts.bar_range(values, share=0.12))
     figure.update_yaxes(**style.label_rows(list(map(str, names)), title=""))
     return figure.drawn()
