@@ -10,7 +10,7 @@ Everything that the page draws is computed here, without Streamlit. A notebook b
 >>> [answer.text for answer in view_model.answers]
 ["Le chat s'assit sur le tapis.", "Les chats s'assirent sur le tapis."]
 >>> tuple(view_model.location), view_model.positions_differ
-(('decoder', 'self', 2, 5), False)
+(('decoder', 'cross', 1, 3), False)
 """
 
 from __future__ import annotations
