@@ -7,19 +7,17 @@ image.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import TypeVar
 
 import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from transformer.errors import InputError
 from transformer.pictures.image_files import read_image
 from transformer.pictures.preprocessing import Preprocessing
+from transformer.text.numbered_files import NumberedFiles
 from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import Tokenizer
 from transformer.text.tokens import Token, TokenSequence
@@ -72,10 +70,7 @@ class ImageTokenizer(Tokenizer):
         first = range(1, 1 + len(image.before))
         self.special = SpecialIds(start=1 if first else None, mask=MASK_ID, others=frozenset(first[1:]))
         self.framing = Framing(before=tuple(first), never=(MASK_ID, *first))
-        self._numbers: dict[str, int] = {}
-        self._texts: list[str] = []
-        self._pixels: OrderedDict[int, Tensor] = OrderedDict()
-        self._lock = Lock()
+        self._images = NumberedFiles(lambda text: image.preprocessing.pixels(read_image(text)), most=_KEPT)
 
     @property
     def per_row(self) -> int:
@@ -97,15 +92,7 @@ class ImageTokenizer(Tokenizer):
         Raises:
             InputError: If the text names no image that this process has.
         """
-        text = text.strip()
-        if self._numbers.get(text) not in self._pixels:
-            pixels = self.image.preprocessing.pixels(read_image(text))
-            with self._lock:
-                if text not in self._numbers:
-                    self._numbers[text] = len(self._texts)
-                    self._texts.append(text)
-                self._keep(self._numbers[text], pixels)
-        first = N_SPECIAL + _STRIDE * self._numbers[text]
+        first = N_SPECIAL + _STRIDE * self._images.number(text.strip())
         return list(range(first, first + self.image.n_patches))
 
     def encode_with_blanks(self, text: str) -> list[int]:
@@ -119,7 +106,7 @@ class ImageTokenizer(Tokenizer):
     def decode(self, ids: Iterable[int]) -> str:
         """Return the text of the image that the first patch belongs to."""
         patch = next((id for id in ids if id >= N_SPECIAL), None)
-        return "" if patch is None else self._texts[(patch - N_SPECIAL) // _STRIDE]
+        return "" if patch is None else self._images.text((patch - N_SPECIAL) // _STRIDE)
 
     def sequence(self, ids: Sequence[int], name: str = "source") -> TokenSequence:
         """Label ids by their positions in the image."""
@@ -151,7 +138,7 @@ class ImageTokenizer(Tokenizer):
         """Return what ``drawn`` makes of the shades of each image, [patch, channel, row, column], by patch."""
         found: dict[int, list[_Drawn]] = {}
         for number in {(id - N_SPECIAL) // _STRIDE for id in ids if id >= N_SPECIAL}:
-            found[number] = drawn(self._patches(self.image.preprocessing.shades(self._of(number))))
+            found[number] = drawn(self._patches(self.image.preprocessing.shades(self._images.tensor(number))))
         places = [divmod(id - N_SPECIAL, _STRIDE) for id in ids]
         return [None if id < N_SPECIAL else found[number][at] for id, (number, at) in zip(ids, places, strict=True)]
 
@@ -175,13 +162,13 @@ class ImageTokenizer(Tokenizer):
         """Return the pixels of patches in reading order; those of a masked one are 0."""
         number, first = divmod(ids[0] - N_SPECIAL, _STRIDE)
         if ids[0] >= N_SPECIAL and first == 0 and ids == list(range(ids[0], ids[0] + len(ids))):
-            return self._of(number)
+            return self._images.tensor(number)
         (height, width), channels = self.image.patch, 3
         laid = torch.zeros(len(ids), channels, height, width)
         for place, id in enumerate(ids):
             if id >= N_SPECIAL:
                 number, source = divmod(id - N_SPECIAL, _STRIDE)
-                laid[place] = self._patches(self._of(number))[source]
+                laid[place] = self._patches(self._images.tensor(number))[source]
         whole = laid.view(self.image.rows, self.image.columns, channels, height, width).permute(2, 0, 3, 1, 4)
         canvas = torch.zeros(channels, *self.image.preprocessing.shape)
         canvas[:, : self.image.rows * height, : self.image.columns * width] = whole.reshape(
@@ -194,25 +181,6 @@ class ImageTokenizer(Tokenizer):
         (height, width), rows, columns = self.image.patch, self.image.rows, self.image.columns
         cut = pixels[:, : rows * height, : columns * width].unfold(1, height, height).unfold(2, width, width)
         return cut.permute(1, 2, 0, 3, 4).reshape(rows * columns, -1, height, width)
-
-    def _of(self, number: int) -> Tensor:
-        """Return the pixels of an image by its number, read again if they were dropped."""
-        with self._lock:
-            if (found := self._pixels.get(number)) is not None:
-                self._pixels.move_to_end(number)
-                return found
-        if not 0 <= number < len(self._texts):
-            raise InputError("This model reads images, not text. Choose a PNG or JPEG file.")
-        pixels = self.image.preprocessing.pixels(read_image(self._texts[number]))
-        with self._lock:
-            self._keep(number, pixels)
-        return pixels
-
-    def _keep(self, number: int, pixels: Tensor) -> None:
-        self._pixels[number] = pixels
-        self._pixels.move_to_end(number)
-        while len(self._pixels) > _KEPT:
-            self._pixels.popitem(last=False)
 
 
 def _hexadecimal(colour: Sequence[float]) -> str:

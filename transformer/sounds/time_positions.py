@@ -11,18 +11,17 @@ from __future__ import annotations
 
 import copy
 import math
-from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from threading import Lock
 
 import torch
 from torch import Tensor
 
-from transformer.errors import CheckpointError, InputError
+from transformer.errors import CheckpointError
 from transformer.sounds.log_mel import LogMel
 from transformer.sounds.sound_files import is_sound_text, read_sound
 from transformer.text.foreign.tokenizer import ForeignTokenizer
+from transformer.text.numbered_files import NumberedFiles
 from transformer.text.tokens import Token, TokenSequence
 
 FRAMES = 2  # per position
@@ -62,11 +61,8 @@ class SoundPositions:
 
     def __init__(self, sound: SoundInput) -> None:
         self.sound = sound
-        self._numbers: dict[str, int] = {}
-        self._texts: list[str] = []
-        self._seconds: list[float] = []
-        self._frames: OrderedDict[int, Tensor] = OrderedDict()
-        self._lock = Lock()
+        self._seconds: dict[str, float] = {}  # without silence, by text
+        self._sounds = NumberedFiles(self._read, most=_KEPT)
 
     def encode(self, text: str) -> list[int]:
         """Return the ids of all positions of a sound, silence included.
@@ -74,17 +70,7 @@ class SoundPositions:
         Raises:
             InputError: If the text names no sound that this process has, or one that is too long.
         """
-        text = text.strip()
-        if self._numbers.get(text) not in self._frames:
-            sound = read_sound(text)
-            frames = self.sound.log_mel.spectrogram(sound)
-            with self._lock:
-                if text not in self._numbers:
-                    self._numbers[text] = len(self._texts)
-                    self._texts.append(text)
-                    self._seconds.append(sound.seconds)
-                self._keep(self._numbers[text], frames)
-        first = self.sound.first_id + _STRIDE * self._numbers[text]
+        first = self.sound.first_id + _STRIDE * self._sounds.number(text.strip())
         return list(range(first, first + self.sound.n_positions))
 
     def is_position(self, id: int) -> bool:
@@ -93,12 +79,12 @@ class SoundPositions:
 
     def text_of(self, id: int) -> str:
         """Return the text of the sound that a position belongs to."""
-        return self._texts[(id - self.sound.first_id) // _STRIDE]
+        return self._sounds.text((id - self.sound.first_id) // _STRIDE)
 
     def seconds_of(self, ids: Sequence[int]) -> float:
         """Return the duration of the sound that the first position of ``ids`` belongs to, without silence."""
         first = next((id for id in ids if self.is_position(id)), None)
-        return 0.0 if first is None else self._seconds[(first - self.sound.first_id) // _STRIDE]
+        return 0.0 if first is None else self._seconds[self.text_of(first)]
 
     def display(self, id: int) -> str:
         """Return when a position begins."""
@@ -115,7 +101,7 @@ class SoundPositions:
     def _row(self, ids: list[int]) -> Tensor:
         """Return the frames of positions; those of an id that is no position are the quietest of the sound."""
         numbers = {(id - self.sound.first_id) // _STRIDE for id in ids if self.is_position(id)}
-        frames = {number: self._of(number) for number in numbers}
+        frames = {number: self._sounds.tensor(number) for number in numbers}
         if len(numbers) == 1 and ids == list(range(ids[0], ids[0] + self.sound.n_positions)):
             return frames[numbers.pop()]
         quiet = min((float(each.min()) for each in frames.values()), default=0.0)
@@ -127,24 +113,10 @@ class SoundPositions:
                 row[:, FRAMES * place : FRAMES * (place + 1)] = frames[number][:, own]
         return row
 
-    def _of(self, number: int) -> Tensor:
-        """Return a spectrogram by the number of its sound, computed again if it was dropped."""
-        with self._lock:
-            if (found := self._frames.get(number)) is not None:
-                self._frames.move_to_end(number)
-                return found
-        if not 0 <= number < len(self._texts):
-            raise InputError("This model reads sounds, not text. Choose a WAV file.")
-        frames = self.sound.log_mel.spectrogram(read_sound(self._texts[number]))
-        with self._lock:
-            self._keep(number, frames)
-        return frames
-
-    def _keep(self, number: int, frames: Tensor) -> None:
-        self._frames[number] = frames
-        self._frames.move_to_end(number)
-        while len(self._frames) > _KEPT:
-            self._frames.popitem(last=False)
+    def _read(self, text: str) -> Tensor:
+        sound = read_sound(text)
+        self._seconds[text] = sound.seconds
+        return self.sound.log_mel.spectrogram(sound)
 
 
 class SpeechTokenizer(ForeignTokenizer):
