@@ -8,9 +8,8 @@ from transformer.runs.inputs import prompt_of
 from ui.shell.choice import chosen_section
 from ui.shell.guidance.way import lead_to
 from ui.shell.page import Page, page
-from ui.shell.telling_head import telling_row
 from ui.show.figures import show_source
-from ui.show.sound_over_time import attends_to_time, first_word_row, show_sound_map
+from ui.show.sound_over_time import attends_to_time, opening_row, show_sound_map
 from views.attention import row_guess
 from views.attention.attention_controls import ARITHMETIC, choices_while_guessing, choose, names_predictions
 from views.attention.attention_picture import draw, on_picture, places
@@ -35,9 +34,7 @@ def begins(p: Page) -> tuple[str, int]:
     """Begin at a word that attends to another one; in a long text, at the token that is continued."""
     if p.reads_long_text:
         return p.focus.stack, len(prompt_of(p.checkpoint, p.focus.sentence)) - 1
-    if p.reads_sounds and p.focus.stack == "decoder" and not p.focus.token:
-        return p.focus.stack, first_word_row(p)
-    return p.focus.stack, telling_row(p.focus, p.run)
+    return opening_row(p)
 
 
 def only(p: Page) -> str | None:

@@ -4,11 +4,10 @@ import streamlit as st
 
 from ui.shell import embedded
 from ui.shell.below import below_the_picture
-from ui.shell.page import Page, page
+from ui.shell.page import page
 from ui.shell.presentation.presenter import is_presenting
-from ui.shell.telling_head import telling_row
 from ui.show.living_picture import living_picture
-from ui.show.sound_over_time import first_word_row
+from ui.show.sound_over_time import opening_row
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.overview.diagram import model_diagram
@@ -18,15 +17,7 @@ from views.overview.model_output import present_answer, show_answer, view_model_
 from views.overview.more import show_more
 from views.overview.sound_in_words import sound_in_words
 
-
-def begins(p: Page) -> tuple[str, int]:
-    """Begin at the row with which the Attention page begins."""
-    if p.reads_sounds and p.focus.stack == "decoder" and not p.focus.token:
-        return p.focus.stack, first_word_row(p)
-    return p.focus.stack, telling_row(p.focus, p.run)
-
-
-with page("overview", strip=False, begins=begins) as p:
+with page("overview", strip=False, begins=opening_row) as p:
     if p.maps_only:
         show_maps(p)
         p.finish()

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
+from types import ModuleType
 
 import streamlit as st
 
@@ -179,13 +180,9 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     if config is None:
         return focus, ()
     if config.reads_images and not isinstance(config, PictureConfig):
-        bring_back()
-        is_here = is_image_text(focus.sentence) and image_files.is_kept(focus.sentence)
-        return _fit_file(focus, is_here, gone="image_gone" if is_image_text(focus.sentence) else "", other="no_text")
+        return _fit_file(focus, image_files, gone="image_gone", other="no_text")
     if config.reads_sounds:
-        bring_back()
-        is_here = is_sound_text(focus.sentence) and sound_files.is_kept(focus.sentence)
-        return _fit_file(focus, is_here, gone="sound_gone" if is_sound_text(focus.sentence) else "", other="no_sound")
+        return _fit_file(focus, sound_files, gone="sound_gone", other="no_sound")
     if not isinstance(config, PictureConfig):
         is_sound = is_sound_text(focus.sentence)
         if not (is_sound or is_image_text(focus.sentence) or _PICTURE.fullmatch(focus.sentence)):
@@ -200,12 +197,14 @@ def fit_sentence(focus: Focus) -> tuple[Focus, tuple[str, ...]]:
     return replace(focus, sentence=opening_focus(focus.checkpoint).sentence, target="", pads=0), notes
 
 
-def _fit_file(focus: Focus, is_here: bool, *, gone: str, other: str) -> tuple[Focus, tuple[str, ...]]:
-    """Return the focus on a file that is here; a line says why another one replaces it."""
-    if is_here:
+def _fit_file(focus: Focus, files: ModuleType, *, gone: str, other: str) -> tuple[Focus, tuple[str, ...]]:
+    """Return the focus on a file of a kind that is here; a line says why another one replaces it."""
+    bring_back()
+    names_file = focus.sentence.startswith(files.PREFIX)
+    if names_file and files.is_kept(focus.sentence):
         return replace(focus, pads=0), ()
     notes: tuple[str, ...] = ()
-    if gone:
+    if names_file:
         notes = (common(f"note.{gone}"),)
     elif not _is_ready(focus):
         notes = (common(f"note.{other}", sentence=quote(focus.sentence)),)

@@ -6,10 +6,9 @@ from transformer.config import ModelConfig
 from transformer.sounds.made_sounds import MADE
 from transformer.sounds.sound_files import PREFIX, file_of, is_kept, sound_text
 from transformer.sounds.wav_file import MAX_BYTES, MAX_SECONDS
-from ui.server.limits import public
-from ui.shell import focus as shared_focus
+from ui.shell.file_choice import draw_choice, number_of, use_file
 from ui.shell.focus import Focus
-from ui.shell.own_files import own_files, problem, take_file
+from ui.shell.own_files import own_files, problem
 from ui.words.texts import as_plain, common
 
 _FILE, _CHOICE = "sidebar sound file", "sidebar sound"
@@ -21,32 +20,27 @@ def draw_sound_choice(focus: Focus, config: ModelConfig) -> None:
     if is_kept(focus.sentence):
         st.audio(file_of(focus.sentence), format="audio/wav")
     names = choosable_sounds()
-    if st.session_state.get(_CHOICE) != focus.sentence:
-        st.session_state[_CHOICE] = focus.sentence if focus.sentence in names else None
-    st.pills(common("sound.choose"), list(names), format_func=names.get, key=_CHOICE, on_change=_choose)
-    if focus.presenter:
+    if not draw_choice(common("sound.choose"), names, focus, key=_CHOICE):
         return
-    if public():
-        st.caption(common("image.public"))
-        return
-    number = st.session_state.get(_NUMBER, 0)
+    number = number_of(_NUMBER)
+    microphone, uploader = f"{_MICROPHONE} {number}", f"{_FILE} {number}"
     seconds = config.sound.log_mel.seconds
     with st.expander(common("sound.own_ways"), icon=":material/mic:", key="sidebar own sound"):
         st.audio_input(
             common("sound.record"),
-            key=f"{_MICROPHONE} {number}",
+            key=microphone,
             help=common("sound.record_help", seconds=min(seconds, int(MAX_SECONDS))),
-            on_change=_use_file,
-            args=(_MICROPHONE, number),
+            on_change=use_file,
+            args=(microphone, _NUMBER, sound_text),
         )
         st.file_uploader(
             common("sound.upload"),
             type=["wav"],
             max_upload_size=MAX_BYTES // 1_000_000,
-            key=f"{_FILE} {number}",
+            key=uploader,
             help=common("sound.upload_help", megabytes=MAX_BYTES // 1_000_000, seconds=seconds),
-            on_change=_use_file,
-            args=(_FILE, number),
+            on_change=use_file,
+            args=(uploader, _NUMBER, sound_text),
         )
     if line := problem():
         st.warning(as_plain(line), icon=":material/volume_off:")
@@ -57,20 +51,3 @@ def choosable_sounds() -> dict[str, str]:
     made = {f"{PREFIX}{name}": common(f"sound.{name}") for name in MADE}
     own = {text: common("sound.own", number=number) for number, text in enumerate(own_files(PREFIX), start=1)}
     return made | own
-
-
-def other_sounds(sentence: str) -> tuple[tuple[str, str], ...]:
-    """Return other sounds than ``sentence``: (name, text)."""
-    return tuple((name, text) for text, name in choosable_sounds().items() if text != sentence)
-
-
-def _choose() -> None:
-    if chosen := st.session_state[_CHOICE]:
-        shared_focus.change(sentence=chosen, target="")
-
-
-def _use_file(key: str, number: int) -> None:
-    sent = st.session_state.get(f"{key} {number}")
-    if sent is not None and (text := take_file(sent.getvalue(), sound_text)):
-        st.session_state[_NUMBER] = number + 1  # new widgets, so that the server keeps the file once
-        shared_focus.change(sentence=text, target="")

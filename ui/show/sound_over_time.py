@@ -9,6 +9,7 @@ from transformer.runs.head_places import Head
 from transformer.runs.inputs import prompt_of
 from ui.shell.focus import Focus
 from ui.shell.page import Page
+from ui.shell.telling_head import telling_row
 from ui.show.figures import show_figure
 from ui.show.sound_view_model import SoundViewModel
 from ui.words.texts import common, token_name
@@ -22,6 +23,13 @@ def attends_to_time(p: Page) -> bool:
 def first_word_row(p: Page) -> int:
     """Return the row that predicts the first token of the text, after language and task."""
     return len(prompt_of(p.checkpoint, p.focus.sentence)) - 1
+
+
+def opening_row(p: Page) -> tuple[str, int]:
+    """Return the stack and row that Overview follows; for a sound, the row of its first word."""
+    if p.reads_sounds and p.focus.stack == "decoder" and not p.focus.token:
+        return p.focus.stack, first_word_row(p)
+    return p.focus.stack, telling_row(p.focus, p.run)
 
 
 def show_sound_map(p: Page, focus: Focus) -> None:

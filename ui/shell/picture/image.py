@@ -8,12 +8,11 @@ import streamlit as st
 
 from transformer.config import ModelConfig, PictureConfig
 from transformer.pictures.drawn_images import DRAWN
-from transformer.pictures.image_files import MAX_BYTES, MAX_PIXELS, PREFIX, is_kept, read_image
+from transformer.pictures.image_files import MAX_BYTES, MAX_PIXELS, PREFIX, image_text, is_kept, read_image
 from transformer.pictures.preprocessing import Preprocessing
-from ui.server.limits import public
-from ui.shell import focus as shared_focus
+from ui.shell.file_choice import draw_choice, number_of, use_file
 from ui.shell.focus import Focus
-from ui.shell.own_files import own_files, problem, take_file
+from ui.shell.own_files import own_files, problem
 from ui.words.texts import as_plain, common, other_pictures
 
 _FILE, _CHOICE, _NUMBER = "sidebar image file", "sidebar image", "sidebar image: number of the uploader"
@@ -24,23 +23,17 @@ def draw_image_choice(focus: Focus, config: ModelConfig) -> None:
     if is_kept(focus.sentence):
         st.image(image_png(focus.sentence, config.image.preprocessing), caption=common("image.read"), width=190)
     names = choosable_images()
-    if st.session_state.get(_CHOICE) != focus.sentence:
-        st.session_state[_CHOICE] = focus.sentence if focus.sentence in names else None
-    st.pills(common("image.choose"), list(names), format_func=names.get, key=_CHOICE, on_change=_choose)
-    if focus.presenter:
+    if not draw_choice(common("image.choose"), names, focus, key=_CHOICE):
         return
-    if public():
-        st.caption(common("image.public"))
-        return
-    number = st.session_state.get(_NUMBER, 0)
+    uploader = f"{_FILE} {number_of(_NUMBER)}"
     st.file_uploader(
         common("image.upload"),
         type=["png", "jpg", "jpeg"],
         max_upload_size=MAX_BYTES // 1_000_000,
-        key=f"{_FILE} {number}",
+        key=uploader,
         help=common("image.upload_help", megabytes=MAX_BYTES // 1_000_000, pixels=MAX_PIXELS // 1_000_000),
-        on_change=_use_file,
-        args=(number,),
+        on_change=use_file,
+        args=(uploader, _NUMBER, image_text),
     )
     if line := problem():
         st.warning(as_plain(line), icon=":material/broken_image:")
@@ -71,15 +64,3 @@ def image_png(text: str, preprocessing: Preprocessing) -> bytes:
 def png_address(file: bytes) -> str:
     """Return a PNG file as an address that contains it."""
     return "data:image/png;base64," + base64.b64encode(file).decode()
-
-
-def _choose() -> None:
-    if chosen := st.session_state[_CHOICE]:
-        shared_focus.change(sentence=chosen)
-
-
-def _use_file(number: int) -> None:
-    sent = st.session_state.get(f"{_FILE} {number}")
-    if sent is not None and (text := take_file(sent.getvalue())):
-        st.session_state[_NUMBER] = number + 1  # a new uploader, so that the server keeps the file once
-        shared_focus.change(sentence=text)
