@@ -50,7 +50,8 @@ _PATH_TEXTS = (
     *("section_path", "section_trust", "steps", "step", "step_2", "step_3_chooses", "step_4", "step_4_causal"),
     *("step_4_other", "step_4_never", "step_5", "step_5_shapes", "step_6"),
     *("row_reads", "row_predicts"),
-    *("effect", "effect_value", "effect_of", "effect_help", "effect_none"),
+    *("effect", "effect_value", "effect_of", "effect_what", "effect_what_class", "effect_help"),
+    "effect_none",
     *("trust_words", "trust_words_alone", "trust_unit_log_probability", "trust_head"),
 )
 _PATH_WORDS = (  # of views/attention/attention_row_figures.py and trust_figure.py

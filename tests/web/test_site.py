@@ -309,7 +309,7 @@ def test_a_head_is_explained_with_pythons_numbers(site: Site, tiny_checkpoint) -
         assert abs(float(rows[0]["rho"].replace("−", "-")) - agreement) <= 0.006
         effect = head_effect(traced, "decoder", 1, kind, head=head)
         found = site.ask(request, effect=["decoder", kind, 1, head])["effect"]["value"]
-        assert found == text["effect_value"].format(factor=three_digits(effect.factor))
+        assert found == text["effect_value"].format(what=text["effect_what"], factor=three_digits(effect.factor))
 
 
 def test_a_sublayer_is_removed_and_a_second_sentence_is_compared(site: Site, tiny_checkpoint) -> None:

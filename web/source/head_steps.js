@@ -181,13 +181,13 @@ export function answerLogP(figures) {
   return [outputs["candidates.logits"].values[at] - outputs.log_sum.values[0]];
 }
 
-// What the probability of the answer is multiplied by without a head; null where nothing is asked.
-export function effectOf(before, after, texts) {
+// What the probability of the answer, named ``what``, is multiplied by without a head; null where nothing is asked.
+export function effectOf(before, after, texts, what = "") {
   if (!before) return { value: "", below: texts.effect_none };
   const sum = (numbers) => numbers.reduce((all, one) => all + one, 0);
   const change = sum(after) - sum(before);
   return {
-    value: fill(texts.effect_value, { factor: threeDigits(Math.exp(change)) }),
+    value: fill(texts.effect_value, { what, factor: threeDigits(Math.exp(change)) }),
     below: fill(texts.effect_of, { change: signed(change) }),
   };
 }

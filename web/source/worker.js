@@ -80,7 +80,9 @@ async function effect(figures, request, found, [stack, kind, layer, head], id) {
   if (figures.rows().everywhere) return effectOf(null, null, texts);
   const removed = [...request.removed, [stack, kind, layer, head]];
   const without = await runOf("effect", again({ ...request, removed }, found), id);
-  return without && effectOf(...[found, without].map((one) => answerLogP(new Figures(model, one, language))), texts);
+  if (!without) return without;
+  const [before, after] = [found, without].map((one) => answerLogP(new Figures(model, one, language)));
+  return effectOf(before, after, texts, model.described.classes.length ? texts.effect_what_class : texts.effect_what);
 }
 
 async function trust(figures, found, place, id) {
