@@ -27,6 +27,7 @@ from ui.compute.store import store
 from ui.show.living_picture import cut_heads
 from ui.words.texts import common, page_text
 from views.surgery.edit_list import toggled
+from views.surgery.example import removal
 from views.surgery.roles_and_importance import compared
 
 TEXT = page_text("surgery")
@@ -135,12 +136,25 @@ def test_an_answer_without_edits_is_written_once(open_app, monkeypatch):
     assert written == ["Nobody has typed this before."]
 
 
+def answer_without(trace, head):
+    edits = edits_from(trace.checkpoint, [removal(head)])
+    return answer_under(trace.checkpoint, trace.sentence, edits).text
+
+
 def test_before_anything_is_changed_the_output_without_a_needed_head_is_shown(open_app, monkeypatch):
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
     sentence = "My grandmother bakes apple pie every Sunday."
     app = open_app("surgery", checkpoint="en-fr", sentence=sentence)
     is_fine(app)
     trace = transformer.trace(transformer.load(ROOT / "checkpoints" / "en-fr"), sentence)
+    ranked = sorted(head_importance(trace).measured, key=lambda one: one.change)
+    before = read_answer(trace).text
+    head = next(one for one in ranked if answer_without(trace, one.place) != before)
+    label = TEXT["edit"]["zero"].format(
+        place=TEXT["part_short"][f"{head.place.stack}_{head.place.kind}"], layer=head.place.layer, head=head.place.head
+    )
+    assert f"Without **{label}**" in said(app) and head != ranked[0]
+    assert TEXT["example_lowers_most_changing"] in said(app)
     button(app, TEXT["example_button"]).click()
     app.run()
     is_fine(app)

@@ -60,7 +60,7 @@ def show_answers(p: Page, found: Experiment) -> None:
         show_difference(p, before, after)
 
 
-def show_consequence(p: Page, found: Experiment, cause: str, *, compact: bool = False) -> None:
+def show_consequence(p: Page, found: Experiment, cause: str, *, compact: bool = False, note: str = "") -> None:
     """Show what a change does to the output, as the first sentence of a page, with its changes marked.
 
     Args:
@@ -68,6 +68,7 @@ def show_consequence(p: Page, found: Experiment, cause: str, *, compact: bool = 
         found: The run compared with the changed one.
         cause: The beginning of the sentence, as Markdown: "Without **layer 0, head 1**".
         compact: In one line, without saying what the marks mean, for a page that shows both outputs elsewhere.
+        note: A sentence below, in small type.
     """
     before, after, config = found.answer_before, found.answer_after, p.checkpoint.config
     if before.text != after.text and config.n_classes:
@@ -79,7 +80,8 @@ def show_consequence(p: Page, found: Experiment, cause: str, *, compact: bool = 
             st.markdown(f"##### {said} {_marked_difference(p, before, after, brief=True)}")
         else:
             st.markdown(said)
-            show_difference(p, before, after, brief=True)
+            show_difference(p, before, after, brief=True, note=note)
+            note = ""
     elif found.predicts_otherwise:
         first = _plainest(found)
         words = {"before": as_plain(_plainly(first.before)), "after": as_plain(_plainly(first.after))}
@@ -91,6 +93,8 @@ def show_consequence(p: Page, found: Experiment, cause: str, *, compact: bool = 
     else:
         shares = three_digits_alike([before.probability, after.probability])
         st.markdown("##### " + common("effect.then_stays", cause=cause, before=shares[0], after=shares[1]))
+    if note:
+        st.caption(note)
     if found.asked.everywhere and not config.has_decoder:
         st.caption(common("effect.blank_hint"))
 
@@ -109,15 +113,16 @@ def _text_up_to(p: Page, position: int) -> str:
     return f"… {read[-_LONGEST_READ:].lstrip()}" if len(read) > _LONGEST_READ else read
 
 
-def show_difference(p: Page, before: Answer, after: Answer, *, brief: bool = False) -> None:
+def show_difference(p: Page, before: Answer, after: Answer, *, brief: bool = False, note: str = "") -> None:
     """Show two outputs as one text, with removed and new words marked, and say what the marks mean.
 
-    With ``brief``, a long text is cut to the words around the changes.
+    With ``brief``, a long text is cut to the words around the changes. ``note`` follows in small type.
     """
     st.markdown(f"##### {_marked_difference(p, before, after, brief=brief)}")
     pieces = word_diff(before.text, after.text)
-    if legend := _diff_legend(pieces, is_class=bool(p.checkpoint.config.n_classes)):
-        st.caption(legend)
+    legend = _diff_legend(pieces, is_class=bool(p.checkpoint.config.n_classes))
+    if below := " ".join(filter(None, (legend, note))):
+        st.caption(below)
 
 
 def _marked_difference(p: Page, before: Answer, after: Answer, *, brief: bool) -> str:

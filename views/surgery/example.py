@@ -27,11 +27,13 @@ class Example:
         heads: The removed heads.
         effect: The run compared with the run without them.
         needs_several: Whether it is known that the output stays the same without any single head.
+        reason: The key of the sentence that says why this head is shown; "" if there is none.
     """
 
     heads: tuple[Head, ...]
     effect: Experiment
     needs_several: bool = False
+    reason: str = ""
 
     @property
     def specs(self) -> tuple[str, ...]:
@@ -73,7 +75,20 @@ def example_of(p: Page, found: Importance, selected: Head | None) -> Example:
     if st.session_state.pop(_WANTED, None):  # clicked beside another sentence, which was still on the screen
         _remove(tuple(map(removal, heads)))
         st.rerun()
-    return Example(heads, experiment_with(p.run, tuple(map(removal, heads))), needs_several)
+    effect = experiment_with(p.run, tuple(map(removal, heads)))
+    alone = not needs_several and selected is None
+    return Example(heads, effect, needs_several, reason_for(heads[0], found, effect) if alone else "")
+
+
+def reason_for(head: Head, found: Importance, effect: Experiment) -> str:
+    """Return the key of the sentence that says why this removal is shown; "" if it lowers nothing."""
+    ranked = sorted(found.measured, key=lambda one: one.change)
+    change = next(one.change for one in ranked if one.place == head)
+    if change >= 0:
+        return ""
+    if head == ranked[0].place:
+        return "example_lowers_most"
+    return "example_lowers_most_changing" if effect.predicts_otherwise else ""
 
 
 def needed_heads(p: Page, found: Importance) -> tuple[tuple[Head, ...], bool]:
@@ -107,7 +122,8 @@ def show_example(p: Page, example: Example) -> None:
             st.markdown(text["example_no_single"].format(count=len(all_heads(p.checkpoint.config))))
         unchanged = example.needs_several and not example.effect.predicts_otherwise
         cause = text["example_even_without" if unchanged else "example_cause"].format(head=_name(p, example))
-        show_consequence(p, example.effect, cause)
+        reason = text[example.reason].format(count=len(all_heads(p.checkpoint.config))) if example.reason else ""
+        show_consequence(p, example.effect, cause, note=reason)
 
 
 def _name(p: Page, example: Example) -> str:
