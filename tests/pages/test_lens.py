@@ -53,8 +53,11 @@ def test_every_row_colour_and_place(open_app, tiny_checkpoint, checkpoint):
     top = lens.words[-1][place]
     assert f"**{plain(top)}**" in said(app) and three_digits(float(lens.probabilities[-1, place, 0])) in said(app)
     drawn = lens.part(*window_around(place, len(lens.read)))
-    first = f"{(drawn.decided == 0).sum()} of {len(drawn.read)} from the embedding on"
-    assert first in said(app) or 0 not in drawn.decided
+    late, never = int((drawn.decided == len(drawn.steps) - 1).sum()), int((drawn.decided < 0).sum())
+    text = TEXT.instead("of_classes") if lens.of_classes else TEXT
+    counted = text["top_never"] if lens.of_classes else text["top" if late else "top_none"]
+    assert counted.format(count=never if lens.of_classes else late, total=len(drawn.read)) in said(app)
+    assert text["legend"].format(colour=text["legend_top"]) in said(app)
     assert TEXT["pre" if lens.final_norm else "post"].format(norm="LayerNorm") in said(app)
 
 
@@ -68,8 +71,11 @@ def test_the_jacobian_lens_is_fitted_where_no_file_is(open_app, tiny_checkpoint,
     found = jacobian_lens(loaded, read_sentences())
     lens = logit_lens(transformer.trace(loaded, SENTENCE), transport=found.transport)
     drawn = lens.part(*window_around(2 + lens.of_classes, len(lens.read)))
-    first = f"{(drawn.decided == 0).sum()} of {len(drawn.read)} from the embedding on"
-    assert first in said(app) or 0 not in drawn.decided
+    late, never = int((drawn.decided == len(drawn.steps) - 1).sum()), int((drawn.decided < 0).sum())
+    text = TEXT.instead("of_classes") if lens.of_classes else TEXT
+    counted = text["top_never"] if lens.of_classes else text["top" if late else "top_none"]
+    assert counted.format(count=never if lens.of_classes else late, total=len(drawn.read)) in said(app)
+    assert text["legend"].format(colour=text["legend_top"]) in said(app)
     assert TEXT["jacobian_caution"] in said(app) and TEXT["caution"] not in said(app)
     measured = found.agreement
     pairs = zip(measured.logit, measured.jacobian, strict=True)
@@ -155,7 +161,7 @@ def test_the_first_sentence_says_when_the_prediction_is_decided(open_app, monkey
     assert lens.decided[column] == len(lens.steps) - 1 and lens.words[-1][column] == "·dimanche"
     earlier = ", ".join(f"**{plain(word)}**" for word in before)
     assert f"After **chaque**, the model predicts **dimanche** ({lens.probability[-1, column]:.3f})." in said(app)
-    assert TEXT["since_last"].format(earlier=earlier) in said(app) and TEXT["legend"] in said(app)
+    assert TEXT["since_last"].format(earlier=earlier) in said(app) and TEXT["legend"].format(colour=TEXT["legend_top"]) in said(app)
 
 
 def test_a_blank_is_looked_at_first(open_app, tiny_checkpoint):
@@ -186,7 +192,7 @@ def test_the_word_that_came_can_be_followed(open_app, checkpoint):
     app = open_app("lens", checkpoint=checkpoint, sentence=SENTENCE, target="Le chat.", stack="decoder", token="1")
     choose_text(app, "lens_follow", "came")
     is_fine(app.run())
-    assert "not even at the end" in said(app)
+    assert TEXT["top_never"].split("columns, ")[1] in said(app)
     assert "its own prediction is" in said(app)
 
 

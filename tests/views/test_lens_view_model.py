@@ -50,7 +50,9 @@ def test_a_window_is_a_part_of_the_whole_readout(tiny_checkpoint, monkeypatch, k
     if colour == "divergence":
         np.testing.assert_allclose(shown.lens.divergence, part.divergence, atol=1e-6)
     assert shown.read == whole.read[position] and shown.token == 4
-    assert sum(shown.top_counts.values()) == 5
+    tops, last = part.ids[:, :, 0], part.followed
+    assert shown.n_never == int((tops[-1] != last).sum())
+    assert shown.n_late == int(((tops[-1] == last) & (tops[-2] != last)).sum())
     np.testing.assert_allclose(shown.course.probabilities[0], whole.probability[:, position], atol=1e-6)
     away = lens_view_model(trace, position, LensChoices(first=len(whole.read) - 5 if first == 0 else 0))
     assert away.selected is None or away.read == shown.read

@@ -12,7 +12,6 @@ A notebook builds the same:
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -207,11 +206,15 @@ class LensViewModel(RunViewModel):
         """The step from which the followed word stays the most likely; −1 if it does not lead at the end."""
         return int(self.lens.decided[self._column])
 
-    @cached_property
-    def top_counts(self) -> dict[int, int]:
-        """Number of columns whose final word is the most likely from each step on, in order."""
-        counts = Counter(self.lens.decided.tolist())
-        return {step: counts[step] for step in sorted(counts, key=lambda step: (step < 0, step))}
+    @property
+    def n_late(self) -> int:
+        """Number of columns whose followed word is the most likely at the last step only."""
+        return int((self.lens.decided == len(self.steps) - 1).sum())
+
+    @property
+    def n_never(self) -> int:
+        """Number of columns whose followed word is not the most likely at the end."""
+        return int((self.lens.decided < 0).sum())
 
     @property
     def earlier(self) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ def draw(p: Page, shown: LensViewModel) -> None:
     text, lens = p.text, shown.lens
     if shown.selected is not None:
         st.markdown(_say_place(p, shown))
-    st.caption(text["legend"])
+    st.caption(text["legend"].format(colour=_say_colour(p, shown)))
     window = ""
     if (count := n_columns(p.trace)) > len(lens.read):
         last = lens.first + len(lens.read) - 1
@@ -127,14 +127,20 @@ def draw(p: Page, shown: LensViewModel) -> None:
     )
 
 
+def _say_colour(p: Page, shown: LensViewModel) -> str:
+    """Say whose probability the colour shows; the bar names the other measures."""
+    if shown.choices.colour != "probability":
+        return ""
+    return p.text["legend_above" if shown.n_never and not shown.lens.of_classes else "legend_top"]
+
+
 def _say_counts(p: Page, shown: LensViewModel) -> str:
-    """Show how many columns reach their final word at which step."""
-    parts, text = [], p.text
-    for step, count in shown.top_counts.items():
-        key = "never" if step < 0 else "embedding" if step == 0 else "step"
-        name = as_plain(localize(label_in_sentence(shown.steps[step])))
-        parts.append(text[f"top_{key}"].format(count=count, total=len(shown.lens.read), step=name))
-    return text["top"].format(counts=", ".join(parts))
+    """Say in how many columns the top row changes the prediction, or does not have the followed word."""
+    if shown.lens.of_classes or shown.n_never:
+        key, count = "top_never", shown.n_never
+    else:
+        key, count = "top" if shown.n_late else "top_none", shown.n_late
+    return p.text[key].format(count=count, total=len(shown.lens.read))
 
 
 def _say_place(p: Page, shown: LensViewModel) -> str:
