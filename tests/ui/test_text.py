@@ -9,7 +9,7 @@ import pytest
 
 from charts.documents.document_parts import markdown_html
 from ui.words import texts
-from ui.words.texts import PageText, as_plain, common, examples, model_sentences, page_text
+from ui.words.texts import PageText, as_plain, common, examples, model_sentences, page_text, quoted_word, use_language
 
 PAGES = sorted(path.parent.name for path in (texts.ROOT / "views").glob("*/en.toml"))
 GOOD = {"title": "T", "question": "Q?", "look_for": ["a", "b", "c"], "more": "m"}
@@ -24,6 +24,14 @@ def test_every_page_text_is_complete(name: str) -> None:
 def test_an_incomplete_page_text_is_refused_by_name(broken: dict) -> None:
     with pytest.raises(ValueError, match=rf"views/sample/en.toml needs .*{next(iter(broken))}"):
         PageText("sample", {**GOOD, **broken})
+
+
+def test_a_punctuation_mark_has_a_name_and_a_word_quotation_marks() -> None:
+    assert [quoted_word(label) for label in ("·cat", "mère", ".", "·-", "word")] == [
+        "‘cat’", "‘mère’", "the full stop", "the hyphen", "‘word’",
+    ]  # fmt: skip
+    with use_language("fr"):
+        assert quoted_word(".") == "«\u00a0.\u00a0»"
 
 
 def test_a_missing_paragraph_is_named_with_those_there_are() -> None:

@@ -263,6 +263,13 @@ def plain_word(label: str) -> str:
     return words[1:] if words.startswith("·") and len(words) > 1 else words
 
 
+def quoted_word(label: str) -> str:
+    """Return ``plain_word`` in quotation marks, for a sentence; a punctuation mark has a name: "the full stop"."""
+    word, forms = plain_word(label), read_texts(ROOT, "common", language())["quoted"]
+    mark = None if word.isalnum() else forms.get(word)
+    return mark or forms["word"].format(word=word)
+
+
 def token_name(label: str) -> str:
     """Return ``label_in_words`` as Markdown that shows exactly these characters."""
     return as_plain(label_in_words(label))

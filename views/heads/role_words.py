@@ -27,7 +27,7 @@ from transformer.heads.weight_patterns import (
 )
 from transformer.runs.readings import task_before
 from ui.lab.role_names import test_name
-from ui.words.texts import PageText, as_plain, label_in_words, plain_word, token_name
+from ui.words.texts import PageText, as_plain, label_in_words, plain_word, quoted_word, token_name
 from views.heads.heads_view_model import (
     IDLE,
     LEAST_CONTRAST,
@@ -122,7 +122,7 @@ def words_seen(heads: HeadsViewModel, text: PageText) -> dict[Place, HeadWords]:
     for place in heads.named:
         key, share = heads.most_seen(place)
         if place not in active and share >= LEAST_CONTRAST:
-            title = text["seen"].format(key=plain_word(key_name(heads, key)))
+            title = text["seen"].format(key=quoted_word(key_name(heads, key)))
             found[place] = words[place]._replace(
                 title=title, sentence=text["seen_sentence"].format(share=_share(share))
             )
@@ -236,7 +236,7 @@ def chosen_text(heads: HeadsViewModel, text: PageText) -> str:
     )
     if edge is not None:
         names = {"query": row_name(heads, edge.query), "key": key_name(heads, edge.key)}
-        shown = {name: as_plain(plain_word(label)) for name, label in names.items()}
+        shown = {name: as_plain(quoted_word(label)) for name, label in names.items()}
         said += text["chosen_edge"].format(**shown, weight=three_digits(edge.weight))
     if over_many is not None:
         said += _over_many(over_many, text)

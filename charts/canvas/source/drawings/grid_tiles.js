@@ -19,6 +19,7 @@ export const bandOf = ({ apart }) => (apart ? say("one band: the same keys and v
 
 const DIMMED = 0.4; // how much is left of a map that is there but not the point
 const NARROW = 24; // px: below a narrower tile a word would be nothing but dots
+const CLEAR_TILE = 1.7; // letters: where the tiles are as wide in a single block, there is no second one
 
 export class GridTiles {
   constructor({ metadata, arrays }) {
@@ -58,7 +59,7 @@ export class GridTiles {
 
   name(tile) {
     const { layer, head } = this.tiles[tile];
-    return `${say("layer {layer}", { layer })} · ${say("head {head}", { head })}`;
+    return say("layer {layer}, head {head}", { layer, head });
   }
 
   anyMasked() {
@@ -106,7 +107,7 @@ export class GridTiles {
         : this.scaleOfCaptions(context, theme, whole || theme.paper);
     context.font = fontOf(theme, this.captionScale, 500);
     const silent = whole || theme.paper ? "–" : null; // no clear role
-    const nameOf = ({ layer, head }) => (this.layers.length > 1 ? `L${layer} H${head}` : say("head {head}", { head }));
+    const nameOf = ({ layer, head }) => (this.layers.length > 1 ? `${layer}.${head}` : say("head {head}", { head }));
     const wordsOf = (tile) => [
       ...(this.listed ? [nameOf(tile)] : []),
       ...wrap(context, tile.caption !== silent ? tile.caption : "", this.tileWidth + this.gap - 2),
@@ -122,13 +123,9 @@ export class GridTiles {
     };
   }
 
-  layerName(layer) {
-    return this.blocks > 1 ? `L${layer}` : say("layer {layer}", { layer });
-  }
-
   layerRoom(context, theme) {
     context.font = fontOf(theme, 0.8);
-    const names = this.layers.map((layer) => this.layerName(layer));
+    const names = this.layers.map((layer) => say("layer {layer}", { layer }));
     return widest(context, [...names, say("head")]) + 12;
   }
 
@@ -149,7 +146,8 @@ export class GridTiles {
       const share = Math.min((blockWidth - header - this.aparts) / across, (height - top) / lines / shape);
       const gap = share > 24 ? 5 : share > 10 ? 3 : 1;
       const tile = Math.min(5 * theme.size, share - gap);
-      // One block reads best: another one must be worth it.
+      // One block reads best: another one must be needed and worth it.
+      if (!this.listed && best?.blocks === 1 && best.tile >= CLEAR_TILE * theme.size) break;
       if (best === null || tile > best.tile * (best.blocks === 1 && !this.listed ? 1.3 : 1.02))
         best = { tile, gap, header, across, lines, blocks: this.blocks };
     }
@@ -258,7 +256,7 @@ export class GridTiles {
       const left = this.x + this.header + (block && block * this.blockWidth);
       if (line % every === 0) {
         const y = this.y + this.top + line * this.lineHeight + this.tileHeight / 2;
-        drawText(context, this.layerName(layer), left - 10, y, { align: "right", colour: muted });
+        drawText(context, say("layer {layer}", { layer }), left - 10, y, { align: "right", colour: muted });
       }
       if (line > 0) return;
       if (!wide) drawText(context, say("head"), left - 10, above, { align: "right", colour: muted });

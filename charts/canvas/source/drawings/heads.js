@@ -7,7 +7,7 @@ import { say } from "../toolkit/words.js";
 import { GridDrawing } from "./grid.js";
 
 const HEIGHT = 480; // px on a projector: large maps, all small ones and the legend end on its first screen
-const SMALL_SHARE = 0.34; // of that height, at most, for the small maps …
+const SMALL_SHARE = 0.31; // of that height, at most, for the small maps …
 const LEAST_SMALL = 1.9; // letters: so high are all small maps at least, where the labels of the large ones need the room
 const MANY = 100; // … and more where there are so many of them
 const SHARE_OF_MANY = 0.46;

@@ -52,7 +52,9 @@ export class HeatmapLayout {
     const columns = this.columns.map((label, column) =>
       this.columnPictures?.[column] ? 0 : context.measureText(label).width / letter,
     );
-    return { rows: Math.max(...rowWidths), columns };
+    const rows = Math.max(...rowWidths);
+    const widest = rowWidths.indexOf(rows);
+    return { rows, columns, widestRow: this.rowPictures?.[widest] ? "" : this.rows[widest] };
   }
 
   // Before a label is left out, all become smaller, and then the rows taller.
@@ -96,7 +98,9 @@ export class HeatmapLayout {
     const [nRows, nColumns] = [this.rows.length, this.columns.length];
     Object.assign(this, { labelScale: scale, slant });
     const letter = theme.size * scale;
-    const wanted = widths.rows * letter + 2;
+    // Small letters are a little wider than their share of large ones.
+    context.font = fontOf(theme, scale, theme.paper ? 400 : 600);
+    const wanted = Math.max(widths.rows * letter, context.measureText(widths.widestRow).width) + 2;
     // A little more than its share, if that shows every label in full.
     this.rowRoom = Math.min(wanted, wanted <= width * FULL_ROWS ? wanted : width * 0.3, 190 * unit);
     const labels = widths.columns.map((wide) => Math.min(wide * letter, 130 * unit));
