@@ -264,7 +264,7 @@ def plain_word(label: str) -> str:
 
 
 def quoted_word(label: str) -> str:
-    """Return ``plain_word`` in quotation marks, for a sentence; a punctuation mark has a name: "the full stop"."""
+    """Return ``plain_word`` for a sentence: in quotation marks, a punctuation mark by its name."""
     word, forms = plain_word(label), read_texts(ROOT, "common", language())["quoted"]
     mark = None if word.isalnum() else forms.get(word)
     return mark or forms["word"].format(word=word)
