@@ -189,6 +189,14 @@ class ModelConfig:
         """Lengths beyond which even the first tokens are encoded differently, so a cache is invalid."""
         return frozenset()
 
+    def positions_in(self, stack: str) -> str:
+        """Return how a stack encodes positions, one of ``POSITIONS`` or a kind that only other families have."""
+        return self.positions
+
+    def kinds_in(self, stack: str) -> tuple[str, ...]:
+        """Return all kinds of positions of a stack: a third-party model may have several."""
+        return () if self.positions == "none" else (self.positions,)
+
     def heads_in(self, stack: str) -> int:
         """Return the number of heads in each attention layer of a stack."""
         return self.n_heads

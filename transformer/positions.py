@@ -29,6 +29,18 @@ def sinusoidal_encoding(n_positions: int, d_model: int) -> Tensor:
     return encoding.float()
 
 
+def alibi_slopes(n_heads: int) -> Tensor:
+    """Return m_h, what each head's scores lose per token of distance in ALiBi: [head].
+
+    m_h = 2^(−8 (h + 1) / n) for n = 1, 2, 4, 8 … heads (Press et al. 2022, §3). For other counts, the heads beyond the
+    power of 2 below n take every second slope of twice that power, as in the code of the paper.
+    """
+    power = 2 ** int(math.log2(n_heads))
+    slopes = 2.0 ** (-8.0 * torch.arange(1, power + 1, dtype=torch.float64) / power)
+    between = 2.0 ** (-4.0 * torch.arange(1, 2 * power, 2, dtype=torch.float64) / power)
+    return torch.cat((slopes, between[: n_heads - power]))
+
+
 class SinusoidalEncoding(nn.Module):
     """Fixed table of sines and cosines, held in a buffer that checkpoints do not store."""
 

@@ -211,8 +211,8 @@ def probes_of(module: nn.Module) -> Any:
     return None if guest_pass is None or probes is None else probes(guest_pass)
 
 
-_SOFTMAXES = (F.softmax, torch.softmax, Tensor.softmax)
-_PRODUCTS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm)
+SOFTMAXES = (F.softmax, torch.softmax, Tensor.softmax)
+PRODUCTS = (torch.matmul, Tensor.matmul, Tensor.__matmul__, torch.bmm, Tensor.bmm)
 
 
 class WatchedSoftmax(TorchFunctionMode):
@@ -226,7 +226,7 @@ class WatchedSoftmax(TorchFunctionMode):
         self, func: Callable, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         kwargs = kwargs or {}
-        if func in _SOFTMAXES and self.weights is None and args and args[0].ndim in (3, 4):
+        if func in SOFTMAXES and self.weights is None and args and args[0].ndim in (3, 4):
             given = args[0]
             # XGLM has one axis for texts and heads together.
             scores = given if given.ndim == 4 else given.unflatten(0, (self.batch, len(given) // self.batch))
@@ -234,7 +234,7 @@ class WatchedSoftmax(TorchFunctionMode):
             scores = self.probes.scores(scores)
             self.weights = self.probes.weights(attention_weights(scores.float(), allowed[:, None]).to(scores.dtype))
             return self.weights.reshape(given.shape)
-        if func in _PRODUCTS and self.weights is not None and self.probes is not None:
+        if func in PRODUCTS and self.weights is not None and self.probes is not None:
             batch, n_heads, n_queries, n_keys = self.weights.shape
             given, value = args[:2]
             if given.shape[-2:] == (n_queries, n_keys):

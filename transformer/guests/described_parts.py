@@ -26,11 +26,13 @@ from transformer.guests.structure import (
     FoundLayer,
     FoundNorm,
     FoundProjection,
+    FoundStack,
 )
 from transformer.layer_norm import LayerNorm, RMSNorm
 from transformer.positions import LearnedEncoding
 from transformer.probes import Probe
 from transformer.text.message import Message
+from transformer.variants.family_embedding import HalvedSinusoids
 from transformer.variants.gated_feed_forward import GatedFeedForward
 from transformer.variants.grouped_attention import GroupedQueryAttention
 from transformer.variants.layer_orders import ParallelLayer, SandwichLayer
@@ -114,32 +116,54 @@ class SharedLinear(nn.Module):
         return F.linear(x, self.weight, self.bias)
 
 
-class FixedPositions(nn.Module):
-    """What a network adds to each patch of an image, read off a trial pass: [1, position, model]."""
+class Rows(nn.Module):
+    """Rows that a network adds to its tokens, one per position: those of an image, found in a trial pass."""
 
     def __init__(self, rows: Tensor) -> None:
         super().__init__()
         self.rows = nn.Buffer(rows, persistent=False)
 
-    def forward(self, n_positions: int, start: int = 0) -> Tensor:
-        """Return the rows of positions ``start`` to ``start + n_positions − 1``."""
-        return self.rows[None, start : start + n_positions]
-
 
 class SharedPositions(nn.Module):
-    """Rows of a guest's position table: [1, position, model]."""
+    """Rows of a guest's position table: [1, position, model].
 
-    def __init__(self, table: nn.Module, offset: int) -> None:
+    Args:
+        holder: The module that has the table.
+        name: The table's name there.
+        offset: The row of position 0.
+    """
+
+    def __init__(self, holder: nn.Module, name: str, offset: int) -> None:
         nn.Module.__init__(self)
-        self.table, self.offset = table, offset
+        self.holder, self.name, self.offset = holder, name, offset
 
     def forward(self, n_positions: int, start: int = 0) -> Tensor:
         """Return the rows of positions ``start`` to ``start + n_positions − 1``."""
-        return self.table.weight[None, self.offset + start : self.offset + start + n_positions]
+        return getattr(self.holder, self.name)[None, self.offset + start : self.offset + start + n_positions]
 
 
 class SharedLearnedPositions(SharedPositions, LearnedEncoding):
     """Rows of a guest's learned position table."""
+
+
+class SharedSinusoids(SharedPositions, HalvedSinusoids):
+    """Rows of a guest's table of sines, then cosines."""
+
+    def __init__(self, holder: nn.Module, name: str, offset: int, steps: float) -> None:
+        SharedPositions.__init__(self, holder, name, offset)
+        self.steps = steps
+
+
+def describe_positions(found: FoundStack) -> nn.Module:
+    """Return the rows that a guest adds to its tokens, as a module of our models."""
+    holder, name = found.position_module, found.position_name
+    if found.position_rows is not None:
+        holder, name = Rows(found.position_rows), "rows"
+    assert holder is not None
+    if found.sines is not None:
+        return SharedSinusoids(holder, name, *found.sines)
+    kind = SharedLearnedPositions if "learned" in found.kinds else SharedPositions
+    return kind(holder, name, found.position_offset)
 
 
 def linear(module: nn.Module, rows: Tensor | None = None, factor: Factor = 1.0) -> nn.Module:
@@ -196,7 +220,7 @@ def describe_attention(found: FoundAttention, config: FamilyConfig, index: int, 
         else linear(found.output, None, factor)
     )
     attention.rotary = None
-    if found.rotated or (found.query is None and config.positions == "rotary"):
+    if found.rotated:
         rotary = config.rotary[index] if config.rotary else None
         attention.rotary = (
             NotExposed(Message("the angles of its rotary positions"))

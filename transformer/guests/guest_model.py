@@ -39,6 +39,7 @@ class GuestConfig(FamilyConfig):
         image: What is read of an image; ``None`` for a model that reads no images.
         sound: What is read of a sound; ``None`` for a model that reads no sounds.
         text_tower: Whether the checkpoint has a second tower, whose vectors of texts are compared with those of images.
+        position_kinds: For each stack, how it encodes positions: no kind, one or several.
         pads_texts: Whether this is such a second tower that reads a text at its last position, after padding (SigLIP).
     """
 
@@ -48,6 +49,15 @@ class GuestConfig(FamilyConfig):
     sound: SoundInput | None = None
     text_tower: bool = False
     pads_texts: bool = False
+    position_kinds: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def positions_in(self, stack: str) -> str:
+        """Return the first kind of positions of a stack, or "none"."""
+        return next(iter(self.kinds_in(stack)), "none")
+
+    def kinds_in(self, stack: str) -> tuple[str, ...]:
+        """Return all kinds of positions of a stack."""
+        return dict(self.position_kinds).get(stack, ())
 
     @property
     def reads_images(self) -> bool:
@@ -95,7 +105,7 @@ class GuestStack(nn.Module):
         self.pad_id: int | None = None
         self.embedding = _describe_embedding(found, config)
         self.position_bias = None
-        if config.positions == "relative":
+        if "relative" in found.kinds:
             self.position_bias = parts.NotExposed(Message("the table of its relative positions"))
         self.layers = nn.ModuleList(
             parts.describe_layer(layer, config, index, causal=causal) for index, layer in enumerate(found.layers)
@@ -122,15 +132,13 @@ def _describe_embedding(found: FoundStack, config: FamilyConfig) -> nn.Module:
     embedding.segment = None if found.segment is None else Probe("position", "model")
     embedding.position_encoding = None
     if found.position_rows is not None:
-        embedding.position_encoding = parts.FixedPositions(found.position_rows)
+        embedding.position_encoding = parts.describe_positions(found)
         embedding.position = Probe("position", "model")
         of_sound = Message("the computation from the spectrogram to the first vectors")
         of_image = Message("the computation from pixels to the first vectors")
         embedding.projection = parts.NotExposed(of_sound if config.reads_sounds else of_image)
-    elif found.position_table is not None:
-        trained = getattr(found.position_table.weight, "requires_grad", False)
-        kind = parts.SharedLearnedPositions if trained else parts.SharedPositions
-        embedding.position_encoding = kind(found.position_table, found.position_offset)
+    elif found.position_module is not None:
+        embedding.position_encoding = parts.describe_positions(found)
         embedding.position = Probe("position", "model")
     if found.token_scale is None:  # the table is narrower than the model, or the sum has unknown terms
         embedding.projection = parts.NotExposed(
@@ -585,12 +593,12 @@ class _Hooks(_Watch):
                 return output if shown is vectors else shown / scale
 
             self.after(found.token_table, tokens)
-        if found.position_table is not None:
+        if found.position_module is not None:
 
             def positions(guest_pass: GuestPass, _: Tensor, output: Tensor) -> Tensor:
                 return embedding.position(output if output.ndim == 3 else output[None])
 
-            self.after(found.position_table, positions)
+            self.after(found.position_module, positions)
         if found.embedding_norm is not None:
             self.before(found.embedding_norm.module, lambda _, x: embedding.sum(x))
             self.attach_norm(found.embedding_norm.module, lambda _: embedding.norm)

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.errors import CheckpointError
+from transformer.guests.position_kinds import find_positions
 from transformer.guests.structure import FoundStack, find_stacks
 from transformer.guests.trial_pass import Trial, close, trial_pass
 from transformer.pictures.image_patches import ImageInput
@@ -29,6 +30,8 @@ def tried_on_images(network: nn.Module, image: ImageInput) -> tuple[dict[str, Fo
         ids = {"encoder": torch.zeros(1, len(_read(trial, stack)), dtype=torch.long)}
         stack.position_rows = _position_rows(trial, stack, _read(trial, stack), image)
         _check_order(network, stack, image, pixels)
+        n_before = len(stack.position_rows) - image.n_patches
+        find_positions(network, stack, {"pixel_values": pixels}, n_before=n_before, columns=image.columns)
     return stacks, ids, trial
 
 

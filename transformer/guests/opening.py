@@ -23,6 +23,7 @@ from transformer.guests.attention_function import register
 from transformer.guests.guest_model import GuestConfig, GuestModel, describe_output
 from transformer.guests.image_folder import image_class, image_input, pads_texts, text_class
 from transformer.guests.image_trial import tried_on_images
+from transformer.guests.position_kinds import find_positions
 from transformer.guests.second_pass import check_layers, check_second_pass
 from transformer.guests.sound_folder import reads_spectrograms, sound_input
 from transformer.guests.sound_trial import tried_on_sounds
@@ -347,7 +348,10 @@ def _tried(network: nn.Module, config: GuestConfig) -> tuple[dict[str, FoundStac
     factor = getattr(network.config, "residual_multiplier", None)
     trial = trial_pass(network, inputs)
     factors = [float(factor)] if isinstance(factor, (int, float)) and factor else []
-    return find_stacks(network, trial, ids=ids, factors=factors), ids, trial
+    stacks = find_stacks(network, trial, ids=ids, factors=factors)
+    for stack in stacks.values():
+        find_positions(network, stack, inputs)
+    return stacks, ids, trial
 
 
 def _with_names(config: GuestConfig, network: Any, stack: FoundStack) -> GuestConfig:
@@ -370,20 +374,12 @@ def _settled(config: GuestConfig, network: nn.Module, stacks: Mapping[str, Found
     layer = stack.layers[-1]
     attention, fed = layer.self_attention, layer.feed_forward
     norm = layer.norms.get("self_attention_norm") or next(iter(layer.norms.values()), None)
-    positions = "none"
-    if stack.position_table is not None or stack.position_rows is not None:
-        positions = "learned"
-    elif any(each.self_attention.rotated for each in stack.layers):
-        positions = "rotary"
-    elif attention.call is not None and attention.call.has_bias:
-        positions = "relative"
-    elif attention.query is None:  # the trial pass does not show where positions enter
-        turns = bool(getattr(network.config, "rope_parameters", None)) and not getattr(network.config, "alibi", False)
-        positions = "rotary" if turns else "relative"
+    positions = next(iter(stack.kinds), "none")
     changes: dict[str, Any] = {
         "n_encoder_layers": len(stacks["encoder"].layers) if "encoder" in stacks else 0,
         "n_decoder_layers": len(stacks["decoder"].layers) if "decoder" in stacks else 0,
         "positions": positions,
+        "position_kinds": tuple((name, each.kinds) for name, each in stacks.items()),
         "norm": "post" if layer.order == "post" else "pre",
         "block": "parallel" if layer.order == "parallel" else "sequential",
         "rms_norm": norm is not None and norm.kind == "rms",

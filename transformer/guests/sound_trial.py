@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from transformer.errors import CheckpointError
+from transformer.guests.position_kinds import find_positions
 from transformer.guests.structure import FoundStack, find_stacks
 from transformer.guests.trial_pass import N_TARGET, Trial, close, trial_pass
 from transformer.sounds.time_positions import FRAMES, SoundInput
@@ -42,11 +43,13 @@ def tried_on_sounds(
         stacks = find_stacks(network, trial, ids=given, factors=[])
         if "encoder" in stacks:
             stack = stacks["encoder"]
-            if stack.position_table is not table:
+            if stack.position_module is not table:
                 raise _other_positions()
             _check_order(network, stack, inputs)
             # What precedes the positions is computed from the sound, not read from a table.
-            stack.position_table, stack.position_rows = None, whole
+            stack.position_module, stack.position_rows = None, whole
+        for stack in stacks.values():
+            find_positions(network, stack, inputs)
     return stacks, given, trial
 
 

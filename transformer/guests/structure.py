@@ -117,6 +117,9 @@ class FoundStack:
         carrier: The smallest module whose output is the stack's.
         settles: Whether that output comes from the final norm rather than from the last layer.
         position_rows: What is added to each patch of an image and to the tokens before them, [position, model].
+        kinds: How positions are encoded: "learned", "sinusoidal", "rotary", "relative", "alibi" or "unknown"; none,
+            one or several.
+        sines: The row of position 0 and the number of steps of a table of sines, then cosines (``HalvedSinusoids``).
     """
 
     layers: list[FoundLayer]
@@ -126,7 +129,8 @@ class FoundStack:
     settles: bool
     token_table: nn.Module | None
     token_scale: float | None
-    position_table: nn.Module | None
+    position_module: nn.Module | None  # looks up the rows that are added to the tokens
+    position_name: str  # the name of its table
     position_offset: int
     embedding_norm: FoundNorm | None
     segment: Tensor | None  # a constant that is added to each token (BERT)
@@ -134,6 +138,13 @@ class FoundStack:
     overwritten: set[int]  # modules whose output is later changed in place
     repeated: bool  # whether one block runs several times (ALBERT)
     position_rows: Tensor | None = None
+    kinds: tuple[str, ...] = ()
+    sines: tuple[int, float] | None = None
+
+    @property
+    def position_table(self) -> Tensor | None:
+        """The table of the rows that are added to the tokens, [position, model]."""
+        return None if self.position_module is None else getattr(self.position_module, self.position_name)
 
 
 def find_stacks(
@@ -227,12 +238,13 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
     before = [event for event in trial.events if event.ended < first.started and event.started > since]
     tables = [event for event in before if isinstance(event.module, nn.Embedding)]
     tokens = next(
-        (event for event in tables if event.inputs and same(event.input, ids) and _offset(event) is None), None
+        (event for event in tables if event.inputs and same(event.input, ids) and not _looked_up(event)[0]), None
     )
     # A narrower table holds rotary positions, which are not added (RoFormer).
     width = first.input.shape[-1] if tokens is None else tokens.output.shape[-1]
-    added_tables = [event for event in tables if event is not tokens and event.output.shape[-1] == width]
-    positions = next((event for event in added_tables if _offset(event) is not None), None)
+    others = [event for event in before if event is not tokens and event.output.shape[-1] == width]
+    positions = next((event for event in others if _looked_up(event)[0]), None)
+    position_name, position_offset = ("", 0) if positions is None else _looked_up(positions)
     norm = next(
         (event for event in reversed(before) if _is_norm(event.module) and same(event.output, first.input)), None
     )
@@ -252,21 +264,27 @@ def _embedding(trial: Trial, first: Event, ids: Tensor, since: int) -> dict[str,
     return {
         "token_table": None if tokens is None else tokens.module,
         "token_scale": scale,
-        "position_table": None if positions is None else positions.module,
-        "position_offset": 0 if positions is None else _offset(positions) or 0,
+        "position_module": None if positions is None else positions.module,
+        "position_name": position_name,
+        "position_offset": position_offset,
         "embedding_norm": None if norm is None else find_norm(norm),
         "segment": segment,
         "sums": sums,
     }
 
 
-def _offset(event: Event) -> int | None:
-    """Return the row of the table for position 0 if its rows were read in sequence, else None."""
-    table, rows = event.module.weight, event.output.reshape(-1, event.output.shape[-1])
-    if rows.shape[-1] != table.shape[-1] or len(rows) > len(table):
-        return None
-    starts = (table == rows[0]).all(dim=-1).nonzero().flatten().tolist()
-    return next((start for start in starts if torch.equal(table[start : start + len(rows)], rows)), None)
+def _looked_up(event: Event) -> tuple[str, int]:
+    """Return the name of a module's table and the row for position 0; "" if no rows were read in sequence."""
+    rows = event.output.reshape(-1, event.output.shape[-1])
+    module = event.module
+    for name, table in (*module.named_parameters(recurse=False), *module.named_buffers(recurse=False)):
+        if table.ndim != 2 or rows.shape[-1] != table.shape[-1] or len(rows) > len(table):
+            continue
+        starts = (table == rows[0]).all(dim=-1).nonzero().flatten().tolist()
+        for start in starts:
+            if torch.equal(table[start : start + len(rows)], rows):
+                return name, start
+    return "", 0
 
 
 def _layer(trial: Trial, block: Event, attentions: Sequence[Event], factors: Sequence[float]) -> FoundLayer:

@@ -49,7 +49,7 @@ def anatomy(model: Model, stack: str, layer: int) -> tuple[Part, ...]:
     return (
         _order(whole, block),
         _norm(block.self_attention_norm),
-        _positions(whole, block),
+        _positions(whole, block, model.config.kinds_in(stack)),
         _attention(block.self_attention),
         _feed_forward(block.feed_forward),
         _size(block),
@@ -85,7 +85,7 @@ def _norm(norm: nn.Module) -> Part:
     return Part(N_("norms"), NORMS[kind], facts)
 
 
-def _positions(stack: nn.Module, block: nn.Module) -> Part:
+def _positions(stack: nn.Module, block: nn.Module, kinds: tuple[str, ...]) -> Part:
     attention = block.self_attention
     name, where, formula = Message("none"), Message("nowhere"), "–"
     if (encoding := stack.embedding.position_encoding) is not None:
@@ -100,6 +100,13 @@ def _positions(stack: nn.Module, block: nn.Module) -> Part:
     elif isinstance(attention, DisentangledAttention):
         name, where = Message("disentangled"), Message("in every layer: added to the scores")
         formula = r"s_{ij} \propto q_i \cdot k_j + q_i \cdot r_{\delta(i,j)} + k_j \cdot r'_{\delta(j,i)}"
+    elif "alibi" in kinds:
+        name, where = "ALiBi", Message("in every layer: added to the scores")
+        formula = r"s_{ij} \mathrel{-}= m_h\, |i - j|"
+    if len(kinds) > 1:
+        name, where = Message("several kinds"), Message("at several locations")
+    elif "unknown" in kinds:
+        name, where, formula = Message("not established"), Message("not established"), "–"
     facts = (
         (N_("kind of positions"), name),
         (N_("where they enter"), where),

@@ -14,9 +14,11 @@ from torch import Tensor
 from transformer.attention import MultiHeadAttention
 from transformer.config import ModelConfig
 from transformer.files.checkpoints import Checkpoint
+from transformer.guests.described_parts import not_exposed
 from transformer.models import Model
-from transformer.positions import RelativePositionBias, sinusoidal_encoding
+from transformer.positions import RelativePositionBias, alibi_slopes, sinusoidal_encoding
 from transformer.probes import Edit, record
+from transformer.text.message import Message
 from transformer.variants.partial_rotary import Rotary
 
 
@@ -170,7 +172,11 @@ def _edits(
     places: Callable[[int], Tensor | None],
     description: str,
 ) -> tuple[Edit, ...]:
-    scheme = model.config.positions
+    scheme = model.config.positions_in(stack)
+    if scheme == "unknown":
+        raise not_exposed(Message("how it encodes positions"))
+    if len(model.config.kinds_in(stack)) > 1:
+        raise not_exposed(Message("a way to change all of its positions, of which it has several kinds"))
     if scheme in ("sinusoidal", "learned"):
         return (Edit(f"{stack}.embedding.position", change, description),)
     edited = {"relative": "position_bias.values", "rotary": "layers.0.self_attention.rotary"}.get(scheme, "")
@@ -178,6 +184,13 @@ def _edits(
         raise why
     if scheme == "relative":
         return (Edit(f"{stack}.position_bias.values", change, description),)
+    if scheme == "alibi":
+        n_layers = len(getattr(model, stack).layers)
+        change_scores = _replace_alibi(model.config.heads_in(stack), places)
+        return tuple(
+            Edit(f"{stack}.layers.{layer}.self_attention.scores", change_scores, description)
+            for layer in range(n_layers)
+        )
     if scheme == "rotary":
         return tuple(
             Edit(
@@ -186,9 +199,24 @@ def _edits(
                 description,
             )
             for layer, module in enumerate(getattr(model, stack).layers)
+            if module.self_attention.rotary is not None  # some layers of some models have no positions
             for what in ("query", "key")
         )
     return ()
+
+
+def _replace_alibi(n_heads: int, places: Callable[[int], Tensor | None]) -> Callable[[Tensor], Tensor]:
+    """Return a function that replaces ALiBi's bias in scores by that of other positions."""
+
+    def bias(place: Tensor) -> Tensor:
+        return -alibi_slopes(n_heads)[:, None, None] * (place[:, None] - place).abs()
+
+    def replace_bias(scores: Tensor) -> Tensor:
+        own = bias(torch.arange(scores.shape[-1]))
+        wanted = places(scores.shape[-1])
+        return scores + (-own if wanted is None else bias(wanted) - own).to(scores)
+
+    return replace_bias
 
 
 def _rerotate(attention: MultiHeadAttention, places: Callable[[int], Tensor | None]) -> Callable[[Tensor], Tensor]:
@@ -240,11 +268,9 @@ def rotary_agreement(config: ModelConfig, n_distances: int) -> np.ndarray:
 def alibi_bias(n_heads: int, n_distances: int) -> np.ndarray:
     """Return ALiBi's bias at each distance to the left: [head, distance] (Press et al. 2022, §3).
 
-    −m_h · distance with m_h = 2^(−8 (h + 1) / n_heads), head 0 first; nothing is learned. (The paper gives this for 1,
-    2, 4, 8 … heads.)
+    −m_h · distance with the fixed slopes of ``alibi_slopes``; nothing is learned.
     """
-    slopes = 2.0 ** (-8.0 * np.arange(1, n_heads + 1) / n_heads)
-    return -slopes[:, None] * np.arange(n_distances)
+    return -alibi_slopes(n_heads).numpy()[:, None] * np.arange(n_distances)
 
 
 def similarity_by_distance(similarity: np.ndarray) -> np.ndarray:

@@ -24,7 +24,7 @@ _SOURCES = {
     "norm": (fault_checks.norm, forward_faults.other_norm_order),
     HEALTHY: tuple(CHECKS.values()),
 }
-_SCHEMES = {"rotary": "positions_rotary", "relative": "positions_relative"}
+_SCHEMES = {"rotary": "positions_rotary", "relative": "positions_relative", "alibi": "positions_relative"}
 
 
 def answer(p: Page, case: Case, guess: str) -> None:

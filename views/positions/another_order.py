@@ -33,7 +33,13 @@ _SEARCHED = 32  # most tokens of an input whose most telling pair is searched
 
 def can_reorder(p: Page) -> bool:
     """Return whether this model's positions can be changed independently of its tokens."""
-    return p.checkpoint.config.positions in REORDERED
+    return _scheme(p) in REORDERED
+
+
+def _scheme(p: Page) -> str:
+    """Return how the stack that reads the typed text encodes positions."""
+    config = p.checkpoint.config
+    return config.positions_in("encoder" if config.has_encoder else "decoder")
 
 
 def needs(p: Page) -> tuple[str, ...]:
@@ -69,7 +75,7 @@ def another_order(p: Page) -> None:
     for note in (note for note in after.notes if note not in p.trace.notes):  # the page has already shown those
         st.caption(f":material/info: {as_plain(translate(note))}")
     hint = f"{text['swap_hint']} " if new.pair else ""
-    st.caption(hint + text["order_text"].format(what=text[f"what_{p.checkpoint.config.positions}"]))
+    st.caption(hint + text["order_text"].format(what=text[f"what_{_scheme(p)}"]))
 
 
 def _read(p: Page) -> ReorderedInput:

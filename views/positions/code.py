@@ -23,8 +23,8 @@ def sources(view_model: PositionsViewModel, section: str | None) -> tuple:
         return SOURCES[view_model.scheme]
     stack = view_model.checkpoint.model.get_submodule(view_model.stack)
     used = (stack.embedding.position_encoding, stack.layers[0].self_attention.rotary)
-    own = tuple(type(part) for part in used if type(part) in (HalvedSinusoids, PartialRotaryEncoding))
-    return own or SOURCES[view_model.checkpoint.config.positions]
+    own = tuple(kind for kind in (HalvedSinusoids, PartialRotaryEncoding) for part in used if isinstance(part, kind))
+    return own or SOURCES[view_model.checkpoint.config.positions_in(view_model.stack)]
 
 
 def snippet(view_model: PositionsViewModel) -> str:
@@ -32,7 +32,7 @@ def snippet(view_model: PositionsViewModel) -> str:
     checkpoint, sentence = view_model.checkpoint, view_model.trace.sentence
     stack = "encoder" if checkpoint.config.has_encoder else "decoder"
     added = ""
-    if checkpoint.config.positions in ("sinusoidal", "learned"):
+    if checkpoint.config.positions_in(view_model.stack) in ("sinusoidal", "learned"):
         added = f"print(trace['{view_model.stack}.embedding.position'].values)\n"
     return (
         "\nfrom transformer.layers.positional_encodings import reordered_positions, without_positions\n\n"

@@ -74,7 +74,7 @@ def position_terms(view_model: PositionsViewModel, text: PageText) -> None:
 
 def by_distance(view_model: PositionsViewModel, text: PageText) -> None:
     """Draw the model's own heads if it has this scheme; then the scheme's formula, if there is one."""
-    if view_model.is_own:
+    if view_model.is_own and view_model.scheme != "alibi":  # its formula says what is added: nothing is measured
         _measured(view_model, text)
         if isinstance(view_model.checkpoint.config, FamilyConfig):
             return  # the formulas below hold for the paper's sizes and bases, not for this family's
@@ -135,17 +135,18 @@ def _learned(view_model: PositionsViewModel, text: PageText) -> None:
 
 
 def _alibi(view_model: PositionsViewModel, text: PageText) -> None:
-    n_heads, n_distances = view_model.checkpoint.config.n_heads, LONGEST // 2 + 1
+    n_heads, n_distances = view_model.checkpoint.config.heads_in(view_model.stack), LONGEST // 2 + 1
     values = positional_encodings.alibi_bias(n_heads, n_distances)
     show_figure(
         relative_bias(values, distances=-np.arange(n_distances)),
         name="alibi-by-distance",
-        caption=text["distance_alibi"].format(
+        caption=text["distance_alibi_own" if view_model.is_own else "distance_alibi"].format(
             steepest=three_digits(-values[0, 1]), flattest=three_digits(-values[-1, 1]), last=n_heads - 1
         ),
         alt=text["distance_alt"],
     )
+    slopes = r", \qquad m_h = 2^{-8 (h + 1) / n}" if n_heads & (n_heads - 1) == 0 else ""  # a power of two
     show_formula(
-        r"s_{ij} = \frac{q_i \cdot k_j}{\sqrt{d_k}} - m_h \, (i - j), \qquad m_h = 2^{-8 (h + 1) / n}",
+        rf"s_{{ij}} = \frac{{q_i \cdot k_j}}{{\sqrt{{d_k}}}} - m_h \, |i - j|{slopes}",
         caption=text["alibi_formula"].format(heads=n_heads),
     )

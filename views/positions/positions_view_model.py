@@ -36,7 +36,7 @@ BACK = 2  # distance in tokens for comparing the two directions and for the line
 MOST_PAIRS = 10  # pairs of tokens whose swap is tried
 FAR = 32  # distances shown to each side
 SHORTEST, LONGEST = 16, 64  # minimum and default of the slider, in positions
-REORDERED = ("sinusoidal", "learned", "rotary", "relative")
+REORDERED = ("sinusoidal", "learned", "rotary", "relative", "alibi")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class PositionsViewModel(TokenViewModel):
     @property
     def is_own(self) -> bool:
         """Whether the scheme is the one that this model uses."""
-        return self.scheme == self.checkpoint.config.positions
+        return self.scheme == self.checkpoint.config.positions_in(self.stack)
 
     @property
     def sections(self) -> tuple[str, ...]:
@@ -71,6 +71,7 @@ class PositionsViewModel(TokenViewModel):
             "rotary": ("heatmap", "angles", "distance"),
             "relative": ("bias", "distance") if own else ("bias",),
             "alibi": ("distance",),
+            "unknown": (),
         }.get(self.scheme, ("heatmap", "waves", "similarity", *(("sum",) if own else ()), "distance"))
 
     @property
@@ -128,6 +129,13 @@ class PositionsViewModel(TokenViewModel):
         return positional_encodings.rotary_of(self.attention) if self.is_own else Rotary(self.checkpoint.config.d_head)
 
     @cached_property
+    def layers_without(self) -> tuple[int, ...]:
+        """The layers of this stack that do not rotate, if the others do."""
+        layers = self.checkpoint.model.get_submodule(self.stack).layers
+        rotates = self.is_own and self.scheme == "rotary"
+        return tuple(n for n, layer in enumerate(layers) if rotates and layer.self_attention.rotary is None)
+
+    @cached_property
     def rotary_layers(self) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The layers of this stack with the same angles as the one in focus, and those with others."""
         layers = self.checkpoint.model.get_submodule(self.stack).layers
@@ -177,7 +185,8 @@ def positions_view_model(
         lender: A checkpoint that has the scheme if the model itself does not; ``None`` for a formula.
     """
     checkpoint = trace.checkpoint
-    scheme = scheme or checkpoint.config.positions
+    own = checkpoint.config.positions_in(stack)
+    scheme = scheme or own
     return PositionsViewModel(
         trace,
         stack,
@@ -185,7 +194,7 @@ def positions_view_model(
         layer=min(layer, trace.n_layers(stack) - 1),
         head=min(head, checkpoint.config.heads_in(stack) - 1),
         scheme=scheme,
-        lender=checkpoint if scheme == checkpoint.config.positions else lender,
+        lender=checkpoint if scheme == own else lender,
     )
 
 

@@ -31,7 +31,7 @@ def choose_scheme(p: Page) -> None:
 
 def _schemes(p: Page) -> tuple[dict[str, list[str]], str]:
     """Return the names of the schemes, and the default: the checkpoint's own, if it has one."""
-    own = p.checkpoint.config.positions
+    own = p.checkpoint.config.positions_in(p.focus.stack)
     schemes = (*SCHEMES, own) if own == "disentangled" else SCHEMES
 
     def name(scheme: str, text: PageText) -> str:
@@ -43,7 +43,7 @@ def _schemes(p: Page) -> tuple[dict[str, list[str]], str]:
 
 def _lender(p: Page, scheme: str) -> Checkpoint | None:
     """Return the first checkpoint with a trained scheme that the model lacks."""
-    if scheme == p.checkpoint.config.positions or scheme not in ("learned", "relative"):
+    if scheme == p.checkpoint.config.positions_in(p.focus.stack) or scheme not in ("learned", "relative"):
         return None
     for name in checkpoint_names():
         try:
@@ -56,7 +56,11 @@ def _lender(p: Page, scheme: str) -> Checkpoint | None:
 
 def say_whose(view_model: PositionsViewModel, text: PageText) -> None:
     """Write a line that names the source of the numbers."""
-    own, scheme, lender = view_model.checkpoint.config.positions, view_model.scheme, view_model.lender
+    config, scheme, lender = view_model.checkpoint.config, view_model.scheme, view_model.lender
+    own = config.positions_in(view_model.stack)
+    if own == "unknown":
+        st.caption(text["not_established"].format(scheme=text[scheme]))
+        return
     if view_model.is_own:
         key = "own"
     elif lender:
@@ -64,4 +68,8 @@ def say_whose(view_model: PositionsViewModel, text: PageText) -> None:
     else:
         key = "nowhere" if scheme == "learned" else "formula_only"
     line = text[key].format(own=text[own], scheme=text[scheme], name=as_plain(lender.name) if lender else "")
-    st.caption(f"{text['nothing_added']} {line}" if own == "none" else line)
+    lines = [text["nothing_added"]] if own == "none" else []
+    lines += [line, *(text[f"also_{kind}"] for kind in config.kinds_in(view_model.stack)[1:])]
+    if view_model.layers_without:
+        lines.append(text["layers_without"].format(layers=", ".join(map(str, view_model.layers_without))))
+    st.caption(" ".join(lines))

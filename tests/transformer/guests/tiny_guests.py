@@ -108,6 +108,8 @@ def network(kind: str, **changes: object) -> Any:
     model = model_class(model_class.config_class(**{**fields, **changes}))
     with torch.no_grad():
         for parameter_name, parameter in model.named_parameters():
+            if not parameter.requires_grad:  # a table of sines
+                continue
             if parameter.ndim > 1:
                 parameter.normal_(std=0.25)
             elif "norm" not in parameter_name.lower() and "ln" not in parameter_name.lower():

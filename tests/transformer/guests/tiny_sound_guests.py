@@ -50,7 +50,9 @@ def network(**changes: Any) -> Any:
     model = transformers.WhisperForConditionalGeneration(transformers.WhisperConfig(**{**_SIZES, **changes}))
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            if parameter.ndim > 1 and not name.endswith("encoder.embed_positions.weight"):
+            if not parameter.requires_grad:  # the encoder's table of sines
+                continue
+            if parameter.ndim > 1:
                 parameter.normal_(std=0.25)
             elif "norm" not in name:
                 parameter.normal_(std=0.1)

@@ -9,7 +9,7 @@ from transformer.runs.next_sentence import LOGITS as NEXT_SENTENCE_LOGITS
 from transformer.runs.traces import Trace
 from ui.words.texts import common
 
-_IN_SCORES = ("rotary", "relative", "disentangled")  # positions that are not added to the embedding
+_IN_SCORES = ("rotary", "relative", "disentangled", "alibi")  # positions that are not added to the embedding
 
 
 @dataclass(frozen=True)
@@ -141,11 +141,11 @@ def _convolution(trace: Trace, path: str, layer: int, block: Any) -> list[Block]
     ]
 
 
-def _attention_notes(config: ModelConfig, layer: int, name: str) -> list[str]:
+def _attention_notes(config: ModelConfig, stack: str, layer: int, name: str) -> list[str]:
     """Return notes on an attention block: positions, heads that share keys, the window of a query."""
     if name != "self_attention":
         return []
-    notes = [common(f"diagram.{config.positions}")] if config.positions in _IN_SCORES else []
+    notes = [common(f"diagram.{kind}") for kind in config.kinds_in(stack) if kind in _IN_SCORES]
     if isinstance(config, FamilyConfig):
         if config.n_key_heads and config.n_key_heads < config.n_heads:
             notes.append(common("diagram.shared_keys", heads=config.n_heads, keys=config.n_key_heads))
@@ -175,7 +175,7 @@ def _sublayer(config: ModelConfig, trace: Trace, stack: str, layer: int, name: s
     else:
         role, page, activation = name, "attention", f"{path}.{name}.output"
         label = "masked_self_attention" if (stack, name) == ("decoder", "self_attention") else name
-        notes = _attention_notes(config, layer, name)
+        notes = _attention_notes(config, stack, layer, name)
     after = {"self_attention": "after_self_attention", "cross_attention": "after_cross_attention"}.get(name, "out")
     added = f"{path}.residual.{after}" if pre_norm else f"{path}.{name}_norm.input"
     more = {"in_layer": True, "focus": {"layer": layer}}

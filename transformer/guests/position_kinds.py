@@ -1,0 +1,321 @@
+"""How a network encodes positions, established by trial passes and not by the name of its family.
+
+Three facts are measured: what is added to the tokens; whether queries and keys depend on their position when every
+token is the same; and whether the scores then do. A kind that no measurement confirms is "unknown", and the pages say
+so.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from transformer.guests.attention_function import PRODUCTS, SOFTMAXES, AttentionCall, trial
+from transformer.guests.structure import FoundStack
+from transformer.positions import alibi_slopes, sinusoidal_encoding
+
+KINDS = ("learned", "sinusoidal", "rotary", "relative", "alibi")
+UNKNOWN = "unknown"
+_TOLERANCE = 1e-4  # of the largest number that is compared
+
+
+class _Enough(Exception):
+    """Signal that the rest of a pass is not needed."""
+
+
+@dataclass
+class _Scores:
+    """The scores of one attention over equal tokens, and the queries and keys that they are products of."""
+
+    module: nn.Module
+    query: Tensor | None  # [head, query, channel]
+    key: Tensor | None  # [head, channel, key]
+    scores: Tensor  # [head, query, key]
+
+
+def find_positions(
+    network: nn.Module, stack: FoundStack, inputs: Mapping[str, Tensor], *, n_before: int = 0, columns: int = 0
+) -> None:
+    """Set how ``stack`` encodes positions, and which of its layers rotate queries and keys.
+
+    Args:
+        network: The network.
+        stack: One of its stacks.
+        inputs: The inputs of the trial pass that found it.
+        n_before: Number of tokens before the patches of an image.
+        columns: Number of patches in a row of an image; 0 for a text.
+    """
+    added, sines = _added(network, stack, inputs, n_before, columns)
+    runs = [_level_pass(network, stack, inputs, row) for row in (0, -1)]
+    kinds, turned = set(added), dict[int, bool]()
+    for first, second in zip(*runs, strict=True):
+        is_rotated, others = _of_scores(first, second, n_before, columns)
+        turned[id(first.module)] = turned.get(id(first.module), False) or is_rotated
+        kinds |= others | ({"rotary"} if is_rotated else set())
+    if not runs[0]:
+        kinds.add(UNKNOWN)
+    stack.kinds = (UNKNOWN,) if UNKNOWN in kinds else tuple(kind for kind in KINDS if kind in kinds)
+    stack.sines = sines
+    for layer in stack.layers:
+        layer.self_attention.rotated = turned.get(id(layer.self_attention.module), False)
+
+
+def _added(
+    network: nn.Module, stack: FoundStack, inputs: Mapping[str, Tensor], n_before: int, columns: int
+) -> tuple[set[str], tuple[int, float] | None]:
+    """Return the kind of rows that are added to the tokens, and the numbers of their sines, if any."""
+    if stack.position_rows is not None:  # patches of an image, or positions in a sound
+        if not columns:
+            return _kind_of_rows(stack.position_rows, 0, trained=False)
+        rows = stack.position_rows[n_before:]
+        if float((rows - rows[:1]).abs().max()) <= _TOLERANCE:
+            return set(), None
+        return ({"learned"} if _depends_on_weights(network, stack, inputs) else {UNKNOWN}), None
+    read = _first_rows(network, stack, _with_equal_ids(inputs))
+    if read is None:
+        return {UNKNOWN}, None
+    if stack.position_table is None:
+        return (set() if _same(read, read[:1].expand_as(read)) else {UNKNOWN}), None
+    table, offset = stack.position_table, stack.position_offset
+    added = table[offset : offset + len(read)]
+    tokens = read - added if read.shape == added.shape else read[:1]  # a layer may follow the sum
+    if not _same(tokens, tokens[:1].expand_as(tokens)):
+        return {UNKNOWN}, None
+    return _kind_of_rows(table.detach(), offset, trained=table.requires_grad)
+
+
+def _kind_of_rows(table: Tensor, offset: int, *, trained: bool) -> tuple[set[str], tuple[int, float] | None]:
+    """Return whether the rows from ``offset`` on are sines and cosines, or else trained."""
+    rows, width = table[offset : offset + 256], table.shape[-1]
+    if offset == 0 and width % 2 == 0 and _same(rows, sinusoidal_encoding(len(rows), width)):
+        return {"sinusoidal"}, None
+    half = width // 2
+    place = torch.arange(offset, offset + len(rows), dtype=torch.float64)[:, None]
+    for steps in (float(half), float(half - 1)):
+        if width % 2 or steps <= 0:
+            break
+        angle = place * torch.exp(torch.arange(half, dtype=torch.float64) * -(math.log(10_000.0) / steps))
+        if _same(rows, torch.cat((angle.sin(), angle.cos()), dim=1).float()):
+            return {"sinusoidal"}, (offset, steps)
+    return ({"learned"} if trained else {UNKNOWN}), None
+
+
+def _depends_on_weights(network: nn.Module, stack: FoundStack, inputs: Mapping[str, Tensor]) -> bool:
+    """Return whether what is added to the patches of an image changes with a weight: a gradient is not 0."""
+    seen: dict[str, Tensor] = {}
+
+    def project(_: nn.Module, __: Any, output: Tensor) -> None:
+        seen.setdefault("patches", output.flatten(2)[0].T)
+
+    def read(_: nn.Module, args: tuple, kwargs: dict) -> None:
+        seen["read"] = (args[0] if args else kwargs["hidden_states"])[0]
+        raise _Enough
+
+    first = stack.layers[0].block if stack.embedding_norm is None else stack.embedding_norm.module
+    with ExitStack() as hooks, torch.enable_grad():
+        convolutions = [module for module in network.modules() if isinstance(module, nn.Conv2d)]
+        for module in convolutions:
+            hooks.callback(module.register_forward_hook(project).remove)
+        hooks.callback(first.register_forward_pre_hook(read, with_kwargs=True).remove)
+        with suppress(_Enough):
+            network(**inputs)
+        rows = seen["read"][-len(seen["patches"]) :] - seen["patches"]
+        drawn = torch.randn(rows.shape, generator=torch.Generator().manual_seed(0))
+        projections = {id(each) for module in convolutions for each in module.parameters()}
+        weights = [each for each in network.parameters() if id(each) not in projections and each.requires_grad]
+        gradients = torch.autograd.grad((rows * drawn).sum(), weights, allow_unused=True)
+    return any(each is not None and bool(each.any()) for each in gradients)
+
+
+def _with_equal_ids(inputs: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the inputs with the same token at every position."""
+    return {
+        name: value[:, :1].expand_as(value).clone() if name.endswith("input_ids") else value
+        for name, value in inputs.items()
+    }
+
+
+def _first_rows(network: nn.Module, stack: FoundStack, inputs: Mapping[str, Tensor]) -> Tensor | None:
+    """Return what the first layer reads, or the norm before it: [position, model]."""
+    found: list[Tensor] = []
+
+    def read(_: nn.Module, args: tuple, kwargs: dict) -> None:
+        given = args[0] if args else kwargs.get("hidden_states")
+        if isinstance(given, Tensor):
+            found.append(given)
+        raise _Enough
+
+    first = stack.layers[0].block if stack.embedding_norm is None else stack.embedding_norm.module
+    handle = first.register_forward_pre_hook(read, with_kwargs=True)
+    try:
+        with torch.inference_mode(), suppress(_Enough):
+            network(**inputs)
+    finally:
+        handle.remove()
+    return found[0][0] if found and found[0].ndim == 3 else None
+
+
+def _level_pass(network: nn.Module, stack: FoundStack, inputs: Mapping[str, Tensor], row: int) -> list[_Scores]:
+    """Return the scores of each self-attention if every layer reads one vector at all positions."""
+
+    def level(_: nn.Module, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        given = args[0] if args else kwargs.get("hidden_states")
+        if not isinstance(given, Tensor):
+            return args, kwargs
+        rows = given[:, [row]] if given.ndim == 3 else given[[row]]
+        same = rows.expand_as(given).clone()
+        return ((same, *args[1:]), kwargs) if args else (args, {**kwargs, "hidden_states": same})
+
+    recorder = _ScoresRecorder()
+    with ExitStack() as hooks, torch.inference_mode():
+        for block in {id(layer.block): layer.block for layer in stack.layers}.values():
+            hooks.callback(block.register_forward_pre_hook(level, with_kwargs=True).remove)
+        for module in {id(each): each for layer in stack.layers for each in [layer.self_attention.module]}.values():
+            hooks.callback(module.register_forward_pre_hook(recorder.begin).remove)
+            hooks.callback(module.register_forward_hook(recorder.end).remove)
+        recorder.calls = hooks.enter_context(trial())
+        hooks.enter_context(recorder)
+        network(**inputs)
+    return recorder.found
+
+
+class _ScoresRecorder(TorchFunctionMode):
+    """Mode that records what the softmax of an attention reads, and the product before it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[_Scores] = []
+        self.calls: list[AttentionCall] = []
+        self.module: nn.Module | None = None
+        self.products: list[tuple[Tensor, Tensor]] = []
+
+    def begin(self, module: nn.Module, _: Any) -> None:
+        self.module = module
+        self.products.clear()
+
+    def end(self, module: nn.Module, _: Any, output: Any) -> None:
+        if self.module is module and self.calls and self.calls[-1].module is module and self.found:
+            call, last = self.calls[-1], self.found[-1]
+            if last.module is module and call.cap:  # undo the soft cap, after which scores are no products
+                last.scores = torch.atanh((last.scores / call.cap).clamp(-0.999999, 0.999999)) * call.cap
+        self.module = None
+
+    def __torch_function__(
+        self, func: Callable, types: Any, args: tuple = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
+        if self.module is not None and func in SOFTMAXES and args and args[0].ndim in (3, 4):
+            self._keep(args[0])
+        elif self.module is not None and func in PRODUCTS:
+            self.products.append(tuple(args[:2]))  # type: ignore[arg-type]
+        elif self.module is not None and func in (torch.baddbmm, Tensor.baddbmm):
+            given = {**(kwargs or {})}
+            first = given.get("batch1", args[1] if len(args) > 1 else None)
+            second = given.get("batch2", args[2] if len(args) > 2 else None)
+            if isinstance(first, Tensor) and isinstance(second, Tensor):
+                self.products.append((first, second))
+        return func(*args, **(kwargs or {}))
+
+    def _keep(self, scores: Tensor) -> None:
+        module, self.module = self.module, None  # a second softmax is another computation
+        assert module is not None
+        scores = scores.detach().float().flatten(0, -3).clone()
+        query = key = None
+        for first, second in reversed(self.products):
+            if first.shape[-2] == scores.shape[-2] and second.shape[-1] <= scores.shape[-1]:
+                query, key = (each.detach().float().flatten(0, -3).clone() for each in (first, second))
+                scores = scores[..., : key.shape[-1]]  # a column of sinks has no key
+                break
+        self.module = module
+        self.products.clear()
+        self.found.append(_Scores(module, query, key, scores))
+
+
+def _of_scores(first: _Scores, second: _Scores, n_before: int, columns: int) -> tuple[bool, set[str]]:
+    """Return whether queries and keys are rotated, and the other kinds, from scores over equal tokens."""
+    query, key = first.query, first.key
+    if query is None or key is None:
+        return False, {UNKNOWN}
+    key = key.transpose(1, 2)
+    still = all(_same(each, each[:, :1].expand_as(each)) for each in (query, key))
+    if still:
+        return False, _of_bias(first, second, n_before, columns)
+    lengths = all(_same(norms, norms[:, :1].expand_as(norms)) for norms in (query.norm(dim=-1), key.norm(dim=-1)))
+    if not lengths or len(query) % len(key) or max(len(query), len(key)) != len(first.scores):
+        return False, {UNKNOWN}
+    allowed = _allowed(first.scores)
+    product, scores = (
+        _without_constants(each) for each in (query @ key.repeat_interleave(len(query) // len(key), 0).mT, first.scores)
+    )
+    if not all(_depends_on_distance(each, allowed, n_before, columns) for each in (product, scores)):
+        return False, {UNKNOWN}
+    x, y = product[allowed], scores[allowed]
+    slope = (x * y).sum() / x.square().sum()
+    alone = bool((y - slope * x).abs().max() <= _TOLERANCE * y.abs().max())
+    return True, (set() if alone else {UNKNOWN})
+
+
+def _of_bias(first: _Scores, second: _Scores, n_before: int, columns: int) -> set[str]:
+    """Return the kind of what is added to the scores of equal tokens."""
+    allowed = _allowed(first.scores)
+    one, other = (_without_constants(each.scores) for each in (first, second))
+    size = float(first.scores[allowed].abs().max()) + 1e-30
+    if float(one[allowed].abs().max()) <= _TOLERANCE * size:
+        return set()
+    if float((one - other)[allowed].abs().max()) > _TOLERANCE * size:
+        return {UNKNOWN}  # it depends on what the tokens are
+    if not _depends_on_distance(one, allowed, n_before, columns):
+        return {UNKNOWN}
+    n_heads, n_queries, n_keys = one.shape
+    if not columns and n_queries == n_keys:
+        away = (torch.arange(n_keys) - torch.arange(n_queries)[:, None]).abs().float()
+        expected = -alibi_slopes(n_heads).float()[:, None, None] * away
+        if float((one - expected)[allowed].abs().max()) <= _TOLERANCE * size:
+            return {"alibi"}
+        step = one[:, 1:2, :1] if n_queries > 1 else one[:, :1, :1]
+        if float((one - step * away)[allowed].abs().max()) <= _TOLERANCE * size and n_queries > 3:
+            return {UNKNOWN}  # a straight line that is not ALiBi's
+    return {"relative"}
+
+
+def _allowed(scores: Tensor) -> Tensor:
+    return scores > torch.finfo(scores.dtype).min / 2
+
+
+def _without_constants(scores: Tensor) -> Tensor:
+    """Return the scores less that of each query with itself: a constant of a row changes no weight."""
+    return scores - scores.diagonal(dim1=1, dim2=2)[..., None] if scores.shape[1] == scores.shape[2] else scores
+
+
+def _depends_on_distance(values: Tensor, allowed: Tensor, n_before: int, columns: int) -> bool:
+    """Return whether [head, query, key] depends on the distance alone.
+
+    The distance in an image is that in rows and that in columns.
+    """
+    n_heads, n_queries, n_keys = values.shape
+    if n_queries != n_keys:
+        return False
+    across = columns or n_queries  # a text is one row
+    places = torch.arange(n_queries) - n_before
+    row, column = places.div(across, rounding_mode="floor"), places % across
+    distance = (row - row[:, None]) * 2 * across + column - column[:, None]  # [query, key]
+    counted = allowed[0] & (places >= 0) & (places >= 0)[:, None]
+    where = (distance - distance.min())[counted].expand(n_heads, -1)
+    chosen = values[:, counted]
+    least, most = (
+        chosen.new_zeros(n_heads, int(where.max()) + 1).scatter_reduce(1, where, chosen, end, include_self=False)
+        for end in ("amin", "amax")
+    )
+    return float((most - least).max()) <= _TOLERANCE * (float(chosen.abs().max()) + 1e-30)
+
+
+def _same(one: Tensor, other: Tensor) -> bool:
+    if one.shape != other.shape:
+        return False
+    return float((one - other).detach().abs().max()) <= _TOLERANCE * (float(one.detach().abs().max()) + 1e-30)
