@@ -33,7 +33,7 @@ SECTIONS_OF_PICTURES = {"picture": on_picture, "path": None, "trust": trust}
 def begins(p: Page) -> tuple[str, int]:
     """Begin at a word that attends to another one; in a long text, at the token that is continued."""
     if p.reads_long_text:
-        return p.focus.stack, len(prompt_of(p.checkpoint, p.focus.sentence)) - 1
+        return p.focus.stack, len(prompt_of(p.checkpoint, p.sentence)) - 1
     return opening_row(p)
 
 

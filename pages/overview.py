@@ -11,7 +11,6 @@ from ui.show.sound_over_time import opening_row
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.overview.diagram import model_diagram
-from views.overview.hidden_word import with_a_hidden_word
 from views.overview.maps_of_file import show_maps
 from views.overview.model_output import present_answer, show_answer, view_model_of
 from views.overview.more import show_more
@@ -23,8 +22,7 @@ with page("overview", strip=False, begins=opening_row) as p:
         p.finish()
     for note in p.trace.notes:
         st.caption(f":material/info: {as_plain(translate(note))}")
-    p, hidden = with_a_hidden_word(p)
-    (present_answer if is_presenting() else show_answer)(p, view_model_of(p), hidden=hidden)
+    (present_answer if is_presenting() else show_answer)(p, view_model_of(p))
     if p.reads_sounds:
         sound_in_words(p)
     else:

@@ -303,8 +303,17 @@ def public_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 @pytest.fixture
 def open_app(checkpoints_folder: Path) -> Callable[..., AppTest]:
-    """Return ``open_app("decoding", checkpoint=…, sentence=…)``, the page as an address opens it."""
-    return lambda page, **address: open_by_address(page, address)
+    """Return ``open_app("decoding", checkpoint=…, sentence=…)``, the page as an address opens it.
+
+    Models that fill in blanks read the sentence as the test gives it, unless the test says ``masked``.
+    """
+
+    def opened(page: str, **address: object) -> AppTest:
+        if "sentence" in address and "bert" in str(address.get("checkpoint")):
+            address.setdefault("masked", "none")
+        return open_by_address(page, address)
+
+    return opened
 
 
 def open_by_address(

@@ -19,7 +19,7 @@ HIDDEN_WORD = "The old ___ told us a story."  # its last longer word that is one
 
 @pytest.mark.parametrize("checkpoint", CHECKPOINTS)
 def test_the_answer_and_its_probability_are_those_of_the_model(open_app, tiny_checkpoint, checkpoint):
-    app = open_app("overview", checkpoint=checkpoint, sentence=SENTENCE)
+    app = open_app("overview", checkpoint=checkpoint, sentence=SENTENCE, masked="")
     is_fine(app)
     loaded = tiny_checkpoint(checkpoint)
     read = HIDDEN_WORD if checkpoint == "tiny-bert" else SENTENCE
@@ -32,15 +32,15 @@ def test_the_answer_and_its_probability_are_those_of_the_model(open_app, tiny_ch
 
 
 def test_a_sentence_without_a_blank_is_filled_where_its_last_longer_word_was(open_app, tiny_checkpoint):
-    app = open_app("overview", checkpoint="tiny-bert", sentence=SENTENCE)
+    app = open_app("overview", checkpoint="tiny-bert", sentence=SENTENCE, masked="")
     is_fine(app)
     (part,) = read_answer(transformer.trace(tiny_checkpoint("bert"), HIDDEN_WORD)).parts
     assert f"The old :primary[**{part.display.removeprefix('·')}**] told us a story." in said(app)
-    assert TEXT["hidden"].format(word="man") in said(app) and SENTENCE in said(app)
+    assert TEXT["masked_word"].format(word="man") in said(app) and SENTENCE in said(app)
     assert app.session_state["focus"].sentence == SENTENCE, "what was typed stays"
     typed = open_app("overview", checkpoint="tiny-bert", sentence="The ___ man.")
-    assert not any(TEXT["hidden"].split("”")[1] in line for line in said(typed).splitlines())
-    short = open_app("overview", checkpoint="tiny-bert", sentence="to us")
+    assert not any(TEXT["masked_word"].split("”")[1] in line for line in said(typed).splitlines())
+    short = open_app("overview", checkpoint="tiny-bert", sentence="to us", masked="")
     is_fine(short)
     assert TEXT["no_blank"] in said(short)
 

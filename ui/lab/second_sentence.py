@@ -50,16 +50,16 @@ def second_sentence(
             p.text["second"],
             default=suggested_sentence(p) if first is None else first,
             key=key,
-            owner=(p.checkpoint.fingerprint, p.focus.sentence),
+            owner=(p.checkpoint.fingerprint, p.sentence),
             help=p.text["second_help"],
             width=330,
             label_visibility=labels(),
         )
     if chips is not None and not p.reads_pictures:
         offered = offered[:_FEW]
-    pairs = {_label(p.focus.sentence, *pair): pair for pair in offered}
+    pairs = {_label(p.sentence, *pair): pair for pair in offered}
     if len(pairs) > 1:
-        here = next((label for label, pair in pairs.items() if pair == (p.focus.sentence, typed)), None)
+        here = next((label for label, pair in pairs.items() if pair == (p.sentence, typed)), None)
         take = partial(_take, pairs, key)
         with chips or row:
             with_label = not is_presenting()
@@ -69,12 +69,12 @@ def second_sentence(
 
 def suggested_sentence(p: Page) -> str:
     """Return the first prepared sentence with one word changed; "" if none fits."""
-    return next((other for clean, other in ready_pairs(p) if clean == p.focus.sentence), "")
+    return next((other for clean, other in ready_pairs(p) if clean == p.sentence), "")
 
 
 def ready_pairs(p: Page) -> tuple[tuple[str, str], ...]:
     """Return the (clean, corrupted) pairs that fit this model, those of the page's sentence first."""
-    return store.get(p.run, "swaps", lambda: offered_pairs(p.checkpoint, p.focus.sentence, read_answer(p.trace).text))
+    return store.get(p.run, "swaps", lambda: offered_pairs(p.checkpoint, p.sentence, read_answer(p.trace).text))
 
 
 def _take(pairs: dict[str, tuple[str, str]], key: str, label: str) -> None:

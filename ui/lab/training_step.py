@@ -105,7 +105,7 @@ def _step(p: Page, controls: DeltaGenerator, *, optimizer: str) -> tuple[Trainin
                 names,
                 default=own,
                 key="training class",
-                owner=(p.checkpoint.fingerprint, p.focus.sentence),
+                owner=(p.checkpoint.fingerprint, p.sentence),
             )
             arguments["label"] = names.index(name)
     arguments["rate"] = rate

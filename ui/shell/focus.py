@@ -19,6 +19,7 @@ from transformer.config import LEVELS, PictureConfig
 from transformer.families.family_config import FamilyConfig
 from transformer.pictures import image_files
 from transformer.pictures.image_files import is_image_text
+from transformer.runs.masked_word import words_in
 from transformer.sounds import sound_files
 from transformer.sounds.sound_files import is_sound_text
 from ui.compute.loading import (
@@ -84,6 +85,7 @@ class Focus:
         head: Index of the head, from 0.
         token: Position in the sequence that ``stack`` reads; ``LAST`` until the length is known.
         pads: Number of padding tokens added to the source.
+        masked: Number of the word that is masked for a model that fills in blanks, or "none"; empty for the default.
         reads: Language of the sentence, by the codes of a multilingual checkpoint; empty for its default.
         writes: Language of the output; empty for its default.
         way: "special" or "chat" if the sentence is more than text.
@@ -106,6 +108,7 @@ class Focus:
     head: int = 0
     token: int = 0
     pads: int = 0
+    masked: str = ""
     reads: str = ""
     writes: str = ""
     way: str = ""
@@ -314,6 +317,10 @@ def _is_at_the_opening(focus: Focus) -> bool:
     return _head_of(focus) in (_head_of(opening), st.session_state.get(_PLACED))
 
 
+def _read_by(focus: Focus) -> tuple[str, ...]:
+    return focus.checkpoint, focus.sentence, focus.masked
+
+
 def _head_of(focus: Focus) -> tuple[str | int, ...]:
     return tuple(getattr(focus, name) for name in PLACE)
 
@@ -444,7 +451,7 @@ def change(**values: object) -> None:
 def keep(focus: Focus, *, lines: Sequence[str] = ()) -> None:
     """Keep a focus before the page runs, and lines about it for the page to show."""
     before = current()
-    if (focus.checkpoint, focus.sentence) != (before.checkpoint, before.sentence):
+    if _read_by(focus) != _read_by(before):
         prepared = has_place(focus.checkpoint, focus.sentence)
         st.session_state[_UNPLACED] = _is_at_the_opening(focus) and not prepared
     elif _head_of(focus) != _head_of(before):
@@ -467,7 +474,9 @@ def with_changes(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]
         fitting = _for_checkpoint(str(values["checkpoint"]), focus)
         new = {name for name, value in fitting.items() if value != getattr(focus, name)} | {"token"}
         values = {name: value for name, value in fitting.items() if name in new} | values
-    again = {"sentence", "target", "stack", "writes", "way", "system", "variables", "written"}
+    if "sentence" in values and "masked" not in values and not _keeps_masked_word(focus, str(values["sentence"])):
+        values["masked"] = ""
+    again = {"sentence", "masked", "target", "stack", "writes", "way", "system", "variables", "written"}
     if values.keys() & again and "token" not in values:
         values["token"] = default_focus(focus.checkpoint).token
     most, lines = limits().characters, []
@@ -477,6 +486,15 @@ def with_changes(focus: Focus, **values: object) -> tuple[Focus, tuple[str, ...]
             values[name] = text[:most]
             lines.append(common("problem.not_kept", count=whole(len(text)), most=whole(most)))
     return replace(focus, **values), tuple(lines)
+
+
+def _keeps_masked_word(focus: Focus, sentence: str) -> bool:
+    """Return whether the choice of the masked word also holds for an edited sentence."""
+    if not focus.masked.isdecimal():
+        return True
+    number = int(focus.masked)
+    before, after = words_in(focus.sentence)[number:], words_in(sentence)[number:]
+    return before[:1] == after[:1]
 
 
 def has_no_head() -> bool:

@@ -24,6 +24,7 @@ from transformer.files.once import once
 from transformer.files.received_files import is_received
 from transformer.guests.recorded_maps import RecordedMaps
 from transformer.runs.decoding_strategies import Greedy
+from transformer.runs.masked_word import MaskedWord, masked_word
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
 from transformer.sounds import sound_files
@@ -52,6 +53,7 @@ from ui.shell.guidance.lesson_bar import lesson_bar, open_step, running_lesson
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.in_class.class_bar import class_bar
 from ui.shell.long_texts import needs_every_layer, reads_long_text, say_long_text
+from ui.shell.masked_word_choice import choose_masked_word
 from ui.shell.navigation import go_to, links_onward, navigation, place_among_pages
 from ui.shell.own_files import own_files
 from ui.shell.presentation.presenter import is_presenting, style_for_a_room
@@ -142,6 +144,21 @@ class Page:
         return _checkpoint_of(self.focus)
 
     @property
+    def masked(self) -> MaskedWord | None:
+        """The word that is masked for a model that fills in blanks, unless it reads the text as it was typed."""
+        return _masked_word_of(self.focus)
+
+    @property
+    def sentence(self) -> str:
+        """What the model reads: the typed text, ``focus.sentence``, with a blank in place of the masked word."""
+        return self.focus.sentence if self.masked is None else self.masked.sentence
+
+    def sentence_for(self, name: str) -> str:
+        """Return what another checkpoint reads of the typed text."""
+        masked = _mask_for(load_checkpoint(name), self.focus)
+        return self.focus.sentence if masked is None else masked.sentence
+
+    @property
     def run(self) -> Run:
         """The inputs of the trace that this kind of model uses; they are the key of derived results."""
         config, focus = self.checkpoint.config, self.focus
@@ -149,7 +166,7 @@ class Page:
         alone = config.kind == "decoder-only" and not (target or focus.written or self.name in WRITING)
         return Run(
             self.checkpoint,
-            focus.sentence,
+            self.sentence,
             target or None,
             strategy=PROMPT_ONLY if alone else None,
             source_pads=focus.pads if config.has_encoder else 0,
@@ -202,7 +219,7 @@ class Page:
         """Return the Python code for ``checkpoint`` and ``trace`` of this page, for ``show_snippet``."""
         own_image = self.reads_files and self.focus.sentence in own_files()
         own_sound = self.reads_sounds and self.focus.sentence in own_files(sound_files.PREFIX)
-        arguments = [repr(self.focus.sentence)]
+        arguments = [repr(self.sentence)]
         if own_image or own_sound:
             arguments = ['sound_text("the/file/of/the/sound")' if own_sound else 'image_text("the/file/of/the/image")']
         if self.run.target is not None:
@@ -240,6 +257,16 @@ class Page:
 @once_a_run
 def _checkpoint_of(focus: Focus) -> transformer.Checkpoint:
     return _open_cached(focus.checkpoint, focus.reads, focus.writes, prompt_of(focus))
+
+
+@once_a_run
+def _masked_word_of(focus: Focus) -> MaskedWord | None:
+    return _mask_for(_checkpoint_of(focus), focus)
+
+
+def _mask_for(checkpoint: transformer.Checkpoint, focus: Focus) -> MaskedWord | None:
+    """Return the masked word; a lesson's questions are about the sentence as it is given."""
+    return None if focus.lesson else masked_word(checkpoint, focus.sentence, focus.masked)
 
 
 @once_a_run
@@ -349,6 +376,8 @@ def _draw_frame(
     corrections = (*corrections, *misfits)
     spoken_languages(p.focus, p.checkpoint, room)
     choose_prompt(p.focus, p.checkpoint, room, writes=p.name in WRITING)
+    p.focus, unmasked = choose_masked_word(p.focus, p.checkpoint, room)
+    corrections = (*corrections, *unmasked)
     if needs_every_layer(p.name) and p.reads_long_text:
         p.nothing_to_show(say_long_text(p.run, "page"))
     needs = needs(p) if callable(needs) else needs
@@ -400,7 +429,7 @@ def _say(lines: Iterable[str]) -> None:
 
 def _view(p: Page, *, of_sentence: bool) -> dict[str, str]:
     """Return the metadata for files of the page's figures."""
-    read = {"sentence": p.focus.sentence, "target": p.run.target or ""} if of_sentence else {}
+    read = {"sentence": p.sentence, "target": p.run.target or ""} if of_sentence else {}
     return {"checkpoint": p.focus.checkpoint, "fingerprint": p.checkpoint.fingerprint, **read}
 
 

@@ -50,13 +50,14 @@ def traits_of(config: ModelConfig) -> frozenset[str]:
 def text_for(text: PageText, config: ModelConfig | None) -> PageText:
     """Return a page's text with the replacements that a model needs ([of_classes], …).
 
-    [of_pictures] is for every model that reads images, [of_images] for those whose images are files,
-    [of_sounds] for every model that reads sounds.
+    [of_blanks] is for models that predict masked words, [of_pictures] for every model that reads images, [of_images]
+    for those whose images are files, [of_sounds] for every model that reads sounds.
     """
     if config is None:
         return text
     kinds = {
         "of_classes": bool(config.n_classes),
+        "of_blanks": config.kind == "encoder-only" and not (config.n_classes or config.encodes_sentences),
         "of_pictures": config.reads_images,
         "of_vectors": config.encodes_sentences,
         "of_sounds": config.reads_sounds,

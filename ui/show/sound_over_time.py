@@ -22,7 +22,7 @@ def attends_to_time(p: Page) -> bool:
 
 def first_word_row(p: Page) -> int:
     """Return the row that predicts the first token of the text, after language and task."""
-    return len(prompt_of(p.checkpoint, p.focus.sentence)) - 1
+    return len(prompt_of(p.checkpoint, p.sentence)) - 1
 
 
 def opening_row(p: Page) -> tuple[str, int]:

@@ -183,7 +183,7 @@ def on_picture(p: Page, shown: AttentionViewModel) -> None:
     show_figure(
         row_on_picture(
             weights[:, patches].reshape(len(weights), -1, across),
-            picture=picture_address(p.focus.sentence, p.checkpoint.config),
+            picture=picture_address(p.sentence, p.checkpoint.config),
             names=[_name_of_panel(view, head, row) for head in range(len(weights))],
             labels=[view.key.labels[place] for place in patches],
             stretch=shown.choices.stretch,

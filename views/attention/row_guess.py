@@ -61,7 +61,7 @@ def guess(p: Page, shown: AttentionViewModel) -> None:
 def _key(p: Page, shown: AttentionViewModel, row: int) -> tuple:
     focus = p.focus
     answer = (focus.target, p.trace.text)
-    return (p.checkpoint.fingerprint, focus.sentence, *answer, focus.pads, shown.view.name, focus.head, row)
+    return (p.checkpoint.fingerprint, p.sentence, *answer, focus.pads, shown.view.name, focus.head, row)
 
 
 def _ask(p: Page, shown: AttentionViewModel, key: tuple, name: str) -> None:

@@ -122,7 +122,7 @@ def _score(p: Page) -> None:
 def ask(p: Page, diagnosis: Diagnosis) -> str:
     """Offer the options; return the guess, "" if there is none yet."""
     all_guesses = st.session_state.setdefault(_STATE, {})
-    key = (p.checkpoint.fingerprint, p.focus.sentence, int(choice.value(_NUMBER, str(_first(p.checkpoint.config)))))
+    key = (p.checkpoint.fingerprint, p.sentence, int(choice.value(_NUMBER, str(_first(p.checkpoint.config)))))
     made, _ = all_guesses.get(key, ("", ""))
     with st.container(horizontal=True, key="bug guesses", gap="xsmall"):
         for fault in GUESSES:

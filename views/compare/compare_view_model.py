@@ -178,8 +178,8 @@ class CompareViewModel:
 
     @property
     def are_sentences(self) -> bool:
-        """Whether the sentences differ, not the models."""
-        return len({side.trace.sentence for side in self.sides}) > 1
+        """Whether the sentences differ, not the models, one of which may read a typed sentence with a masked word."""
+        return not self.are_models and len({side.trace.sentence for side in self.sides}) > 1
 
     @property
     def are_models(self) -> bool:

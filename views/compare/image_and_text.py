@@ -32,7 +32,7 @@ def image_and_text(p: Page) -> None:
     )  # fmt: skip
     try:
         texts = store.get(p.checkpoint, ("text tower",), partial(open_text_tower, p.checkpoint))
-        compute = partial(image_text_cosine, p.checkpoint, texts, p.focus.sentence, written)
+        compute = partial(image_text_cosine, p.checkpoint, texts, p.sentence, written)
         found = store.get(p.run, ("image and text", written), compute)
     except (transformer.InputError, transformer.CheckpointError) as error:
         st.warning(as_plain(translate(error)), icon=":material/edit:")
@@ -77,7 +77,7 @@ def _draw_patches(p: Page, tower: TowerShares, patches: dict[int, float]) -> Non
     show_figure(
         picture_shares(
             np.reshape(list(patches.values()), (-1, across)),
-            picture=picture_address(p.focus.sentence, p.checkpoint.config),
+            picture=picture_address(p.sentence, p.checkpoint.config),
             labels=[label_in_words(tower.trace.source.labels[place]) for place in patches],
         ),
         name="shares-of-patches",

@@ -116,7 +116,7 @@ def trace_by(p: Page, name: str) -> Trace | None:
     try:
         checkpoint = load_checkpoint(name)
         pads = p.focus.pads if checkpoint.config.has_encoder else 0
-        return load_trace(Run(checkpoint, p.focus.sentence, source_pads=pads, strategy=p.run.strategy))
+        return load_trace(Run(checkpoint, p.sentence_for(name), source_pads=pads, strategy=p.run.strategy))
     except (transformer.CheckpointError, transformer.InputError, transformer.NotFiniteError, OSError) as error:
         message = p.text["other_wrong"].format(name=as_plain(name), message=as_plain(translate(error)))
         st.warning(message, icon=":material/edit:")
@@ -235,10 +235,11 @@ def _next_tokens(p: Page, shown: CompareViewModel) -> None:
 
 def code_of_checkpoints(p: Page, others: Sequence[str]) -> None:
     """Show the code for one sentence on several checkpoints, beginning with this page's."""
+    sentences = {p.place_of(name): p.sentence_for(name) for name in others}
     show_snippet(
         "compare",
-        f"{p.preamble}\nothers = {[p.place_of(name) for name in others]}\n"
-        f"runs = [trace, *(transformer.trace(transformer.load(place), {p.focus.sentence!r}) for place in others)]\n"
+        f"{p.preamble}\nothers = {sentences!r}\n"
+        "runs = [trace, *(transformer.trace(transformer.load(place), text) for place, text in others.items())]\n"
         "for run in runs:\n"
         "    for stack, kind in run.attention_kinds():\n"
         "        for layer in range(run.n_layers(stack)):\n"

@@ -83,11 +83,11 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
     By default, it is the partner of sentence A, there or in ``opening.toml``, or sentence A with one word changed.
     """
     focus = p.focus
-    task = start_of(focus.sentence, p.checkpoint.framing.starts)  # the task prefix, which predefined pairs get, too
-    found = _pictures(p, focus.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
+    task = start_of(p.sentence, p.checkpoint.framing.starts)  # the task prefix, which predefined pairs get, too
+    found = _pictures(p, p.sentence) if p.reads_pictures else pairs_to_compare(p.text, task)
     partners = {one: two for pair in found for one, two in _both_ways(pair["first"], pair["second"])}
     partners |= {each.sentence: each.second for each in examples_of(focus.checkpoint) if each.second}
-    by_itself = partners.get(focus.sentence) or suggested_sentence(p) or focus.sentence
+    by_itself = partners.get(p.sentence) or suggested_sentence(p) or p.sentence
     pairs = {pair["label"]: pair for pair in found}
     with st.container(horizontal=True, vertical_alignment="bottom"):
         second = choice.text(
@@ -98,7 +98,7 @@ def second_sentence(p: Page) -> tuple[str, dict[str, str] | None]:
             width=130 if p.reads_pictures else 400,
             label_visibility=labels(),
         )
-        here = {focus.sentence, second}
+        here = {p.sentence, second}
         shown = next((label for label, pair in pairs.items() if {pair["first"], pair["second"]} == here), None)
         take = partial(_take, pairs)
         with st.popover(p.text["pairs"], icon=":material/format_list_bulleted:", key="compare pairs"):

@@ -28,7 +28,7 @@ _CHOSEN = "branch"  # the number of the branch, from 1
 
 def identity(p: Page, branch: Branch = ORIGINAL) -> tuple:
     """Return what distinguishes one text from another, for the stepper: the focus without a branch."""
-    return _identity((p.focus.checkpoint, p.focus.sentence, given_of(p.run), p.run.source_pads), branch)
+    return _identity((p.focus.checkpoint, p.sentence, given_of(p.run), p.run.source_pads), branch)
 
 
 def _identity(text: tuple, branch: Branch) -> tuple:

@@ -1,6 +1,5 @@
 """Outputs of models that do not generate: words for blanks, and classes with each word's part."""
 
-import re
 from dataclasses import asdict, replace
 
 import pandas as pd
@@ -16,7 +15,6 @@ from transformer.variants.output_heads import FirstTokenClassifier, TokenHead
 from ui.compute.jobs import jobs
 from ui.lab.next_sentence_class import next_sentence_line
 from ui.shell import choice
-from ui.shell import focus as shared_focus
 from ui.shell.choice import one_of
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_formula, show_snippet
@@ -27,8 +25,6 @@ from views.decoding.decoding_parts import choose_heads, location_of, show_attent
 from views.decoding.decoding_view_model import DecodingChoices, FilledBlank, Verdict, answered_position, first_blank
 
 _NEXT_SENTENCE = r"p = \text{softmax}\big(\tanh(h_0\, W_1 + b_1)\, W + b\big)"
-_WORD = re.compile(r"\w+(?:['’-]\w+)*")
-MOST_TO_HIDE = 14  # words of the sentence in one row or two
 MOST_BESIDE = 16  # words whose contributions have room beside the classes
 
 
@@ -48,7 +44,6 @@ def fill_blanks(p: Page) -> None:
             )
         )
     else:
-        _offer_to_hide_a_word(p)
         st.caption(p.text["no_blank"].format(token=as_plain(p.trace.source[shown.position].display)))
     left, right = st.columns(2)
     with left:
@@ -58,7 +53,7 @@ def fill_blanks(p: Page) -> None:
         shown = replace(shown, choices=replace(shown.choices, one_head=choose_heads(p)))
         with figure:
             caption = p.text["blank_attention_caption"].format(
-                token=as_plain(p.trace.source[shown.position].display), position=shown.position, layer=shown.layer
+                token=as_plain(p.trace.source[shown.position].display), layer=shown.layer
             )
             show_attention(p, shown, shown.attention, name="attention-of-the-position", caption=caption)
     _show_formula(p, shown)
@@ -69,18 +64,6 @@ def fill_blanks(p: Page) -> None:
         f"probabilities = logits.softmax(-1)\n"
         f"print(probabilities[{best.id}].item())  # {best.piece} {best.probability:.7g}\n",
     )
-
-
-def _offer_to_hide_a_word(p: Page) -> None:
-    """Offer the words of a sentence without a blank; a click puts the blank in the place of the word."""
-    sentence = p.focus.sentence
-    st.markdown(f"##### {p.text['hide']}")
-    with st.container(horizontal=True, gap="xsmall", key="hide a word"):
-        for number, word in enumerate(list(_WORD.finditer(sentence))[:MOST_TO_HIDE]):
-            hidden = f"{sentence[: word.start()]}___{sentence[word.end() :]}"
-            st.button(
-                as_plain(word[0]), key=f"hide {number}", on_click=shared_focus.change, kwargs={"sentence": hidden}
-            )
 
 
 def _show_next_sentence(p: Page, found: NextSentenceAnswer) -> None:
@@ -211,7 +194,7 @@ def classify(p: Page) -> None:
         "classes",
         "import transformer\nfrom transformer.attribution.leave_one_out import leave_one_out\n\n"
         f"{p.load_line}"
-        f"found = leave_one_out(checkpoint, {p.focus.sentence!r})\n"
+        f"found = leave_one_out(checkpoint, {p.sentence!r})\n"
         f"print(found.probabilities[{index}])  # {found.probabilities[index]:.7g}\n"
         f"print([(word.text, float(share)) for word, share in zip(found.words, found.contributions[:, {index}])])\n",
     )
@@ -225,7 +208,7 @@ def _show_contributions(p: Page, shown: Verdict, names: list[str]) -> Verdict:
         names,
         default=names[shown.best],
         key="class_shown",  # "class" is the code of a class of students
-        owner=(p.checkpoint.fingerprint, p.focus.sentence),
+        owner=(p.checkpoint.fingerprint, p.sentence),
         wrap=True,
     )
     shown = replace(shown, choices=DecodingChoices(class_index=names.index(chosen)))

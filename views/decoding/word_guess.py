@@ -39,7 +39,7 @@ def guess(p: Page, choices: DecodingChoices) -> None:
 
 def _state(p: Page, text: WrittenText) -> tuple[int, dict[int, int]]:
     """Return the step that is guessed, and the id that was picked at each step; another text begins anew."""
-    owner = (p.focus.checkpoint, p.focus.sentence, text.given, p.run.source_pads, text.decoding.tokens.ids)
+    owner = (p.focus.checkpoint, p.sentence, text.given, p.run.source_pads, text.decoding.tokens.ids)
     state = st.session_state.get(_STATE)
     if state is None or state["text"] != owner:
         begins = min(text.n_given, len(text.decoding.tokens))

@@ -15,7 +15,6 @@ from ui.shell.sound import choosable_sounds
 from ui.show.chips import Chip, ChipRow, chips
 from ui.words.once_a_run import once_a_run
 from ui.words.texts import as_plain, common
-from views.overview.hidden_word import HIDDEN
 from views.overview.overview_view_model import OverviewViewModel, overview_view_model
 from views.overview.tour import offer_tour
 
@@ -32,8 +31,8 @@ def _view_model_of(name: str, focus: Focus) -> OverviewViewModel:
     return overview_view_model(Page(name, focus).trace)
 
 
-def show_answer(p: Page, view_model: OverviewViewModel, *, hidden: str = "") -> None:
-    """Show the input and the output, large; ``hidden`` is the word that was replaced by a blank."""
+def show_answer(p: Page, view_model: OverviewViewModel) -> None:
+    """Show the input and the output, large."""
     text, answer = p.text, view_model.answer
     longest = answer.text if p.reads_pictures else max(p.focus.sentence, answer.text, key=len)
     size = "####" if len(longest) < 64 else ""
@@ -50,13 +49,11 @@ def show_answer(p: Page, view_model: OverviewViewModel, *, hidden: str = "") -> 
             elif p.reads_sounds:
                 st.audio(file_of(p.focus.sentence), format="audio/wav")
             else:
-                typed = p.focus.sentence.replace(HIDDEN, hidden) if hidden else p.focus.sentence
-                st.markdown(f"{size} {_one_line(typed)}")
-        with st.container(width=310, gap=None):
-            if hidden:
-                st.caption(text["hidden"].format(word=as_plain(hidden)), help=text["no_blank"])
-            else:
-                st.caption(written)
+                st.markdown(f"{size} {_one_line(p.focus.sentence)}")
+        with st.container(width=330, gap=None):
+            if p.masked is not None:
+                written = text["masked_word"].format(word=as_plain(p.masked.text))
+            st.caption(written)
             st.markdown(f"{size} {output}")
             if view_model.expects:
                 st.caption(text["expects"])
@@ -65,15 +62,15 @@ def show_answer(p: Page, view_model: OverviewViewModel, *, hidden: str = "") -> 
         offer_tour(p)
 
 
-def present_answer(p: Page, view_model: OverviewViewModel, *, hidden: str = "") -> None:
+def present_answer(p: Page, view_model: OverviewViewModel) -> None:
     """Show the input and the output above a projected figure, as large as they fit into one line or two."""
     if p.reads_pictures:  # the figure shows both
         return
-    length = len(p.focus.sentence) + len(view_model.answer.text)
+    length = len(p.sentence) + len(view_model.answer.text)
     lines = 1 if length <= ONE_LINE else 2
     with st.container(key=f"presented {lines}"):
         output = "" if view_model.expects else f" → {_output(p, view_model)}"
-        read = p.focus.sentence
+        read = p.sentence
         if p.reads_sounds:
             read = choosable_sounds().get(read, common("sound.choose"))
         st.markdown(f"{_one_line(read)}{output}")
@@ -88,7 +85,7 @@ def _output(p: Page, view_model: OverviewViewModel) -> str:
     elif view_model.output_kind == "vector":
         output = p.text["vector"].format(width=p.checkpoint.config.d_model)
     elif view_model.output_kind == "blanks" and answer.parts:
-        given = [as_plain(part) for part in BLANK.split(" ".join(p.focus.sentence.split()))]
+        given = [as_plain(part) for part in BLANK.split(" ".join(p.sentence.split()))]
         filled = [f":primary[**{_one_line(part.display.removeprefix('·'))}**]" for part in answer.parts]
         if len(given) == len(filled) + 1:
             pairs = zip(given, [*filled, ""], strict=True)

@@ -112,7 +112,7 @@ def choose(p: Page, row: DeltaGenerator, *, patches: str) -> PathsViewModel:
 
 def _telling_swap(p: Page) -> str:
     """Return the swap that changes the page's prediction most clearly, "" if there is none."""
-    own = [other for clean, other in ready_pairs(p) if clean == p.focus.sentence]
+    own = [other for clean, other in ready_pairs(p) if clean == p.sentence]
     if len(own) < 2 or sweeps.is_long(p, _FEW * len(own)):
         return next(iter(own), "")
 
@@ -189,13 +189,13 @@ def _chosen_other(p: Page, pair: Contrast, turn: Turn, sentence: str) -> int | N
     word = choice.text(
         p.text["other"],
         key="paths_other",
-        owner=(p.checkpoint.fingerprint, p.focus.sentence, sentence),
+        owner=(p.checkpoint.fingerprint, p.sentence, sentence),
         placeholder=display(pair, turn.other),
         help=p.text["other_help"],
     ).strip()
     if not word:
         return None
-    chosen = token_of(p.checkpoint, p.focus.sentence, word)
+    chosen = token_of(p.checkpoint, p.sentence, word)
     if chosen == turn.answer:
         raise InputError("The answer and the other word are the same token, {value}.", value=f"“{word}”")
     return chosen

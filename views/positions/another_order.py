@@ -80,7 +80,7 @@ def another_order(p: Page) -> None:
 
 def _read(p: Page) -> ReorderedInput:
     before, config = load_trace(replace(p.run, source_pads=0)), p.checkpoint.config
-    n_read = len(before.tokens("encoder")) if config.has_encoder else len(prompt_ids(p.checkpoint, p.focus.sentence))
+    n_read = len(before.tokens("encoder")) if config.has_encoder else len(prompt_ids(p.checkpoint, p.sentence))
     return ReorderedInput(before, n_read)
 
 
@@ -102,7 +102,7 @@ def _telling_pair(p: Page, read: ReorderedInput) -> tuple[int, int]:
     Of a model that continues texts, only the next token is compared. A third-party model and a long input, for which
     each try takes long, get the first pair.
     """
-    pairs = read.pairs(start_of(p.focus.sentence, p.checkpoint.config.task_prefixes).rstrip())
+    pairs = read.pairs(start_of(p.sentence, p.checkpoint.config.task_prefixes).rstrip())
     if p.checkpoint.foreign or len(read.tokens) > _SEARCHED:
         return pairs[0]
     run = replace(p.run, source_pads=0)

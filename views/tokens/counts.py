@@ -45,7 +45,7 @@ def show_counts(view_model: TokensViewModel, text: PageText) -> None:
 
 def snippet_of(p: Page) -> str:
     """Return Python code that splits the same sentence, step by step."""
-    tokenizer, sentence = p.checkpoint.tokenizer, p.focus.sentence
+    tokenizer, sentence = p.checkpoint.tokenizer, p.sentence
     cut, shown = {
         "WordPiece": ("longest_match import match_steps", "[(step.start, step.found) for step in match_steps({})]"),
         "Unigram": (

@@ -98,7 +98,7 @@ def patches(p: Page) -> None:
         "patches",
         p.preamble
         + "\ntokenizer = checkpoint.tokenizer\n"
-        + f"ids = tokenizer.encode({p.focus.sentence!r})\n"
+        + f"ids = tokenizer.encode({p.sentence!r})\n"
         + "print(ids, [tokenizer.display(id) for id in ids], tokenizer.decode(ids))\n",
     )
 

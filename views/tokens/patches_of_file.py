@@ -39,7 +39,7 @@ def patches_of_file(p: Page) -> None:
     sizes = {"rows": rows, "columns": columns, "height": height, "width": width}
     st.markdown(text["counts_image"].format(patches=image.n_patches, special=len(image.before), **sizes))
     st.markdown(f"#### {text['from_file']}")
-    st.markdown(steps(text, image.preprocessing, *read_image(p.focus.sentence).size))
+    st.markdown(steps(text, image.preprocessing, *read_image(p.sentence).size))
     pixels = tokenizer.patch_colours(tokens.ids)
     colours = {text[name]: [None if each is None else each[at] for each in pixels]
                for at, name in enumerate(("red", "green", "blue"))}  # fmt: skip

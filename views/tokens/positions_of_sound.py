@@ -25,7 +25,7 @@ from views.tokens.tokenization import kind_of
 def positions_of_sound(p: Page) -> None:
     """Draw the spectrogram; below, the steps from the file to it, and the tokens of the text."""
     text, sound = p.text, p.checkpoint.config.sound
-    log_mel, read = sound.log_mel, read_sound(p.focus.sentence)
+    log_mel, read = sound.log_mel, read_sound(p.sentence)
     covered = sound.covered(read.seconds)
     sizes = {
         "positions": whole(sound.n_positions),

@@ -40,7 +40,7 @@ def shaded_sentence(p: Page, shown: AttentionViewModel) -> None:
     )
     if p.reads_pictures:
         data["across"] = p.checkpoint.tokenizer.per_row
-        data["picture"] = picture_address(p.focus.sentence, p.checkpoint.config)
+        data["picture"] = picture_address(p.sentence, p.checkpoint.config)
         for word, token in zip(data["words"], shown.view.key, strict=True):
             word["patch"] = not token.special
     _component(key=_KEY, data=data, on_chosen_change=_chosen)
