@@ -443,7 +443,7 @@ def test_what_is_predicted_is_at_the_head_of_the_column_that_predicts_it(show: C
         "sentiment": (SENTENCE, "read from the mean of all columns"),
         "vit-digits": (
             "018aea000ca66g2003007e1000009b0000002g10000008c000402b9000cgec40",
-            "read from the column of <s>",
+            "read from the column of [CLS]",
         ),
     }
     for name, (sentence, small) in cases.items():

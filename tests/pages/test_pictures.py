@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from urllib.parse import unquote
 from xml.etree import ElementTree
 
@@ -10,13 +11,13 @@ import pytest
 from streamlit.testing.v1 import AppTest
 
 from tests.conftest import ROOT, open_by_address
-from tests.pages.conftest import is_fine
+from tests.pages.conftest import is_fine, said
 from transformer.files.layout import config_of
 from ui.shell.focus import Focus, fit_sentence
 from ui.shell.openings import opening_of
 from ui.shell.page import Page
 from ui.shell.picture import picture_data
-from ui.words.texts import model_sentences, other_pictures, pictures
+from ui.words.texts import model_sentences, other_pictures, page_text, pictures
 from views.tokens.patch_ids import patches
 
 FOUR = "00b7000005g32e3009f0cf0006gfg500006fb000001g4000009c000000da0000"
@@ -85,7 +86,7 @@ def test_the_tokens_of_a_picture_are_its_squares_in_their_places(monkeypatch: py
     monkeypatch.setattr("views.tokens.patch_ids.chips", lambda rows, **more: drawn.append((rows, more["picture"])))
     patches(p := page_of(FOUR, token=7))
     (before, *rows), picture = drawn[0]
-    assert [chip.text for chip in before.chips] == ["<s>"] and before.chips[0].patch is None
+    assert [chip.text for chip in before.chips] == ["[CLS]"] and before.chips[0].patch is None
     assert [row.chosen for row in drawn[0][0]] == [None, None, 2, None, None], "the seventh token is r2c3"
     assert [[chip.patch for chip in row.chips] for row in rows] == np.arange(16).reshape(4, 4).tolist()
     assert (picture["across"], picture["down"]) == (4, 4)
@@ -109,3 +110,15 @@ def test_the_row_of_a_patch_stands_on_the_picture_beside_the_map(monkeypatch: py
     assert not start["patch"] and all(word["patch"] for word in found) and len(found) == data["across"] ** 2
     assert data["picture"].startswith("data:image/svg+xml,")
     assert len({patch["ground"] for patch in found}) > 1 and data["clickable"] and not data["wide"]
+
+
+def test_attention_names_the_class_token_and_says_why_it_is_chosen() -> None:
+    """“From <s>, head 2 looks mostly at …” left open what <s> is in an image."""
+    app, text = opened("attention"), page_text("attention")
+    assert f"From **{text['class_token']}**, head" in said(app) and "From **<s>**" not in said(app)
+    (row,) = (
+        json.loads(part.proto.json) for part in app.get("bidi_component") if part.key == "attention shaded sentence"
+    )
+    assert row["hint"].startswith(text["class_token_why"]) and "[CLS]" in row["title"]
+    patch = opened("attention", token="7")
+    assert f"**{text['class_token']}**, head" not in said(patch)

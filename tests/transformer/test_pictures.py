@@ -62,7 +62,7 @@ def test_a_picture_is_a_text_and_back(checkpoint: transformer.Checkpoint) -> Non
     assert tokenizer.decode([1, *ids]) == PICTURE
     assert tokenizer.encode("\n".join(PICTURE[row : row + 8] for row in range(0, 64, 8)).upper()) == ids
     sequence = tokenizer.sequence([1, *ids])
-    assert sequence.labels[:6] == ("<s>", "r1c1", "r1c2", "r1c3", "r1c4", "r2c1")
+    assert sequence.labels[:6] == ("[CLS]", "r1c1", "r1c2", "r1c3", "r1c4", "r2c1")
     assert tokenizer.display(ids[0]) == "0189"  # rows 0123 4567 and 89ab cdef
     assert all(token.starts_word for token in sequence)
     assert sequence[0].pixels == () and sequence[1].pixels == (0.0, 1 / 16, 0.5, 9 / 16), "levels of 0 to 16"

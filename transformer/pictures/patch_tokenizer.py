@@ -21,6 +21,7 @@ from transformer.text.special_ids import Framing, SpecialIds
 from transformer.text.tokenizer import END_ID, MASK_ID, PAD_ID, START_ID, Tokenizer
 from transformer.text.tokens import Token, TokenSequence
 
+CLASS_TOKEN = "[CLS]"  # how START_ID is shown: the column from which the class is read
 _FIELDS = ("picture_size", "patch_size", "n_levels")
 
 
@@ -112,7 +113,7 @@ class PatchTokenizer(Tokenizer):
     def display(self, id: int) -> str:
         """Return the symbols of a patch, wherever it is."""
         if id < N_SPECIAL:
-            return SPECIAL_TOKENS[id]
+            return CLASS_TOKEN if id == START_ID else SPECIAL_TOKENS[id]
         return "".join(self.signs[level] for level in levels_of(torch.tensor(id), self.config).tolist())
 
     def words(self, text: str) -> list[str]:
