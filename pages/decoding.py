@@ -7,6 +7,7 @@ from transformer.predictions.answer_probabilities import fillings
 from transformer.predictions.word_alignment import word_alignment
 from transformer.runs.beam_search import beam_search
 from transformer.runs.decoding_strategies import reshape_logits
+from ui.lab.uncertain_output import say_uncertain
 from ui.shell.choice import chosen_section
 from ui.shell.page import page
 from ui.show.figures import show_source
@@ -33,6 +34,7 @@ with page("decoding", needs=needed, strip=answer != "text", marks=marks) as p:
         show, sources = SECTIONS[section]
         if section == "step":
             follow_typed_text(p)
+        say_uncertain(p)
     else:
         show, sources = ANSWERS[answer]
     show(p)

@@ -12,6 +12,7 @@ from transformer.files.trainer_folder import trainer_step
 HISTORY = "history.csv"
 # The format of ``transformer.training.card``.
 _CHOSEN = re.compile(r"^\| chosen by \|.*? at step ([\d,]+)", re.MULTILINE)
+_EXAMPLES = re.compile(r"^\| data and its licence \|.*; ([\d,]+) training examples \|", re.MULTILINE)
 _BEGAN = re.compile(r"^\| began as \| the checkpoint `([^`]+)`", re.MULTILINE)
 
 
@@ -45,6 +46,12 @@ def began_as(card: str) -> str | None:
     """Return the checkpoint that training started from, by its card; ``None`` for random weights."""
     found = _BEGAN.search(card)
     return found[1] if found else None
+
+
+def training_examples(card: str) -> int | None:
+    """Return the number of training examples, by its card; ``None`` if it does not say."""
+    found = _EXAMPLES.search(card)
+    return int(found[1].replace(",", "")) if found else None
 
 
 def best_row(path: Path) -> dict[str, float] | None:

@@ -7,6 +7,7 @@ from charts.toolkit.style import three_digits, three_digits_alike
 from transformer.sounds.sound_files import file_of
 from transformer.text.tokenizer import BLANK
 from ui.lab.next_sentence_class import next_sentence_chips, next_sentence_line
+from ui.lab.uncertain_output import uncertain_output
 from ui.shell.focus import Focus
 from ui.shell.page import Page
 from ui.shell.picture import show_picture
@@ -53,6 +54,8 @@ def show_answer(p: Page, view_model: OverviewViewModel) -> None:
         with st.container(width=330, gap=None):
             if p.masked is not None:
                 written = text["masked_word"].format(word=as_plain(p.masked.text))
+            if (uncertain := uncertain_output(p)) is not None:
+                written = common("uncertain.briefly", written=written, probability=uncertain[0])
             st.caption(written)
             st.markdown(f"{size} {output}")
             if view_model.expects:

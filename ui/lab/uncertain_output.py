@@ -1,0 +1,41 @@
+"""A few words about an output of which the model itself is not certain: small models make mistakes."""
+
+import streamlit as st
+
+from charts.toolkit.numbers import whole
+from charts.toolkit.style import three_digits
+from transformer.files.model_card import card_of, training_examples
+from transformer.predictions.answer_probabilities import read_answer
+from ui.compute.loading import checkpoint_path
+from ui.shell.page import Page
+from ui.words.texts import common
+
+# Smallest probability of an output that needs no such words: of a text, whose probability is a product over its tokens,
+# and of a class or a word.
+CERTAIN_TEXT, CERTAIN_CHOICE = 0.1, 0.5
+
+
+def uncertain_output(p: Page) -> tuple[str, str] | None:
+    """Return the probability of the output, and the number of training examples by the model's card, as texts.
+
+    ``None`` if the model is certain, has no such card, or did not choose the output; also in a lesson, which says what
+    to notice.
+    """
+    answer, least = read_answer(p.trace), CERTAIN_TEXT if p.checkpoint.config.has_decoder else CERTAIN_CHOICE
+    if p.focus.lesson or p.trace.forced or not answer.parts or answer.probability >= least:
+        return None
+    count = training_examples(card_of(checkpoint_path(p.focus.checkpoint)))
+    if count is None:
+        return None
+    return three_digits(answer.probability), whole(count)
+
+
+def of_mistakes(p: Page) -> str:
+    """Return the end of a sentence that states the probability of the output, as Markdown; "" if it is certain."""
+    return "" if uncertain_output(p) is None else f" :gray[{common('uncertain.mistakes')}]"
+
+
+def say_uncertain(p: Page) -> None:
+    """Show a line if the output is uncertain."""
+    if (found := uncertain_output(p)) is not None:
+        st.caption(common("uncertain.line", probability=found[0], count=found[1]))
