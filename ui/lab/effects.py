@@ -43,7 +43,7 @@ def show_answers(p: Page, found: Experiment) -> None:
     changed = " ".join(before.text.split()) != " ".join(after.text.split())
     with st.container(border=True, gap="xsmall", key="answers"):
         if found.asked.everywhere and found.changed is not found.original and not changed:
-            _say_expectations(found)  # neither run has an output of its own
+            say_expectations(found)  # neither run has an output of its own
             return
         show_answer(p, common("effect.before"), before)
         if found.changed is found.original:
@@ -52,7 +52,7 @@ def show_answers(p: Page, found: Experiment) -> None:
         st.caption(" · ".join(filter(None, (common("effect.after"), _sure(after)))))
         if found.asked.everywhere:
             _show_text(p, after)
-            _say_expectations(found)
+            say_expectations(found)
             return
         if not changed:
             st.markdown(_same(before, after))
@@ -178,7 +178,7 @@ def _same(before: Answer, after: Answer) -> str:
     return common("effect.same_probability", before=shares[0], after=shares[1])
 
 
-def _say_expectations(found: Experiment) -> None:
+def say_expectations(found: Experiment) -> None:
     """List the predicted tokens where they change most, for a run without an output."""
     written = found.original.checkpoint.config.has_decoder
     st.markdown(common("effect.expects_after" if written else "effect.expects_for"))

@@ -10,7 +10,7 @@ from transformer.interventions.head_importance import HeadImportance, Importance
 from transformer.runs.edit_specs import EditSpec
 from transformer.runs.head_places import Head, all_heads
 from ui.compute.store import store
-from ui.lab.effects import show_answer, show_consequence
+from ui.lab.effects import say_expectations, show_answer, show_consequence
 from ui.lab.experiments import experiment_with, tried
 from ui.shell.page import Page
 from views.surgery import edit_list
@@ -51,7 +51,7 @@ def keep_wanted(p: Page) -> None:
     sentence, specs = st.session_state.get(_WANTED, ("", ()))
     if edit_list.specs():
         st.session_state.pop(_WANTED, None)
-    elif specs and sentence == p.focus.sentence:
+    elif specs and sentence == p.sentence:
         del st.session_state[_WANTED]
         _remove(specs)
 
@@ -136,7 +136,10 @@ def show_both_outputs(p: Page, example: Example) -> None:
     """Show both outputs in full, and a button that keeps the heads removed."""
     effect, text = example.effect, p.text
     with st.container(border=True, gap="xsmall", key="example removal"):
-        show_answer(p, text["example_whole"], effect.answer_before)
+        if effect.asked.everywhere:  # neither run has an output of its own
+            say_expectations(effect)
+        else:
+            show_answer(p, text["example_whole"], effect.answer_before)
         if effect.answer_before.text != effect.answer_after.text:
             show_answer(p, text["example_without"].format(head=_name(p, example)), effect.answer_after)
         st.button(
@@ -144,6 +147,6 @@ def show_both_outputs(p: Page, example: Example) -> None:
             icon=":material/content_cut:",
             help=text["example_button_help"],
             on_click=_want,
-            args=(p.focus.sentence, example.specs),
+            args=(p.sentence, example.specs),
         )
     st.caption(text["example_hint"])

@@ -12,6 +12,7 @@ from transformer import InputError
 from transformer.interventions.attribution_patching import estimated_importance, strongest
 from transformer.interventions.experiment import Experiment, experiment
 from transformer.interventions.head_importance import Importance, importance_by_chunks, remove_one_head_per_row
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.edit_specs import EditSpec
 from transformer.runs.edits import ablate_head, mean_ablate_head
 from transformer.runs.head_places import all_heads
@@ -106,7 +107,7 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
             scale="diverging" if diverging else "sequential",
             allowed=np.isfinite(drawn.values),
             selected=drawn.selected,
-            title=text[f"{words}_title"],
+            title=text[f"{words}_title"].format(what=text[f"measured_{_measured(p)}"]),
             value_name=text[f"{words}_value"],
             phrase=(text["phrase_before"], text["phrase_between"]),
             height=440,
@@ -122,6 +123,13 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
     )
     if not estimated:
         st.caption(text["map_caption"].format(count=len(shown.importance.heads)))
+
+
+def _measured(p: Page) -> str:
+    """Return what log p is of: the output or, if there is none, the typed text or the predictions at its tokens."""
+    if not prediction_rows(p.trace).everywhere:
+        return "output"
+    return "typed" if p.checkpoint.config.has_decoder else "predicted"
 
 
 def _mask(drawn: ImportanceMap) -> np.ndarray:
@@ -251,9 +259,9 @@ def _sublayer(p: Page) -> None:
 
 def _patch(p: Page) -> None:
     with st.form("patch", border=False):
-        task = start_of(p.focus.sentence, p.checkpoint.framing.starts)
+        task = start_of(p.sentence, p.checkpoint.framing.starts)
         ready = (
-            other_images(p.checkpoint.config, p.focus.sentence)[0][1]
+            other_images(p.checkpoint.config, p.sentence)[0][1]
             if p.reads_pictures
             else task + model_sentences()["patch"]
         )

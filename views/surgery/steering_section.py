@@ -99,10 +99,10 @@ def _texts(p: Page, source: str) -> tuple[str, ...]:
     """Draw the boxes for two prompts or a word; return what the direction is made of."""
     text = p.text
     if source == "head":
-        return (p.focus.sentence,)
+        return (p.sentence,)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         if source == "prompts" and p.reads_pictures:
-            shown = {image: [label] for label, image in other_pictures(p.focus.sentence)}
+            shown = {image: [label] for label, image in other_pictures(p.sentence)}
             firsts = zip(("first", "second"), shown, strict=False)
             return tuple(
                 one_of(
@@ -133,7 +133,7 @@ def _ready_prompts(p: Page) -> tuple[str, str]:
     """Return two prompts that differ in one respect, such as the number of a noun."""
     config = p.checkpoint.config
     kind = "classifier" if config.n_classes else config.kind
-    task = start_of(p.focus.sentence, p.checkpoint.framing.starts)
+    task = start_of(p.sentence, p.checkpoint.framing.starts)
     first, second = (task + one for one in model_sentences()["steer"][kind])
     return first, second
 
