@@ -1,4 +1,4 @@
-"""A model that fills in blanks reads the same sentence on every page, with the word masked that the sidebar names."""
+"""A model that fills in blanks reads a sentence with the same word masked on every page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where the model finds its own output improbable, the first screen says that a small model makes mistakes."""
+"""The first screen says that a small model makes mistakes where its output is improbable."""
 
 from __future__ import annotations
 

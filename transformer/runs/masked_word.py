@@ -1,4 +1,4 @@
-"""The masked word of a typed sentence: what a model that fills in blanks reads of a sentence without a blank.
+"""The masked word of a sentence: what a model that fills in blanks reads of one without a blank.
 
 Such a model was trained to predict words that it cannot read. It mostly repeats the words that it can read, so a
 sentence shows what the model does only once a word is masked.

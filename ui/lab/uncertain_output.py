@@ -16,7 +16,7 @@ CERTAIN_TEXT, CERTAIN_CHOICE = 0.1, 0.5
 
 
 def uncertain_output(p: Page) -> tuple[str, str] | None:
-    """Return the probability of the output, and the number of training examples by the model's card, as texts.
+    """Return the probability of the output and, by the card, the number of training examples, as texts.
 
     ``None`` if the model is certain, has no such card, or did not choose the output; also in a lesson, which says what
     to notice.
@@ -31,7 +31,7 @@ def uncertain_output(p: Page) -> tuple[str, str] | None:
 
 
 def of_mistakes(p: Page) -> str:
-    """Return the end of a sentence that states the probability of the output, as Markdown; "" if it is certain."""
+    """Return the end of a sentence about the probability of the output, as Markdown; "" if certain."""
     return "" if uncertain_output(p) is None else f" :gray[{common('uncertain.mistakes')}]"
 
 

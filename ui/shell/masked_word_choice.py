@@ -1,4 +1,4 @@
-"""The choice of the masked word, below the sentence of a model that fills in blanks; one for all pages."""
+"""The choice of the masked word, below the sentence; one choice for all pages."""
 
 from collections import Counter
 from dataclasses import replace

@@ -67,7 +67,7 @@ class RowNumbers:
 
 
 def is_class_token(view: AttentionView, row: int) -> bool:
-    """Return whether a row is that of the token before the patches of an image, from which its class is read."""
+    """Return whether a row is that of the token before the patches of an image."""
     return row == 0 and bool(view.query.patches) and view.query[0].special
 
 

@@ -178,7 +178,7 @@ class CompareViewModel:
 
     @property
     def are_sentences(self) -> bool:
-        """Whether the sentences differ, not the models, one of which may read a typed sentence with a masked word."""
+        """Whether the sentences differ, not the models, of which one may mask a word of the same sentence."""
         return not self.are_models and len({side.trace.sentence for side in self.sides}) > 1
 
     @property

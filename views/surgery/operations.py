@@ -126,7 +126,7 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
 
 
 def _measured(p: Page) -> str:
-    """Return what log p is of: the output or, if there is none, the typed text or the predictions at its tokens."""
+    """Return what log p is of: the output or, without one, the typed text or the predictions for it."""
     if not prediction_rows(p.trace).everywhere:
         return "output"
     return "typed" if p.checkpoint.config.has_decoder else "predicted"
