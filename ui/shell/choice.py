@@ -23,6 +23,7 @@ from streamlit.delta_generator import DeltaGenerator
 from ui.server.streamlit_private import runs_a_fragment
 from ui.shell import focus as shared_focus
 from ui.shell import page_state
+from ui.shell.presentation.presenter import room_width
 from ui.words.texts import PageText, common, page_texts, quote
 
 # Former names of options, in addresses that people may have kept.
@@ -346,6 +347,8 @@ def _draw(
     if whole_page and st.session_state.pop(_WHOLE_PAGE, False) and runs_a_fragment():
         st.rerun()
     drawn[page, key] = widget.__name__
+    if isinstance(width := more.get("width"), int):
+        more["width"] = room_width(width)
     if begin == "index":
         options = list(arguments[0])
         first = {"index": options.index(found) if found in options else None}

@@ -1,6 +1,7 @@
 // Keys of the presenter. A place moves here at once and is told to Python when the keys rest; what has no further to go
 // sends nothing. Leaving and turning pages come before whatever has the focus; all other keys come after it.
 const REST = 160; // milliseconds
+const LETTER = 21; // pixels of a letter at 1280 × 720 (presenter.css)
 const TYPING = "input:not([type=checkbox], [type=radio]), textarea, select, [contenteditable]";
 const OWN_ARROWS =
   "[type=radio], [role=slider], [role=radiogroup], [role=tablist], [role=listbox], [role=menu], [role=grid], " +
@@ -10,7 +11,7 @@ const OPEN = "[role=dialog], [role=menu], [role=listbox], [data-baseweb=popover]
 const kept = new WeakMap(); // what has to survive a redraw
 
 export default function ({ parentElement, data, setTriggerValue }) {
-  const mine = kept.get(parentElement) ?? { timer: null, wanted: null };
+  const mine = kept.get(parentElement) ?? { timer: null, sized: null, wanted: null };
   kept.set(parentElement, mine);
   const at = Object.fromEntries(Object.entries(data.places).map(([name, [place]]) => [name, place]));
   if (mine.wanted) at[mine.wanted.what] = mine.wanted.to;
@@ -55,13 +56,21 @@ export default function ({ parentElement, data, setTriggerValue }) {
   };
   window.addEventListener("keydown", mine.onAlways, { capture: true });
   window.addEventListener("keydown", mine.onKey);
+  mine.onSize = () => {
+    clearTimeout(mine.sized);
+    mine.sized = setTimeout(tellScale, REST);
+  };
+  window.addEventListener("resize", mine.onSize);
+  tellScale();
   return () => {
     forget();
     if (mine.dark) darken();
     clearTimeout(mine.timer);
+    clearTimeout(mine.sized);
   };
 
   function forget() {
+    window.removeEventListener("resize", mine.onSize);
     window.removeEventListener("keydown", mine.onAlways, { capture: true });
     window.removeEventListener("keydown", mine.onKey);
   }
@@ -84,6 +93,13 @@ export default function ({ parentElement, data, setTriggerValue }) {
     clearTimeout(mine.timer);
     if (mine.wanted) setTriggerValue("move", mine.wanted);
     mine.wanted = null;
+  }
+
+  // Letters of the style sheet grow with the screen; those of figures that Python draws have to be told.
+  function tellScale() {
+    const letter = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    const scale = Math.max(1, Math.round((10 * letter) / LETTER) / 10);
+    if (scale !== data.scale) setTriggerValue("scale", scale);
   }
 
   // A picture that plays takes a step, as long as it has one (charts/canvas/source/drawings/living_picture/player.js).

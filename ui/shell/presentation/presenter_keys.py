@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ui.shell import focus as shared_focus
-from ui.shell.events import component, heard, whole_number
+from ui.shell.events import component, heard, measure, whole_number
 from ui.shell.focus import Focus
 from ui.shell.guidance.lesson_bar import open_step
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.navigation import go_to, pages
-from ui.shell.presentation.presenter import is_presenting
+from ui.shell.presentation.presenter import is_presenting, keep_scale, scale
 from ui.words.texts import common
 
 _KEY = "presenter keys"
@@ -34,8 +34,10 @@ def presenter_keys(
     places = {name: [getattr(focus, name), counts[name]] for name in ("token", "head", "layer") if name in needs}
     result = _component(
         key=_KEY,
-        data=keys_data(places, turn=_turn(page, focus, lesson), steps=steps, plays=page == "overview"),
+        data=keys_data(places, turn=_turn(page, focus, lesson), steps=steps, plays=page == "overview")
+        | {"scale": scale()},
         on_move_change=_apply_keys,
+        on_scale_change=_apply_scale,
     )
     if isinstance(result.move, dict) and result.move.get("what") == "turn":
         _go(page, focus, lesson, 1 if result.move.get("to") == 1 else -1)
@@ -74,6 +76,11 @@ def _go(page: str, focus: Focus, lesson: Lesson | None, by: int) -> None:
     if lesson:
         open_step(lesson, focus.lesson_step + by)
     go_to(_order()[_order().index(page) + by])
+
+
+def _apply_scale() -> None:
+    """Keep the scale of the presenter's screen, from 1 to 2."""
+    keep_scale(measure(heard(_KEY, "scale"), 1.0, least=1.0, most=2.0))
 
 
 def _apply_keys() -> None:

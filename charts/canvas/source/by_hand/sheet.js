@@ -22,6 +22,7 @@ const WIDTH = 1205; // of the sheet at a size of 1, in pixels
 const HEIGHT = 590;
 const PRESENTED = 1.34; // the least size in a room: numbers of 16 px
 const LARGE = { least: 1.15, most: 2.3 }; // the size of one step
+const LETTER = 21; // pixels of a letter in a room 1280 pixels wide (presenter.css)
 
 const keyOf = ([name, r, c]) => `${name}.${r}.${c}`;
 // Two decimals, as far as a cell of five characters has room for them: −10.9, 104.
@@ -112,8 +113,14 @@ export class Sheet {
     this.frame.classList.toggle("phone", phone);
     if (this.step !== null) return this.fitStep(box.width, phone);
     const room = Math.min(box.width / WIDTH, (innerHeight - above) / HEIGHT);
-    const least = this.data.presenting ? PRESENTED : 0.96;
-    this.frame.style.setProperty("--size", String(Math.min(1.8, Math.max(least, room))));
+    const least = this.data.presenting ? PRESENTED * this.enlarged() : 0.96;
+    this.frame.style.setProperty("--size", String(Math.max(least, Math.min(1.8, room))));
+  }
+
+  // In a room, how many times larger than at 1280 pixels the letters around the sheet are.
+  enlarged() {
+    const letter = parseFloat(getComputedStyle(document.documentElement).fontSize);
+    return this.data.presenting ? Math.max(1, letter / LETTER) : 1;
   }
 
   // One step fills the width; on a phone its tables are below each other.
@@ -121,7 +128,8 @@ export class Sheet {
     const set = (size) => this.frame.style.setProperty("--size", String(size));
     set(1);
     const needed = this.paper.querySelector(".strip").getBoundingClientRect().width;
-    set(phone ? LARGE.least : Math.min(LARGE.most, Math.max(LARGE.least, (0.99 * width) / needed)));
+    const most = LARGE.most * this.enlarged();
+    set(phone ? LARGE.least : Math.min(most, Math.max(LARGE.least, (0.99 * width) / needed)));
   }
 
   compute() {
