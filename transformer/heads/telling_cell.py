@@ -3,7 +3,8 @@
 A page that opens at the first token and the first head often shows a row that can only attend to itself, or a head that
 rests on ``<s>``. All pages open at the same cell instead: ``followed_rows`` finds the token that the picture of the
 whole run is about, and ``telling_cell`` the layer whose heads agree on another word, and the head that attends to this
-word most. ``clearest_cell`` finds the row of one head, in a stack that the picture is not about.
+word most. ``most_useful`` prefers a head without which the output is less probable. ``clearest_cell`` finds the row of
+one head, in a stack that the picture is not about.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from transformer.interventions.head_importance import importance_by_chunks
 from transformer.predictions.answer_probabilities import PredictionRows, prediction_rows
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
@@ -21,6 +23,7 @@ from transformer.text.tokens import Token
 LETTERS = 3  # of a token that most likely means something by itself
 CONTENT_LETTERS = 4  # and of a content word
 APART = 2  # tokens: every model has heads that attend to a neighbour, whatever the sentence
+CLEAR = 0.5  # of a row: least weight on the key that all agree on
 AGREED = 0.3  # least mean weight with which the heads of a layer name the source of a word
 
 
@@ -106,6 +109,24 @@ def telling_cell(trace: Trace, rows: Iterable[int], layers: Sequence[int]) -> Te
     mostly = [head for head in range(len(weights)) if int(weights[head].argmax()) == key]
     head = max(mostly or range(len(weights)), key=lambda head: weights[head, key])
     return TellingCell(Head(stack, kind, -before, head), row, key, float(weights[head, key]))
+
+
+def most_useful(trace: Trace, cell: TellingCell) -> TellingCell:
+    """Return the cell in the head of its layer that the output needs most, of those with a clear row.
+
+    A head that attends to the word most may not matter for the output at all. If the output is more probable without
+    each of the heads, the cell stays as it is.
+    """
+    stack, kind, layer, _ = cell.place
+    weights = trace.attention(stack, layer, kind).weights[:, cell.query]
+    clear = [Head(stack, kind, layer, head) for head in range(len(weights)) if weights[head, cell.key] >= CLEAR]
+    if len(clear) < 2 or not prediction_rows(trace).rows:
+        return cell
+    measured = [head for part in importance_by_chunks(trace, heads=clear) for head in part]
+    found = min(measured, key=lambda effect: effect.change)
+    if not found.change < 0:
+        return cell
+    return cell._replace(place=found.place, weight=float(weights[found.place.head, cell.key]))
 
 
 def clearest_cell(trace: Trace, place: Head) -> TellingCell | None:

@@ -5,7 +5,14 @@ from functools import partial
 from transformer.attribution.leave_one_out import LeaveOneOut, leave_one_out
 from transformer.errors import InputError, NotFiniteError
 from transformer.guests.recorded_maps import RecordedMaps
-from transformer.heads.telling_cell import TellingCell, clearest_cell, followed_rows, telling_cell, telling_kind
+from transformer.heads.telling_cell import (
+    TellingCell,
+    clearest_cell,
+    followed_rows,
+    most_useful,
+    telling_cell,
+    telling_kind,
+)
 from transformer.runs.head_places import Head
 from transformer.runs.run import Run
 from transformer.runs.traces import Trace
@@ -20,7 +27,7 @@ MOST_TOKENS = 48  # in a sentence that is classified again without each of its w
 
 
 def fit_head(focus: Focus, run: Run) -> Focus:
-    """Return the focus at the head that attends most to the word that Overview names, unless chosen.
+    """Return the focus at a head that attends to the word that Overview names, unless chosen.
 
     A third-party model opens as its kind does: searching all its maps may take long.
     """
@@ -83,4 +90,5 @@ def _find(checkpoint: str, run: Run) -> TellingCell:
     at = None if left_out is None else left_out.decisive
     decisive = None if left_out is None or at is None else left_out.words[at].start
     rows = followed_rows(trace, layer=layer, decisive=decisive)
-    return telling_cell(trace, rows, (layer,) if kind == "cross" else range(trace.n_layers(stack)))
+    found = telling_cell(trace, rows, (layer,) if kind == "cross" else range(trace.n_layers(stack)))
+    return found if run.edits else most_useful(trace, found)

@@ -8,7 +8,8 @@ import pytest
 import transformer
 from tests.shipped import SHIPPED
 from transformer.attribution.leave_one_out import leave_one_out
-from transformer.heads.telling_cell import clearest_cell, followed_rows, telling_cell, telling_kind
+from transformer.heads.telling_cell import CLEAR, clearest_cell, followed_rows, most_useful, telling_cell, telling_kind
+from transformer.interventions.head_importance import head_effect
 from transformer.runs.head_places import Head
 from transformer.runs.traces import Trace
 
@@ -54,6 +55,24 @@ def test_the_row_is_the_one_that_is_followed_and_the_head_looks_at_the_word_that
     assert int(mean.argmax()) == cell.key, "the heads of the layer agree on it"
     assert view.weights[:, cell.query, cell.key].max() == pytest.approx(cell.weight)
     assert int(view.weights[cell.place.head, cell.query].argmax()) == cell.key
+
+
+@pytest.mark.parametrize("name", ["en-fr", "gpt-en"])
+def test_of_the_heads_with_a_clear_row_the_output_needs_the_chosen_one_most(name: str) -> None:
+    trace = traced(name, TYPED)
+    stack, kind = telling_kind(trace)
+    layers = (ALIGNS,) if kind == "cross" else range(trace.n_layers(stack))
+    cell = telling_cell(trace, followed_rows(trace, layer=ALIGNS), layers)
+    useful = most_useful(trace, cell)
+    view = trace.attention(stack, cell.place.layer, kind)
+    clear = np.flatnonzero(view.weights[:, cell.query, cell.key] >= CLEAR).tolist()
+    changes = {head: head_effect(trace, stack, cell.place.layer, kind, head=head).change for head in clear}
+    assert useful.place.head == min(changes, key=changes.__getitem__) != cell.place.head
+    assert changes[useful.place.head] < 0
+    assert useful == cell._replace(
+        place=cell.place._replace(head=useful.place.head),
+        weight=pytest.approx(view.weights[useful.place.head, cell.query, cell.key]),
+    )
 
 
 def test_a_head_that_looks_mostly_at_the_word_is_preferred() -> None:
