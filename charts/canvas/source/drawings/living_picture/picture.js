@@ -20,6 +20,8 @@ const UNIT = [86, 180, 233]; // of feed-forward units, as in the diagram of the 
 const LIT = [230, 159, 0]; // of words that are looked at
 const [MANY, FEW] = [4, 3]; // candidates where the height is short
 const OPEN = 5; // heights of letters that the layer that lies open should have
+const [SHORTEST, LONGEST] = [4, 9]; // bars above the encoder, in heights of letters
+const ABOVE_BARS = 0.4;
 const OUTPUT = 2.9; // heights of letters between a column and its candidates: the token that is predicted
 
 const part = (fraction, from, to) => Math.min(1, Math.max(0, (fraction - from) / (to - from)));
@@ -90,21 +92,43 @@ export class LivingPicture {
       this.height = Math.min(this.height, Math.round((1 - LESSON_BAR) * window.innerHeight - IN_A_LESSON * theme.size));
     if (!context.vector && theme.room) this.height = Math.min(this.height, Math.floor(theme.room));
     this.lay = layOutLanes(context, theme, this.model, { width, height: this.height });
-    // Where the height is short, fewer candidates leave more of it for the layer that lies open.
-    for (const most of [Infinity, MANY, FEW]) {
-      this.mostRows = this.model.metadata.classes ? Infinity : most;
-      this.layOutHeights(theme);
-      if (this.lay.places[this.model.last.name].bands >= OPEN * theme.size) break;
-    }
+    // Above the encoder there is space for the candidates, and the decoder can then be higher.
+    for (const above of this.model.stacks.length > 1 ? [true, false] : [false])
+      for (const most of above ? [Infinity, MANY, FEW, 1] : [Infinity, MANY, FEW]) {
+        // Where the height is short, fewer candidates leave more of it for the layer that lies open.
+        this.mostRows = this.model.metadata.classes ? Infinity : most;
+        this.bars = above ? this.barsAboveEncoder(context, theme) : null;
+        this.layOutHeights(theme);
+        const low = this.lay.places[this.model.last.name].bands < OPEN * theme.size;
+        if (above ? this.bars && this.clearsEncoder(theme) : !low) return this.height;
+      }
     return this.height;
+  }
+
+  // Where the bars of the candidates begin above the encoder, and their greatest length; null without space for them.
+  barsAboveEncoder(context, { size, ...theme }) {
+    context.font = fontOf({ size, ...theme }, 0.95, 700);
+    const widths = this.model.written.flatMap((row) => row.names.map((name) => context.measureText(name).width));
+    const start = 4 + Math.max(...widths) + 0.6 * size;
+    const wide = Math.min(LONGEST * size, this.lay.places[this.model.last.name].left - start - 4 * size);
+    return wide < SHORTEST * size ? null : { start, wide };
+  }
+
+  // Whether the bars end above the names on top of the closed encoder, and the lines that go over these.
+  clearsEncoder({ size }) {
+    const [first] = this.model.stacks;
+    const { closed } = this.lay.places[first.name];
+    const { top } = layOutStack(this.lay, first, { opened: [], closed, bands: 0, top: 0 });
+    return ABOVE_BARS * size + this.barsHeight(size) < top - this.lay.chips - 2.2 * size;
   }
 
   layOutHeights({ size }) {
     for (const stack of this.model.stacks) {
       const last = stack === this.model.last;
-      const above = last ? this.answerRoom(size) : this.lay.chips + 1.3 * size;
+      const bars = this.barsHeight(size);
+      const above = last ? OUTPUT * size + (this.bars ? ABOVE_BARS * size : bars) : this.lay.chips + 1.3 * size;
       // Closed, the encoder is lower than the decoder's cross-attention: the lines go up.
-      const most = (last ? 0.55 : 0.34) * size;
+      const most = (last ? 0.55 : this.bars && this.height > 20 * size ? 0.5 : 0.34) * size;
       const closed = Math.min(most, (0.2 * this.height) / stack.steps.length);
       this.lay.places[stack.name].closed = closed;
       this.lay.places[stack.name].bands = roomForBands(this.lay, stack, closed, above);
@@ -118,10 +142,10 @@ export class LivingPicture {
     return drawn;
   }
 
-  answerRoom(size) {
+  barsHeight(size) {
     const rows = Math.max(1, ...this.model.written.map((row) => this.candidatesOf(row).length));
     this.answerRow = Math.min(1.25 * size, (7.2 * size) / rows);
-    return rows * this.answerRow + OUTPUT * size;
+    return rows * this.answerRow;
   }
 
   stackAt(stack, before, beat, fraction) {
@@ -456,12 +480,13 @@ export class LivingPicture {
   strongLines(pen, theme, attention, layer, query, keys, from, queries, to) {
     const { ribbon } = this.lay;
     if (!this.showsHeads(this.beat)) {
+      const spoken = this.shownAttention(this.beat)?.attention === attention; // of in the caption
       pen.strokeStyle = cssOf(theme.chosen);
       for (let key = 0; key < attention.keys; key++) {
         const weight = attention.mean(layer, null, query, key);
         if (!(weight >= 0.04)) continue;
         pen.globalAlpha = Math.min(1, 0.3 + weight);
-        pen.lineWidth = Math.max(1, weight * ribbon * 0.5);
+        pen.lineWidth = Math.max(1, weight * Math.max(0.5 * ribbon, spoken ? this.lay.size : 0));
         this.bundled(pen, [keys[key].x, from], [queries[query].x, to], 0);
       }
       pen.globalAlpha = 1;
@@ -721,44 +746,48 @@ export class LivingPicture {
     const pooled = model.metadata.classes && model.metadata.pooling !== "first";
     const x = pooled ? (left + right) / 2 : lanes[row.position].x;
     const step = this.answerRow;
-    const bottom = now.top - (OUTPUT - 0.4) * size;
+    const candidates = this.candidatesOf(row);
+    const bottom = this.bars ? ABOVE_BARS * size + candidates.length * step : now.top - (OUTPUT - 0.4) * size;
     const said = this.saidIn(row);
     pen.font = fontOf(theme, step < 0.9 * size ? 0.72 : 0.95);
     const names = Math.max(...row.names.map((name) => pen.measureText(name).width));
-    const wide = Math.min(11 * size, this.lay.width * 0.24);
-    const start = Math.max(names + 0.6 * size, Math.min(x, this.lay.width - wide - 3.4 * size));
+    const wide = this.bars?.wide ?? Math.min(11 * size, this.lay.width * 0.24);
+    const start = this.bars?.start ?? Math.max(names + 0.6 * size, Math.min(x, this.lay.width - wide - 3.4 * size));
     this.answerAt = [start - names - 0.4 * size, start + wide + 3 * size];
     if (grow > 0) this.paintOutput(pen, theme, row, { x, pooled, bottom });
-    this.candidatesOf(row)
-      .reverse()
-      .forEach((k, up) => {
-        const y = bottom - (up + 0.5) * step;
-        const chosen = k === said;
-        const value = row.probabilities[k];
-        pen.font = fontOf(theme, step < 0.9 * size ? 0.72 : 0.95, chosen ? 700 : 400);
-        drawToken(pen, row.names[k], start - 0.4 * size, y, {
-          align: "right",
-          colour: cssOf(theme.ink),
-          paler: cssOf(mix(theme.ink, theme.ground, 0.5)),
-        });
-        pen.fillStyle = cssOf(chosen ? theme.chosen : [0, 114, 178]);
-        const length = Number.isFinite(value) ? Math.max(1, value * wide * grow) : 0;
-        box(pen, start, y - step * 0.36, length, step * 0.72, 3);
-        pen.fill();
-        const typed = said !== row.chosen && k === row.chosen ? `  ${say("in your text")}` : "";
-        const text = `${threeDigits(value)}${typed}`;
-        if (grow >= 1) drawText(pen, text, start + length + 0.35 * size, y, { colour: cssOf(theme.muted) });
-        this.rows.push({
-          k,
-          x: start,
-          before: names + 0.4 * size,
-          width: wide + 3 * size,
-          y: y - step / 2,
-          height: step,
-        });
-        if (chosen) this.arriving = { position: row.position, name: row.names[k], x: start, y };
+    if (this.bars && this.isEncoderOpen()) return; // it takes their place
+    candidates.reverse().forEach((k, up) => {
+      const y = bottom - (up + 0.5) * step;
+      const chosen = k === said;
+      const value = row.probabilities[k];
+      pen.font = fontOf(theme, step < 0.9 * size ? 0.72 : 0.95, chosen ? 700 : 400);
+      drawToken(pen, row.names[k], start - 0.4 * size, y, {
+        align: "right",
+        colour: cssOf(theme.ink),
+        paler: cssOf(mix(theme.ink, theme.ground, 0.5)),
       });
+      pen.fillStyle = cssOf(chosen ? theme.chosen : [0, 114, 178]);
+      const length = Number.isFinite(value) ? Math.max(1, value * wide * grow) : 0;
+      box(pen, start, y - step * 0.36, length, step * 0.72, 3);
+      pen.fill();
+      const typed = said !== row.chosen && k === row.chosen ? `  ${say("in your text")}` : "";
+      const text = `${threeDigits(value)}${typed}`;
+      if (grow >= 1) drawText(pen, text, start + length + 0.35 * size, y, { colour: cssOf(theme.muted) });
+      this.rows.push({
+        k,
+        x: start,
+        before: names + 0.4 * size,
+        width: wide + 3 * size,
+        y: y - step / 2,
+        height: step,
+      });
+      if (chosen) this.arriving = { position: row.position, name: row.names[k], x: start, y };
+    });
     if (model.metadata.writes && beat.type === "word") this.paintFlight(pen, theme, row, fraction);
+  }
+
+  isEncoderOpen() {
+    return this.now[this.model.stacks[0].name].cards.some(({ open }) => open > 0);
   }
 
   // Which candidate the model predicts: the chosen one, or the most likely one where the text goes on by itself.
@@ -790,10 +819,20 @@ export class LivingPicture {
       pen.lineTo(to + half, now.top - 1);
     } else box(pen, x - this.lay.ribbon / 2 - 3, now.top - 3, this.lay.ribbon + 6, now.levels[0] - now.top + 6, 4);
     pen.moveTo(x, top);
-    pen.lineTo(x, bottom + 0.1 * size);
-    pen.moveTo(x - 4, bottom + 0.1 * size + 5);
-    pen.lineTo(x, bottom + 0.1 * size);
-    pen.lineTo(x + 4, bottom + 0.1 * size + 5);
+    if (this.bars && !this.isEncoderOpen()) {
+      const [end, y] = [this.answerAt[1] + 0.5 * size, ABOVE_BARS * size + 0.5 * this.answerRow];
+      pen.lineTo(x, y);
+      pen.lineTo(end, y);
+      pen.moveTo(end + 5, y - 4);
+      pen.lineTo(end, y);
+      pen.lineTo(end + 5, y + 4);
+    } else if (!this.bars) {
+      const y = bottom + 0.1 * size;
+      pen.lineTo(x, y);
+      pen.moveTo(x - 4, y + 5);
+      pen.lineTo(x, y);
+      pen.lineTo(x + 4, y + 5);
+    }
     pen.stroke();
     pen.fillStyle = cssOf(theme.chosen);
     box(pen, left, top, width, tall, 5);
@@ -819,7 +858,9 @@ export class LivingPicture {
     const colour = cssOf(theme.muted);
     const gap = 0.5 * size;
     const before = texts[0];
-    if (pen.measureText(before).width + gap <= left) drawText(pen, before, left - gap, y, { align: "right", colour });
+    const from = this.bars ? this.answerAt[1] : 0;
+    if (from + pen.measureText(before).width + gap <= left)
+      drawText(pen, before, left - gap, y, { align: "right", colour });
     else {
       const after = texts[texts.length - 1];
       if (right + gap + pen.measureText(after).width <= this.lay.width)
@@ -885,7 +926,7 @@ export class LivingPicture {
     const above = (name) => (name === this.model.last.name ? 2 * size : 0); // what its column reads
     const floor = Math.min(this.height, ...below.map(({ name }) => this.now[name].top - above(name)));
     const fitting = Math.max(1, Math.floor((floor - 1.75 * size) / step + 0.4));
-    const rows = Math.min(6, fitting, Math.ceil(attention.heads / columns));
+    const rows = Math.min(8, fitting, Math.ceil(attention.heads / columns));
     const found = Array.from({ length: attention.heads }, (_, head) => ({
       head,
       best: attention.strongest(layer, head, position),
@@ -958,9 +999,10 @@ export class LivingPicture {
   roomForHeads(beat) {
     const { places, width } = this.lay;
     if (this.model.stacks.length > 1) {
-      const [first, second] = this.model.stacks.map(({ name }) => places[name]);
+      const second = places[this.model.last.name];
       if (beat.stack === this.model.stacks[0].name) return [second.left, width];
-      return [4, Math.min(second.left - 6, this.answerAt?.[0] ?? width) + 0 * first.left];
+      const from = this.bars && this.answerAt ? this.answerAt[1] + this.lay.size : 4;
+      return [from, this.bars ? second.left - 6 : Math.min(second.left - 6, this.answerAt?.[0] ?? width)];
     }
     const left = this.imageEnds ? this.imageEnds + 12 : 4;
     if (!this.answerAt || left > this.answerAt[0]) return [left, width];

@@ -107,8 +107,11 @@ export class Player {
       i % 2 ? make("strong", { textContent: piece, className: markOf(i) }) : piece,
     );
     this.said.replaceChildren(...pieces);
+    this.sentence.classList.toggle("of-word", ["word", "end"].includes(drawing.beat.type) && !drawing.unfolded);
     // Numbers are for who stops.
-    this.numbers.textContent = this.numbers.title = this.clock ? "" : drawing.numbers;
+    this.numbers.title = this.clock ? "" : drawing.numbers;
+    const parts = this.numbers.title.split(/(?<= · )/); // each is shown whole, or not where there is no room
+    this.numbers.replaceChildren(...parts.map((textContent) => make("span", { textContent })));
     this.heads.setAttribute("aria-pressed", String(drawing.showsHeads(drawing.beat)));
     // What stands in the line is changed only where it is another: who presses or has the focus would lose it.
     const path = drawing.unfolded ? JSON.stringify([drawing.unfolded, drawing.headNow, this.followed()]) : "";
