@@ -18,7 +18,17 @@ from views.training.time_lapse_words import change, likely, marked, shortened, t
 from views.training.training_view_model import TrainingViewModel, training_view_model
 
 _HEIGHT, _PRESENTED_HEIGHT = 280, 230
-_STYLE = ".st-key-training-outputs { padding-block: 0.5rem; } .st-key-training-outputs :is(h4, h5) { padding-top: 0; }"
+_STYLE = """
+.st-key-training-outputs { padding-block: 0.5rem; }
+.st-key-training-outputs :is(h4, h5) { padding-top: 0; }
+/* On a phone each output has the full width. */
+@media (max-width: 40rem) {
+  .st-key-training-outputs { flex-direction: column; gap: 0.3rem; padding-inline: 0.6rem; }
+  .st-key-training-outputs > * { width: 100%; }
+  .st-key-training-outputs h4 { font-size: 0.95rem; }
+  .st-key-training-outputs h5 { font-size: 1rem; }
+}
+"""
 
 
 def choose_section(p: Page, sections: Sequence[str]) -> str:
