@@ -15,6 +15,7 @@ import numpy as np
 from charts.canvas.choices import HeadChoice
 from charts.canvas.figure import CanvasFigure
 from charts.canvas.value_map import value_map
+from charts.toolkit.head_names import head_name, layer_name
 from charts.toolkit.payload_bytes import TOLERANCE, mask_bits, whole_numbers
 from charts.toolkit.words import _
 from transformer.runs.attention_view import AttentionView
@@ -246,9 +247,8 @@ def attention_name(view: AttentionView) -> str:
 
 
 def title_of(view: AttentionView, *, head: int | None = None) -> str:
-    """Return a title such as "decoder self-attention · layer 1 · head 2" in the reader's language."""
-    place = [attention_name(view), _("layer {layer}", layer=view.layer)]
-    return " · ".join(place if head is None else [*place, _("head {head}", head=head)])
+    """Return a title such as "decoder self-attention, layer 1, head 2" in the reader's language."""
+    return f"{attention_name(view)}, {layer_name(view.layer) if head is None else head_name(view.layer, head)}"
 
 
 def _quantise(weights: np.ndarray, dtype: type) -> np.ndarray:

@@ -175,9 +175,7 @@ def test_the_keyboard_does_what_the_mouse_does(in_the_app):
     canvas.page.keyboard.press("Enter")
     canvas.says("cell (2, 2)")
     assert (
-        canvas.page.locator("canvas")
-        .get_attribute("aria-label")
-        .startswith("decoder self-attention · layer 1 · head 2")
+        canvas.page.locator("canvas").get_attribute("aria-label").startswith("decoder self-attention, layer 1, head 2")
     )
 
 
@@ -213,7 +211,7 @@ def test_the_menu_opens_and_closes_by_keyboard_and_keeps_what_is_typed_from_the_
     export.focus()
     keyboard.press("Enter")
     title = canvas.page.get_by_label("Title")
-    expect(title).to_have_value("decoder self-attention · layer 1 · head 2")
+    expect(title).to_have_value("decoder self-attention, layer 1, head 2")
     expect(canvas.page.locator("button:focus")).to_have_text("PNG")  # the menu is updated a moment later
     title.focus()
     keyboard.type("rc")  # Streamlit's own keys: rerun, clear caches

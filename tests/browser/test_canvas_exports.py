@@ -25,7 +25,7 @@ from tests.kinds_of_text import SENDABLE
 from transformer.disk.tables import harmless_cell
 
 pytestmark = pytest.mark.browser
-TITLE = "decoder self-attention · layer 0 · head 1"
+TITLE = "decoder self-attention, layer 0, head 1"
 SVG = "{http://www.w3.org/2000/svg}"
 PAPER = "Save for a paper"
 NOT_IN_XML = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 0xFFFE, 0xFFFF), "\ufffd")
@@ -55,7 +55,7 @@ def test_the_svg_has_every_cell_as_a_shape_and_every_label_as_text(show, tmp_pat
     file = saved(canvas, "as SVG", tmp_path)
     root = ElementTree.parse(file).getroot()
     assert file.name == "decoder-self-attention-layer-1-head-2.svg"
-    assert root.find(f"{SVG}title").text == "decoder self-attention · layer 1 · head 2"
+    assert root.find(f"{SVG}title").text == "decoder self-attention, layer 1, head 2"
     assert not list(root.iter(f"{SVG}image"))
     said = texts(file)
     weights = SEEN.weights[2][SEEN.allowed]
@@ -100,7 +100,7 @@ def test_a_figure_for_a_paper_is_white_with_black_letters_in_millimetres(show, t
     drawn = file.read_text(encoding="utf-8")
     assert style.SEQUENTIAL[0] not in drawn  # the dark scale of the page
     if scene == "sorted":  # the large map of one head would be a second figure
-        assert paper.PRINT[-1] in drawn and not any(" · head " in text for text in texts(file))
+        assert paper.PRINT[-1] in drawn and not any(", head " in text for text in texts(file))
     if scene == "lines":  # without the chips, a legend explains the colours of the heads
         assert {"head 0", "head 2", "head 5"} <= set(texts(file))
 
@@ -123,7 +123,7 @@ def test_every_head_of_every_kind_is_one_picture_to_choose_from_and_to_print(in_
     assert (len(own), len(crossing)) == (24, 8)
     x, y, width, height = crossing[5]
     tip = canvas.hover(x + width / 2, y + height / 2)
-    assert tip.startswith("decoder cross-attention · layer 0 · head 5") and "≈" in tip
+    assert tip.startswith("decoder cross-attention, layer 0, head 5") and "≈" in tip
     canvas.page.mouse.click(*canvas.at(x + width / 2, y + height / 2))
     canvas.says("head AnyHead(stack='decoder', attention='cross', layer=0, head=5)")
     canvas.page.locator("canvas").focus()

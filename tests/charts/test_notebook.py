@@ -79,10 +79,10 @@ def test_arrays_and_tokens_are_enough_for_every_figure() -> None:
     one_layer = attention_map(weights, tokens, layer=1)
     assert {tile["layer"] for tile in one_layer.metadata["tiles"]} == {1}
     exact = attention_map(weights, tokens, layer=1, head=2)
-    assert exact.metadata["kind"] == "map" and exact.metadata["title"] == "decoder self-attention · layer 1 · head 2"
+    assert exact.metadata["kind"] == "map" and exact.metadata["title"] == "decoder self-attention, layer 1, head 2"
     np.testing.assert_array_equal(exact.arrays["values"], weights[1, 2])
     assert attention_map(weights[0, :1], tokens).metadata["kind"] == "map"  # there is only one head
-    assert attention_lines(weights, tokens, layer=1).metadata["title"] == "decoder self-attention · layer 1"
+    assert attention_lines(weights, tokens, layer=1).metadata["title"] == "decoder self-attention, layer 1"
 
 
 def test_cross_attention_has_tokens_of_its_own_on_each_axis() -> None:

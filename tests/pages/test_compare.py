@@ -130,7 +130,7 @@ def test_checkpoints_of_one_origin_show_the_same_head(open_app, checkpoints_fold
     is_fine(app)
     app.selectbox(key="other").set_value("another")
     is_fine(app.run())
-    same = TEXT["kin_same"].format(layer=1, head=0)
+    same = TEXT["kin_same"].format(head="layer 1, head 0")
     assert TEXT["kin_other"].format(name="en-fr-tuned", others="**en-fr**") in said(app) and same not in said(app)
     app.selectbox(key="other").set_value("en-fr")
     is_fine(app.run())

@@ -173,7 +173,7 @@ def test_the_key_is_worked_out_from_the_trace(tiny_checkpoint) -> None:
     assert f"{view.entropy[1, 1]:.3g} bits" in key
     assert f"0 of {view.allowed.size}" in key
     plain = worksheet(sheet, key=False, text=TEXT)
-    for said in (SENTENCE, "encoder self-attention, layer 1, head 1", page_text("attention").question):
+    for said in (SENTENCE, "encoder, layer 1, head 1", page_text("attention").question):
         assert said in plain
     assert f"weight {row.max():.3g}" not in plain
     decoder = Focus(checkpoint.name, SENTENCE, stack="decoder", token=0)

@@ -8,6 +8,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.canvas.value_map import value_map
+from charts.toolkit.head_names import head_in_short
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
@@ -128,8 +129,8 @@ def _composition(p: Page) -> None:
     show_map(
         value_map(
             np.where(known, found.scores, 0.0),
-            row_labels=[_label(head) for head in found.later],
-            column_labels=[_label(head) for head in found.earlier],
+            row_labels=[head_in_short(head) for head in found.later],
+            column_labels=[head_in_short(head) for head in found.earlier],
             row_title=N_("later head"),
             column_title=N_("earlier head"),
             scale="sequential",
@@ -158,19 +159,10 @@ def _in_words(p: Page, found: Composition, row: int) -> str:
         return p.text["composition_first"]
     best = int(np.nanargmax(scores))
     return p.text["composition_best"].format(
-        earlier=as_plain(_label(found.earlier[best])),
+        earlier=as_plain(head_in_short(found.earlier[best])),
         score=three_digits(float(scores[best])),
         factor=three_digits(float(scores[best] / found.random)),
     )
-
-
-def _label(head: Head) -> str:
-    words = {
-        ("encoder", "self"): N_("encoder {layer}.{head}"),
-        ("decoder", "self"): N_("decoder {layer}.{head}"),
-        ("decoder", "cross"): N_("cross {layer}.{head}"),
-    }
-    return _(words[head.stack, head.kind], layer=head.layer, head=head.head)
 
 
 def firing(p: Page, _shown: AttentionViewModel) -> None:

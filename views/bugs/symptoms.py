@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 from charts.canvas.attention_maps import attention_map, predicted_rows
+from charts.toolkit.head_names import head_name
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
@@ -137,7 +138,7 @@ def _two_maps(p: Page, case: CheckpointCase | TrainingCase) -> None:
     # Cross-attention rows are named after the tokens that they predict, as in the sentence above the maps.
     predicted, head = None, ""
     if isinstance(case, CheckpointCase):
-        head = p.text["head"].format(layer=case.location.layer, head=case.head)
+        head = head_name(case.location.layer, case.head)
         predicted = predicted_rows(case.experiment.original, case.location.kind)
     pairs = zip(_names(p), _says_the_maps(p, case), case.views, strict=True)
     with st.grid(2, min_column_width=330):

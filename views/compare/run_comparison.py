@@ -9,6 +9,7 @@ import streamlit as st
 
 from charts.canvas.attention_maps import KEY_TITLE, LOOKS_AT, PREDICTING, attention_map, row_title
 from charts.canvas.value_map import value_map
+from charts.toolkit.head_names import head_name
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer.predictions.comparison import MapDifference, Piece
@@ -112,21 +113,18 @@ def _outcome(p: Page, shown: CompareViewModel) -> str:
 
 def _reason(p: Page, shown: CompareViewModel) -> str:
     """Return the sentence about the head: that it follows the word, or the row that differs most."""
-    shift, location, place = (
-        shown.largest_shift,
-        shown.location,
-        dict(zip(("layer", "head"), shown.location[2:], strict=True)),
-    )
+    shift, location = shown.largest_shift, shown.location
+    head = head_name(location.layer, location.head)
     if shown.followed:
         words = dict(zip(("query", "other"), map(token_name, shown.changed_row.queries), strict=True))
-        return p.text["followed" if shown.swapped_outputs else "followed_rest"].format(**words, **place)
+        return p.text["followed" if shown.swapped_outputs else "followed_rest"].format(**words, head=head)
     if shift is None:
         return ""
     words = {name: token_name(label) for name, label in shift._asdict().items()}
     row = "shift_predicting" if location.kind == "cross" else "shift_reading"
     if location.kind == "cross" and shown.changed_row.queries[0] != shown.changed_row.queries[1]:
         row, words["other"] = "shift_predicting_other", token_name(shown.changed_row.queries[1])
-    return p.text[row].format(**words, **place)
+    return p.text[row].format(**words, head=head)
 
 
 def show_changed_row(p: Page, shown: CompareViewModel) -> None:
@@ -148,7 +146,7 @@ def show_changed_row(p: Page, shown: CompareViewModel) -> None:
             allowed=row.known,
             limit=1.0,
             title=p.text["followed_row" if shown.followed else "changed_row"].format(
-                layer=shown.location.layer, head=shown.location.head
+                head=head_name(shown.location.layer, shown.location.head)
             ),
             value_name="",
             phrase=(PREDICTING if is_cross else "", LOOKS_AT),
@@ -174,7 +172,7 @@ def show_maps(p: Page, shown: CompareViewModel) -> None:
             stack, kind, layer, head = side.location
             named = p.text[f"kind_{stack}_{kind}"]
             # the title must fit on one line
-            title = p.text["map_title"].format(side=side.letter, kind=named, layer=layer, head=head)
+            title = p.text["map_title"].format(side=side.letter, kind=named, head=head_name(layer, head))
             show_map(drawn.with_metadata(title=title), key=f"compare map {side.letter}")
     for column, side, difference in zip(columns[len(shown.sides) :], others, shown.differences, strict=False):
         with column:
@@ -271,7 +269,7 @@ def which_heads(p: Page, shown: CompareViewModel) -> None:
             return
         order = [np.unravel_index(index, values.shape) for index in np.argsort(-values, axis=None, kind="stable")[:3]]
         most = [
-            p.text["heads_head"].format(layer=layer, head=head, value=three_digits(float(values[layer, head])))
+            p.text["heads_head"].format(head=head_name(layer, head), value=three_digits(float(values[layer, head])))
             for layer, head in order
         ]
         largest = p.text["heads_largest"].format(most=", ".join(most)) if values.max() > 0 else p.text["heads_equal"]

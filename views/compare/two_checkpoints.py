@@ -7,6 +7,7 @@ import pandas as pd
 import streamlit as st
 
 import transformer
+from charts.toolkit.head_names import head_name
 from charts.toolkit.style import three_digits
 from transformer.files.layout import shown_name
 from transformer.files.model_card import began_as, card_of
@@ -86,7 +87,7 @@ def checkpoints(p: Page) -> None:
     _say_what_is_compared(p, shown, alike)
     show_maps(p, shown)
     if of_kin:
-        st.caption(p.text["kin_same"].format(layer=location.layer, head=location.head))
+        st.caption(p.text["kin_same"].format(head=head_name(location.layer, location.head)))
     _alike_heads(p, shown, alike)
     code_of_checkpoints(p, [name])
 
@@ -158,10 +159,8 @@ def _alike_heads(p: Page, shown: CompareViewModel, alike: AlikeHeads) -> None:
     best = alike.best
     st.markdown(
         p.text["alike_intro"].format(
-            layer=shown.location.layer,
-            head=shown.location.head,
-            best_layer=best[0],
-            best_head=best[1],
+            head=head_name(shown.location.layer, shown.location.head),
+            best=head_name(*best),
             largest=three_digits(float(alike.distances.max())),
             value=three_digits(float(alike.distances[best])),
         )

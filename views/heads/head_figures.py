@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import as_array, as_probabilities, require_index, require_same_length
+from charts.toolkit.head_names import head_name
 from charts.toolkit.numbers import percent
 from charts.toolkit.sheet import Sheet
 from charts.toolkit.words import _
@@ -138,7 +139,7 @@ def head_profiles(
                 "line": {"color": style.BAR if strong else style.NEUTRAL, "width": 2.5 if strong else 1.2},
                 "showlegend": False,
                 "hovertemplate": style.hover(
-                    _("layer {layer}, head {head}", layer=layer, head=head),
+                    head_name(layer, head),
                     style.escape(names[layer, head]),
                     _(
                         "distance {distance}: mean weight {weight}",

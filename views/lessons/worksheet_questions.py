@@ -4,10 +4,12 @@ from collections import Counter
 from collections.abc import Mapping
 from math import log2
 
+from charts.toolkit.head_names import head_in_full
 from charts.toolkit.style import three_digits
 from charts.toolkit.words import _
 from transformer import Trace
 from transformer.predictions.answer_probabilities import read_answer
+from transformer.runs.head_places import Head
 from transformer.text.tokens import TokenSequence
 from ui.shell.focus import Focus
 from ui.shell.selectors import traits_of
@@ -42,8 +44,7 @@ def view_sheet(page: PageText, focus: Focus, trace: Trace, *, text: PageText, li
     if focus.target and checkpoint.config.has_decoder:
         facts.append((text["fact_target"], focus.target))
     if page.name in ("attention", "heads", "masks", "surgery"):
-        attention = _(f"{focus.stack} {focus.kind}-attention")
-        place = [text["place_head"].format(place=attention, layer=focus.layer, head=focus.head)]
+        place = [head_in_full(Head(focus.stack, focus.kind, focus.layer, focus.head))]
     facts.append(
         (text["fact_place"], ", ".join((*place, text["place_token"].format(token=_quoted(stack, focus.token)))))
     )

@@ -6,6 +6,7 @@ import pandas as pd
 import streamlit as st
 
 import transformer
+from charts.toolkit.head_names import head_in_full
 from charts.toolkit.numbers import whole
 from transformer.files.layout import file_of_results
 from transformer.heads.roles_through_training import FILE, HeadHistory, RoleHistory, load_role_history, role_history
@@ -14,7 +15,7 @@ from ui.lab.role_names import test_name
 from ui.shell.page import Page
 from ui.show.figures import show_figure, show_snippet, show_source
 from ui.words.catalogues import translate
-from ui.words.texts import as_plain, common, page_text
+from ui.words.texts import as_plain, page_text
 from views.training.curve_figures import repeated_loss_curve, role_curves
 
 _MOST = 12  # lines that can still be distinguished
@@ -70,9 +71,7 @@ def _rows(p: Page, history: RoleHistory, shown: Sequence[HeadHistory]) -> pd.Dat
         {
             "step": step,
             "value": strength,
-            "head": p.text["roles_head"].format(
-                kind=common(f"focus.{head.stack} {head.kind}"), layer=head.layer, head=head.head
-            ),
+            "head": head_in_full(head.place),
             "test": test_name(head.test, head.where, heads),
         }
         for head in shown

@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from charts.toolkit import parts, style
 from charts.toolkit.checks import require_columns, require_index, require_same_length
+from charts.toolkit.head_names import head_name
 from charts.toolkit.sheet import Sheet, place_side_by_side
 from charts.toolkit.words import _
 
@@ -163,7 +164,7 @@ def role_timeline(
         box = {"x0": current - 0.5, "x1": current + 0.5, "y0": -0.5, "y1": n_rows - 0.5, "name": "focus"}
         figure.add_shape(type="rect", **box, **_axes(index + 1), line={"color": style.CHOSEN, "width": 2})
     figure.update_xaxes(col=(len(groups) + 1) // 2, title_text=_("training step"))
-    figure.update_yaxes(col=1, title_text=_("layer · head"))
+    figure.update_yaxes(col=1, title_text=_("layer.head"))
     if chosen is not None:
         group, layer, head = chosen
         require_index(group, name="chosen group", size=len(groups))
@@ -198,7 +199,7 @@ def _add_group(figure: Sheet, heads: pd.DataFrame, *, column: int, shape: tuple[
         col=column,
     )  # fmt: skip
     hover = [
-        style.lines(_("layer {layer}, head {head}", layer=cell.layer, head=cell.head), style.escape(cell.role_name))
+        style.lines(head_name(cell.layer, cell.head), style.escape(cell.role_name))
         + (f" ({style.three_digits(cell.score)})" if np.isfinite(cell.score) else "")
         + (
             style.lines("", _("entropy ÷ maximum {value}", value=style.three_digits(cell.spread)))
@@ -243,11 +244,7 @@ def _add_legend(figure: Sheet, roles: Mapping[str, str]) -> None:
 
 
 def _row_names(n_layers: int, n_heads: int) -> list[str]:
-    return [
-        _("layer {layer} · {head}", layer=layer, head="0") if head == 0 else str(head)
-        for layer in range(n_layers)
-        for head in range(n_heads)
-    ]
+    return [f"{layer}.{head}" for layer in range(n_layers) for head in range(n_heads)]
 
 
 def _axes(column: int) -> dict[str, str]:

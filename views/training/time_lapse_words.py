@@ -4,13 +4,14 @@ import math
 from collections.abc import Sequence
 from itertools import groupby
 
+from charts.toolkit.head_names import head_in_full
 from charts.toolkit.numbers import whole
 from charts.toolkit.style import percent_digits
 from transformer.files.model_card import began_as
 from transformer.heads.roles_through_training import Moment, shared_words
 from transformer.runs.head_places import Head
 from ui.lab.role_names import role_text
-from ui.words.texts import PageText, as_plain, common, page_text, token_name
+from ui.words.texts import PageText, as_plain, page_text, token_name
 from views.training.training_view_model import TrainingViewModel, mean_probability
 
 _LONGEST = 100  # characters of an output beside another one
@@ -97,9 +98,8 @@ def change(shown: TrainingViewModel, text: PageText, *, card: str) -> str:
         return text["early_share"].format(when=begin, head=head_name(shown.most_changed[0], text), change=share)
     words = {name: token_name(label) for name, label in shown.shift._asdict().items()}
     row = "early_predicting" if shown.location.kind == "cross" else "early_reading"
-    stack, kind, layer, head = shown.location
-    role, kind = page_text("heads")["role"][shown.roles[-1].role], common(f"focus.{stack} {kind}")
-    return text[row].format(when=begin, layer=layer, number=head, kind=kind, role=role, **words)
+    role = page_text("heads")["role"][shown.roles[-1].role]
+    return text[row].format(when=begin, head=head_in_full(shown.location), role=role, **words)
 
 
 def story(shown: TrainingViewModel, text: PageText) -> str:

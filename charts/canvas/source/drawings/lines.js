@@ -103,7 +103,7 @@ export class LinesDrawing extends LinesPicture {
   tables() {
     return this.shownHeads().map((head) =>
       matrixTable(
-        `${this.metadata.title} · ${say("head {head}", { head })}`,
+        `${this.metadata.title}, ${say("head {head}", { head })}`,
         this.metadata,
         this.matrices[head],
         threeDigits,

@@ -165,7 +165,8 @@ export class OverviewDrawing {
   describe({ part, tile, row, column }) {
     const grid = this.parts[part];
     const { caption } = grid.tiles[tile];
-    const name = [grid.metadata.title, grid.name(tile), ...(caption ? [caption] : [])].join(" · ");
+    const place = `${grid.metadata.title}, ${grid.name(tile)}`;
+    const name = caption ? `${place} · ${caption}` : place;
     const cell = row === undefined ? grid.matrices[tile].strongest() : { row, column };
     const said = cell
       ? describeCell(grid.metadata, grid.matrices[tile], cell, roughly, null)
