@@ -82,17 +82,14 @@ def test_the_heads_page_says_of_a_head_what_its_note_says(path: Path) -> None:
 
 
 @pytest.mark.parametrize("path", [path for path in SHIPPED if path.name in TRANSLATORS], ids=lambda path: path.name)
-def test_an_opening_of_cross_attention_says_which_token_a_row_reads_and_which_it_predicts(path: Path) -> None:
-    """The row of ·Le attends to ·cat and predicts ·chat; it is not the row of ·chat."""
+def test_an_opening_of_cross_attention_names_a_row_as_the_map_does_after_the_token_that_it_predicts(path: Path) -> None:
+    """The row that reads ·Le bears the label ·chat."""
     checkpoint, first = transformer.load(path), read_opening(path).first
     trace = transformer.trace(checkpoint, first.sentence)
     row, tokens = first.place["token"], trace.tokens("decoder")
-    named = [tokens[row].display, first.looks_at[row], tokens[row + 1].display]
-    told = {"en": ("The row of “{}” attends to “{}” and predicts “{}”.", "that it translates")}
-    told["fr"] = (
-        "La ligne de «\u00a0{}\u00a0» prête attention à «\u00a0{}\u00a0» et prédit «\u00a0{}\u00a0».",
-        "qu’il traduit",
-    )
+    named = [tokens[row + 1].display, first.looks_at[row]]
+    told = {"en": ("To predict “{}”, this head attends to “{}”.", "that it translates")}
+    told["fr"] = ("Pour prédire «\u00a0{}\u00a0», cette tête prête attention à «\u00a0{}\u00a0».", "qu’il traduit")
     for language, (sentence, wrong) in told.items():
         assert first.shows[language].endswith(sentence.format(*(token.strip("·") for token in named)))
         assert wrong not in first.shows[language]
