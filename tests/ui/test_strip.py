@@ -32,7 +32,7 @@ def test_the_strip_holds_every_token_as_it_is(tiny_checkpoint) -> None:
     assert [token["text"] for token in source["tokens"]] == list(trace.source.displays)
     assert [token["id"] for token in target["tokens"]] == list(trace.target.ids)
     assert [token["special"] for token in source["tokens"]][-2:] == [True, True]
-    assert (source["title"], target["title"]) == ("source", "target")
+    assert (source["title"], target["title"]) == ("source", "reads")
     assert not source["clickable"]
     assert source["chosen"] is None
 
@@ -41,7 +41,7 @@ def test_only_the_focused_stack_is_clickable_where_the_stack_is_chosen_elsewhere
     trace = transformer.trace(tiny_checkpoint("translator"), "The cat.", target="Le chat.")
     focus = Focus(stack="decoder", token=1)
     (target,) = strip_rows(trace, focus, choose=True, all_stacks=False)["rows"]
-    assert (target["title"], target["clickable"], target["chosen"]) == ("target", True, 1)
+    assert (target["title"], target["clickable"], target["chosen"]) == ("reads", True, 1)
     cross = replace(focus, kind="cross")  # inspects the source, which must be readable then
     source, target = strip_rows(trace, cross, choose=True, all_stacks=False)["rows"]
     assert (source["clickable"], source["chosen"]) == (False, None)
@@ -61,7 +61,7 @@ def test_where_rows_are_named_after_predictions_a_chip_is_the_word_that_its_row_
     assert names == list(trace.prediction.displays) and "<s>" not in names and names[-1] == "</s>"
     assert names[target["chosen"]] == trace.prediction.displays[focus.token] != trace.target.displays[focus.token]
     assert target["first"] == 0, "a click on a name selects the row of this name"
-    assert (target["title"], [token["text"] for token in source["tokens"]]) == ("target", list(trace.source.displays))
+    assert (target["title"], [token["text"] for token in source["tokens"]]) == ("predicts", list(trace.source.displays))
 
 
 def test_a_model_with_one_stack_has_one_row(tiny_checkpoint) -> None:

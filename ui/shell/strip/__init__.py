@@ -71,7 +71,7 @@ def strip_rows(
             tokens = trace.prediction
         picture = picture_of_patches(trace) if trace.checkpoint.config.reads_images else {}
         one = "picture" if picture else "text"
-        title = common(f"page.{read.name if len(trace.stacks) > 1 else one}")
+        title = common(f"page.{_name(read.name, ahead=bool(ahead)) if len(trace.stacks) > 1 or ahead else one}")
         chosen = at[1] if choose and stack == at[0] else None
         shown = _shown(len(tokens), chosen or 0)
         if len(shown) < len(tokens):
@@ -89,6 +89,13 @@ def strip_rows(
             }
         )
     return {"rows": rows, "hint": common("page.choose_token") if choose else ""}
+
+
+def _name(sequence: str, *, ahead: bool) -> str:
+    """Return the name of a row: that of the target says whether its tokens are read or predicted."""
+    if ahead:
+        return "predicts"
+    return "reads" if sequence == "target" else sequence
 
 
 def _shown(count: int, chosen: int) -> range:
