@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.conftest import ROOT
 from tests.pages.conftest import choose_text, codes, is_fine, said
 from transformer.layers.embedding_space import analogy, nearest_rows
 from transformer.word_vectors.word2vec_objectives import OBJECTIVES
@@ -173,3 +174,17 @@ def test_the_neighbours_of_word2vec_are_those_of_the_followed_word(open_app):
     )
     is_fine(special)
     assert TEXT["word2vec_unknown"].format(word="<s>", count="5,231") in said(special)
+
+
+def test_a_row_without_close_rows_is_not_said_to_resemble_one(open_app, monkeypatch):
+    """The row of “every” was said to be most similar to that of “worked”, at a cosine of 0.245."""
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    sentence = "My grandmother bakes apple pie every Sunday."
+    far = open_app("embeddings", checkpoint="sentiment", sentence=sentence, token="7")
+    is_fine(far)
+    assert TEXT["first_far"].format(token="worked", cosine="0.245") in said(far)
+    near = open_app("embeddings", checkpoint="en-fr", sentence=sentence, token="0")
+    is_fine(near)
+    assert TEXT["first_nearest"].partition("{")[0] in said(near) and TEXT["first_far"].partition("{")[0] not in said(
+        near
+    )

@@ -19,6 +19,7 @@ from views.embeddings.vocabulary_figures import nearest_neighbours, neighbour_fr
 
 SHOWN_DIMENSIONS = 8
 _NEAREST = 8  # rows, in addition to those that the sentence looks up
+_CLOSE = 0.3  # smallest cosine of a row that is called close; in our models, rows below it have no similar uses
 
 
 def _displays(view_model: EmbeddingsViewModel) -> tuple[str, ...]:
@@ -39,8 +40,9 @@ def fetched_rows(p: Page, view_model: EmbeddingsViewModel) -> None:
     vocabulary, width = table.shape
     nearest = view_model.neighbours[:_NEAREST]
     said = text["first"].format(token=_plainly(token.display), id=token.id, width=width)
-    name = _plainly(_displays(view_model)[nearest[0].id])
-    st.markdown(said if p.focus.lesson else f"{said} {text['first_nearest'].format(token=name)}")
+    name, cosine = _plainly(_displays(view_model)[nearest[0].id]), nearest[0].similarity
+    near = text["first_nearest" if cosine >= _CLOSE else "first_far"].format(token=name, cosine=three_digits(cosine))
+    st.markdown(said if p.focus.lesson else f"{said} {near}")
     rows, beside = (st.container(), None) if p.focus.lesson else st.columns([13, 7])
     with rows:
         show_figure(
