@@ -154,7 +154,7 @@ def test_before_anything_is_changed_the_output_without_a_needed_head_is_shown(op
         place=TEXT["part_short"][f"{head.place.stack}_{head.place.kind}"], layer=head.place.layer, head=head.place.head
     )
     assert f"Without **{label}**" in said(app) and head != ranked[0]
-    assert TEXT["example_lowers_most_changing"] in said(app)
+    assert TEXT["example_lowers_most_changing"].format(what=TEXT["measured_output"]) in said(app)
     button(app, TEXT["example_button"]).click()
     app.run()
     is_fine(app)

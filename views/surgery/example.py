@@ -14,6 +14,7 @@ from ui.lab.effects import say_expectations, show_answer, show_consequence
 from ui.lab.experiments import experiment_with, tried
 from ui.shell.page import Page
 from views.surgery import edit_list
+from views.surgery.surgery_view_model import measured_by
 
 _WANTED = "surgery example: clicked"
 _MOST = 8  # heads that are removed together
@@ -122,7 +123,8 @@ def show_example(p: Page, example: Example) -> None:
             st.markdown(text["example_no_single"].format(count=len(all_heads(p.checkpoint.config))))
         unchanged = example.needs_several and not example.effect.predicts_otherwise
         cause = text["example_even_without" if unchanged else "example_cause"].format(head=_name(p, example))
-        reason = text[example.reason].format(count=len(all_heads(p.checkpoint.config))) if example.reason else ""
+        numbers = {"count": len(all_heads(p.checkpoint.config)), "what": text[measured_by(p.trace)]}
+        reason = text[example.reason].format(**numbers) if example.reason else ""
         show_consequence(p, example.effect, cause, note=reason)
 
 

@@ -12,7 +12,6 @@ from transformer import InputError
 from transformer.interventions.attribution_patching import estimated_importance, strongest
 from transformer.interventions.experiment import Experiment, experiment
 from transformer.interventions.head_importance import Importance, importance_by_chunks, remove_one_head_per_row
-from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.edit_specs import EditSpec
 from transformer.runs.edits import ablate_head, mean_ablate_head
 from transformer.runs.head_places import all_heads
@@ -36,7 +35,7 @@ from ui.words.model_terms import output_bias
 from ui.words.texts import as_plain, common, count_text, model_sentences, number_text, slider_format
 from views.surgery import edit_list
 from views.surgery.steering_section import add_direction
-from views.surgery.surgery_view_model import ImportanceMap, SurgeryChoices, SurgeryViewModel
+from views.surgery.surgery_view_model import ImportanceMap, SurgeryChoices, SurgeryViewModel, measured_by
 
 CLICKS = ("zero", "mean", "focus")
 _SO_FAR = "importance so far"
@@ -107,7 +106,7 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
             scale="diverging" if diverging else "sequential",
             allowed=np.isfinite(drawn.values),
             selected=drawn.selected,
-            title=text[f"{words}_title"].format(what=text[f"measured_{_measured(p)}"]),
+            title=text[f"{words}_title"].format(what=text[measured_by(p.trace)]),
             value_name=text[f"{words}_value"],
             phrase=(text["phrase_before"], text["phrase_between"]),
             height=440,
@@ -123,13 +122,6 @@ def _map(p: Page, shown: SurgeryViewModel, drawn: ImportanceMap, *, estimated: b
     )
     if not estimated:
         st.caption(text["map_caption"].format(count=len(shown.importance.heads)))
-
-
-def _measured(p: Page) -> str:
-    """Return what log p is of: the output or, without one, the typed text or the predictions for it."""
-    if not prediction_rows(p.trace).everywhere:
-        return "output"
-    return "typed" if p.checkpoint.config.has_decoder else "predicted"
 
 
 def _mask(drawn: ImportanceMap) -> np.ndarray:

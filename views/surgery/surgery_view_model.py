@@ -21,6 +21,7 @@ import numpy as np
 
 from transformer.interventions.experiment import Experiment, experiment
 from transformer.interventions.head_importance import Importance
+from transformer.predictions.answer_probabilities import prediction_rows
 from transformer.runs.edit_specs import EditSpec, edits_from
 from transformer.runs.head_places import Head, all_heads
 from transformer.runs.traces import Trace
@@ -119,6 +120,13 @@ class SurgeryViewModel(RunViewModel):
                 if edit.action in ("zero", "mean")
             ),
         )
+
+
+def measured_by(trace: Trace) -> str:
+    """Return the key of the text that names what log p is of, which is not the output if it is empty."""
+    if not prediction_rows(trace).everywhere:
+        return "measured_output"
+    return "measured_typed" if trace.checkpoint.config.has_decoder else "measured_predicted"
 
 
 def surgery_view_model(
