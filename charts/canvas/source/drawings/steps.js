@@ -63,7 +63,7 @@ export class StepsDrawing extends StepsPicture {
   describe({ row, column }) {
     if (row !== undefined) {
       const { name, value, chosen, others } = this.rows()[row];
-      const state = chosen ? ` · ${say("chosen")}` : "";
+      const state = chosen ? ` · ${this.nameOfChosen()}` : "";
       return [
         { parts: [...(others ? [name] : quoted(name)), `${say(": ")}${threeDigits(value)}`] },
         { parts: [`${say("exactly")} ${exactly(value)}${state}`], muted: true },

@@ -54,6 +54,11 @@ export class StepsPicture {
 
   // --- what is shown at a step --------------------------------------------------------------------------------
 
+  // Of the coloured bar: a given token was not chosen.
+  nameOfChosen(step = this.walk.step) {
+    return this.metadata.tokens[step].given ? say("given") : say("chosen");
+  }
+
   rows(step = this.walk.step) {
     const names = this.metadata.candidates[step];
     const at = step * this.probabilities.shape[1];
@@ -149,7 +154,7 @@ export class StepsPicture {
     let at = x;
     for (const [text, paint] of [
       [say("candidate"), this.barColour(theme, {})],
-      [say("chosen"), this.barColour(theme, { chosen: true })],
+      [this.nameOfChosen(), this.barColour(theme, { chosen: true })],
     ]) {
       context.fillStyle = paint;
       context.fillRect(at, 0.28 * size, 0.8 * size, 0.8 * size);
