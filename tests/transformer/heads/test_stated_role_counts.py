@@ -1,4 +1,4 @@
-"""Model cards and docs/checkpoints.md state how many heads have a role; ``head_roles.json`` says the same.
+"""The counts of heads with a role in model cards and docs are those of ``head_roles.json``.
 
 ``python -m transformer heads --checkpoint checkpoints/NAME`` counts them again.
 """
