@@ -88,14 +88,19 @@ def test_the_page_opens_on_a_swap_whose_effect_is_seen(
     app = open_app("paths", checkpoint=checkpoint)
     is_fine(app)
     assert len(drawn) == 1, "one map"
-    (headline,) = [one.value for one in app.markdown if "original run, " in one.value and "difference" in one.value]
+    (headline,) = [one.value for one in app.markdown if "that alone restores" in one.value]
     pair = r"the model predicts :blue\[\*\*“.+”\*\*\] \(\S+\) instead of \*\*“.+”\*\* \(\S+\)\."
     assert re.search(pair, said(app))
     (path,) = [one for one in app if one.type == "bidi_component" and one.proto.id.endswith("-paths path")]
     cards = json.loads(path.proto.json)["rows"][0]["chips"]
     assert len(cards) >= 3 and cards[1]["text"] == "→" and cards[-1]["below"] == TEXT["stop_output"]
     shares = [card["below"] for card in cards[:-1:2]]
-    assert [below.endswith("% of the difference") for below in shares] == [True, *[False] * (len(shares) - 1)]
+    assert all(re.search(r" \d+(–\d+)?% restored$", below) for below in shares), (
+        "each number says of what it is a share"
+    )
+    words = re.findall(r"in place of \*\*(.+?)\*\*", said(app))
+    title = TEXT["path"].format(word=words[0]) if len(words) == 1 else TEXT["path_several"]
+    assert json.loads(path.proto.json)["rows"][0]["title"] == title
     row, column = drawn[0].metadata["selected"]
     share = float(drawn[0].arrays["values"][row, column])
     assert row > 0 and share > 0.6, "what is named is no input, and it does most of the work"

@@ -90,7 +90,8 @@ def test_the_path_names_the_token_that_restores_most_in_each_layer(name, sentenc
             for layer in range(stop.first, stop.last + 1)
         ]
         assert {index for _, index in of_layers} == {stop.index}
-        assert stop.share == min(value for value, _ in of_layers) >= LEAST_STOP
+        shares = [value for value, _ in of_layers]
+        assert (stop.share, stop.most) == (min(shares), max(shares)) and stop.share >= LEAST_STOP
     assert not paths_view_model(shown.trace, other, PathsChoices("heads")).path
 
 

@@ -8,7 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.value_map import value_map
-from charts.toolkit.numbers import percent, whole
+from charts.toolkit.numbers import in_percent, percent, whole
 from charts.toolkit.style import signed, three_digits_alike
 from transformer.errors import InputError
 from transformer.interventions.activation_patching import (
@@ -247,14 +247,20 @@ def _draw_path(p: Page, shown: PathsViewModel) -> None:
     for stop in shown.path:
         of_layers = stop.first != stop.last
         layers = text["stop_layers" if of_layers else "stop_layer"].format(first=stop.first, last=stop.last)
-        share = f"≥ {percent(stop.share)}" if of_layers else percent(stop.share)
-        below = text["stop" if cards else "stop_first"].format(layers=layers, share=share)
+        below = text["stop"].format(layers=layers, share=_percent_range(stop.share, stop.most))
         name = shown.contrast.tokens(stop.stack, shown.turn).labels[stop.index]
         name = text["class_token"] if p.reads_pictures and stop.index == 0 else name
         stack = f"{common(f'focus.{stop.stack}')} " if several else ""
         cards += [Chip(name, f"{stack}{below}", "marked"), Chip("→", tone="arrow")]
     cards.append(Chip(shown.answer, text["stop_output"], "word"))
-    chips([ChipRow(text["path"], tuple(cards))], key="paths path")
+    word = as_plain(shown.swaps[0].clean)
+    whose = text["path_several"] if p.reads_pictures or len(shown.swaps) > 1 else text["path"].format(word=word)
+    chips([ChipRow(whose, tuple(cards))], key="paths path")
+
+
+def _percent_range(least: float, most: float) -> str:
+    ends = dict.fromkeys(f"{100 * share:.0f}" for share in (least, most))
+    return in_percent("–".join(ends))
 
 
 def say_swap(p: Page, shown: PathsViewModel) -> str:
@@ -340,9 +346,9 @@ def _draw_key(p: Page, shown: PathsViewModel) -> None:
     """Draw the explanation of a cell and of the colours."""
     text = p.text
     names = {"answer": _plainly(shown.answer), "other": _plainly(shown.other)}
-    st.markdown(text[f"key_{shown.choices.patches}"].format(**names))
-    below = f" {text['key_negative']}" if np.nanmin(shown.values, initial=0.0) < -0.05 else ""
-    st.markdown(text["key_scale"].format(**names) + below)
+    negative = np.nanmin(shown.values, initial=0.0) < -0.05
+    keys = (f"key_{shown.choices.patches}", "key_scale", *(["key_negative"] if negative else []))
+    st.markdown(" ".join(text[key].format(**names) for key in keys))
 
 
 def _place_name(p: Page, shown: PathsViewModel, place: Place) -> str:

@@ -51,6 +51,7 @@ class Stop(NamedTuple):
         first: The first of the layers.
         last: The last of the layers.
         share: The smallest share among these layers.
+        most: The largest share among these layers.
     """
 
     stack: str
@@ -58,6 +59,7 @@ class Stop(NamedTuple):
     first: int
     last: int
     share: float
+    most: float
 
 
 class Swap(NamedTuple):
@@ -271,9 +273,9 @@ class PathsViewModel:
                     continue
                 last = stops[-1] if stops else None
                 if last and (last.stack, last.index, last.last) == (stack, index, layer - 1):
-                    stops[-1] = last._replace(last=layer, share=min(last.share, share))
+                    stops[-1] = last._replace(last=layer, share=min(last.share, share), most=max(last.most, share))
                 else:
-                    stops.append(Stop(stack, index, layer, layer, share))
+                    stops.append(Stop(stack, index, layer, layer, share, share))
         return tuple(stops)
 
     @cached_property
