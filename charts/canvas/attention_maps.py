@@ -26,8 +26,10 @@ from transformer.text.tokens import TokenSequence
 QUERY_TITLE = N_("query: the token that attends")
 KEY_TITLE = N_("key: the token that is looked at")
 SHIFTED_TITLE = N_("query: the token that is being predicted")
+NEXT_TITLE = N_("query: the token that comes next")
 READ_TITLE = N_("query: the token that is read")
 PREDICTING = N_("predicting ")
+BEFORE = N_("before ")
 LOOKS_AT = N_(" looks at ")
 LOOKED_AT_BY = N_(" is looked at most by")
 _ATTENTIONS = {
@@ -42,6 +44,7 @@ def attention_map(
     *,
     head: int,
     shifted_labels: Sequence[str] | None = None,
+    of_other_output: bool = False,
     selected: tuple[int, int] | None = None,
     stretch: bool = False,
     height: int | None = None,
@@ -54,6 +57,7 @@ def attention_map(
         view: The layer.
         head: Index of the head.
         shifted_labels: Labels of the rows by predicted tokens (cross- and causal attention).
+        of_other_output: Whether the model may read another model's output, and need not predict the next token of it.
         selected: A selected cell.
         stretch: End the scale at the largest weight instead; the legend says so.
         height: Largest height in pixels.
@@ -65,6 +69,7 @@ def attention_map(
     weights = view.weights[head]
     largest = float(weights.max(initial=0.0, where=np.broadcast_to(view.allowed, weights.shape)))
     rows = view.query.labels if shifted_labels is None else tuple(shifted_labels)
+    next_tokens = of_other_output and shifted_labels is not None
     legend = _("attention weight, fixed scale 0…1")
     if stretch:
         legend = _("attention weight, scale stretched to the largest weight of this map")
@@ -72,7 +77,7 @@ def attention_map(
         weights,
         row_labels=rows,
         column_labels=view.key.labels,
-        row_title=row_title(view, shifted=shifted_labels is not None),
+        row_title=NEXT_TITLE if next_tokens else row_title(view, shifted=shifted_labels is not None),
         column_title=KEY_TITLE,
         scale="sequential",
         allowed=view.allowed,
@@ -80,7 +85,7 @@ def attention_map(
         limit=largest if stretch else 1.0,
         title=title_of(view, head=head),
         value_name="",
-        phrase=("" if shifted_labels is None else PREDICTING, LOOKS_AT, LOOKED_AT_BY),
+        phrase=(BEFORE if next_tokens else "" if shifted_labels is None else PREDICTING, LOOKS_AT, LOOKED_AT_BY),
         height=height,
         chosen_row=chosen_row,
         follow_pointer=follow_pointer,

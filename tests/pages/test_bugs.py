@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import transformer
-from charts.canvas.attention_maps import attention_map
+from charts.canvas.attention_maps import NEXT_TITLE, attention_map
 from charts.toolkit.style import three_digits
 from tests.nights import by_day
 from tests.pages.conftest import codes, is_fine, said
@@ -13,7 +13,7 @@ from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, next_w
 from transformer.faults.checked_models import checked_model
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.training_faults import trained_toy
-from ui.words.texts import page_text
+from ui.words.texts import as_plain, page_text
 
 TEXT = page_text("bugs")
 SENTENCE = "We went to the sea."
@@ -70,19 +70,25 @@ def test_maps_name_cross_attention_rows_as_the_sentence_does(open_app, tiny_chec
     drawn = []
 
     def record(view, **options):
-        drawn.append((view, options["shifted_labels"]))
-        return attention_map(view, **options)
+        figure = attention_map(view, **options)
+        drawn.append((view, options["shifted_labels"], figure.metadata["row_title"]))
+        return figure
 
     monkeypatch.setattr("views.bugs.symptoms.attention_map", record)
     config = tiny_checkpoint("translator").config
     number = next_with("scale", after=-1, config=config)
     place = {"checkpoint": "tiny-translator", "sentence": SENTENCE, "patient": str(number)}
-    is_fine(open_app("bugs", stack="decoder", kind="cross", layer="0", head="0", **place))
+    app = open_app("bugs", stack="decoder", kind="cross", layer="0", head="0", **place)
+    is_fine(app)
     assert len(drawn) == 2
-    for view, labels in drawn:
+    for view, labels, title in drawn:
         assert view.kind == "cross"
+        assert title == NEXT_TITLE, "a model with a bug need not predict these tokens"
+        assert any(token.is_padding for token in view.key)
         following = view.query.displays[1:]  # a row predicts the token that the next row reads
         assert all(label.startswith(token) for label, token in zip(labels, following, strict=False))
+    pad = next(token.display for token in drawn[0][0].key if token.is_padding).partition(" ×")[0]
+    assert TEXT["why_pads"].format(padding=as_plain(pad)) in said(app)
 
 
 def test_it_opens_on_a_case_whose_output_differs(open_app, tiny_checkpoint):

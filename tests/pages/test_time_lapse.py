@@ -26,6 +26,7 @@ from transformer.text.tokens import Token, TokenSequence
 from transformer.training.run_state import write_history
 from ui.words.texts import page_text
 from views.training.time_lapse_words import (
+    beside,
     change,
     likely,
     marked,
@@ -234,12 +235,16 @@ def test_the_label_of_the_first_output_names_the_model_that_the_training_began_f
     """“Before this training” did not say why a model that nobody had trained wrote French."""
     early, late = moments_of("none", "none", last=4200)
     card = "| began as | the checkpoint `en-fr-2017`, except W_Q |"
-    assert when(early, late, TEXT, card=card) == "Before these 4,200 steps"
-    assert title(early, late, TEXT, card=card) == r"Before these 4,200 steps :small[(begun from en\-fr\-2017)]"
-    assert title(late, late, TEXT, card=card) == "After 4,200 steps"
-    assert title(early, late, TEXT, card="") == "Before training"
-    early, late = moments_of("none", "none", last=None)[0], moments_of("none", last=None)[0]
-    assert when(early, late, TEXT, card=card) == "Before this training"
+    assert when(early, TEXT, card=card) == "At the start"
+    assert title(early, TEXT, card=card) == r"At the start :small[(with weights of en\-fr\-2017, already trained)]"
+    assert title(late, TEXT, card=card) == "After 4,200 steps"
+    assert title(early, TEXT, card="") == "Before training"
+
+
+def test_no_word_is_green_where_both_outputs_are_the_same() -> None:
+    """Green words are explained only where the outputs differ."""
+    assert beside("Le chat.", "Le chat.") == r"Le chat\."
+    assert beside("Le chat.", "Le chien.").startswith(":green[Le]")
 
 
 def test_green_is_explained_where_a_word_is_green() -> None:

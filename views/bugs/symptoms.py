@@ -21,7 +21,7 @@ from ui.words.texts import as_plain, common, token_name
 from views.bugs.bugs_view_model import WORDS, CheckpointCase, TrainingCase
 from views.bugs.two_curves_figure import two_curves
 
-HEIGHT, PRESENTED_HEIGHT = 235, 170
+HEIGHT, PRESENTED_HEIGHT = 225, 160
 _LONGEST = 80  # characters of an output: a model with a bug may repeat one word endlessly
 
 
@@ -133,6 +133,12 @@ def _names(p: Page) -> tuple[str, str]:
     return p.text["healthy"], p.text["this_case"]
 
 
+def _padding(case: CheckpointCase | TrainingCase) -> str:
+    """Return how the padding of the source is displayed; "" if there is none."""
+    source = None if isinstance(case, TrainingCase) else case.experiment.original.source
+    return next((token.display for token in source or () if token.is_padding), "")
+
+
 def _two_maps(p: Page, case: CheckpointCase | TrainingCase) -> None:
     height = PRESENTED_HEIGHT if is_presenting() else HEIGHT
     # Cross-attention rows are named after the tokens that they predict, as in the sentence above the maps.
@@ -140,12 +146,16 @@ def _two_maps(p: Page, case: CheckpointCase | TrainingCase) -> None:
     if isinstance(case, CheckpointCase):
         head = head_name(case.location.layer, case.head)
         predicted = predicted_rows(case.experiment.original, case.location.kind)
+    if padding := _padding(case):
+        st.caption(p.text["why_pads"].format(padding=as_plain(padding)))
     pairs = zip(_names(p), _says_the_maps(p, case), case.views, strict=True)
     with st.grid(2, min_column_width=330):
         for number, (name, sentence, view) in enumerate(pairs):
             with st.container(gap="xsmall"):
                 st.markdown(sentence)
-                drawn = attention_map(view, head=case.head, shifted_labels=predicted, height=height)
+                drawn = attention_map(
+                    view, head=case.head, shifted_labels=predicted, of_other_output=True, height=height
+                )
                 show_map(drawn.with_metadata(title=" · ".join(filter(None, (name, head)))), key=f"bug map {number}")
     if isinstance(case, CheckpointCase):
         shown_head.choose_head(p)

@@ -14,7 +14,7 @@ from ui.words.texts import PageText
 from views.training.curves import curves
 from views.training.moments import moments_at, say_what_is_broken
 from views.training.time_lapse import without_snapshots
-from views.training.time_lapse_words import change, likely, marked, shortened, title, when
+from views.training.time_lapse_words import beside, change, likely, title, when
 from views.training.training_view_model import TrainingViewModel, training_view_model
 
 _HEIGHT, _PRESENTED_HEIGHT = 280, 230
@@ -66,9 +66,11 @@ def early_and_late(p: Page) -> None:
         with st.grid(2, min_column_width=330):
             for index, (moment, view) in enumerate(zip(pair, shown.views, strict=True)):
                 with st.container(gap="xsmall"):
-                    drawn = attention_map(view, head=shown.location.head, shifted_labels=rows, height=height)
+                    drawn = attention_map(
+                        view, head=shown.location.head, shifted_labels=rows, of_other_output=True, height=height
+                    )
                     show_map(
-                        drawn.with_metadata(title=when(moment, shown.late, p.text, card=card)),
+                        drawn.with_metadata(title=when(moment, p.text, card=card)),
                         key=f"training map {index}",
                     )
     curves(p)
@@ -80,9 +82,9 @@ def _outputs(p: Page, shown: TrainingViewModel) -> None:
     with st.container(border=True, horizontal=True, gap="medium", key="training outputs"):
         for moment, other in zip(pair, reversed(pair), strict=True):
             with st.container(width="stretch", gap=None):
-                st.markdown(f"#### {title(moment, shown.late, p.text, card=p.checkpoint.card)}")
+                st.markdown(f"#### {title(moment, p.text, card=p.checkpoint.card)}")
                 if moment.n_tokens:
-                    st.markdown(f"##### {marked(shortened(moment.text), other.text)}")
+                    st.markdown(f"##### {beside(moment.text, other.text)}")
                 if shown.outputs_differ:
                     st.caption(likely(moment, other, p.text), help=p.text["time_likely_help"])
                 else:

@@ -34,22 +34,20 @@ def step_names(moments: Sequence[Moment], text: PageText, *, card: str) -> list[
     return names
 
 
-def when(moment: Moment, late: Moment, text: PageText, *, card: str) -> str:
-    """Return when ``moment`` was in a training that ended with ``late``: "After 4,200 steps"."""
+def when(moment: Moment, text: PageText, *, card: str) -> str:
+    """Return when ``moment`` was in its training: "After 4,200 steps"."""
     if moment.step == 0:
-        if began_as(card) is None:
-            return text["early_untrained"]
-        return text["early_before" if late.step is None else "early_before_steps"].format(step=step_name(late, text))
+        return text["early_untrained" if began_as(card) is None else "early_start"]
     if moment.step is None:
         return text["early_end"]
     return text["early_after"].format(step=step_name(moment, text))
 
 
-def title(moment: Moment, late: Moment, text: PageText, *, card: str) -> str:
+def title(moment: Moment, text: PageText, *, card: str) -> str:
     """Return ``when`` as the title of an output, with the model that the training began from, as Markdown."""
     name = began_as(card) if moment.step == 0 else None
     began = "" if name is None else f" :small[{text['early_began'].format(name=as_plain(name))}]"
-    return when(moment, late, text, card=card) + began
+    return when(moment, text, card=card) + began
 
 
 def shortened(answer: str) -> str:
@@ -69,6 +67,11 @@ def marked(answer: str, other: str) -> str:
         else:
             written += "".join(space + shown for space in spaces)
     return written.strip() or "–"
+
+
+def beside(answer: str, other: str) -> str:
+    """Return ``answer`` as Markdown beside ``other``: shared words in green, unless both are the same."""
+    return marked(shortened(answer), "" if answer == other else other)
 
 
 def likely(moment: Moment, other: Moment, text: PageText) -> str:
@@ -92,7 +95,7 @@ def head_name(location: Head, text: PageText) -> str:
 
 def change(shown: TrainingViewModel, text: PageText, *, card: str) -> str:
     """Say what one head attends to at the first step and at the end."""
-    begin = when(shown.early, shown.late, text, card=card)
+    begin = when(shown.early, text, card=card)
     if shown.shift is None:
         share = percent_digits(shown.most_changed[1])
         return text["early_share"].format(when=begin, head=head_name(shown.most_changed[0], text), change=share)
