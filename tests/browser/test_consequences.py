@@ -80,13 +80,17 @@ def test_an_answer_stands_below_its_guess(shipped: str, visit: Callable[..., Pag
 @pytest.mark.parametrize("path", ["surgery?edit=zero:encoder.0.self.0", "masks?mask=window+2"])
 def test_the_effect_of_an_edit_stands_beside_the_picture(shipped: str, visit: Callable[..., Page], path: str) -> None:
     page = visit(f"{shipped}/{path}", **PROJECTOR)
-    for name in ("answers", "numbers"):
-        ends_in_the_window(page.locator(f".st-key-{name}"))
+    numbers = page.get_by_test_id("stExpander").filter(has_text="In numbers")
+    for part in (page.locator(".st-key-answers"), numbers):
+        ends_in_the_window(part)
+    expect(page.locator(".st-key-numbers")).not_to_be_visible()
     expect(page.locator(".st-key-answers")).to_have_attribute("aria-live", "polite")
 
 
 def test_no_number_beside_a_picture_is_cut(shipped: str, visit: Callable[..., Page]) -> None:
     page = visit(f"{shipped}/surgery?language=fr&presenter=1&edit=zero:encoder.0.self.0", **PROJECTOR)
+    page.get_by_test_id("stExpander").filter(has_text="En chiffres").locator("summary").click()
+    expect(page.locator(".st-key-numbers")).to_be_visible()
     cut = page.locator(".st-key-numbers").evaluate(
         """node => [...node.querySelectorAll("[data-testid=stMetricValue], [data-testid=stMetricDelta]")]
           .flatMap((one) => [one, ...one.querySelectorAll("*")]).filter((one) => one.scrollWidth > one.clientWidth + 1

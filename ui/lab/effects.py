@@ -231,7 +231,7 @@ def _sure(answer: Answer) -> str:
 
 
 def show_numbers(p: Page, effect: Experiment) -> None:
-    """Show log p of the original output before and after, the factor, and the mean divergence."""
+    """Show, folded, log p of the original output before and after, the factor, and the mean divergence."""
     if not effect.asked.ids:
         return
     before, after = float(effect.before.sum()), float(effect.after.sum())
@@ -246,14 +246,15 @@ def show_numbers(p: Page, effect: Experiment) -> None:
             common("effect.kl_below", count=len(effect.kl)),
         ),
     )
-    with st.container(key="numbers"):
-        for column, number in zip(st.columns([4, 3, 3], gap="small"), numbers, strict=True):
-            with column:
-                _metric(*number)
-    if effect.asked.everywhere:
-        st.caption(common("effect.everywhere_typed" if written else "effect.everywhere"))
-    elif p.trace.forced:
-        st.caption(common("effect.forced"))
+    with st.expander(common("effect.numbers"), expanded=bool(p.focus.lesson)):
+        with st.container(key="numbers"):
+            for column, number in zip(st.columns([4, 3, 3], gap="small"), numbers, strict=True):
+                with column:
+                    _metric(*number)
+        if effect.asked.everywhere:
+            st.caption(common("effect.everywhere_typed" if written else "effect.everywhere"))
+        elif p.trace.forced:
+            st.caption(common("effect.forced"))
 
 
 def _metric(name: str, value: str, below: str) -> None:
