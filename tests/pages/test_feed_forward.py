@@ -110,8 +110,8 @@ def test_the_page_opens_on_a_unit_that_can_be_read(
     trace = transformer.trace(transformer.load(ROOT / "checkpoints" / checkpoint), SUNDAY)
     best = readable_units(trace, "encoder")[0]
     token = trace.tokens("encoder")[best.position].display
-    others = [word.piece for word in best.words.up if word.piece != token]
-    words = ", ".join(f"**{piece.removeprefix('·')}**" for piece in others[:3])
+    # The words of the longest bars, the token itself among them.
+    words = ", ".join(f"**{word.piece.removeprefix('·')}**" for word in best.words.up[:3])
     claim = f"{TEXT['claim_readable'].format(token=token)} {TEXT[f'claim_{kind}'].format(words=words)}"
     assert claim in said(app)
     assert app.session_state["focus"].token == 0, "what all pages share stays as it is"

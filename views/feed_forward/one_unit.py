@@ -244,8 +244,7 @@ def _claim(p: Page, view_model: FeedForwardViewModel, one: OneUnit) -> str:
     if one.words is None:
         length = three_digits(view_model.added_lengths([one.unit])[0])
         return f"{claim} {text['claim_none'].format(length=length)}"
-    others = _others(one, view_model.tokens[one.position].display)
-    named = [f"**{as_plain(word)}**" for word in others[:_NAMED]]
+    named = [f"**{as_plain(word.piece.removeprefix('·'))}**" for word in one.promoted[:_NAMED]]
     kind = "logits" if one.words.logits else "towards"
     return f"{claim} {text[f'claim_{kind}'].format(words=', '.join(named))}"
 
