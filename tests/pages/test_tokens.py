@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import transformer
 from tests.pages.conftest import codes, is_fine, said
 from transformer.text.byte_pair_merges import merge_steps
 from ui.words.texts import page_text
@@ -25,6 +26,20 @@ def test_counts_are_those_of_the_tokenizer(open_app, tiny_tokenizer, checkpoint)
     if checkpoint != "tiny-gpt":  # a generative model, whose text is longer
         assert f"**{len(tiny_tokenizer.encode(SENTENCE))}** tokens for **{len(SENTENCE)}** characters" in said(app)
     assert f"**{tiny_tokenizer.vocabulary_size}** entries" in said(app)
+
+
+def test_the_start_of_the_target_is_given_and_its_end_is_predicted(open_app, tiny_checkpoint) -> None:
+    own = said(open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE))
+    given = said(open_app("tokens", checkpoint="tiny-translator", sentence=SENTENCE, target="Le parapluie."))
+    start = TEXT["target_start"].format(start="<s>")
+    trace = transformer.trace(tiny_checkpoint("translator"), SENTENCE)
+    ends = trace.prediction[-1].display == "</s>"
+    assert start in own and start in given
+    assert (TEXT["target_end"].format(end="</s>") in own) == ends
+    assert TEXT["target_end"].partition("`")[0] not in given
+    assert TEXT["target_start"].partition("`")[0] not in said(
+        open_app("tokens", checkpoint="tiny-gpt", sentence=SENTENCE)
+    )
 
 
 def test_the_followed_token_s_word_is_built(open_app, tiny_tokenizer):

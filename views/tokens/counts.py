@@ -7,7 +7,7 @@ from charts.toolkit.style import three_digits
 from transformer.text.tokenizer import Tokenizer
 from ui.shell.page import Page
 from ui.show.figures import show_formula
-from ui.words.texts import PageText, count_text
+from ui.words.texts import PageText, count_text, in_code
 from views.tokens.special_tokens import added_tokens
 from views.tokens.tokens_view_model import TokensViewModel
 
@@ -24,6 +24,8 @@ def show_counts(view_model: TokensViewModel, text: PageText) -> None:
     if written := view_model.n_written:
         key = "written_given" if view_model.trace.forced else "written"
         said.append(text[key].format(tokens=count_text(written, "token")))
+    if target := target_frame(view_model, text):
+        said.append(target)
     st.markdown(" ".join(said))
     n_text, typed = view_model.n_typed, view_model.typed_text
     n_merges = len(tokenizer.merges)
@@ -41,6 +43,17 @@ def show_counts(view_model: TokensViewModel, text: PageText) -> None:
             how=how,
         )
     )
+
+
+def target_frame(view_model: TokensViewModel, text: PageText) -> str:
+    """Say where the start token of a target comes from, and what its end token is; "" without an encoder."""
+    trace = view_model.trace
+    if trace.source is None or trace.target is None:
+        return ""
+    said, following = text["target_start"].format(start=in_code(trace.target[0].display)), trace.prediction
+    if trace.forced or following is None or following[-1].id != view_model.checkpoint.special.end:
+        return said
+    return f"{said} {text['target_end'].format(end=in_code(following[-1].display))}"
 
 
 def snippet_of(p: Page) -> str:
