@@ -69,7 +69,7 @@ def _step_by_step(p: Page) -> None:
         with drawing, st.container(gap="xsmall"):
             with st.container(key="step figure"):
                 show_steps(_figure(p, text), key=stepper.KEY, means=stepper.rests_at)
-            st.caption(p.text[f"walk_{text.kind}_caption"].format(layer=text.layer))
+            st.caption(p.text[f"walk_{text.kind}_caption"])
         with below:
             _show_text(p, text)
         if samples:
