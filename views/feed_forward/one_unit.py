@@ -68,7 +68,7 @@ class OneUnit:
 def units_that_can_be_read(p: Page) -> tuple[OneUnit, ...]:
     """Return the readable units of the sentence or image, those of each stack in turn."""
     if not p.reads_pictures:
-        return store.get(p.run, "readable units", lambda: _readable(p))
+        return store.get(p.run, "readable units", lambda: _readable(p), wait="wait.units")
     if (values := values_of_images(p)) is None:
         return ()
     found = store.get(p.run, "patch units", lambda: patch_units(p.trace, values, count=READABLE))
