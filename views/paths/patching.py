@@ -247,7 +247,8 @@ def _draw_path(p: Page, shown: PathsViewModel) -> None:
     for stop in shown.path:
         of_layers = stop.first != stop.last
         layers = text["stop_layers" if of_layers else "stop_layer"].format(first=stop.first, last=stop.last)
-        below = text["stop"].format(layers=layers, share=_percent_range(stop.share, stop.most))
+        share = ("≈ " if shown.is_estimate else "") + _percent_range(stop.share, stop.most)
+        below = text["stop"].format(layers=layers, share=share)
         name = shown.contrast.tokens(stop.stack, shown.turn).labels[stop.index]
         name = text["class_token"] if p.reads_pictures and stop.index == 0 else name
         stack = f"{common(f'focus.{stop.stack}')} " if several else ""
