@@ -119,7 +119,7 @@ def _begin(p: Page, view: AttentionView) -> MaskChoices:
                 strongest, largest = choices, found.mean_kl
         return strongest
 
-    return store.get(p.run, ("mask to begin with", view.name), find)
+    return store.get(p.run, ("mask to begin with", view.name), find, wait="wait.block")
 
 
 def _undo() -> None:

@@ -72,7 +72,7 @@ def example_of(p: Page, found: Importance, selected: Head | None) -> Example:
     if selected is not None:
         heads, needs_several = (selected,), False
     else:
-        heads, needs_several = store.get(p.run, "surgery example", lambda: needed_heads(p, found))
+        heads, needs_several = store.get(p.run, "surgery example", lambda: needed_heads(p, found), wait="wait.remove")
     if st.session_state.pop(_WANTED, None):  # clicked beside another sentence, which was still on the screen
         _remove(tuple(map(removal, heads)))
         st.rerun()
