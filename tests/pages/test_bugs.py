@@ -13,7 +13,7 @@ from transformer.faults.catalogue import FAULTS, diagnoses, diagnosis_of, next_w
 from transformer.faults.checked_models import checked_model
 from transformer.faults.fault_checks import CHECKS
 from transformer.faults.training_faults import trained_toy
-from ui.words.texts import as_plain, page_text
+from ui.words.texts import page_text
 
 TEXT = page_text("bugs")
 SENTENCE = "We went to the sea."
@@ -88,7 +88,7 @@ def test_maps_name_cross_attention_rows_as_the_sentence_does(open_app, tiny_chec
         following = view.query.displays[1:]  # a row predicts the token that the next row reads
         assert all(label.startswith(token) for label, token in zip(labels, following, strict=False))
     pad = next(token.display for token in drawn[0][0].key if token.is_padding).partition(" ×")[0]
-    assert TEXT["why_pads"].format(padding=as_plain(pad)) in said(app)
+    assert TEXT["why_pads"].format(padding=pad) in said(app)
 
 
 def test_it_opens_on_a_case_whose_output_differs(open_app, tiny_checkpoint):
