@@ -99,7 +99,7 @@ def test_the_page_opens_on_a_swap_whose_effect_is_seen(
         "each number says of what it is a share"
     )
     words = re.findall(r"in place of \*\*(.+?)\*\*", said(app))
-    title = TEXT["path"].format(word=words[0]) if len(words) == 1 else TEXT["path_several"]
+    title = TEXT["path" if len(words) == 1 else "path_several"]
     assert json.loads(path.proto.json)["rows"][0]["title"] == title
     row, column = drawn[0].metadata["selected"]
     share = float(drawn[0].arrays["values"][row, column])

@@ -254,9 +254,8 @@ def _draw_path(p: Page, shown: PathsViewModel) -> None:
         stack = f"{common(f'focus.{stop.stack}')} " if several else ""
         cards += [Chip(name, f"{stack}{below}", "marked"), Chip("→", tone="arrow")]
     cards.append(Chip(shown.answer, text["stop_output"], "word"))
-    word = as_plain(shown.swaps[0].clean)
-    whose = text["path_several"] if p.reads_pictures or len(shown.swaps) > 1 else text["path"].format(word=word)
-    chips([ChipRow(whose, tuple(cards))], key="paths path")
+    whose = "path_several" if p.reads_pictures or len(shown.swaps) > 1 else "path"
+    chips([ChipRow(text[whose], tuple(cards))], key="paths path")
 
 
 def _percent_range(least: float, most: float) -> str:
