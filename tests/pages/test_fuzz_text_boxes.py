@@ -32,7 +32,6 @@ ALL_MARKUP = "<b>zq</b> **zq** :red[zq] :material/zq: [zq](http://zq) $zq$ `zq` 
 # ones, for hours.
 EXAMPLES = int(os.environ.get("GLASSFORMER_FUZZ") or 1)
 OWN_BOXES = ("overview", "tokens", "embeddings", "surgery", "compare", "training", "lessons", "glossary")
-SAMPLE = [pytest.param(page, marks=() if n % 4 == 0 else pytest.mark.nightly) for n, page in enumerate(PAGES)]
 FUZZ = settings(max_examples=EXAMPLES, suppress_health_check=list(HealthCheck))
 
 
@@ -123,16 +122,21 @@ def test_any_address(page: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("page", SAMPLE)
-def test_each_parameter_alone(page: str, request: pytest.FixtureRequest) -> None:
+@pytest.mark.parametrize(
+    ("page", "both"),
+    [
+        *(pytest.param(page, False, id=page) for page in PAGES[::4]),
+        *(pytest.param(page, True, id=f"{page}, both", marks=pytest.mark.nightly) for page in PAGES),
+    ],
+)
+def test_each_parameter_alone(page: str, both: bool) -> None:
     """Only parameters of widgets, because among other invalid ones a value might never be read.
 
-    Each gets one of the two values in every run, and both at night.
+    Each gets one of the two values in every run, on every fourth page; both on all pages at night.
     """
-    nightly = "nightly" in (request.config.getoption("-m") or "")
     for number, name in enumerate(walk(page, "tiny-translator").bound):
         for place, value in enumerate(("9" * 5000, ALL_MARKUP)):
-            if nightly or (number + place) % 2 == 0:
+            if both or (number + place) % 2 == 0:
                 is_sound(open_page(page, "tiny-translator", **{name: value}))
 
 

@@ -21,18 +21,25 @@ FIRST = "The old man told us a story."
 BY_DAY = 3  # texts per view in every run, in addition to one that is refused
 
 
-def cases() -> list[object]:
-    """Return the combinations of kinds and views; results for a text and a kind serve all its views.
+def in_turn(number: int) -> list[str]:
+    others = [name for name in SENDABLE if name not in UNREADABLE]
+    places = (number * BY_DAY + place for place in range(BY_DAY))
+    return [UNREADABLE[number % len(UNREADABLE)], *(others[place % len(others)] for place in places)]
 
-    Except in nightly runs, each view is tested with one kind, the kinds in turn.
+
+def cases() -> list[object]:
+    """Return kinds, views and texts; what is found for a text and a kind serves all its views.
+
+    Every run tests each view with a few texts and one kind, the kinds in turn; nightly runs test it with all of both.
     """
     found = []
     for kind in KINDS:
         for number, view in enumerate(VIEWS):
             if kind in view.kinds:
-                day = view.kinds[number % len(view.kinds)] == kind
-                marks = () if day else pytest.mark.nightly
-                found.append(pytest.param(view, kind, id=f"{view.name}, {kind}", marks=marks))
+                name = f"{view.name}, {kind}"
+                if view.kinds[number % len(view.kinds)] == kind:
+                    found.append(pytest.param(view, kind, in_turn(number), id=name))
+                found.append(pytest.param(view, kind, [*SENDABLE], id=f"{name}, all", marks=pytest.mark.nightly))
     return found
 
 
@@ -63,16 +70,15 @@ def refusal(tiny_checkpoint: Callable, request: pytest.FixtureRequest) -> Callab
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("view", "kind"), cases())
+@pytest.mark.parametrize(("view", "kind", "names"), cases())
 def test_any_text_is_drawn_or_refused_in_a_sentence(
-    folder: None, open_app: Callable, refusal: Callable, request: pytest.FixtureRequest, view: View, kind: str
+    folder: None, open_app: Callable, refusal: Callable, view: View, kind: str, names: list[str]
 ) -> None:
     """Texts are typed one after the other on one page, so that leftovers of one would show in the next."""
     app = open_app(view.page, checkpoint=kind, sentence=FIRST, **view.address)
     is_fine(app)
-    nightly = "nightly" in (request.config.getoption("-m") or "")
     wrong = []
-    for name in SENDABLE if nightly else in_turn(VIEWS.index(view)):
+    for name in names:
         text, reason = SENDABLE[name], refusal(kind, SENDABLE[name])
         box_of(app, view.box).set_value(text).run()
         try:
@@ -96,12 +102,6 @@ def is_said(reason: str, app: AppTest) -> bool:
     """Return whether the page says it exactly once."""
     shown = [box.value.replace("\\", "").replace(":color[]{}", "") for box in (*app.warning, *app.info)]
     return sum(reason in line for line in shown) == 1
-
-
-def in_turn(number: int) -> list[str]:
-    others = [name for name in SENDABLE if name not in UNREADABLE]
-    places = (number * BY_DAY + place for place in range(BY_DAY))
-    return [UNREADABLE[number % len(UNREADABLE)], *(others[place % len(others)] for place in places)]
 
 
 def test_every_page_is_tried() -> None:
