@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from types import ModuleType
 
 import numpy as np
@@ -33,14 +34,30 @@ def held_by(app: AppTest) -> list[object]:
     ]
 
 
-def shared_objects(roots: list[object]) -> Iterator[str]:
+def shared_objects(roots: list[object]) -> list[str]:
     """Return one line for each shared object in ``roots``, with the path by which it is reached.
 
     Classes, modules and global names of modules belong to the program and are skipped. A page's script is not a module,
     so its names count. The tiny model that a session trains itself belongs to that session.
     """
+    found = [*_reached(roots, _program(len(sys.modules)))]
+    if found:
+        _program.cache_clear()  # it may be a global name that is newer than the last module
+        found = [*_reached(roots, _program(len(sys.modules)))]
+    return found
+
+
+@lru_cache(maxsize=1)
+def _program(_: int) -> dict[int, object]:
+    """Return the global names by their ``id``, anew when a module has been loaded.
+
+    They are held, so that an ``id`` stays unique.
+    """
     modules = [vars(module) for name, module in sys.modules.copy().items() if name != "__main__"]
-    program = {id(thing) for names in modules for thing in (names, *names.values())}
+    return {id(thing): thing for names in modules for thing in (names, *names.values())}
+
+
+def _reached(roots: list[object], program: Mapping[int, object]) -> Iterator[str]:
     waiting = deque((root, None) for root in roots)
     seen: dict[int, tuple[object, object]] = {}
     while waiting:
