@@ -19,6 +19,7 @@ import transformer
 from harness.process_memory import Held
 from tests.conftest import ROOT, TINY_CONFIGS
 from tests.held import LARGEST_ARRAY, shared_objects
+from tests.nights import in_turn
 from tests.pages.conftest import is_fine
 from tests.pages.fuzzing import PAGES, SENTENCE
 from transformer.runs.run import Run
@@ -27,8 +28,7 @@ from ui.shell.fragments import fragment
 from ui.shell.share import BUTTON
 
 
-@pytest.mark.parametrize("checkpoint", TINY_CONFIGS)
-@pytest.mark.parametrize("page", PAGES)
+@pytest.mark.parametrize(("checkpoint", "page"), in_turn(tuple(TINY_CONFIGS), PAGES))  # all other tests look as well
 def test_an_open_page_holds_names_only(page: str, checkpoint: str, open_app: Callable[..., AppTest]) -> None:
     app = open_app(page, checkpoint=checkpoint, sentence=SENTENCE)
     assert not app.exception and not app.error
