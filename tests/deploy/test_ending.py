@@ -16,10 +16,24 @@ from harness.process_memory import descendants
 from tests.own_thread import in_own_thread
 from ui.server.streamlit_private import SCRIPT_THREAD
 
+# Each entry with the signal that ends it most often: a key on a laptop, a container that stops.
+MOST_OFTEN = (("streamlit run", signal.SIGINT), ("deploy.serve", signal.SIGTERM))
+
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
-@pytest.mark.parametrize("entry", sorted(ENTRIES))
+@pytest.mark.parametrize(
+    ("entry", "number"),
+    [
+        pytest.param(
+            entry,
+            number,
+            id=f"{entry}-{number.name}",
+            marks=() if (entry, number) in MOST_OFTEN else pytest.mark.nightly,
+        )
+        for entry in sorted(ENTRIES)
+        for number in (signal.SIGTERM, signal.SIGINT)
+    ],
+)
 def test_it_ends_in_the_middle_of_a_training_and_a_sweep(entry: str, number: signal.Signals, tmp_path: Path) -> None:
     with AppServer(entry, environment={"TMPDIR": str(tmp_path), "OMP_NUM_THREADS": "1"}) as server:
         children = in_own_thread(asyncio.run, compute_and_end(server, number))

@@ -15,6 +15,7 @@ from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 
 from harness.app_server import ENTRIES, AppServer
 from harness.browser_session import XSRF_COOKIE, BrowserSession, _xsrf_token
+from tests.nights import by_day
 from tests.own_thread import in_own_thread
 from ui.server import sent_files
 
@@ -76,6 +77,7 @@ async def put_at_once(server: AppServer, paths: Sequence[str], body: bytes) -> C
     return Counter(await asyncio.gather(*(asyncio.to_thread(put, server, path, body) for path in paths)))
 
 
+@pytest.mark.parametrize("server", by_day(sorted(ENTRIES), ["streamlit run"]), indirect=True)
 def test_many_large_files_at_once_are_bounded(server: AppServer) -> None:
     """Limits hold for one visitor and for many; after they leave, the space is free again."""
     body = multipart(LARGE)
@@ -115,6 +117,7 @@ def test_small_requests_that_a_page_would_not_send_are_refused(server: AppServer
     in_own_thread(asyncio.run, attack())
 
 
+@pytest.mark.parametrize("server", by_day(sorted(ENTRIES), ["deploy.serve"]), indirect=True)
 def test_a_page_says_that_its_file_was_refused(server: AppServer) -> None:
     async def refused() -> list[str]:
         async with visitor(server) as session:

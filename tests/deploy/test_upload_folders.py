@@ -12,6 +12,7 @@ import pytest
 
 from harness.app_server import ENTRIES, AppServer
 from harness.browser_session import BrowserSession
+from tests.nights import by_day
 from tests.own_thread import in_own_thread
 from ui.server import upload_folders
 from ui.server.upload_folders import new_folder, remove_abandoned_folders, remove_own_folders
@@ -54,7 +55,7 @@ def end(server: AppServer, number: signal.Signals) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("entry", sorted(ENTRIES))
+@pytest.mark.parametrize("entry", by_day(sorted(ENTRIES), ["streamlit run"]))  # for both, see also test_ending.py
 def test_what_a_server_leaves(entry: str, tmp_path: Path, checkpoints_folder: Path) -> None:
     with ExitStack() as running:
         killed, one = start(running, entry, tmp_path, checkpoints_folder)
