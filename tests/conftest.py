@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 gc.disable()  # while tests are collected, of which nothing is garbage; see pytest_collection_finish
 ROOT = Path(__file__).resolve().parents[1]
+# Files of the browser's tests with a server, documents or traces of their own.
+KEPT_TOGETHER = (
+    *("_serve.py", "_server.py", "_jobs.py", "test_plain_text.py"),
+    *("_documents.py", "test_living_picture.py"),
+)
 PATIENCE = 300.0  # seconds that a test waits for what takes seconds on an idle machine
 # Compiled files are kept, even if the environment forbids it: otherwise every worker and every server of a test
 # would compile everything again, and each worker would rewrite the assertions of all tests.
@@ -121,6 +126,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not hasattr(config, "workerinput"):
         return
     units = [list(unit) for _, unit in groupby(items, _unit_of)]
+    # The longest first: a worker that began it last would be busy while all others have nothing left to do.
+    units.sort(key=lambda unit: not unit[0].nodeid.startswith("tests/web/"))
     kinds = [[unit for unit in units if _in_browser(unit[0]) is kind] for kind in (True, False)]
     spread = sorted(((n + 0.5) / len(kind), k, n) for k, kind in enumerate(kinds) for n in range(len(kind)))
     items[:] = [item for _, k, n in spread for item in kinds[k][n]]
@@ -145,8 +152,8 @@ def _unit_of(item: pytest.Item) -> str:
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
     """With ``-n``, keep a file on one worker, so that its fixtures are made once.
 
-    Tests in the browser take longest and share a server, so they go to any free worker, unless their file
-    has a server of its own, which would be restarted for each of them.
+    Tests in the browser take longest and share a server, so they go to any free worker, unless their file makes
+    something of its own, which every worker would make again.
     """
     from xdist.scheduler import LoadScopeScheduling
 
@@ -155,8 +162,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> object:
             file = nodeid.split("::")[0]
             if file.startswith("tests/browser/test_canvas"):  # two files that share the server of the figures
                 return "tests/browser/test_canvas"
-            has_its_own_server = file.endswith(("_serve.py", "_server.py", "_jobs.py"))
-            return nodeid if file.startswith("tests/browser/") and not has_its_own_server else file
+            if file.startswith("tests/web/"):  # all share the exported graphs
+                return "tests/web"
+            return nodeid if file.startswith("tests/browser/") and not file.endswith(KEPT_TOGETHER) else file
 
     return Scheduling(config, log)
 

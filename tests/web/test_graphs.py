@@ -10,12 +10,14 @@ import pytest
 
 import transformer
 from charts.canvas.living_picture_canvas import living_picture_canvas
+from tests.nights import by_day
 from transformer.attention_maps.attention_path import output_sum
 from transformer.files.checkpoints import Checkpoint
 from transformer.predictions.living_picture_numbers import living_picture_numbers
 from transformer.runs.edit_specs import edits_from
 from transformer.runs.traces import Trace
-from web.graphs import WEIGHTS, graphs_of
+from web import graphs
+from web.graphs import WEIGHTS
 
 CHECKPOINTS = Path(__file__).resolve().parents[2] / "checkpoints"
 TOLERANCE = 2e-5
@@ -27,7 +29,7 @@ class Exported:
     def __init__(self, checkpoint: Checkpoint, folder: Path, out: Path) -> None:
         self.checkpoint = checkpoint
         (out / WEIGHTS).write_bytes((folder / WEIGHTS).read_bytes())
-        self.graphs = {graph.stack: graph for graph in graphs_of(checkpoint, folder)}
+        self.graphs = {graph.stack: graph for graph in graphs.graphs_of(checkpoint, folder)}
         self.sessions = {}
         for stack, graph in self.graphs.items():
             (out / f"{stack}.onnx").write_bytes(graph.onnx)
@@ -86,10 +88,8 @@ def differences(trace: Trace, found: dict[str, np.ndarray]) -> dict[str, float]:
     return apart
 
 
-@pytest.fixture(
-    scope="module",
-    params=["translator", "bert", *(pytest.param(name, marks=pytest.mark.slow) for name in ("gpt", "sentiment"))],
-)
+# By day, both stacks: of the two models that the site of test_site.py has as well.
+@pytest.fixture(scope="module", params=by_day(["translator", "bert", "gpt", "sentiment"], ["translator", "bert"]))
 def tiny(request, tiny_checkpoint, checkpoints_folder, tmp_path_factory) -> Exported:
     checkpoint = tiny_checkpoint(request.param)
     return Exported(checkpoint, checkpoints_folder / checkpoint.name, tmp_path_factory.mktemp("graphs"))
