@@ -11,6 +11,7 @@ from playwright.sync_api import Page, expect
 
 from tests.browser.axe import lasting
 from tests.browser.conftest import settle
+from tests.nights import by_day
 from transformer.toy.by_hand import HEAD_COUNTS, MAX_WORDS, forward_pass, load_sheet
 from ui.words.texts import page_text
 from views.by_hand.by_hand_view_model import SheetChoices
@@ -256,7 +257,7 @@ def test_a_phone_scrolls_the_paper_only(sheet: Page) -> None:
     assert main[0] <= main[1]
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", by_day([False, True], [True]))  # the sheet of one step is looked at in light
 def test_nothing_serious_for_axe(visit, app, dark: bool) -> None:
     page = visit(f"{app}/{PAGE}", dark=dark)
     cell(page, "WQ.0.0").click()
@@ -266,7 +267,7 @@ def test_nothing_serious_for_axe(visit, app, dark: bool) -> None:
     assert not lasting(page, rules=(), within=".st-key-by-hand-page")
 
 
-@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("dark", by_day([False, True], [False]))
 def test_nothing_serious_for_axe_in_one_step(visit, app, dark: bool) -> None:
     page = visit(f"{app}/{STEP}&hand_step=18", dark=dark)
     expect(page.locator(".sheet td.target")).to_have_count(1)

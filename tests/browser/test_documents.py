@@ -12,6 +12,7 @@ import transformer
 from glassformer.commands import atlas, explain
 from tests.browser.axe import findings
 from tests.browser.offline import opened_offline
+from tests.nights import in_turn
 from ui.shell.focus import Focus
 from ui.words.texts import page_text
 from views.lessons.worksheet import worksheet
@@ -51,12 +52,11 @@ def documents(checkpoints_folder: Path, tmp_path_factory: pytest.TempPathFactory
 NAMES = ("handout", "report", "worksheet", "key", "atlas", "picture")
 
 
-@pytest.mark.parametrize("dark", [False, True])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("theme", "name"), in_turn(("light", "dark"), NAMES))
 def test_a_document_is_accessible_and_fits_a_phone(
-    chromium: Browser, documents: dict[str, Path], name: str, dark: bool
+    chromium: Browser, documents: dict[str, Path], name: str, theme: str
 ) -> None:
-    with opened_offline(chromium, documents[name], dark=dark) as page:
+    with opened_offline(chromium, documents[name], dark=theme == "dark") as page:
         page.locator("canvas").and_(page.locator("[data-geometry]")).first.wait_for()
         assert findings(page) == []
         page.set_viewport_size({"width": 390, "height": 844})

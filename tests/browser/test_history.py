@@ -172,11 +172,11 @@ def test_the_address_of_a_page_is_there_before_it_is_drawn(app: str, visit: Call
 
 # The page that a reader opens; it computes little.
 ELSEWHERE = {"en": ("Tokens", "Overview"), "fr": ("Jetons", "Vue d’ensemble")}
-BY_DAY = {("attention", 0), ("decoding", 1)}
+BY_DAY = {("decoding", 1)}  # without a browser, tests/pages/test_shared_links.py changes the controls of every page
 
 
 def views() -> list[ParameterSet]:
-    """A few views in every run; all views of all pages in nightly runs."""
+    """One view in every run; all views of all pages in nightly runs."""
     return [
         pytest.param(name, extra, id=f"{name}-{number}", marks=() if (name, number) in BY_DAY else pytest.mark.nightly)
         for name, several in VIEWS.items()

@@ -14,6 +14,7 @@ from playwright.sync_api import expect
 
 from tests.browser.conftest import settle
 from tests.browser.seats import Seats
+from tests.nights import by_day
 
 # Everything that Markdown, GFM and Streamlit 1.67 read as syntax, alone and adjacent to anything else.
 SYNTAX = (
@@ -107,8 +108,13 @@ def wrong(seats: Seats, address: str, texts: list[str], folder: Path) -> list[tu
 
 
 @pytest.mark.slow
-def test_each_piece_of_syntax_is_shown_as_its_characters(plain_texts: str, seats: Seats, tmp_path: Path) -> None:
+@pytest.mark.parametrize("every", by_day([2, 1], [2]), ids=lambda every: {2: "in turn", 1: "all"}[every])
+def test_each_piece_of_syntax_is_shown_as_its_characters(
+    plain_texts: str, seats: Seats, tmp_path: Path, every: int
+) -> None:
+    """Alone, between words and twice: every second text by day, so that each piece is tried once or twice."""
     texts = [text for piece in SYNTAX if piece.strip() for text in (piece, f"x {piece} y", f"{piece}{piece}")]
+    texts = texts[::every]
     faults = [
         fault
         for start in range(0, len(texts), 40)

@@ -54,14 +54,16 @@ _SIGHT = """(name) => {
 TOUR, SHORT, LONG = 3, 45, 90  # minutes
 
 
-# Every run tests the tour, and the short class in French, whose lines are longer.
+# Every run tests the tour; tests/browser/test_lessons_played.py plays a lesson in French, whose lines are longer.
 @pytest.mark.parametrize(
     ("language", "minutes"),
     [
         ("en", TOUR),
-        ("fr", SHORT),
-        pytest.param("en", SHORT, marks=pytest.mark.nightly),
-        *(pytest.param(language, LONG, marks=pytest.mark.nightly) for language in ("en", "fr")),
+        *(
+            pytest.param(language, minutes, marks=pytest.mark.nightly)
+            for minutes in (SHORT, LONG)
+            for language in ("en", "fr")
+        ),
     ],
 )
 def test_a_class_plays_the_routes_to_the_end(
