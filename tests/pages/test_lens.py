@@ -141,7 +141,7 @@ def test_a_sublayer_is_named_as_a_sentence_names_it(open_app):
     assert not re.search(r"after \d", said(app)), said(app)
     label = SubLayer("decoder", 2, "cross_attention", before="", update="", norm="", after="").label
     assert (label, label_in_sentence(label)) == ("2 cross-attention", "the cross-attention of layer 2")
-    assert label_in_sentence(Part("self_attention", 1, 3).label) == "head 3 of the self-attention of layer 1"
+    assert label_in_sentence(Part("self_attention", 1, 3).label) == "self-attention, layer 1, head 3"
 
 
 def test_a_classifier_begins_with_the_whole_sentence(open_app):

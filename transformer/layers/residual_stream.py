@@ -69,11 +69,9 @@ def label_in_sentence(label: str) -> str:
         "{layer} cross-attention": Message("the cross-attention of layer {layer}", layer=layer),
         "{layer} feed-forward": Message("the feed-forward of layer {layer}", layer=layer),
         "{layer} convolution": Message("the convolution of layer {layer}", layer=layer),
-        "{layer} self-attention, head {head}": Message(
-            "head {head} of the self-attention of layer {layer}", layer=layer, head=head
-        ),
-        "{layer} cross-attention, head {head}": Message(
-            "head {head} of the cross-attention of layer {layer}", layer=layer, head=head
+        "self-attention {layer}.{head}": Message("self-attention, layer {layer}, head {head}", layer=layer, head=head),
+        "cross-attention {layer}.{head}": Message(
+            "cross-attention, layer {layer}, head {head}", layer=layer, head=head
         ),
     }
     return sentences.get(label.template, label)
@@ -219,8 +217,8 @@ class Part(NamedTuple):
             "head_bias": Message("bias of the last step"),
             "head_norm": Message("β of the last step"),
             "edits": Message("the edits"),
-            "self_attention": Message("{layer} self-attention, head {head}", **place),
-            "cross_attention": Message("{layer} cross-attention, head {head}", **place),
+            "self_attention": Message("self-attention {layer}.{head}", **place),
+            "cross_attention": Message("cross-attention {layer}.{head}", **place),
             "feed_forward": Message("{layer} feed-forward", layer=self.layer),
             "convolution": Message("{layer} convolution", layer=self.layer),
         }

@@ -11,6 +11,7 @@ import pandas as pd
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
+from charts.toolkit.head_names import head_in_full
 from charts.toolkit.numbers import percent
 from charts.toolkit.style import signed, three_digits
 from transformer.errors import InputError
@@ -39,7 +40,7 @@ from ui.shell.page import Page
 from ui.show.figures import show_formula, show_snippet, show_source, show_table
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain, common, page_text
-from views.paths.patching import draw_heads, head_name
+from views.paths.patching import draw_heads
 from views.paths.paths_view_model import HeadMap
 
 _ASKED, _SHOWN = "paths many: asked", "paths many: shown"
@@ -214,7 +215,7 @@ def _results(p: Page, found: PromptBatch, room: DeltaGenerator) -> None:
 def _in_words(p: Page, found: PromptBatch, best: PartOverLines, measure: str) -> str:
     spread: Spread = getattr(best, measure)
     words = p.text[f"many_says_{measure}"].format(
-        head=as_plain(head_name(p, Head(best.stack, best.kind, best.layer, best.head))),
+        head=as_plain(head_in_full(Head(best.stack, best.kind, best.layer, best.head))),
         mean=signed(spread.mean),
         std=_known(spread.std),
         share=percent(spread.mean / found.gap.mean) if found.gap.count and found.gap.mean else "–",

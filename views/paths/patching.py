@@ -8,6 +8,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 from charts.canvas.value_map import value_map
+from charts.toolkit.head_names import head_in_full
 from charts.toolkit.numbers import in_percent, percent, whole
 from charts.toolkit.style import signed, three_digits_alike
 from transformer.errors import InputError
@@ -416,13 +417,13 @@ def head_to_head(p: Page, row: DeltaGenerator) -> None:
     focus, text = p.focus, p.text
     receiver = Head(focus.stack, focus.kind, focus.layer, focus.head)
     way = chosen_option(text, "ear", list(_WAYS), key="paths_ear", help=text["ear_help"])
-    senders, name = senders_of(shown.contrast, receiver), head_name(p, receiver)
+    senders, name = senders_of(shown.contrast, receiver), head_in_full(receiver)
     if not senders:
         st.info(text["edges_first"].format(head=as_plain(name)), icon=":material/info:")
         _offer_later(p, shown.contrast)
         p.finish()
     stored: tuple[Hashable, ...] = ("path patching", pair_name(shown), receiver, way)
-    names, inputs = [head_name(p, sender) for sender in senders], _WAYS[way]
+    names, inputs = [head_in_full(sender) for sender in senders], _WAYS[way]
     guess = store.get(
         p.run,
         (*stored, "estimate"),
@@ -462,7 +463,7 @@ def _offer_later(p: Page, pair: Contrast) -> None:
     stack, kind = p.trace.attention_kinds()[-1]
     head = min(p.focus.head, p.checkpoint.config.heads_in(stack) - 1)
     last = Head(stack, kind, p.trace.n_layers(stack) - 1, head)
-    if senders_of(pair, last) and st.button(p.text["edges_later"].format(head=as_plain(head_name(p, last)))):
+    if senders_of(pair, last) and st.button(p.text["edges_later"].format(head=as_plain(head_in_full(last)))):
         p.set_focus(**last._asdict())
 
 
@@ -476,7 +477,7 @@ def _draw_edges(p: Page, shown: PathsViewModel, found: HeadMap, receiver: str, *
         st.caption(text["no_gap_caption"])
         return
     best = found.strongest
-    names = {"sender": head_name(p, best), "receiver": receiver, "answer": shown.answer}
+    names = {"sender": head_in_full(best), "receiver": receiver, "answer": shown.answer}
     st.markdown(edge_claim(found.number(best), text, is_estimate=is_estimate, **names))
     draw_heads(
         p,
@@ -526,8 +527,3 @@ def _open_head(
 
 def _attention_name(p: Page, head: Head) -> str:
     return p.text[f"from_{head.stack}_{head.kind}"]
-
-
-def head_name(p: Page, head: Head) -> str:
-    """Return the name of a head within a sentence."""
-    return p.text[f"head_{head.stack}_{head.kind}"].format(layer=head.layer, head=head.head)

@@ -201,7 +201,7 @@ def test_tables_and_labels(tiny_checkpoint):
     assert found.table("cross_attention").shape == (2, 2) and found.table("feed_forward").shape == (2, 1)
     assert found.table("cross_attention")[1, 0] == found.of(Part("cross_attention", 1, 0))
     assert len({part.label for part in found.parts}) == len(found.parts), "no two rows of a picture have one name"
-    assert Part("cross_attention", 1, 0).label == "1 cross-attention, head 0"
+    assert Part("cross_attention", 1, 0).label == "cross-attention 1.0"
     first, second = found.strongest(2)
     assert abs(found.of(first)) >= abs(found.of(second)) >= np.sort(np.abs(found.values))[-2]
     with pytest.raises(ValueError, match="no part 'convolution'; there are token, position, self_attention"):
