@@ -471,6 +471,19 @@ def test_what_is_predicted_is_at_the_head_of_the_column_that_predicts_it(show: C
             assert small.format(token=token) in page.evaluate("said")
 
 
+def test_candidates_of_a_translation_are_above_the_encoder_where_they_fit(show: Callable) -> None:
+    trace = transformer.trace(transformer.load("checkpoints/en-fr"), SENTENCE)
+    with show(trace, inside=False) as page:
+        for width, fit in ((1000, True), (390, False)):
+            page.set_viewport_size({"width": width, "height": 720})
+            page.wait_for_function(
+                "most => document.querySelector('main').shadowRoot.querySelector('canvas').clientWidth < most", arg=width
+            )
+            places = geometry(page)["places"]
+            assert all(x < places["decoder"]["lanes"][0][0] for x, _ in places["answer"]) is fit
+            assert all(y < places["encoder"]["layers"][-1][1] for _, y in places["answer"])
+
+
 def test_a_word_of_the_sentence_that_is_clicked_opens_its_own_stack(show: Callable, traces: Callable) -> None:
     trace = traces("translator")
     with show(trace) as page:

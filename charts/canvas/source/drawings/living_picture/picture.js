@@ -296,8 +296,11 @@ export class LivingPicture {
     for (const position of this.paintingOrder(lanes, follow))
       this.paintChip(pen, theme, stack, position, lanes[position], now.chips, { reach, follow, beat });
     if (stack !== this.model.last) {
-      const chips = { top: now.top - this.lay.chips - 0.15 * size, bottom: now.top - 0.25 * size };
-      if (reach.front <= now.top + 1)
+      const tall = this.lay.names.angle < Math.PI / 2 ? this.lay.chips : (TAB + 1.9) * size;
+      const chips = { top: now.top - tall - 0.15 * size, bottom: now.top - 0.25 * size };
+      if (reach.front <= now.top + 1 && this.lay.names.angle === Math.PI / 2)
+        this.paintMemoryWord(pen, theme, stack, lanes, chips, beat);
+      else if (reach.front <= now.top + 1)
         for (const position of this.paintingOrder(lanes))
           this.paintMemoryChip(pen, theme, stack, position, lanes[position], chips, beat);
       this.memory = chips;
@@ -691,6 +694,32 @@ export class LivingPicture {
     this.paintName(pen, theme, stack.tokens[position], lane, chips, { ...look, edge: theme.faint });
   }
 
+  // On a phone, where names are upright and small, only the word that is looked at most is named again: level, and large.
+  paintMemoryWord(pen, theme, stack, lanes, { top, bottom }, beat) {
+    const { size } = theme;
+    const lights = lanes.map((_, position) => this.crossLight(position, beat));
+    const groundOf = (light) => mix(mix(theme.ground, theme.ink, 0.25), LIT, Math.min(1, light));
+    lanes.forEach((lane, position) =>
+      this.paintTab(pen, groundOf(lights[position]), { ...lane, width: TAB * size }, { top, bottom: top + TAB * size }),
+    );
+    const most = lights.indexOf(Math.max(...lights));
+    if (!(lights[most] > 0.1)) return;
+    pen.font = fontOf(theme, 0.95, 600);
+    const { text } = stack.tokens[most];
+    const width = pen.measureText(text).width + 0.7 * size;
+    const left = Math.max(2, Math.min(lanes[most].x - width / 2, this.lay.width - width - 2));
+    const [from, ground] = [top + (TAB + 0.15) * size, mix(theme.ground, LIT, Math.min(1, lights[most]))];
+    pen.fillStyle = cssOf(ground);
+    box(pen, left, from, width, bottom - from, 5);
+    pen.fill();
+    const colour = readableOn(ground, theme);
+    drawToken(pen, text, left + width / 2, (from + bottom) / 2 + 0.5, {
+      align: "center",
+      colour: cssOf(colour),
+      paler: cssOf(mix(colour, ground, 0.4)),
+    });
+  }
+
   // How much a word is looked at by the followed one, where attention lies open.
   lightOf(stack, position, beat) {
     if (this.unfolded) {
@@ -878,11 +907,13 @@ export class LivingPicture {
     const across = Math.round(Math.sqrt(patches.length));
     if (!patches.length || across * across !== patches.length) return;
     const { size } = theme;
-    const side = Math.floor((this.now[last.name].top - 1.2 * size) / across);
-    const whole = side * across;
+    const sideAbove = (below) => Math.floor((this.now[last.name].top - below * size) / across);
     const [from, to] = this.answerAt ?? [this.lay.width, 0];
-    // To the left of the answer or, where that begins at the edge, to the right of it.
-    const begin = from > whole + 4 + size ? 4 : to + size;
+    // To the left of the answer or, where that begins at the edge, to the right of it, above what the class is read from.
+    const isLeft = from > across * sideAbove(1.2) + 4 + size;
+    const side = sideAbove(isLeft ? 1.2 : 2.4);
+    const whole = side * across;
+    const begin = isLeft ? 4 : to + size;
     if (side < 6 || begin + whole > this.lay.width) return;
     const corner = (at) => [begin + (at % across) * side, 3 + Math.floor(at / across) * side];
     patches.forEach(({ pixels }, at) => {
