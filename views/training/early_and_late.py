@@ -23,8 +23,8 @@ _STYLE = """
 .st-key-training-outputs :is(h4, h5) { padding-top: 0; }
 /* On a phone each output has the full width. */
 @media (max-width: 40rem) {
-  .st-key-training-outputs { flex-direction: column; gap: 0.3rem; padding-inline: 0.6rem; }
-  .st-key-training-outputs > * { width: 100%; }
+  .st-key-training-outputs { flex-direction: column; flex-wrap: nowrap; gap: 0.3rem; padding-inline: 0.6rem; }
+  .st-key-training-outputs > * { width: 100%; flex: none; }
   .st-key-training-outputs h4 { font-size: 0.95rem; }
   .st-key-training-outputs h5 { font-size: 1rem; }
 }
