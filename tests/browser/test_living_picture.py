@@ -608,6 +608,40 @@ def test_a_lesson_finds_the_picture_at_its_stop(show: Callable, traces: Callable
             assert caption(page).startswith(said[stop])
 
 
+@pytest.fixture(scope="module")
+def translated() -> Trace:
+    return transformer.trace(transformer.load("checkpoints/en-fr"), "The cat sat on the mat.")
+
+
+def test_every_cell_of_an_unfolded_row_has_its_number(show: Callable, translated: Trace) -> None:
+    """The full stop has the narrowest column; all weights have the same decimals, so that they visibly add up."""
+    begin = {"stack": "decoder", "kind": "cross", "layer": 2, "head": 0, "token": 1}
+    with show(translated, begin={**begin, "stop": "unfold cross_attention"}) as page:
+        page.set_viewport_size({"width": 960, "height": 720})
+        page.locator("canvas").evaluate("() => new Promise(requestAnimationFrame)")
+        rows = {row["name"]: row["written"] for row in geometry(page)["rows"]}
+    assert [len(rows[name]) for name in ("product", "score", "weight")] == [len(translated.source)] * 3
+    assert {len(text) for text in rows["weight"]} == {len("0.000")}
+    weights = translated.attention("decoder", 2, "cross").weights[0, 1]
+    assert rows["weight"] == [f"{weight:.3f}" for weight in weights]
+
+
+def test_where_no_position_is_added_the_input_is_one_row(show: Callable, translated: Trace, traces: Callable) -> None:
+    begin = {"stack": "encoder", "token": 1, "layer": 0, "head": 0, "stop": "unfold embedding"}
+    with show(translated, begin=begin) as page:
+        assert [row["label"] for row in geometry(page)["rows"]] == ["x = row of E"]
+    with show(traces("translator"), begin=begin) as page:
+        assert [row["label"] for row in geometry(page)["rows"]] == ["row of E", "+ position", "x"]
+
+
+def test_all_heads_are_listed_where_nothing_is_below_them(show: Callable, translated: Trace) -> None:
+    begin = {"stack": "encoder", "layer": 0, "head": 0, "token": 3, "stop": "self_attention"}
+    with show(translated, begin=begin) as page:
+        page.set_viewport_size({"width": 960, "height": 720})
+        page.get_by_role("button", name="Heads").click()
+        assert geometry(page)["heads"] == list(range(translated.checkpoint.config.n_heads))
+
+
 def film_frames(webm: bytes) -> list[int]:
     """Return the times of its frames in milliseconds: the SimpleBlocks of its Clusters (RFC 9559)."""
     inside = {b"\x18\x53\x80\x67", b"\x1f\x43\xb6\x75"}  # Segment, Cluster

@@ -13,7 +13,8 @@ export default async function draw(component) {
   if (!stages.has(parentElement)) stages.set(parentElement, new Stage(parentElement));
   const stage = stages.get(parentElement);
   const setTriggerValue = (event, value) => {
-    if (stage.drawing.outline?.(value)) stage.schedule(true); // at once: Python's answer comes a tenth of a second later
+    // At once: Python's answer comes a tenth of a second later. A drawing may ask for something while it is being made.
+    if (stage.drawing?.outline?.(value)) stage.schedule(true);
     component.setTriggerValue(event, value);
   };
   const updated = stage.update({ ...component, setTriggerValue }, createDrawing);

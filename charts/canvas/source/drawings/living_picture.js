@@ -484,9 +484,12 @@ export class LivingPictureDrawing extends LivingPicture {
       shownHead: this.unfolded ? this.headNow : null,
       rows: this.view?.rows.map((row) => ({
         name: row.name,
+        label: row.label,
+        written: row.written,
         box: this.view.box(row, row.cells[row.cells.length - 1]),
       })),
       output: this.output,
+      heads: this.heads?.map(({ head }) => head),
       names: { rows: this.lay.names.rows, angle: this.lay.names.angle },
       places: this.targets(),
     };

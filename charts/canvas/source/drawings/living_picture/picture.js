@@ -233,13 +233,18 @@ export class LivingPicture {
     x += wide + 0.3 * size;
     drawText(pen, String(limit), x, y, { colour });
     x += pen.measureText(`${limit}   `).width;
+    drawText(pen, fitting(this.legendOfMarks(stack), this.lay.width - x), x, y, { colour });
+  }
+
+  // What lines and bars stand for, if there are any, the fullest text first.
+  legendOfMarks(stack) {
     const units = { count: stack.shown, units: stack.units };
-    const rest = [
-      say("Lines: attention weights. Bars: the {count} strongest of {units} units.", units),
-      say("Lines: attention weights."),
-      say("Lines: attention"),
-    ];
-    drawText(pen, fitting(rest, this.lay.width - x), x, y, { colour });
+    const lines = [say("Lines: attention weights."), say("Lines: attention")];
+    const opened = this.unfolded?.part;
+    if (opened === "embedding") return [];
+    if (opened === "feed_forward") return [say("Bars: the {count} strongest of {units} units.", units)];
+    if (opened) return lines;
+    return [say("Lines: attention weights. Bars: the {count} strongest of {units} units.", units), ...lines];
   }
 
   paintFocus() {}
@@ -953,7 +958,10 @@ export class LivingPicture {
     if (columns < 1) return;
     const step = 1.22 * size;
     // No lower than the lanes below begin: fewer rows, and then the heads that take most.
-    const below = this.model.stacks.filter(({ name }) => this.lay.places[name].left < left + columns * column);
+    const below = this.model.stacks.filter(({ name }) => {
+      const place = this.lay.places[name];
+      return place.left < left + columns * column && place.right + place.gutter > left;
+    });
     const above = (name) => (name === this.model.last.name ? 2 * size : 0); // what its column reads
     const floor = Math.min(this.height, ...below.map(({ name }) => this.now[name].top - above(name)));
     const fitting = Math.max(1, Math.floor((floor - 1.75 * size) / step + 0.4));

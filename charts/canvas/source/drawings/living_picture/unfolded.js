@@ -11,6 +11,7 @@ import { say } from "../../toolkit/words.js";
 import { rowsOf } from "./unfolded_rows.js";
 
 const HEIGHTS = { strip: 0.95, cell: 1.35, gap: 0.42, lines: 1.5 };
+const LETTERS = [0.74, 0.66, 0.6]; // heights of a number in its cell, the best first
 
 export class Unfolded {
   constructor(drawing) {
@@ -32,7 +33,7 @@ export class Unfolded {
     const gap = (row) => (HEIGHTS.gap + (row.lines ? HEIGHTS.lines : 0)) * size;
     const bottom = now[this.drawing.unfolded.stack].chips.top - 0.3 * size;
     const whole = this.rows.reduce((sum, row) => sum + tall(row) + gap(row), 0);
-    const above = this.rows.some(({ name }) => name === "units") ? 5 : 1.2;
+    const above = this.rows.some(({ name }) => name === "units") ? 6.2 : 1.2;
     const shrink = Math.min(1.35, (bottom - above * size) / whole);
     let y = bottom;
     for (const row of this.rows) {
@@ -45,7 +46,7 @@ export class Unfolded {
   box(row, cell) {
     const { lay } = this.drawing;
     const lane = lay.places[cell.stack].lanes[cell.position];
-    const width = cell.values || cell.units ? lay.ribbon : lane.width - Math.min(3, lane.width * 0.1);
+    const width = cell.values || cell.units ? lay.ribbon : lane.width - Math.min(3, lane.width * 0.06);
     return [lane.x - width / 2, row.top, width, row.bottom - row.top];
   }
 
@@ -59,7 +60,9 @@ export class Unfolded {
     this.paintUnitNumbers(pen, theme, query);
     for (const row of this.rows) {
       if (row.lines) this.paintLines(pen, theme, row);
-      for (const cell of row.cells) this.paintCell(pen, theme, row, cell, query);
+      const written = row.scale ? this.numbersOf(pen, theme, row) : null;
+      row.written = [];
+      for (const cell of row.cells) this.paintCell(pen, theme, row, cell, query, written);
       this.paintNumberOfStrongest(pen, theme, row);
       pen.font = fontOf(theme, 0.8, row.name === "weight" ? 600 : 400);
       const atKeys = row.cells.length && row.cells[0].stack !== unfolded.stack && row.name !== "x";
@@ -68,6 +71,21 @@ export class Unfolded {
         colour: cssOf(row.name === "weight" ? theme.primary : theme.muted),
       });
     }
+  }
+
+  // How the numbers of a row are written, all alike: { letters, text(value) }. In lanes that are too narrow even for the shortest
+  // form, what does not fit is left out.
+  numbersOf(pen, theme, row) {
+    const fits = ({ letters, text }) => {
+      pen.font = fontOf(theme, letters);
+      return row.cells.every(
+        (cell) => cell.hatched || pen.measureText(text(cell.value)).width <= this.box(row, cell)[2] - 1,
+      );
+    };
+    const forms = WRITINGS.flatMap((write) =>
+      LETTERS.map((letters) => ({ letters, text: (value) => write(row, value) })),
+    );
+    return forms.find(fits) ?? forms[forms.length - 1];
   }
 
   // The numbers of the strongest units of the followed token, above the picture.
@@ -79,17 +97,24 @@ export class Unfolded {
     const column = 12.5 * size;
     const across = Math.max(1, Math.min(4, Math.floor(this.drawing.lay.width / column)));
     const down = Math.ceil(cell.units.length / across);
+    const kept = cell.units.every(({ before, after }) => before === after); // ReLU keeps what is above 0
+    const token = this.drawing.model.stack(cell.stack).tokens[cell.position].label;
+    const title = kept
+      ? say("The strongest units for {token}", { token })
+      : say("The strongest units for {token}: before → after the activation function", { token });
     pen.font = fontOf(theme, 0.8);
+    drawText(pen, shorten(pen, title, this.drawing.lay.width - 8), 4, 0.6 * size, { colour: cssOf(theme.muted) });
     cell.units.forEach(({ unit, before, after }, k) => {
-      const [x, y] = [4 + Math.floor(k / down) * column, (0.6 + (k % down) * 1.2) * size];
+      const [x, y] = [4 + Math.floor(k / down) * column, (1.8 + (k % down) * 1.2) * size];
       if (y > this.rows[this.rows.length - 1].top - size) return;
       const number = say("unit {unit}", { unit });
       drawText(pen, number, x, y, { colour: cssOf(theme.muted) });
-      drawText(pen, `${threeDigits(before)} → ${threeDigits(after)}`, x + 4.6 * size, y, { colour: cssOf(theme.ink) });
+      const value = kept ? threeDigits(after) : `${threeDigits(before)} → ${threeDigits(after)}`;
+      drawText(pen, value, x + 4.6 * size, y, { colour: cssOf(theme.ink) });
     });
   }
 
-  paintCell(pen, theme, row, cell, query) {
+  paintCell(pen, theme, row, cell, query, written) {
     const [x, y, width, height] = this.box(row, cell);
     const faded =
       cell.stack === this.drawing.unfolded.stack &&
@@ -112,14 +137,15 @@ export class Unfolded {
       const colour = Number.isFinite(cell.value) ? colourOf(theme, row.scale, row.limit)(cell.value) : theme.muted;
       pen.fillStyle = cssOf(colour);
       pen.fillRect(x, y, width, height);
-      pen.font = fontOf(theme, 0.74);
-      const room = width - 2;
-      const text = writings(row, cell.value).find((one) => pen.measureText(one).width <= room);
-      if (text && height > 0.8 * theme.size)
+      pen.font = fontOf(theme, written.letters);
+      const text = written.text(cell.value);
+      if (pen.measureText(text).width <= width - 1 && height > 0.8 * theme.size) {
+        row.written.push(text);
         drawText(pen, text, x + width / 2, y + height / 2 + 0.5, {
           align: "center",
           colour: brightness(colour) > 0.35 ? "rgb(20,20,20)" : "rgb(255,255,255)",
         });
+      }
     }
     pen.globalAlpha = 1;
   }
@@ -131,9 +157,11 @@ export class Unfolded {
     const best = weights.reduce((one, { value }, k) => (value > weights[one].value ? k : one), 0);
     const cell = row.cells[best];
     const [x, y, width, height] = this.box(row, cell);
-    pen.font = fontOf(theme, 0.74, 600);
-    const fits = writings(row, cell.value).some((one) => pen.measureText(one).width <= width - 2);
+    const { letters, text: write } = this.numbersOf(pen, theme, row);
+    pen.font = fontOf(theme, letters);
+    const fits = pen.measureText(write(cell.value)).width <= width - 1;
     if (fits || height <= 0.8 * theme.size) return;
+    pen.font = fontOf(theme, 0.74, 600);
     const text = threeDigits(cell.value);
     const wide = pen.measureText(text).width + 8;
     const left = Math.max(0, Math.min(this.drawing.lay.width - wide, x + width / 2 - wide / 2));
@@ -265,9 +293,9 @@ export class Unfolded {
   }
 }
 
-// How a number may be written in a cell, the fullest first. Weights have the same decimals, so that they visibly add up.
-const writings = (row, value) => [
-  row.name === "weight" ? decimals(value, 3) : threeDigits(value),
-  decimals(value, 2),
-  decimals(value, 1),
+// How the numbers of a row may be written, the fullest first. Weights have the same decimals, so that they visibly add up.
+const WRITINGS = [
+  (row, value) => (row.name === "weight" ? decimals(value, 3) : threeDigits(value)),
+  (row, value) => decimals(value, row.name === "weight" ? 2 : 1),
+  (row, value) => decimals(value, row.name === "weight" ? 1 : 0),
 ];

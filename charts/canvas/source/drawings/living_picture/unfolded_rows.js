@@ -6,6 +6,7 @@
 import { say } from "../../toolkit/words.js";
 
 const VECTOR = 3.4; // heights of letters, where nothing but vectors is shown
+const ONE_VECTOR = 9; // where there is only one row of them
 
 export function rowsOf(drawing) {
   const { unfolded } = drawing;
@@ -21,6 +22,19 @@ function embeddingRows(drawing) {
   const stack = drawing.model.stack(name);
   const count = drawing.shownIn(stack);
   const limit = stack.inputLimit;
+  const looked = strips(stack, count, (position) => stack.row("token", 0, position));
+  const input = strips(stack, count, (position) => stack.stream(0, position));
+  const sum = {
+    name: "sum",
+    label: "x",
+    about: say("The input vector of layer 0."),
+    cells: input,
+    limit,
+    tall: VECTOR,
+  };
+  // Where nothing is added, both are one vector.
+  if (input.every(({ values }, at) => values.every((value, k) => value === looked[at].values[k])))
+    return [{ ...sum, label: stack.pictures ? "x" : say("x = row of E"), tall: ONE_VECTOR }];
   const rows = [
     {
       name: "token",
@@ -28,7 +42,7 @@ function embeddingRows(drawing) {
       about: stack.pictures
         ? say("The vector of the image patch.")
         : say("This token’s row of the embedding matrix, as it enters the model."),
-      cells: strips(stack, count, (position) => stack.row("token", 0, position)),
+      cells: looked,
       limit,
       tall: VECTOR,
     },
@@ -42,15 +56,7 @@ function embeddingRows(drawing) {
       limit,
       tall: VECTOR,
     });
-  rows.push({
-    name: "sum",
-    label: "x",
-    about: say("The input vector of layer 0."),
-    cells: strips(stack, count, (position) => stack.stream(0, position)),
-    limit,
-    tall: VECTOR,
-  });
-  return rows;
+  return [...rows, sum];
 }
 
 function feedForwardRows(drawing) {
