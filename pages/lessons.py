@@ -10,7 +10,7 @@ from ui.words import texts
 from ui.words.catalogues import translate
 from ui.words.texts import as_plain
 from views.lessons.joining import join_by_code
-from views.lessons.lesson_cards import lesson_cards, worksheet_from_link
+from views.lessons.lesson_cards import lesson_cards, say_what_is_finished, worksheet_from_link
 from views.lessons.results import offer_results
 
 with page("lessons", strip=False) as p:
@@ -20,7 +20,9 @@ with page("lessons", strip=False) as p:
         st.warning(p.text["broken"].format(message=as_plain(translate(problem))), icon=":material/edit_document:")
     if not found:
         st.info(p.text["none"])
-    if ready := routes(texts.language()):
+    ready = routes(texts.language())
+    say_what_is_finished(p, found, ready)
+    if ready:
         st.subheader(p.text["routes"], anchor=False)
         lesson_cards(p, ready)
         st.subheader(p.text["all_lessons"], anchor=False)

@@ -103,6 +103,8 @@ def test_a_lesson_from_start_to_finish(open_app, tmp_path, monkeypatch) -> None:
     app.switch_page("pages/lessons.py").run()
     assert not bar(app) and "0 of 1 right on the first try, 0 in the end" in said(app)
     assert app.button(key="start 01-tiny").label == TEXT["again"]
+    score = TEXT["finished_score"].format(first=0, count=1)
+    assert f"{TEXT['finished'].format(title='Tiny')} {score} {TEXT['finished_last']}" in said(app)
 
 
 def test_what_another_step_has_chosen_is_as_at_first_where_a_step_does_not_name_it(

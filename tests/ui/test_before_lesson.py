@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ui.shell.focus import Focus, address_of, opening_focus
-from ui.shell.guidance.before_lesson import read_view, restored_focus, with_own_sentence, write_view
+from ui.shell.guidance.before_lesson import own_sentence, read_view, restored_focus, with_own_sentence, write_view
 
 ROOT = Path(__file__).resolve().parents[2]
 MINE = Focus("sentiment", "Ça va? 100 % & <b>", layer=2, head=1, token=3)
@@ -39,14 +39,30 @@ def test_a_typed_sentence_takes_the_place_of_the_one_before(monkeypatch: pytest.
     monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))  # whatever an earlier test has left
     view = write_view("attention", MINE, CHOICES)
     now = Focus("sentiment", "Mine.", lesson="tour", came_from=view)
-    assert with_own_sentence(now, given="Mine.") == view, "it is the step's"
-    page, focus, choices = read_view(with_own_sentence(now, given="Theirs."))
+    assert with_own_sentence(now, given="Mine.", page="masks") == view, "it is the step's"
+    page, focus, choices = read_view(with_own_sentence(now, given="Theirs.", page="masks"))
     assert (page, choices) == ("attention", CHOICES) and focus == replace(MINE, sentence="Mine.", token=0)
     other = replace(now, checkpoint="en-fr")
-    assert with_own_sentence(other, given="Theirs.") == view, "it was typed for another kind of model"
+    assert with_own_sentence(other, given="Theirs.", page="masks") == view, "it was typed for another kind of model"
     translator = replace(now, checkpoint="en-fr-sharp", came_from=write_view("overview", opening_focus("en-fr"), {}))
-    assert read_view(with_own_sentence(translator, given="Theirs."))[1].sentence == "Mine."
-    assert with_own_sentence(replace(now, came_from=""), given="Theirs.") == ""
+    assert read_view(with_own_sentence(translator, given="Theirs.", page="masks"))[1].sentence == "Mine."
+    by_a_link = replace(now, came_from="")
+    assert with_own_sentence(by_a_link, given="Mine.", page="masks") == ""
+    page, focus, choices = read_view(with_own_sentence(by_a_link, given="Theirs.", page="masks"))
+    assert (page, focus.checkpoint, focus.sentence, focus.lesson, choices) == ("masks", "sentiment", "Mine.", "", {})
+
+
+def test_a_sentence_is_the_readers_own_if_the_model_does_not_open_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GLASSFORMER_CHECKPOINTS", str(ROOT / "checkpoints"))
+    mine = replace(opening_focus("en-fr"), sentence="Mine.", target="Le mien.")
+    for view, checkpoint, found in (
+        (write_view("overview", mine, {}), "en-fr", ("Mine.", "Le mien.")),
+        (write_view("overview", mine, {}), "en-fr-sharp", ("Mine.", "Le mien.")),
+        (write_view("overview", mine, {}), "gpt-en", None),  # another kind of model
+        (write_view("overview", opening_focus("en-fr"), {}), "en-fr", None),
+        ("", "en-fr", None),
+    ):
+        assert own_sentence(view, checkpoint=checkpoint) == found
 
 
 def test_language_and_presenter_stay_as_they_are_now() -> None:

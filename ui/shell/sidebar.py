@@ -87,7 +87,10 @@ def _sentence(focus: Focus, kind: str = "sentence", *, help: str = "") -> None:
 
 
 def _examples(focus: Focus) -> None:
-    """Draw a menu of examples with their sentences, and what the current one shows."""
+    """Draw a menu of examples with their sentences, and what the current one shows.
+
+    During a lesson its step says what to notice.
+    """
     found, now = examples_of(focus.checkpoint), (focus.sentence, focus.target)
     st.menu_button(
         common("sidebar.examples"),
@@ -100,7 +103,7 @@ def _examples(focus: Focus) -> None:
     )
     shown = next((each for each in found if (with_task(each.sentence, focus), each.target) == now), None)
     # For several tasks, a prefix precedes the example, whose text is about models of a single task.
-    if shown and shown.sentence == focus.sentence:
+    if shown and shown.sentence == focus.sentence and not focus.lesson:
         st.caption(shows_of(shown))
 
 

@@ -105,7 +105,8 @@ def _next_token(p: Page, state: Class) -> None:
 
 
 def _show_step(lesson: Lesson, number: int) -> None:
-    focus = replace(shared_focus.current(), **step_focus(lesson, number, shared_focus.current()))
+    focus = replace(shared_focus.current(), came_from="")
+    focus = replace(focus, **step_focus(lesson, number, focus))
     page, query = lesson.steps[number - 1].page, write_view(focus, {})
     desk_session.change(lambda state: classes.show(state, page, query, checkpoint=focus.checkpoint, moves=True))
 

@@ -11,7 +11,7 @@ from ui.compute.loading import choosable_checkpoints
 from ui.shell.fitting import fit_model, fit_trace
 from ui.shell.focus import Focus, address_of, current, default_of, fit_checkpoint
 from ui.shell.guidance.guesses import score_of
-from ui.shell.guidance.lesson_bar import STYLE, begin_lesson, step_focus
+from ui.shell.guidance.lesson_bar import STYLE, begin_lesson, just_finished, step_focus
 from ui.shell.guidance.lessons import Lesson
 from ui.shell.in_class.class_address import address_for_class
 from ui.shell.navigation import GROUPS
@@ -37,6 +37,21 @@ def lesson_cards(p: Page, found: Sequence[Lesson]) -> None:
         for lesson in found:
             with st.container(border=True, height="stretch", gap="xsmall", key=f"lesson {lesson.name}"):
                 _card(p, lesson, base=base)
+
+
+def say_what_is_finished(p: Page, found: Sequence[Lesson], ready: Sequence[Lesson]) -> None:
+    """Draw the score of the lesson or route that the reader has just finished, and the next lesson to start."""
+    lesson = next((one for one in (*found, *ready) if just_finished(one.name)), None)
+    if lesson is None:
+        return
+    score = score_of(lesson)
+    said = p.text["finished_score"].format(first=score.first, count=score.answered) if score.answered else ""
+    onward = found[found.index(lesson) + 1 :] if lesson in found else ()
+    what = p.text["finished_next" if onward else "finished_last"]
+    with st.container(border=True, horizontal=True, vertical_alignment="center", key="lesson finished"):
+        st.markdown(f":material/flag: {p.text['finished'].format(title=lesson.title)} {said} {what}", width="stretch")
+        if onward and st.button(onward[0].title, type="primary", icon=":material/play_arrow:", key="next lesson"):
+            begin_lesson(onward[0])
 
 
 def _card(p: Page, lesson: Lesson, *, base: str) -> None:
@@ -123,6 +138,7 @@ def sheet_of(name: str, address: Mapping[str, str], *, text: texts.PageText) -> 
 
 
 def _step_link(lesson: Lesson, number: int, focus: Focus, *, base: str) -> str:
+    focus = replace(focus, came_from="")  # a printed link has no reader's own sentence
     focus = replace(focus, **step_focus(lesson, number, focus))
     return _link(lesson.steps[number - 1].page, focus, base=base)
 

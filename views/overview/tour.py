@@ -3,6 +3,7 @@
 import streamlit as st
 
 from ui.compute.loading import checkpoint_names
+from ui.shell.focus import opening_focus
 from ui.shell.guidance.guesses import score_of
 from ui.shell.guidance.lesson_bar import begin_lesson, just_finished
 from ui.shell.guidance.lessons import Lesson
@@ -32,7 +33,9 @@ def offer_tour(p: Page) -> None:
 
 def _show_score(p: Page, tour: Lesson) -> None:
     score = score_of(tour)
+    own = p.focus.sentence != opening_focus(p.focus.checkpoint).sentence
+    onward = p.text["tour_own"] if own else f"**{p.text['tour_finished']}** {p.text['tour_next']}"
     said = p.text["tour_score"].format(first=score.first, count=score.answered) if score.answered else ""
     # In the rest of the row and in small type, so that the picture below stays where it was.
     with st.container(key="tour score", width="stretch"):
-        st.markdown(f":small[:material/flag: **{p.text['tour_finished']}** {p.text['tour_next']} {said}]")
+        st.markdown(f":small[:material/flag: {onward} {said}]")

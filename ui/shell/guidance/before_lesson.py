@@ -10,7 +10,7 @@ from urllib.parse import parse_qs, urlencode
 
 from ui.compute.loading import readable_config
 from ui.shell import page_state
-from ui.shell.focus import NAMES, NO_CHOICES, Focus, address_of, default_of, with_changes
+from ui.shell.focus import NAMES, NO_CHOICES, Focus, address_of, default_of, opening_focus, with_changes
 from ui.shell.page_state import Texts
 
 _OF_LESSON = ("lesson", "lesson_step", "came_from")
@@ -44,18 +44,35 @@ def view_before_lesson(focus: Focus) -> str:
     return write_view(page_state.current_page(), focus, page_state.choices())
 
 
-def with_own_sentence(focus: Focus, *, given: str) -> str:
+def with_own_sentence(focus: Focus, *, given: str, page: str) -> str:
     """Return the view to restore, with a typed sentence instead of the one ``given`` by a step.
 
-    A sentence for a model of another kind stays with the lesson.
+    A sentence for a model of another kind stays with the lesson. If a link opened the lesson, there is no view before
+    it, and the typed sentence is restored on ``page``.
     """
-    if not focus.came_from or focus.sentence == given:
+    if focus.sentence == given:
         return focus.came_from
+    if not focus.came_from:
+        before = replace(opening_focus(focus.checkpoint), checkpoint=focus.checkpoint)
+        before, _told = with_changes(before, sentence=focus.sentence, target=focus.target)
+        return write_view(page, before, {})
     page, before, choices = read_view(focus.came_from)
     if _kind_of(before.checkpoint) != _kind_of(focus.checkpoint):
         return focus.came_from
     before, _told = with_changes(before, sentence=focus.sentence, target=focus.target)
     return write_view(page, before, choices)
+
+
+def own_sentence(came_from: str, *, checkpoint: str) -> tuple[str, str] | None:
+    """Return the reader's own sentence and target in the view to restore, if ``checkpoint`` can read them.
+
+    The sentence with which a checkpoint opens is nobody's own.
+    """
+    if not came_from:
+        return None
+    _page, before, _choices = read_view(came_from)
+    is_own = before.sentence != opening_focus(before.checkpoint).sentence
+    return (before.sentence, before.target) if is_own and _kind_of(before.checkpoint) == _kind_of(checkpoint) else None
 
 
 def _kind_of(checkpoint: str) -> tuple[object, ...]:

@@ -3,6 +3,7 @@
 The explanation appears after the guess. Lesson and step are part of the focus, and so of the address.
 """
 
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -16,12 +17,14 @@ from ui.shell.guidance import before_lesson, guesses, regions
 from ui.shell.guidance.lessons import ANSWER, PLACE, Lesson, Step
 from ui.shell.guidance.routes import find_course
 from ui.shell.navigation import go_to, leave_for, page_names
+from ui.shell.openings import name_in_list
 from ui.words import texts
-from ui.words.texts import PageText, page_text
+from ui.words.texts import PageText, as_plain, page_text
 
 STYLE = Path(__file__).with_suffix(".css")
 BAR_STYLE = Path(__file__).with_name("bars.css")
 _PREPARED, _FINISHED = "lesson: prepared step", "lesson: finished"
+_REPLACED = "lesson: what a step has replaced"  # its place, and "model" or "sentence"
 STOP = "living picture stop"  # an option of a step: where the living picture stops (living_picture/beats.js)
 _RIGHT, _WRONG = ":green[:material/check:]", ":orange[:material/close:]"
 _measured = st.components.v2.component(
@@ -57,14 +60,25 @@ def open_step(lesson: Lesson, number: int) -> None:
 
 def _go_to_step(lesson: Lesson, number: int, *, came_from: str) -> None:
     st.session_state.pop(_PREPARED, None)
-    changes = step_focus(lesson, number, shared_focus.current())
+    focus = shared_focus.current()
+    changes = step_focus(lesson, number, replace(focus, came_from=came_from))
+    st.session_state[_REPLACED] = (lesson.name, number, _replaced(focus, changes, came_from=came_from))
     go_to(lesson.steps[number - 1].page, **changes, came_from=came_from)
+
+
+def _replaced(focus: Focus, changes: Mapping[str, object], *, came_from: str) -> str:
+    """Return what of the reader's own a step replaces: "model" as a lesson begins, "sentence", or ""."""
+    checkpoint = str(changes["checkpoint"])
+    if not focus.lesson and focus.checkpoint != checkpoint:
+        return "model"
+    own = before_lesson.own_sentence(came_from, checkpoint=checkpoint)
+    return "sentence" if own and own[0] == focus.sentence != changes["sentence"] else ""
 
 
 def _view_to_restore(lesson: Lesson) -> str:
     focus = shared_focus.current()
-    given = step_focus(lesson, min(max(1, focus.lesson_step), len(lesson.steps)), focus)["sentence"]
-    return before_lesson.with_own_sentence(focus, given=given)
+    given = str(step_focus(lesson, min(max(1, focus.lesson_step), len(lesson.steps)), focus)["sentence"])
+    return before_lesson.with_own_sentence(focus, given=given, page=page_state.current_page())
 
 
 def end_lesson(lesson: Lesson, *, on: str = "", finished: bool = False) -> None:
@@ -94,8 +108,14 @@ def _forget_controls(lesson: Lesson) -> None:
 
 
 def step_focus(lesson: Lesson, number: int, focus: Focus) -> dict[str, object]:
-    """Return what changes in ``focus`` at that step, including lesson and step."""
-    aimed = asdict(lesson.steps[number - 1].focused(focus, default=shared_focus.default_focus()))
+    """Return what changes in ``focus`` at that step, including lesson and step.
+
+    A step whose texts hold for any sentence has the reader's own, if there is one.
+    """
+    step = lesson.steps[number - 1]
+    aimed = asdict(step.focused(focus, default=shared_focus.default_focus()))
+    if step.any_sentence and (own := before_lesson.own_sentence(focus.came_from, checkpoint=aimed["checkpoint"])):
+        aimed["sentence"], aimed["target"] = own
     return {name: aimed[name] for name in PLACE} | {"lesson": lesson.name, "lesson_step": number}
 
 
@@ -138,7 +158,8 @@ def _is_about_another_sentence(lesson: Lesson, number: int, focus: Focus) -> boo
     """Return whether the reader's own sentence is on the page of a step whose words are those of its own."""
     about = step_focus(lesson, number, focus)
     step = lesson.steps[number - 1]
-    return bool(step.question) and (focus.checkpoint, focus.sentence) != (about["checkpoint"], about["sentence"])
+    other_words = focus.sentence != about["sentence"] and not step.any_sentence
+    return bool(step.question) and (focus.checkpoint != about["checkpoint"] or other_words)
 
 
 def _moves(lesson: Lesson, number: int, text: PageText) -> None:
@@ -177,12 +198,25 @@ def _body(lesson: Lesson, number: int, step: Step, text: PageText, *, here: bool
                 _second_try(step, tries[-1], text)
             else:
                 st.markdown(f"**{text['notice']}** {step.notice}")
+                _say_what_is_replaced(place, step, text)
         with right:
             _question(step, place, text, covered=here and guesses.is_covered(step, place))
         return
     right.markdown(f"**{text['notice']}** {step.notice}")
     if step.question:
         _answer(step, tries, text)
+
+
+def _say_what_is_replaced(place: tuple[str, int], step: Step, text: PageText) -> None:
+    """Draw a line if this step has replaced the reader's model or sentence."""
+    *of, what = st.session_state.get(_REPLACED, ("", 0, ""))
+    if tuple(of) != place or not what:
+        return
+    model = name_in_list(str(step.focus.get("checkpoint", shared_focus.default_focus().checkpoint)))
+    sentence = str(step.focus.get("sentence", ""))
+    st.markdown(
+        f":small[:material/info: {text[f'other_{what}'].format(model=as_plain(model), sentence=as_plain(sentence))}]"
+    )
 
 
 def _second_try(step: Step, option: int, text: PageText) -> None:

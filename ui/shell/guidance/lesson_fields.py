@@ -94,6 +94,16 @@ def changes(values: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]
     return tuple(found)
 
 
+def flag(values: Mapping[str, Any], name: str, where: str) -> bool:
+    """Return an optional yes or no, no if it is missing."""
+    value = values.get(name, False)
+    if not isinstance(value, bool):
+        raise MessageError(
+            "{where}: {name} is {value}; write true or false", where=where, name=name, value=short_repr(value)
+        )
+    return value
+
+
 def check_known(values: Mapping[str, Any], names: Sequence[str], where: str) -> None:
     """Check that there are no unknown fields."""
     for name in values:

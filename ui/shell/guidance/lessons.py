@@ -29,7 +29,7 @@ MAX_STEPS = 40
 PLACE = ("checkpoint", "sentence", "target", "stack", "kind", "layer", "head", "token", "pads")
 ANSWER = 0  # index of the answer in ``choices``
 _STEP_KEYS = (
-    *("page", "title", "do", "notice", "focus", "options", "figure", "cover", "open", "light"),
+    *("page", "title", "do", "notice", "focus", "options", "figure", "cover", "open", "light", "any_sentence"),
     *QUESTION,
     *CHANGES,
 )
@@ -53,6 +53,7 @@ class Step:
         covers: Keys of the parts that show the answer, hidden until the guess.
         uncovered: Why there are none, if the question is answered by using the page.
         lights: Keys of the controls that the step names.
+        any_sentence: Whether its texts hold for every sentence, so that it is shown with the reader's own.
     """
 
     page: str
@@ -71,6 +72,7 @@ class Step:
     covers: tuple[str, ...] = ()
     uncovered: str = ""
     lights: tuple[str, ...] = ()
+    any_sentence: bool = False
 
     @property
     def choices(self) -> tuple[str, ...]:
@@ -221,6 +223,7 @@ def _step(values: Any, shared: Mapping[str, str | int], where: str) -> Step:
         figure=fields.text(values, "figure", where) if "figure" in values else "",
         **fields.covered_parts(values, where),
         lights=fields.parts(values, "light", where),
+        any_sentence=fields.flag(values, "any_sentence", where),
     )
 
 
